@@ -1,0 +1,77 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("ExistentialAny"),
+    // An async call runs where its caller runs: a read of an unlocked vault costs no hop between threads.
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+
+/// Rooms that may not touch memory by hand: the compiler reports every unsafe use in them.
+let safeSettings = settings + [.strictMemorySafety()]
+
+let package = Package(
+    name: "TokenVault",
+    products: [
+        .library(name: "TokenVault", targets: ["TokenVault"]),
+        .library(name: "TokenVaultTesting", targets: ["TokenVaultTesting"]),
+        .executable(name: "vaultctl", targets: ["vaultctl"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
+    ],
+    targets: [
+        .systemLibrary(
+            name: "CSodium",
+            pkgConfig: "libsodium",
+            providers: [.apt(["libsodium-dev"])]
+        ),
+        .target(name: "CLinux"),
+        .target(
+            name: "TokenVaultCrypto",
+            dependencies: ["CSodium"],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "TokenVaultPlatform",
+            dependencies: [
+                "CLinux",
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "TokenVault",
+            dependencies: [
+                "TokenVaultCrypto",
+                "TokenVaultPlatform",
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: safeSettings
+        ),
+        .target(
+            name: "TokenVaultTesting",
+            dependencies: ["TokenVault"],
+            swiftSettings: safeSettings
+        ),
+        .executableTarget(
+            name: "vaultctl",
+            dependencies: [
+                "TokenVault",
+                "TokenVaultPlatform",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: safeSettings
+        ),
+        .testTarget(
+            name: "TokenVaultCryptoTests",
+            dependencies: ["TokenVaultCrypto"],
+            swiftSettings: settings
+        ),
+    ]
+)

@@ -1,0 +1,65 @@
+// What Swift's Glibc module does not show of Linux: macros with casts, variadic functions and
+// functions behind _GNU_SOURCE. No policy lives here; each inline is one system call or one macro.
+#ifndef TOKENVAULT_CLINUX_H
+#define TOKENVAULT_CLINUX_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// fcntl(F_OFD_SETLK): 0 when the lock was taken or released, -1 with errno otherwise.
+// `type` is F_RDLCK, F_WRLCK or F_UNLCK over the whole file.
+static inline int clinux_ofd_setlk(int descriptor, short type) {
+    struct flock lock;
+    memset(&lock, 0, sizeof lock);
+    lock.l_type = type;
+    lock.l_whence = SEEK_SET;
+    return fcntl(descriptor, F_OFD_SETLK, &lock);
+}
+
+static inline int clinux_openat(int directory, const char *name, int flags, mode_t mode) {
+    return openat(directory, name, flags, mode);
+}
+
+// renameat2(RENAME_NOREPLACE): fails with EEXIST instead of replacing.
+static inline int clinux_rename_noreplace(int from_directory, const char *from,
+                                          int to_directory, const char *to) {
+    return (int)syscall(SYS_renameat2, from_directory, from, to_directory, to, RENAME_NOREPLACE);
+}
+
+static inline int clinux_is_regular(mode_t mode) { return S_ISREG(mode); }
+static inline int clinux_is_directory(mode_t mode) { return S_ISDIR(mode); }
+static inline int clinux_is_link(mode_t mode) { return S_ISLNK(mode); }
+
+// prctl(PR_SET_DUMPABLE, 0): no core file, no ptrace by the same user.
+static inline int clinux_forbid_dumps(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
+
+// pthread_setname_np for the calling thread; the kernel keeps 15 bytes.
+static inline void clinux_name_thread(const char *name) {
+    char shortened[16];
+    strncpy(shortened, name, sizeof shortened - 1);
+    shortened[sizeof shortened - 1] = 0;
+    pthread_setname_np(pthread_self(), shortened);
+}
+
+// statfs(2)'s f_type, by descriptor. 0 when it cannot be told.
+static inline uint64_t clinux_file_system_type(int descriptor) {
+    struct statfs information;
+    if (fstatfs(descriptor, &information) != 0) return 0;
+    return (uint64_t)information.f_type;
+}
+
+#endif

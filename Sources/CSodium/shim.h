@@ -1,0 +1,7 @@
+// libsodium's own header, nothing added. TokenVaultCrypto is the only importer.
+#ifndef TOKENVAULT_CSODIUM_SHIM_H
+#define TOKENVAULT_CSODIUM_SHIM_H
+
+#include <sodium.h>
+
+#endif

@@ -1,0 +1,153 @@
+/// The calls that auth code makes, for code that cannot wait.
+extension BlockingTokenStorage {
+    /// Stores `token` under `key`, replacing what is there; returns the generation it has now. Details
+    /// that are not given are kept, or take their defaults. Throws as `commit(_:)`.
+    @discardableResult
+    public func store(
+        token: String, for key: TokenKey, policy: AccessPolicy? = nil, label: String? = nil,
+        attributes: TokenAttributes? = nil, expiry: TokenDetails.Expiry? = nil
+    ) throws(TokenStorageError) -> Generation {
+        let details = TokenDetails(policy: policy, label: label, attributes: attributes, expiry: expiry)
+        return try store(Secret(utf8: token), for: key, details: details)
+    }
+
+    /// Stores `secret` under `key`, replacing what is there; returns the generation it has now. Throws
+    /// as `commit(_:)`.
+    @discardableResult
+    public func store(
+        _ secret: Secret, for key: TokenKey, details: TokenDetails = TokenDetails()
+    ) throws(TokenStorageError) -> Generation {
+        try commit([.store(secret, for: key, details: details)]).made("store")
+    }
+
+    /// The text stored under `key`, or `nil` when the key is absent. Throws `notText` when the bytes
+    /// are not UTF-8, and as `secret(for:)`.
+    public func retrieve(for key: TokenKey) throws(TokenStorageError) -> String? {
+        guard let secret = try secret(for: key) else { return nil }
+        guard let text = secret.unprotectedText() else {
+            throw TokenStorageError(.notText, operation: "retrieve", backend: "storage")
+        }
+        return text
+    }
+
+    /// Deletes `key`; says whether it was there. Throws as `commit(_:)`.
+    @discardableResult
+    public func delete(for key: TokenKey) throws(TokenStorageError) -> Bool {
+        try commit([.delete(key)]).existed.first ?? false
+    }
+
+    /// Stores `secret` only if the key has the generation `expected` (`nil`: only if it is absent);
+    /// returns the new generation. Throws `conflict` with the generation that is there, and as
+    /// `commit(_:)`.
+    @discardableResult
+    public func compareAndStore(
+        _ secret: Secret, for key: TokenKey, expected: Generation?,
+        details: TokenDetails = TokenDetails()
+    ) throws(TokenStorageError) -> Generation {
+        let expectation: TokenChange.Expectation = expected.map { .generation($0) } ?? .absent
+        let change = TokenChange.store(secret, for: key, details: details, expecting: expectation)
+        return try commit([change]).made("compareAndStore")
+    }
+
+    /// Deletes `key` only if it has the generation `expected`. False when the key is absent already;
+    /// throws `conflict` when it has another generation, and as `commit(_:)`.
+    @discardableResult
+    public func compareAndDelete(
+        for key: TokenKey, expected: Generation
+    ) throws(TokenStorageError) -> Bool {
+        do {
+            return try commit([.delete(key, expecting: .generation(expected))]).existed.first ?? false
+        } catch {
+            if error.code == .conflict, error.generation == nil { return false }
+            throw error
+        }
+    }
+
+    /// Whether something is stored under `key`. Throws as `metadata(for:)`.
+    public func contains(_ key: TokenKey) throws(TokenStorageError) -> Bool {
+        try metadata(for: key) != nil
+    }
+
+    /// Every item of the service that can be shown. Throws as `list(_:)`.
+    public func list() throws(TokenStorageError) -> TokenListing { try list(.all) }
+
+    /// Stores `value` as JSON under `key`. Throws `encodingFailed`, and as `commit(_:)`.
+    @discardableResult
+    public func store(
+        encoding value: some Encodable, for key: TokenKey, details: TokenDetails = TokenDetails()
+    ) throws(TokenStorageError) -> Generation {
+        try store(Secret.encoding(value), for: key, details: details)
+    }
+
+    /// The value of type `Value` stored as JSON under `key`, or `nil` when the key is absent. Throws
+    /// `decodingFailed`, and as `secret(for:)`.
+    public func retrieve<Value: Decodable>(
+        _ type: Value.Type, for key: TokenKey
+    ) throws(TokenStorageError) -> Value? {
+        guard let secret = try secret(for: key) else { return nil }
+        return try secret.decode(type)
+    }
+}
+
+/// The same calls for keys that are at hand as strings.
+extension BlockingTokenStorage {
+    /// Stores `token` under the key named `key`. See the call that takes a ``TokenKey``.
+    @discardableResult
+    public func store(
+        token: String, for key: String, policy: AccessPolicy? = nil, label: String? = nil,
+        attributes: TokenAttributes? = nil, expiry: TokenDetails.Expiry? = nil
+    ) throws(TokenStorageError) -> Generation {
+        try store(
+            token: token, for: TokenKey(key), policy: policy, label: label, attributes: attributes,
+            expiry: expiry)
+    }
+
+    /// Stores `secret` under the key named `key`. See the call that takes a ``TokenKey``.
+    @discardableResult
+    public func store(
+        _ secret: Secret, for key: String, details: TokenDetails = TokenDetails()
+    ) throws(TokenStorageError) -> Generation {
+        try store(secret, for: TokenKey(key), details: details)
+    }
+
+    /// The secret stored under the key named `key`. See the call that takes a ``TokenKey``.
+    public func secret(for key: String) throws(TokenStorageError) -> Secret? {
+        try secret(for: TokenKey(key))
+    }
+
+    /// The item stored under the key named `key`. See the call that takes a ``TokenKey``.
+    public func item(for key: String) throws(TokenStorageError) -> TokenItem? {
+        try item(for: TokenKey(key))
+    }
+
+    /// What is known of the key named `key`. See the call that takes a ``TokenKey``.
+    public func metadata(for key: String) throws(TokenStorageError) -> TokenMetadata? {
+        try metadata(for: TokenKey(key))
+    }
+
+    /// The text stored under the key named `key`. See the call that takes a ``TokenKey``.
+    public func retrieve(for key: String) throws(TokenStorageError) -> String? {
+        try retrieve(for: TokenKey(key))
+    }
+
+    /// Deletes the key named `key`. See the call that takes a ``TokenKey``.
+    @discardableResult
+    public func delete(for key: String) throws(TokenStorageError) -> Bool {
+        try delete(for: TokenKey(key))
+    }
+
+    /// Stores `value` as JSON under the key named `key`. See the call that takes a ``TokenKey``.
+    @discardableResult
+    public func store(
+        encoding value: some Encodable, for key: String, details: TokenDetails = TokenDetails()
+    ) throws(TokenStorageError) -> Generation {
+        try store(encoding: value, for: TokenKey(key), details: details)
+    }
+
+    /// The JSON value stored under the key named `key`. See the call that takes a ``TokenKey``.
+    public func retrieve<Value: Decodable>(
+        _ type: Value.Type, for key: String
+    ) throws(TokenStorageError) -> Value? {
+        try retrieve(type, for: TokenKey(key))
+    }
+}

@@ -1,0 +1,150 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+public import SystemPackage
+
+/// A path of the file system, from swift-system; a literal or `FilePath(string)` makes one.
+public typealias FilePath = SystemPackage.FilePath
+
+/// How a vault is opened: a value the caller passes in, since the library reads no environment.
+public struct FileVaultConfiguration: Sendable {
+    /// Where the device key and the rollback anchors live, usually `$XDG_STATE_HOME/tokenvault`; `nil`
+    /// for a vault without either: only portable policies, and `rollbackProtection` is `none`.
+    public var stateDirectory: FilePath?
+    /// How long a call waits for another process to let go of the vault.
+    public var lockTimeout: Duration
+    /// What a new passphrase slot costs to open.
+    public var keyDerivationCost: KeyDerivationCost
+    /// The clock for `created` and `modified`. Nothing is decided by it.
+    public var clock: @Sendable () -> Date
+
+    /// A configuration.
+    public init(
+        stateDirectory: FilePath?, lockTimeout: Duration = .seconds(10),
+        keyDerivationCost: KeyDerivationCost = .moderate,
+        clock: @escaping @Sendable () -> Date = { Date() }
+    ) {
+        self.stateDirectory = stateDirectory
+        self.lockTimeout = lockTimeout
+        self.keyDerivationCost = keyDerivationCost
+        self.clock = clock
+    }
+}
+
+/// What deriving a key from a passphrase costs (Argon2id).
+public struct KeyDerivationCost: Hashable, Sendable {
+    /// Passes over the memory, 3 to 16.
+    public var passes: Int
+    /// Memory in bytes, 64 MiB to 2 GiB.
+    public var memory: Int
+
+    /// A cost. Outside the bounds, making a slot throws `invalidArgument`.
+    public init(passes: Int, memory: Int) {
+        self.passes = passes
+        self.memory = memory
+    }
+
+    /// The least: 3 passes over 64 MiB.
+    public static let minimum = KeyDerivationCost(passes: 3, memory: 64 << 20)
+    /// libsodium's MODERATE: 3 passes over 256 MiB.
+    public static let moderate = KeyDerivationCost(passes: 3, memory: 256 << 20)
+}
+
+/// What opens a vault.
+public enum UnlockMethod: Sendable {
+    /// A passphrase of 1 byte to 1 MiB.
+    case passphrase(Secret)
+    /// The contents of a key file: 32 to 4,096 bytes that nobody can guess.
+    case keyFile(Secret)
+}
+
+/// An unlock method of a vault, without what opens it.
+public struct VaultSlot: Hashable, Sendable, Identifiable {
+    /// What kind of method a slot is.
+    public enum Kind: String, Hashable, Sendable {
+        /// A passphrase.
+        case passphrase
+        /// A key file.
+        case keyFile = "key-file"
+    }
+
+    /// The slot's number in its vault; not used again when the slot is removed.
+    public let id: Int
+    /// The kind of method.
+    public let kind: Kind
+    /// When the slot was made.
+    public let created: Date
+}
+
+/// What is known of a vault.
+public struct VaultStatus: Sendable {
+    /// Whether an older copy of the file would be noticed.
+    public enum RollbackProtection: String, Sendable {
+        /// A readable anchor on this device covers the vault.
+        case anchored
+        /// There is none, or it is damaged, or the vault is not unlocked yet.
+        case none
+    }
+
+    /// Whether this-device-only items can be used.
+    public enum Device: String, Sendable {
+        /// The vault has keys for this device.
+        case enrolled
+        /// It has none, or the device key is not there.
+        case notEnrolled
+    }
+
+    /// The lock state.
+    public var state: LockState
+    /// The number of items of all services; `nil` before the first unlock.
+    public var items: Int?
+    /// The size of the file in bytes.
+    public var fileSize: Int
+    /// Bytes of the file that compaction would free; `nil` before the first unlock.
+    public var reclaimable: Int?
+    /// Whether an older copy of the file would be noticed.
+    public var rollbackProtection: RollbackProtection
+    /// Whether this-device-only items can be used; `nil` before the first unlock.
+    public var device: Device?
+    /// The unlock methods.
+    public var slots: [VaultSlot]
+    /// What a person should know: a keybag copy that was damaged and healed, compaction put off …
+    public var notes: [String]
+}
+
+/// What `verify` found in a vault whose every byte it read.
+public struct VerificationReport: Sendable {
+    /// A place that is not as it was written.
+    public struct Problem: Sendable, Hashable {
+        /// The offset in the file, in bytes.
+        public let offset: Int
+        /// What is wrong there.
+        public let description: String
+    }
+
+    /// Frames that were checked.
+    public var frames: Int
+    /// Items that are live.
+    public var items: Int
+    /// Items whose contents could only be checked by digest, because their keys are not held.
+    public var checkedByDigestOnly: Int
+    /// Bytes that were read.
+    public var bytes: Int
+    /// What is wrong, in the order of offsets. Empty for a clean file.
+    public var problems: [Problem]
+    /// What is not wrong but worth knowing: a torn frame that a crash left at the end.
+    public var notes: [String]
+
+    /// Whether nothing is wrong.
+    public var isClean: Bool { problems.isEmpty }
+}
+
+/// What compaction did.
+public struct CompactionReport: Sendable {
+    /// The size before, in bytes.
+    public var sizeBefore: Int
+    /// The size after, in bytes.
+    public var sizeAfter: Int
+}

@@ -1,0 +1,42 @@
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+extension Secret {
+    /// The JSON of `value`. Throws `encodingFailed`.
+    static func encoding(_ value: some Encodable) throws(TokenStorageError) -> Secret {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        do {
+            var data = try encoder.encode(value)
+            defer { data.resetBytes(in: 0..<data.count) }
+            return Secret(data)
+        } catch {
+            // The reason is left out on purpose: it can quote the value.
+            throw TokenStorageError(.encodingFailed, operation: "store", backend: "storage")
+        }
+    }
+
+    /// The value of type `Value` that these bytes are the JSON of. Throws `decodingFailed`.
+    func decode<Value: Decodable>(_ type: Value.Type) throws(TokenStorageError) -> Value {
+        var data = Data(unprotectedBytes())
+        defer { data.resetBytes(in: 0..<data.count) }
+        do {
+            return try JSONDecoder().decode(type, from: data)
+        } catch {
+            throw TokenStorageError(.decodingFailed, operation: "retrieve", backend: "storage")
+        }
+    }
+}
+
+extension TokenCommit {
+    /// The generation of a commit that always writes.
+    func made(_ operation: String) throws(TokenStorageError) -> Generation {
+        guard let generation else {
+            throw TokenStorageError(.internalError, operation: operation, backend: "storage")
+        }
+        return generation
+    }
+}

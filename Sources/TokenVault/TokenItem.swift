@@ -1,0 +1,98 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// Everything about an item but its secret.
+public struct TokenMetadata: Equatable, Sendable {
+    /// The item's key within its service.
+    public var key: TokenKey
+    /// The service the item belongs to.
+    public var service: String
+    /// When and where the item can be read.
+    public var policy: AccessPolicy
+    /// A text for people; `nil` when none was given.
+    public var label: String?
+    /// Attributes for searching.
+    public var attributes: TokenAttributes
+    /// When the key was first stored. A replace keeps it.
+    public var created: Date
+    /// When the item last changed.
+    public var modified: Date
+    /// When the secret stops being of use; `nil` for never. Storage tells it and never acts on it.
+    public var expires: Date?
+    /// The commit that last changed the item.
+    public var generation: Generation
+
+    /// A description of an item. Backends make these.
+    public init(
+        key: TokenKey, service: String, policy: AccessPolicy, label: String? = nil,
+        attributes: TokenAttributes = [:], created: Date, modified: Date, expires: Date? = nil,
+        generation: Generation
+    ) {
+        self.key = key
+        self.service = service
+        self.policy = policy
+        self.label = label
+        self.attributes = attributes
+        self.created = created
+        self.modified = modified
+        self.expires = expires
+        self.generation = generation
+    }
+
+    /// Whether `expires` is not after `date`.
+    public func isExpired(at date: Date) -> Bool { expires.map { $0 <= date } ?? false }
+}
+
+/// An item: its secret and everything about it.
+public struct TokenItem: Equatable, Sendable {
+    /// Everything but the secret.
+    public var metadata: TokenMetadata
+    /// The secret.
+    public var secret: Secret
+
+    /// An item. Backends make these.
+    public init(metadata: TokenMetadata, secret: Secret) {
+        self.metadata = metadata
+        self.secret = secret
+    }
+}
+
+/// Which items to list. An empty query lists all of a service.
+public struct TokenQuery: Equatable, Sendable {
+    /// Only keys whose UTF-8 bytes begin with this.
+    public var prefix: String
+    /// Only items that have all of these attributes.
+    public var attributes: TokenAttributes
+
+    /// A query for keys that begin with `prefix` and have `attributes`.
+    public init(prefix: String = "", attributes: TokenAttributes = [:]) {
+        self.prefix = prefix
+        self.attributes = attributes
+    }
+
+    /// Every item.
+    public static let all = TokenQuery()
+
+    /// Whether an item answers the query.
+    public func matches(_ metadata: TokenMetadata) -> Bool {
+        metadata.key.name.utf8.starts(with: prefix.utf8) && metadata.attributes.contains(attributes)
+    }
+}
+
+/// What a list may show.
+public struct TokenListing: Equatable, Sendable {
+    /// The items that can be shown, in the order of their keys' bytes.
+    public var items: [TokenMetadata]
+    /// How many items of the service cannot be shown now, whatever the query: their names are dark
+    /// because the vault is locked, or they belong to another device.
+    public var hidden: Int
+
+    /// A listing. Backends make these.
+    public init(items: [TokenMetadata], hidden: Int = 0) {
+        self.items = items
+        self.hidden = hidden
+    }
+}

@@ -1,0 +1,58 @@
+/// The name of an item within a service: an account, a token's role, a profile.
+///
+/// Keys compare and hash by their UTF-8 bytes, so that `é` as one scalar and as two are two keys;
+/// `String`'s own equality would merge them. A key is 1 to 1,024 bytes without control characters
+/// (U+0000 to U+001F, U+007F to U+009F). The initializers take anything: an unusable key is reported as
+/// ``TokenStorageError/Code/invalidKey`` by the call that gets it.
+public struct TokenKey: Sendable {
+    /// The key as text, exactly as given.
+    public let name: String
+
+    /// A key with this name.
+    public init(_ name: String) { self.name = name }
+
+    /// The longest usable key, in bytes of UTF-8.
+    public static let maximumLength = 1_024
+}
+
+extension TokenKey: Hashable {
+    /// Whether both keys are the same bytes of UTF-8.
+    public static func == (left: Self, right: Self) -> Bool {
+        left.name.utf8.elementsEqual(right.name.utf8)
+    }
+
+    /// Hashes the bytes of UTF-8.
+    public func hash(into hasher: inout Hasher) {
+        for byte in name.utf8 { hasher.combine(byte) }
+        hasher.combine(UInt8(0xff))
+    }
+}
+
+extension TokenKey: Comparable {
+    /// Order by bytes of UTF-8.
+    public static func < (left: Self, right: Self) -> Bool {
+        left.name.utf8.lexicographicallyPrecedes(right.name.utf8)
+    }
+}
+
+extension TokenKey: ExpressibleByStringInterpolation {
+    /// A key written as a literal.
+    public init(stringLiteral value: String) { self.init(value) }
+}
+
+extension TokenKey: CustomStringConvertible {
+    /// The key's name.
+    public var description: String { name }
+}
+
+/// Rules for the names a caller gives.
+enum NameRules {
+    /// Whether `name` is 1 to 1,024 bytes of UTF-8 without control characters.
+    static func isUsable(_ name: String) -> Bool {
+        (1...TokenKey.maximumLength).contains(name.utf8.count) && !hasControlCharacters(name)
+    }
+
+    static func hasControlCharacters(_ text: String) -> Bool {
+        text.unicodeScalars.contains { $0.value < 0x20 || (0x7f...0x9f).contains($0.value) }
+    }
+}

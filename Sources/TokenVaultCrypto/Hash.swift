@@ -1,0 +1,64 @@
+internal import CSodium
+
+/// BLAKE2b (`crypto_generichash`), with and without a key.
+package enum Hash {
+    /// The unkeyed digest of a part of `bytes`; `length` is 16 to 64 bytes.
+    package static func digest(_ bytes: [UInt8], in range: Range<Int>? = nil, length: Int) -> [UInt8] {
+        let range = (range ?? 0..<bytes.count).clamped(to: 0..<bytes.count)
+        return [UInt8](unsafeUninitializedCapacity: length) { output, initialized in
+            bytes.withUnsafeBufferPointer { input in
+                _ = crypto_generichash(
+                    output.octets, length,
+                    UnsafeRawBufferPointer(input).octets + range.lowerBound, UInt64(range.count), nil, 0)
+            }
+            initialized = length
+        }
+    }
+
+    /// The digest of `bytes` keyed with `key`; `nil` when the key was wiped.
+    package static func keyed(_ bytes: [UInt8], key: SymmetricKey, length: Int) -> [UInt8]? {
+        key.withBytes { key in
+            [UInt8](unsafeUninitializedCapacity: length) { output, initialized in
+                _ = crypto_generichash(
+                    output.octets, length, bytes, UInt64(bytes.count),
+                    key.octets, key.count)
+                initialized = length
+            }
+        }
+    }
+
+    /// A key derived from `key`: BLAKE2b-256 keyed with it, over a label and parts, each preceded by its
+    /// length in eight bytes so that no two lists give the same input. The input is assembled in wiped
+    /// memory, since libsodium's streaming state has no Swift type.
+    package static func derive(
+        from key: SymmetricKey, label: String, parts: [[UInt8]] = [], secrets: [SymmetricKey] = []
+    ) throws(CryptoError) -> SymmetricKey {
+        let parts = [Array(label.utf8)] + parts
+        let size = parts.reduce(0) { $0 + 8 + $1.count } + secrets.count * (8 + SymmetricKey.length)
+        var complete = true
+        let input = SecretBytes(capacity: size) { target in
+            var position = 0
+            func append(_ bytes: UnsafeRawBufferPointer) {
+                withUnsafeBytes(of: UInt64(bytes.count).littleEndian) { length in
+                    target[position..<position + 8].copyBytes(from: length)
+                }
+                target[position + 8..<position + 8 + bytes.count].copyBytes(from: bytes)
+                position += 8 + bytes.count
+            }
+            for part in parts { part.withUnsafeBytes { append($0) } }
+            for secret in secrets where secret.withBytes({ append($0) }) == nil { complete = false }
+            return position
+        }
+        guard complete else { throw .unavailable }
+        return try SymmetricKey { (target) throws(CryptoError) in
+            let derived: Void? = key.withBytes { key in
+                input.withUnsafeBytes { input in
+                    _ = crypto_generichash(
+                        target.octets, SymmetricKey.length, input.octets, UInt64(input.count),
+                        key.octets, key.count)
+                }
+            }
+            guard derived != nil else { throw .unavailable }
+        }
+    }
+}

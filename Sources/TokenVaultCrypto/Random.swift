@@ -1,0 +1,14 @@
+internal import CSodium
+
+/// Randomness of the system, through `randombytes_buf`.
+package enum Random {
+    /// `count` unpredictable bytes.
+    package static func bytes(_ count: Int) -> [UInt8] {
+        _ = Sodium.isReady
+        guard count > 0 else { return [] }
+        return [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            randombytes_buf(buffer.start, count)
+            initialized = count
+        }
+    }
+}

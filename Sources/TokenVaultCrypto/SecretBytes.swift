@@ -1,0 +1,99 @@
+internal import CSodium
+
+/// Bytes that are wiped (`sodium_memzero`) when the last reference goes.
+///
+/// They live in ordinary memory: a guarded allocation costs 25 to 40 µs and few fit under the locked
+/// memory limit, so that is kept for long-lived keys (``SymmetricKey``).
+package final class SecretBytes: @unchecked Sendable {
+    // Immutable after initialization, so sharing between threads is safe.
+    private let storage: UnsafeMutableRawBufferPointer
+
+    /// `count` bytes, zero until `fill` has written them. `fill` returns how many of them count; the
+    /// rest stays allocated, zero, and is wiped as well.
+    package let count: Int
+
+    package init(capacity: Int, fill: (UnsafeMutableRawBufferPointer) -> Int) {
+        let size = max(capacity, 1)
+        storage = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
+        sodium_memzero(storage.start, size)
+        let wanted = UnsafeMutableRawBufferPointer(rebasing: storage[0..<max(capacity, 0)])
+        count = min(max(fill(wanted), 0), max(capacity, 0))
+    }
+
+    package convenience init(copying bytes: some Sequence<UInt8>) {
+        let copied: SecretBytes? = bytes.withContiguousStorageIfAvailable { source in
+            SecretBytes(capacity: source.count) { target in
+                target.copyMemory(from: UnsafeRawBufferPointer(source))
+                return source.count
+            }
+        }
+        if let copied {
+            self.init(capacity: copied.count) { target in
+                copied.withUnsafeBytes { target.copyMemory(from: $0) }
+                return copied.count
+            }
+        } else {
+            var array = Array(bytes)
+            self.init(capacity: array.count) { target in
+                target.copyBytes(from: array)
+                return array.count
+            }
+            array.withUnsafeMutableBytes { sodium_memzero($0.start, $0.count) }
+        }
+    }
+
+    deinit {
+        sodium_memzero(storage.start, storage.count)
+        storage.deallocate()
+    }
+
+    /// The bytes, for the length of the call. Do not keep the pointer.
+    package func withUnsafeBytes<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try body(UnsafeRawBufferPointer(rebasing: storage[0..<count]))
+    }
+
+    /// The bytes as a span, for the length of the call.
+    package func withBytes<Result, Failure: Error>(
+        _ body: (RawSpan) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try withUnsafeBytes { (buffer) throws(Failure) -> Result in
+            try body(RawSpan(_unsafeBytes: buffer))
+        }
+    }
+
+    /// A part of the bytes, copied into wiped memory of its own; `nil` when the range is not inside.
+    package func slice(_ range: Range<Int>) -> SecretBytes? {
+        guard range.lowerBound >= 0, range.upperBound <= count else { return nil }
+        return SecretBytes(capacity: range.count) { target in
+            withUnsafeBytes { target.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[range])) }
+            return range.count
+        }
+    }
+
+    /// An ordinary array of the bytes. For what is not secret in itself (names, padding, headers).
+    package func array() -> [UInt8] { withUnsafeBytes { Array($0) } }
+
+    /// Equality in constant time for equal lengths (`sodium_memcmp`).
+    package func isEqual(to other: SecretBytes) -> Bool {
+        guard count == other.count else { return false }
+        if count == 0 { return true }
+        return withUnsafeBytes { left in
+            other.withUnsafeBytes { right in
+                sodium_memcmp(left.octets, right.octets, left.count) == 0
+            }
+        }
+    }
+}
+
+/// Constant-time comparison of two digests or tags (`sodium_memcmp`); false for unequal lengths.
+package func constantTimeEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+    guard left.count == right.count else { return false }
+    if left.isEmpty { return true }
+    return left.withUnsafeBytes { left in
+        right.withUnsafeBytes { right in
+            sodium_memcmp(left.octets, right.octets, left.count) == 0
+        }
+    }
+}

@@ -1,0 +1,80 @@
+/// What the vault asks of a disk. One small interface, so that a simulated disk can stand in and every
+/// crash can be tried; ``PosixDirectory`` is the real one.
+package protocol DiskDirectory: AnyObject, Sendable {
+    /// Opens the file `name` in this directory, never through a symbolic link.
+    func open(_ name: String, _ access: FileAccess) throws(SystemFailure) -> any DiskFile
+    /// What is at `name` now (`fstatat` without following links); `nil` when nothing is.
+    func attributes(of name: String) throws(SystemFailure) -> FileAttributes?
+    /// Renames within the directory. Without `replacing`, fails with `EEXIST` when `target` exists.
+    func rename(_ name: String, to target: String, replacing: Bool) throws(SystemFailure)
+    /// Removes the file `name`.
+    func remove(_ name: String) throws(SystemFailure)
+    /// The names in the directory, in no order, without `.` and `..`.
+    func names() throws(SystemFailure) -> [String]
+    /// Makes creations, renames and removals durable (`fsync` of the directory).
+    func synchronize() throws(SystemFailure)
+}
+
+/// An open file. Offsets and lengths are bytes.
+package protocol DiskFile: AnyObject, Sendable {
+    /// Up to `count` bytes at `offset`; fewer only at the end of the file.
+    func read(_ count: Int, at offset: Int) throws(SystemFailure) -> [UInt8]
+    /// Writes all of `bytes` at `offset`, or throws with any part of them written.
+    func write(_ bytes: [UInt8], at offset: Int) throws(SystemFailure)
+    /// Makes what was written durable, with the size needed to read it (`fdatasync`).
+    func synchronize() throws(SystemFailure)
+    /// Sets the size (`ftruncate`).
+    func resize(to size: Int) throws(SystemFailure)
+    /// Identity, size, kind, owner and mode (`fstat`).
+    func attributes() throws(SystemFailure) -> FileAttributes
+    /// Tries to take the whole-file lock of this open file; false when another holds it.
+    func tryLock(_ kind: FileLock) throws(SystemFailure) -> Bool
+    /// Releases the lock of this open file.
+    func unlock()
+}
+
+/// How a file is opened.
+package enum FileAccess: Sendable {
+    /// For reading only.
+    case read
+    /// For reading and writing; the file exists.
+    case readWrite
+    /// For reading and writing; the file must not exist and is created with mode 0600.
+    case create
+}
+
+/// The two lock kinds of `fcntl(F_OFD_SETLK)`.
+package enum FileLock: Sendable {
+    case shared, exclusive
+}
+
+/// Which file this is, wherever its name points now.
+package struct FileIdentity: Hashable, Sendable {
+    package let device: UInt64
+    package let inode: UInt64
+
+    package init(device: UInt64, inode: UInt64) {
+        self.device = device
+        self.inode = inode
+    }
+}
+
+/// What `fstat(2)` tells.
+package struct FileAttributes: Sendable {
+    package enum Kind: Sendable { case regular, directory, symbolicLink, other }
+
+    package var identity: FileIdentity
+    package var kind: Kind
+    package var size: Int
+    /// The permission bits, without the kind.
+    package var mode: UInt32
+    package var owner: UInt32
+
+    package init(identity: FileIdentity, kind: Kind, size: Int, mode: UInt32, owner: UInt32) {
+        self.identity = identity
+        self.kind = kind
+        self.size = size
+        self.mode = mode
+        self.owner = owner
+    }
+}

@@ -1,0 +1,131 @@
+internal import CLinux
+internal import Glibc
+package import SystemPackage
+
+/// A directory of the real file system, held by descriptor: what happens in it is not led astray when
+/// its path is renamed or replaced.
+package final class PosixDirectory: DiskDirectory {
+    private let descriptor: CInt
+
+    /// Opens an existing directory.
+    package init(_ path: FilePath) throws(SystemFailure) {
+        descriptor = try retrying("open") {
+            path.withPlatformString { clinux_openat(AT_FDCWD, $0, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0) }
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Makes the directory and what is missing above it, each 0700.
+    package static func makeAll(_ path: FilePath) throws(SystemFailure) {
+        let made = path.withPlatformString { mkdir($0, 0o700) }
+        if made == 0 || errno == EEXIST { return }
+        let reason = Errno(rawValue: errno)
+        let parent = path.removingLastComponent()
+        guard reason == .noSuchFileOrDirectory, !parent.isEmpty, parent != path else {
+            throw SystemFailure(reason, "mkdir")
+        }
+        try makeAll(parent)
+        if path.withPlatformString({ mkdir($0, 0o700) }) != 0, errno != EEXIST {
+            throw SystemFailure(Errno(rawValue: errno), "mkdir")
+        }
+        // The new entry must survive a power cut as well as what will be written below it.
+        try PosixDirectory(parent).synchronize()
+    }
+
+    /// Removes an empty directory.
+    package static func removeEmpty(_ path: FilePath) throws(SystemFailure) {
+        if path.withPlatformString({ rmdir($0) }) != 0 {
+            throw SystemFailure(Errno(rawValue: errno), "rmdir")
+        }
+    }
+
+    package func open(_ name: String, _ access: FileAccess) throws(SystemFailure) -> any DiskFile {
+        var flags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
+        switch access {
+        case .read: flags |= O_RDONLY
+        case .readWrite: flags |= O_RDWR
+        case .create: flags |= O_RDWR | O_CREAT | O_EXCL
+        }
+        let file = try retrying("openat") { clinux_openat(descriptor, name, flags, 0o600) }
+        return PosixFile(descriptor: file)
+    }
+
+    package func attributes(of name: String) throws(SystemFailure) -> FileAttributes? {
+        var information = stat()
+        if fstatat(descriptor, name, &information, AT_SYMLINK_NOFOLLOW) == 0 {
+            return FileAttributes(information)
+        }
+        if errno == ENOENT { return nil }
+        throw SystemFailure(Errno(rawValue: errno), "fstatat")
+    }
+
+    package func rename(_ name: String, to target: String, replacing: Bool) throws(SystemFailure) {
+        let result =
+            replacing
+            ? renameat(descriptor, name, descriptor, target)
+            : clinux_rename_noreplace(descriptor, name, descriptor, target)
+        guard result == 0 else {
+            throw SystemFailure(Errno(rawValue: errno), replacing ? "renameat" : "renameat2")
+        }
+    }
+
+    package func remove(_ name: String) throws(SystemFailure) {
+        if unlinkat(descriptor, name, 0) != 0 { throw SystemFailure(Errno(rawValue: errno), "unlinkat") }
+    }
+
+    package func names() throws(SystemFailure) -> [String] {
+        // fdopendir takes over the descriptor it is given and its position, so it gets one of its own.
+        let own = try retrying("openat") {
+            clinux_openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+        }
+        guard let stream = fdopendir(own) else {
+            let reason = Errno(rawValue: errno)
+            close(own)
+            throw SystemFailure(reason, "fdopendir")
+        }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != "." && name != ".." { names.append(name) }
+        }
+        return names
+    }
+
+    package func synchronize() throws(SystemFailure) {
+        _ = try retrying("fsync") { fsync(descriptor) }
+    }
+
+    /// The kind of file system below, as `statfs(2)` numbers it; 0 when it cannot be told.
+    package var fileSystemType: UInt64 { clinux_file_system_type(descriptor) }
+}
+
+extension FileAttributes {
+    init(_ information: stat) {
+        let mode = information.st_mode
+        let kind: Kind =
+            clinux_is_regular(mode) != 0
+            ? .regular
+            : clinux_is_directory(mode) != 0
+                ? .directory : clinux_is_link(mode) != 0 ? .symbolicLink : .other
+        self.init(
+            identity: FileIdentity(device: UInt64(information.st_dev), inode: UInt64(information.st_ino)),
+            kind: kind,
+            size: Int(information.st_size),
+            mode: UInt32(mode) & 0o7777,
+            owner: UInt32(information.st_uid))
+    }
+}
+
+/// Repeats `call` while a signal interrupts it; its result, or the failure.
+func retrying(_ name: String, _ call: () -> CInt) throws(SystemFailure) -> CInt {
+    while true {
+        let result = call()
+        if result >= 0 { return result }
+        let reason = Errno(rawValue: errno)
+        if reason != .interrupted { throw SystemFailure(reason, name) }
+    }
+}

@@ -1,0 +1,89 @@
+internal import CLinux
+internal import Glibc
+internal import SystemPackage
+
+/// A file of the real file system.
+package final class PosixFile: DiskFile {
+    private let descriptor: CInt
+
+    /// Takes over `descriptor` and closes it at the end.
+    init(descriptor: CInt) { self.descriptor = descriptor }
+
+    deinit { close(descriptor) }
+
+    package func read(_ count: Int, at offset: Int) throws(SystemFailure) -> [UInt8] {
+        guard count > 0 else { return [] }
+        var failure: SystemFailure?
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            while initialized < count {
+                let result = pread(
+                    descriptor, buffer.baseAddress.map { $0 + initialized }, count - initialized,
+                    off_t(offset + initialized))
+                if result > 0 {
+                    initialized += result
+                } else if result == 0 {
+                    return
+                } else if errno != EINTR {
+                    failure = SystemFailure(Errno(rawValue: errno), "pread")
+                    return
+                }
+            }
+        }
+        if let failure { throw failure }
+        return bytes
+    }
+
+    package func write(_ bytes: [UInt8], at offset: Int) throws(SystemFailure) {
+        var failure: SystemFailure?
+        bytes.withUnsafeBytes { buffer in
+            var written = 0
+            while written < buffer.count {
+                let result = pwrite(
+                    descriptor, buffer.baseAddress.map { $0 + written }, buffer.count - written,
+                    off_t(offset + written))
+                if result > 0 {
+                    written += result
+                } else if result == 0 {
+                    failure = SystemFailure(.noSpace, "pwrite")
+                    return
+                } else if errno != EINTR {
+                    failure = SystemFailure(Errno(rawValue: errno), "pwrite")
+                    return
+                }
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    package func synchronize() throws(SystemFailure) {
+        _ = try retrying("fdatasync") { fdatasync(descriptor) }
+    }
+
+    package func resize(to size: Int) throws(SystemFailure) {
+        _ = try retrying("ftruncate") { ftruncate(descriptor, off_t(size)) }
+    }
+
+    package func attributes() throws(SystemFailure) -> FileAttributes {
+        var information = stat()
+        guard fstat(descriptor, &information) == 0 else {
+            throw SystemFailure(Errno(rawValue: errno), "fstat")
+        }
+        return FileAttributes(information)
+    }
+
+    package func tryLock(_ kind: FileLock) throws(SystemFailure) -> Bool {
+        let type = kind == .shared ? F_RDLCK : F_WRLCK
+        while true {
+            if clinux_ofd_setlk(descriptor, Int16(type)) == 0 { return true }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN, EACCES: return false
+            default: throw SystemFailure(Errno(rawValue: errno), "fcntl(F_OFD_SETLK)")
+            }
+        }
+    }
+
+    package func unlock() {
+        _ = clinux_ofd_setlk(descriptor, Int16(F_UNLCK))
+    }
+}

@@ -1,0 +1,33 @@
+internal import CLinux
+internal import Glibc
+package import SystemPackage
+
+/// Facts about this process and this machine that the vault depends on.
+package enum ProcessFacts {
+    /// The process, to notice a fork.
+    package static var identifier: Int32 { getpid() }
+    /// The effective user, who must own the vault.
+    package static var user: UInt32 { geteuid() }
+    /// The kernel's thread number of the caller: equal to ``identifier`` on the main thread.
+    package static var thread: Int32 { gettid() }
+
+    /// Makes core files and `ptrace` by the same user impossible from now on.
+    package static func forbidDumps() {
+        _ = clinux_forbid_dumps()
+        var limit = rlimit(rlim_cur: 0, rlim_max: 0)
+        setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
+    }
+
+    /// The value of an environment variable; `nil` when it is not set or empty. Only programs ask: the
+    /// library reads no environment.
+    package static func environment(_ name: String) -> String? {
+        guard let value = getenv(name), value[0] != 0 else { return nil }
+        return String(cString: value)
+    }
+
+    /// The home directory from the user database, for when `HOME` is not set.
+    package static var homeFromUserDatabase: FilePath? {
+        guard let entry = getpwuid(geteuid()), let directory = entry.pointee.pw_dir else { return nil }
+        return FilePath(platformString: directory)
+    }
+}

@@ -1,0 +1,58 @@
+internal import Glibc
+package import SystemPackage
+
+/// Whole small files: key files, passphrase files, device keys.
+package enum SmallFile {
+    /// What opening a small file found.
+    package struct Contents {
+        package let bytes: [UInt8]
+        package let attributes: FileAttributes
+    }
+
+    /// The bytes of the file at `path`, following links; `EFBIG` when there are more than `limit`.
+    /// Pipes and other things that are not regular files are read to their end.
+    package static func read(_ path: FilePath, limit: Int) throws(SystemFailure) -> Contents {
+        let descriptor = try retrying("open") { path.withPlatformString { open($0, O_RDONLY | O_CLOEXEC) } }
+        defer { close(descriptor) }
+        var information = stat()
+        guard fstat(descriptor, &information) == 0 else {
+            throw SystemFailure(Errno(rawValue: errno), "fstat")
+        }
+        return Contents(
+            bytes: try readAll(from: descriptor, limit: limit), attributes: FileAttributes(information))
+    }
+
+    /// Everything that can be read from `descriptor`; `EFBIG` when that is more than `limit` bytes.
+    package static func readAll(from descriptor: CInt, limit: Int) throws(SystemFailure) -> [UInt8] {
+        var failure: SystemFailure?
+        // Read into one buffer that never grows: growing would leave copies of a secret behind.
+        var bytes = [UInt8](unsafeUninitializedCapacity: limit + 1) { buffer, initialized in
+            while initialized < buffer.count {
+                let result = Glibc.read(
+                    descriptor, buffer.baseAddress.map { $0 + initialized }, buffer.count - initialized)
+                if result > 0 {
+                    initialized += result
+                } else if result == 0 {
+                    return
+                } else if errno != EINTR {
+                    failure = SystemFailure(Errno(rawValue: errno), "read")
+                    return
+                }
+            }
+        }
+        if failure == nil, bytes.count > limit { failure = SystemFailure(.fileTooLarge, "read") }
+        if let failure {
+            wipe(&bytes)
+            throw failure
+        }
+        return bytes
+    }
+
+    /// Wipes an array that held a secret. It must be the only reference, or a copy is wiped instead.
+    package static func wipe(_ bytes: inout [UInt8]) {
+        bytes.withUnsafeMutableBytes { buffer in
+            if let base = buffer.baseAddress { explicit_bzero(base, buffer.count) }
+        }
+        bytes = []
+    }
+}
