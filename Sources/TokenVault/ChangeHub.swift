@@ -1,7 +1,8 @@
 internal import Synchronization
 
-/// Hands a storage's changes to its readers.
-package final class ChangeHub: Sendable {
+/// Hands a storage's changes to its readers. For who writes a backend: one hub for each store, told of
+/// every commit.
+public final class ChangeHub: Sendable {
     private struct Reader {
         let service: TokenKey
         weak var subscription: TokenChanges.Subscription?
@@ -14,10 +15,11 @@ package final class ChangeHub: Sendable {
 
     private let state = Mutex(State())
 
-    package init() {}
+    /// A hub without readers.
+    public init() {}
 
     /// A new reader of the changes of `service`. After ``end()`` its sequence is at its end.
-    package func subscribe(service: String) -> TokenChanges {
+    public func subscribe(service: String) -> TokenChanges {
         let subscription = TokenChanges.Subscription()
         let hasEnded = state.withLock { state in
             if state.hasEnded { return true }
@@ -30,21 +32,23 @@ package final class ChangeHub: Sendable {
     }
 
     /// Whether anyone listens.
-    package var isObserved: Bool {
+    public var isObserved: Bool {
         state.withLock { $0.readers.contains { $0.subscription != nil } }
     }
 
-    /// Tells the readers of `service`. Call it in the order of generations.
-    package func publish(service: String, key: TokenKey, event: TokenEvent) {
+    /// Tells the readers of `service` what happened to the event's key. Call it in the order of
+    /// generations: readers trust that the last event of a key is the latest. Publishing
+    /// ``TokenEvent/overflowed`` makes every reader list anew.
+    public func publish(service: String, _ event: TokenEvent) {
         let service = TokenKey(service)
         let subscriptions = state.withLock { state in
             state.readers.compactMap { $0.service == service ? $0.subscription : nil }
         }
-        for subscription in subscriptions { subscription.publish(key, event) }
+        for subscription in subscriptions { subscription.publish(event) }
     }
 
     /// Ends every reader's sequence, for good.
-    package func end() {
+    public func end() {
         let subscriptions = state.withLock { state in
             defer { state.readers = [] }
             state.hasEnded = true

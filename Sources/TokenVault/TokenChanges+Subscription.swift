@@ -18,6 +18,21 @@ extension TokenChanges {
             var reader: Reader?
             var tickets: UInt64 = 0
 
+            mutating func keep(_ event: TokenEvent) {
+                switch event {
+                case .stored(let key, _), .deleted(let key, _):
+                    if events.updateValue(event, forKey: key) == nil { order.append(key) }
+                    if order.count > Subscription.capacity { overflow() }
+                case .overflowed: overflow()
+                }
+            }
+
+            private mutating func overflow() {
+                order = []
+                events = [:]
+                overflowed = true
+            }
+
             mutating func take() -> TokenEvent? {
                 if overflowed {
                     overflowed = false
@@ -36,15 +51,10 @@ extension TokenChanges {
         private let state = Mutex(State())
 
         /// Keeps `event` for the reader, instead of an earlier one of the same key.
-        func publish(_ key: TokenKey, _ event: TokenEvent) {
+        func publish(_ event: TokenEvent) {
             let wake = state.withLock { state -> (Reader, TokenEvent)? in
                 guard !state.ended else { return nil }
-                if state.events.updateValue(event, forKey: key) == nil { state.order.append(key) }
-                if state.order.count > Self.capacity {
-                    state.order = []
-                    state.events = [:]
-                    state.overflowed = true
-                }
+                state.keep(event)
                 guard let reader = state.reader, let next = state.take() else { return nil }
                 state.reader = nil
                 return (reader, next)

@@ -34,7 +34,7 @@ extension InMemoryVault {
             events[metadata.key] = .stored(metadata.key, generation)
         }
         state.items[name] = items
-        for (key, event) in events { hub.publish(service: service, key: key, event: event) }
+        for event in events.values { hub.publish(service: service, event) }
         return TokenCommit(generation: generation, existed: existed)
     }
 
@@ -50,7 +50,7 @@ extension InMemoryVault {
         let generation = try state.nextGeneration(call.operation)
         state.items[name] = nil
         for key in items.keys.sorted() {
-            hub.publish(service: service, key: key, event: .deleted(key, generation))
+            hub.publish(service: service, .deleted(key, generation))
         }
         return items.count
     }

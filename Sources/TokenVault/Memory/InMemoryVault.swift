@@ -73,7 +73,7 @@ public final class InMemoryVault: Sendable {
             for (service, items) in destroyed {
                 for key in items.map(\.metadata.key).sorted() {
                     state.items[service]?[key] = nil
-                    hub.publish(service: service.name, key: key, event: .deleted(key, generation))
+                    hub.publish(service: service.name, .deleted(key, generation))
                 }
             }
         }
