@@ -12,4 +12,3 @@ let backends = [
     Backend(description: "memory") { MemorySubject() },
     Backend(description: "memory, blocking view") { ThroughBlockingView(MemorySubject()) },
 ]
-
