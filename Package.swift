@@ -73,5 +73,33 @@ let package = Package(
             dependencies: ["TokenVaultCrypto"],
             swiftSettings: settings
         ),
+        .testTarget(
+            name: "TokenVaultTests",
+            dependencies: ["TokenVault", "TokenVaultPlatform", "TokenVaultCrypto"],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "FileVaultTests",
+            dependencies: [
+                "TokenVault", "TokenVaultPlatform", "TokenVaultCrypto",
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "BackendConformanceTests",
+            dependencies: ["TokenVault", "TokenVaultTesting"],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "PublicAPITests",
+            dependencies: ["TokenVault"],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "VaultctlTests",
+            dependencies: ["TokenVaultPlatform", "vaultctl"],
+            swiftSettings: settings
+        ),
     ]
 )
