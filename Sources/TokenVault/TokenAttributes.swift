@@ -2,7 +2,9 @@
 ///
 /// Names and values compare by UTF-8 bytes, as keys do. They are kept in the order of their names'
 /// bytes. An item takes up to 64 attributes of up to 1,024 bytes each for name and value; names are not
-/// empty and neither has control characters. More is ``TokenStorageError/Code/invalidArgument``.
+/// empty and neither has control characters. Anything else is
+/// ``TokenStorageError/Code/invalidArgument``. All names and values together are at most 60 KiB; more is
+/// ``TokenStorageError/Code/tooLarge``.
 public struct TokenAttributes: Sendable {
     private var names: [TokenKey] = []
     private var values: [String] = []
@@ -56,6 +58,12 @@ public struct TokenAttributes: Sendable {
 
     /// The most attributes an item takes.
     public static let maximumCount = 64
+
+    /// The most bytes of UTF-8 that all names and values of an item take together: 60 KiB.
+    public static let maximumLength = 60 << 10
+
+    // The longest name or value, in bytes of UTF-8.
+    static let longestText = 1_024
 }
 
 extension TokenAttributes: RandomAccessCollection {

@@ -42,7 +42,7 @@ extension TokenStorageError {
         case invalidKey
         /// A service, label, attribute, query or option is outside its documented limits.
         case invalidArgument
-        /// A secret is larger than 1 MiB, or its metadata is larger than 64 KiB.
+        /// A secret is larger than 1 MiB, or its attributes are larger than 60 KiB together.
         case tooLarge
         /// The storage cannot keep the policy's promise. The advice names one that can.
         case unsupportedPolicy

@@ -1,0 +1,97 @@
+internal import Synchronization
+
+extension InMemoryTokenStorage {
+    /// An in-memory storage for code that cannot wait. See ``TokenStorage`` for what each call does.
+    public struct Blocking: BlockingTokenStorage {
+        let vault: InMemoryVault
+        /// The service that the keys belong to.
+        public let service: String
+
+        /// See ``InMemoryTokenStorage/supportedPolicies``.
+        public var supportedPolicies: Set<AccessPolicy> { vault.state.withLock { $0.supportedPolicies } }
+        /// When unlocked, on this device only.
+        public var defaultPolicy: AccessPolicy { .whenUnlockedThisDeviceOnly }
+
+        /// The state the vault was put into. Throws `closed`.
+        public func lockState() throws(TokenStorageError) -> LockState {
+            try vault.withState(try call("lockState")) { $0.lockState }
+        }
+
+        /// See ``TokenStorage/secret(for:)``.
+        public func secret(for key: TokenKey) throws(TokenStorageError) -> Secret? {
+            try stored(key, "secret")?.secret
+        }
+
+        /// See ``TokenStorage/item(for:)``.
+        public func item(for key: TokenKey) throws(TokenStorageError) -> TokenItem? {
+            guard let item = try stored(key, "item") else { return nil }
+            return TokenItem(metadata: item.metadata, secret: item.secret)
+        }
+
+        /// See ``TokenStorage/metadata(for:)``.
+        public func metadata(for key: TokenKey) throws(TokenStorageError) -> TokenMetadata? {
+            try stored(key, "metadata")?.metadata
+        }
+
+        /// See ``TokenStorage/list(_:)``.
+        public func list(_ query: TokenQuery) throws(TokenStorageError) -> TokenListing {
+            let call = try call("list")
+            try call.check(query: query)
+            var listing = try vault.withUnlockedState(call) { state in
+                var listing = TokenListing(items: [])
+                for item in (state.items[TokenKey(service)] ?? [:]).values {
+                    if state.refusal(of: item) != nil {
+                        listing.hidden += 1
+                    } else if query.matches(item.metadata) {
+                        listing.items.append(item.metadata)
+                    }
+                }
+                return listing
+            }
+            listing.items.sort { $0.key < $1.key }
+            return listing
+        }
+
+        /// See ``TokenStorage/commit(_:)``.
+        @discardableResult
+        public func commit(_ changes: [TokenChange]) throws(TokenStorageError) -> TokenCommit {
+            let call = try call(CommitRules.operation(changes))
+            try call.check(changes: changes)
+            let now = vault.clock()
+            return try vault.withUnlockedState(call) { (state) throws(TokenStorageError) in
+                try vault.commit(
+                    changes, service: service, defaultPolicy: defaultPolicy, now: now, state: &state,
+                    call: call)
+            }
+        }
+
+        /// See ``TokenStorage/deleteAll()``.
+        @discardableResult
+        public func deleteAll() throws(TokenStorageError) -> Int {
+            let call = try call("deleteAll")
+            return try vault.withUnlockedState(call) { (state) throws(TokenStorageError) in
+                try vault.deleteAll(service: service, state: &state, call: call)
+            }
+        }
+
+        private func call(_ operation: String) throws(TokenStorageError) -> Validation {
+            let call = Validation(operation: operation, backend: InMemoryVault.backend)
+            try call.check(service: service)
+            return call
+        }
+
+        private func stored(
+            _ key: TokenKey, _ operation: String
+        ) throws(TokenStorageError) -> InMemoryVault.Item? {
+            let call = try call(operation)
+            try call.check(key: key)
+            return try vault.withUnlockedState(call) { (state) throws(TokenStorageError) in
+                guard let item = state.items[TokenKey(service)]?[key] else { return nil }
+                if let code = state.refusal(of: item) {
+                    throw TokenStorageError(code, operation: operation, backend: InMemoryVault.backend)
+                }
+                return item
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// Writes: everything is checked before anything is changed, and readers are told in the order of
+/// generations because they are told under the lock.
+extension InMemoryVault {
+    func commit(
+        _ changes: [TokenChange], service: String, defaultPolicy: AccessPolicy, now: Date,
+        state: inout State, call: Validation
+    ) throws(TokenStorageError) -> TokenCommit {
+        let name = TokenKey(service)
+        var items = state.items[name] ?? [:]
+        for change in changes {
+            try check(change, among: items, defaultPolicy: defaultPolicy, state: state, call: call)
+        }
+        let existed = changes.map { items[$0.key] != nil }
+        let effective = zip(changes, existed).filter { change, existed in existed || !change.isDelete }
+        guard !effective.isEmpty else { return TokenCommit(generation: nil, existed: existed) }
+
+        let generation = try state.nextGeneration(call.operation)
+        var events: [TokenKey: TokenEvent] = [:]
+        for (change, _) in effective {
+            let current = items.removeValue(forKey: change.key)
+            events[change.key] = .deleted(change.key, generation)
+            guard let secret = change.secret(replacing: current?.secret) else { continue }
+            let metadata = CommitRules.metadata(
+                after: change, current: current?.metadata, service: service,
+                defaultPolicy: defaultPolicy, now: now, generation: generation)
+            items[metadata.key] = Item(
+                metadata: metadata, secret: secret, isOfOriginalDevice: state.device.isOriginal)
+            events[metadata.key] = .stored(metadata.key, generation)
+        }
+        state.items[name] = items
+        for event in events.values { hub.publish(service: service, event) }
+        return TokenCommit(generation: generation, existed: existed)
+    }
+
+    func deleteAll(
+        service: String, state: inout State, call: Validation
+    ) throws(TokenStorageError) -> Int {
+        let name = TokenKey(service)
+        let items = state.items[name] ?? [:]
+        for item in items.values {
+            if let code = state.refusal(of: item) { throw failure(code, call) }
+        }
+        guard !items.isEmpty else { return 0 }
+        let generation = try state.nextGeneration(call.operation)
+        state.items[name] = nil
+        for key in items.keys.sorted() {
+            hub.publish(service: service, .deleted(key, generation))
+        }
+        return items.count
+    }
+
+    private func check(
+        _ change: TokenChange, among items: [TokenKey: Item], defaultPolicy: AccessPolicy, state: State,
+        call: Validation
+    ) throws(TokenStorageError) {
+        let current = items[change.key]
+        if let current, let code = state.refusal(of: current) { throw failure(code, call) }
+        var isTargetTaken = false
+        if case .rename(let target) = change.action, let taken = items[target] {
+            if let code = state.refusal(of: taken) { throw failure(code, call) }
+            isTargetTaken = true
+        }
+        try CommitRules.check(
+            change, current: current?.metadata.generation, isTargetTaken: isTargetTaken,
+            operation: call.operation, backend: call.backend)
+        if change.isDelete { return }
+        let policy = CommitRules.policy(
+            after: change, current: current?.metadata.policy, defaultPolicy: defaultPolicy)
+        guard state.supportedPolicies.contains(policy) else {
+            throw failure(.unsupportedPolicy, call)
+        }
+        if let code = state.refusal(of: policy) { throw failure(code, call) }
+    }
+
+    private func failure(_ code: TokenStorageError.Code, _ call: Validation) -> TokenStorageError {
+        TokenStorageError(code, operation: call.operation, backend: call.backend)
+    }
+}
+
+extension TokenChange {
+    fileprivate var isDelete: Bool { if case .delete = action { true } else { false } }
+
+    /// The secret an item has after this change; `nil` when there is no item then.
+    fileprivate func secret(replacing current: Secret?) -> Secret? {
+        switch action {
+        case .store(let secret): secret
+        case .update, .rename: current
+        case .delete: nil
+        }
+    }
+}

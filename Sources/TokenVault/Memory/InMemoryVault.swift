@@ -1,0 +1,92 @@
+internal import Synchronization
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// A keychain in memory, shared by the storages of several services; it goes with the last of them.
+///
+/// It keeps every rule of ``TokenStorage``, so that tests of an SDK meet what a real vault does. What a
+/// real vault goes through, it is told: ``setLockState(_:)``, ``setDevice(_:)``, ``setPasscode(isSet:)``,
+/// ``close()``. It starts unlocked, on its own device, with a passcode. Policies are kept by checks here,
+/// not by keys: nothing is protected from the process itself.
+public final class InMemoryVault: Sendable {
+    /// The device a vault is on.
+    public enum Device: Sendable, Hashable {
+        /// The one it was made on.
+        case original
+        /// Another one, as after the vault was copied: items that stay on the original device are
+        /// `wrongDevice`, and new ones that would stay here are `unsupportedPolicy`.
+        case another
+        /// Another one that the vault was made known to: items of the original device are
+        /// `wrongDevice`, new ones can stay here.
+        case anotherEnrolled
+
+        var isOriginal: Bool { self == .original }
+    }
+
+    let state: Mutex<State>
+    let hub = ChangeHub()
+    let clock: @Sendable () -> Date
+
+    /// An empty, unlocked vault. `clock` gives the time for `created` and `modified`.
+    public init(clock: @escaping @Sendable () -> Date = { Date() }) {
+        state = Mutex(State())
+        self.clock = clock
+    }
+
+    deinit { hub.end() }
+
+    /// The storage of `service` in this vault. An unusable service is `invalidArgument` in every call.
+    public func storage(service: String) -> InMemoryTokenStorage {
+        InMemoryTokenStorage(vault: self, service: service)
+    }
+
+    /// Puts the vault into a lock state: `.locked` as after a reboot, `.afterFirstUnlock` as when locked
+    /// again, `.unlocked`.
+    public func setLockState(_ lockState: LockState) {
+        state.withLock { $0.lockState = lockState }
+    }
+
+    /// Puts the vault on a device.
+    public func setDevice(_ device: Device) {
+        state.withLock { $0.device = device }
+    }
+
+    /// Says whether there is a passcode. Without one, when-passcode-set items are refused; taking it
+    /// away destroys those that are there. The vault must be unlocked (`locked`); throws `closed`.
+    public func setPasscode(isSet: Bool) throws(TokenStorageError) {
+        try withState(Validation(operation: "setPasscode", backend: Self.backend)) {
+            (state) throws(TokenStorageError) in
+            guard state.lockState == .unlocked else {
+                throw TokenStorageError(.locked, operation: "setPasscode", backend: Self.backend)
+            }
+            state.hasPasscode = isSet
+            guard !isSet else { return }
+            let destroyed = state.items.mapValues { items in
+                items.values.filter { $0.metadata.policy == .whenPasscodeSetThisDeviceOnly }
+            }
+            guard destroyed.contains(where: { !$0.value.isEmpty }) else { return }
+            let generation = try state.nextGeneration("setPasscode")
+            for (service, items) in destroyed {
+                for key in items.map(\.metadata.key).sorted() {
+                    state.items[service]?[key] = nil
+                    hub.publish(service: service.name, .deleted(key, generation))
+                }
+            }
+        }
+    }
+
+    /// Forgets every item and ends every sequence of changes; later calls throw `closed`.
+    public func close() {
+        state.withLock { state in
+            state.isClosed = true
+            state.items = [:]
+        }
+        hub.end()
+    }
+
+    static let backend = "memory"
+}

@@ -1,0 +1,106 @@
+internal import Synchronization
+
+extension TokenChanges {
+    /// What waits for one reader.
+    final class Subscription: Sendable {
+        static let capacity = 1_024
+
+        private struct Reader {
+            let ticket: UInt64
+            let continuation: CheckedContinuation<TokenEvent?, Never>
+        }
+
+        private struct State {
+            var order: [TokenKey] = []
+            var events: [TokenKey: TokenEvent] = [:]
+            var overflowed = false
+            var ended = false
+            var reader: Reader?
+            var tickets: UInt64 = 0
+
+            mutating func keep(_ event: TokenEvent) {
+                switch event {
+                case .stored(let key, _), .deleted(let key, _):
+                    if events.updateValue(event, forKey: key) == nil { order.append(key) }
+                    if order.count > Subscription.capacity { overflow() }
+                case .overflowed: overflow()
+                }
+            }
+
+            private mutating func overflow() {
+                order = []
+                events = [:]
+                overflowed = true
+            }
+
+            mutating func take() -> TokenEvent? {
+                if overflowed {
+                    overflowed = false
+                    return .overflowed
+                }
+                guard !order.isEmpty else { return nil }
+                return events.removeValue(forKey: order.removeFirst())
+            }
+        }
+
+        private enum Answer {
+            case now(TokenEvent?)
+            case later(instead: Reader?)
+        }
+
+        private let state = Mutex(State())
+
+        /// Keeps `event` for the reader, instead of an earlier one of the same key.
+        func publish(_ event: TokenEvent) {
+            let wake = state.withLock { state -> (Reader, TokenEvent)? in
+                guard !state.ended else { return nil }
+                state.keep(event)
+                guard let reader = state.reader, let next = state.take() else { return nil }
+                state.reader = nil
+                return (reader, next)
+            }
+            if let (reader, event) = wake { reader.continuation.resume(returning: event) }
+        }
+
+        /// Ends the sequence once what waits was read.
+        func end() {
+            let reader = state.withLock { state in
+                state.ended = true
+                defer { state.reader = nil }
+                return state.reader
+            }
+            reader?.continuation.resume(returning: nil)
+        }
+
+        /// The next event; `nil` at the end, or when the task was cancelled and nothing waits.
+        func next() async -> TokenEvent? {
+            // A cancelled task must not end the wait of another one that came after it.
+            let ticket = state.withLock { state in
+                state.tickets += 1
+                return state.tickets
+            }
+            return await withTaskCancellationHandler {
+                await withCheckedContinuation { continuation in
+                    let answer = state.withLock { state -> Answer in
+                        if let event = state.take() { return .now(event) }
+                        if state.ended || Task.isCancelled { return .now(nil) }
+                        defer { state.reader = Reader(ticket: ticket, continuation: continuation) }
+                        return .later(instead: state.reader)
+                    }
+                    switch answer {
+                    case .now(let event): continuation.resume(returning: event)
+                    // Two tasks read one sequence: the earlier one ends rather than hangs.
+                    case .later(let other): other?.continuation.resume(returning: nil)
+                    }
+                }
+            } onCancel: {
+                let reader = state.withLock { state -> Reader? in
+                    guard let reader = state.reader, reader.ticket == ticket else { return nil }
+                    state.reader = nil
+                    return reader
+                }
+                reader?.continuation.resume(returning: nil)
+            }
+        }
+    }
+}

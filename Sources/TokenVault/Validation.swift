@@ -1,0 +1,125 @@
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// The limits of what callers give, checked alike by every backend before anything else is looked at.
+///
+/// Every check throws in the name of the operation and the backend it was made for.
+package struct Validation: Sendable {
+    /// What is being done: `store`, `list` …
+    package let operation: String
+    /// Which backend is asked.
+    package let backend: String
+
+    package init(operation: String, backend: String) {
+        self.operation = operation
+        self.backend = backend
+    }
+
+    /// A service is 1 to 1,024 bytes without control characters (`invalidArgument`).
+    package func check(service: String) throws(TokenStorageError) {
+        guard NameRules.isUsable(service) else {
+            throw failure(
+                .invalidArgument,
+                "a service is 1 to 1,024 bytes of UTF-8 without control characters")
+        }
+    }
+
+    /// A key is 1 to 1,024 bytes without control characters (`invalidKey`).
+    package func check(key: TokenKey) throws(TokenStorageError) {
+        guard NameRules.isUsable(key.name) else { throw failure(.invalidKey) }
+    }
+
+    /// A query asks for a prefix of at most 1,024 bytes and for attributes that an item can have
+    /// (`invalidArgument`).
+    package func check(query: TokenQuery) throws(TokenStorageError) {
+        guard query.prefix.utf8.count <= TokenKey.maximumLength else {
+            throw failure(.invalidArgument, "a prefix is at most 1,024 bytes")
+        }
+        try check(attributes: query.attributes)
+    }
+
+    /// A secret is at most 1 MiB (`tooLarge`).
+    package func check(secret: Secret) throws(TokenStorageError) {
+        guard secret.count <= Secret.maximumLength else { throw failure(.tooLarge) }
+    }
+
+    /// A label is at most 1,024 bytes without control characters, attributes are within the limits of
+    /// ``TokenAttributes``, an expiry is in the years 1 to 9999 (`invalidArgument`, `tooLarge`).
+    package func check(details: TokenDetails) throws(TokenStorageError) {
+        if let label = details.label {
+            guard label.utf8.count <= Self.longestLabel, !NameRules.hasControlCharacters(label) else {
+                throw failure(
+                    .invalidArgument, "a label is at most 1,024 bytes without control characters")
+            }
+        }
+        if let attributes = details.attributes { try check(attributes: attributes) }
+        if case .at(let date) = details.expiry {
+            guard Self.writableSeconds.contains(date.timeIntervalSince1970) else {
+                throw failure(.invalidArgument, "an expiry is in the years 1 to 9999")
+            }
+        }
+    }
+
+    /// Every key, secret and detail of a commit is within its limits, and no key is touched twice; a
+    /// rename touches both of its keys (`invalidKey`, `invalidArgument`, `tooLarge`).
+    package func check(changes: [TokenChange]) throws(TokenStorageError) {
+        var touched: Set<TokenKey> = []
+        for change in changes {
+            var keys = [change.key]
+            if case .rename(let target) = change.action { keys.append(target) }
+            for key in keys {
+                try check(key: key)
+                guard touched.insert(key).inserted else {
+                    throw failure(.invalidArgument, "a commit changes each key once")
+                }
+            }
+            if case .store(let secret) = change.action { try check(secret: secret) }
+            try check(details: change.details)
+        }
+    }
+
+    /// The policies that `changes` ask for are among `supported` (`unsupportedPolicy`); `advice` names
+    /// one that is, or how to get this one.
+    package func check(
+        policiesOf changes: [TokenChange], supported: Set<AccessPolicy>, defaultPolicy: AccessPolicy
+    ) throws(TokenStorageError) {
+        for change in changes {
+            if case .delete = change.action { continue }
+            guard let policy = change.details.policy, !supported.contains(policy) else { continue }
+            throw failure(.unsupportedPolicy, "use \(defaultPolicy.rawValue), or another supported policy")
+        }
+    }
+
+    private func check(attributes: TokenAttributes) throws(TokenStorageError) {
+        guard attributes.count <= TokenAttributes.maximumCount else {
+            throw failure(.invalidArgument, "an item takes 64 attributes")
+        }
+        var total = 0
+        for (name, value) in attributes {
+            let usable =
+                !name.isEmpty && name.utf8.count <= TokenAttributes.longestText
+                && value.utf8.count <= TokenAttributes.longestText
+                && !NameRules.hasControlCharacters(name) && !NameRules.hasControlCharacters(value)
+            guard usable else {
+                throw failure(
+                    .invalidArgument,
+                    "an attribute's name and value are at most 1,024 bytes without control characters")
+            }
+            total += name.utf8.count + value.utf8.count
+        }
+        guard total <= TokenAttributes.maximumLength else {
+            throw failure(.tooLarge, "the attributes of an item are at most 60 KiB")
+        }
+    }
+
+    private func failure(_ code: TokenStorageError.Code, _ advice: String? = nil) -> TokenStorageError {
+        TokenStorageError(code, operation: operation, backend: backend, advice: advice)
+    }
+
+    private static let longestLabel = 1_024
+    // Years 1 to 9999, which RFC 3339 can write.
+    private static let writableSeconds = -62_135_596_800.0..<253_402_300_800.0
+}
