@@ -43,6 +43,12 @@ package final class SymmetricKey: @unchecked Sendable {
         }
     }
 
+    /// The same key in memory of its own. Throws `unavailable` when it was wiped.
+    package func copy() throws(CryptoError) -> SymmetricKey {
+        guard let bytes = Self.concatenating([self]) else { throw .unavailable }
+        return try SymmetricKey(copying: bytes)
+    }
+
     /// A copy of several keys' bytes, one behind the other, to be sealed; `nil` when one was wiped.
     package static func concatenating(_ keys: [SymmetricKey]) -> SecretBytes? {
         var complete = true

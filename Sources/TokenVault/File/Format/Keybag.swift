@@ -55,6 +55,7 @@ struct Keybag: Equatable, Sendable {
 
     static let magic = Array("TKNVAULT".utf8)
     static let maximumSlots = 16
+    static let maximumPassphrases = 8
     static let maximumSets = 8
     /// The most that trying every passphrase slot may cost: passes times bytes, over all slots. Eight
     /// slots of four times libsodium's MODERATE; a hostile file cannot ask for hours.
@@ -143,7 +144,9 @@ struct Keybag: Equatable, Sendable {
             slots.append(slot)
         }
         let work = slots.reduce(UInt64(0)) { $0 + UInt64($1.cost.passes) * $1.cost.memory }
-        guard work <= Self.maximumWork else { throw .outOfBounds }
+        guard work <= Self.maximumWork,
+            slots.count(where: { $0.kind == .passphrase }) <= Self.maximumPassphrases
+        else { throw .outOfBounds }
         self.slots = slots
         let setCount = Int(try reader.integer(UInt16.self))
         guard (1...Self.maximumSets).contains(setCount) else { throw .outOfBounds }

@@ -53,12 +53,28 @@ final class KeyRing: Sendable {
         let passcode: SymmetricKey?
     }
 
+    /// What an unlock found beside the keys.
+    struct Facts: Sendable {
+        /// The slot that was used.
+        var slot: UInt32
+        /// This device's tag in frames; `nil` when its key is not there.
+        var deviceTag: UInt64?
+        /// Whether the keybag has a class set for this device.
+        var isEnrolled: Bool
+        /// Whether the vault has a class set for any device.
+        var hasDevices: Bool
+        var hasPasscodeSlot: Bool
+        /// Whether this device has the passcode pepper.
+        var hasPepper: Bool
+    }
+
     private struct State {
         var roots: Roots?
         /// By policy number and set tag and version.
         var classes: [ClassName: ClassKeys]
         /// The newest version of each class, for writing.
         var current: [AccessPolicy: ClassKeys]
+        var facts: Facts
     }
 
     struct ClassName: Hashable {
@@ -69,25 +85,13 @@ final class KeyRing: Sendable {
 
     let vault: VaultIdentifier
     let log: LogKeys
-    /// The slot that the unlock used.
-    let slot: UInt32
-    /// The class sets the keybag has, to tell another device's class from a missing one.
-    let hasPasscodeSlot: Bool
-    let deviceTag: UInt64?
-    /// Why this device's class set could not be opened although it is in the keybag.
-    let isEnrolled: Bool
     private let state: Mutex<State>
 
     init(
-        vault: VaultIdentifier, log: LogKeys, slot: UInt32, roots: Roots, classes: [ClassKeys],
-        deviceTag: UInt64?, isEnrolled: Bool, hasPasscodeSlot: Bool
+        vault: VaultIdentifier, log: LogKeys, roots: Roots, classes: [ClassKeys], facts: Facts
     ) {
         self.vault = vault
         self.log = log
-        self.slot = slot
-        self.deviceTag = deviceTag
-        self.isEnrolled = isEnrolled
-        self.hasPasscodeSlot = hasPasscodeSlot
         var named: [ClassName: ClassKeys] = [:]
         var current: [AccessPolicy: ClassKeys] = [:]
         for keys in classes {
@@ -95,13 +99,46 @@ final class KeyRing: Sendable {
             named[name] = keys
             if (current[keys.policy]?.version ?? 0) < keys.version { current[keys.policy] = keys }
         }
-        state = Mutex(State(roots: roots, classes: named, current: current))
+        state = Mutex(State(roots: roots, classes: named, current: current, facts: facts))
+    }
+
+    /// Takes over what another unlock of the same vault gave, and wipes what was held before.
+    func replace(with other: KeyRing) {
+        let fresh = other.state.withLock { state in
+            defer {
+                state.roots = nil
+                state.classes = [:]
+                state.current = [:]
+            }
+            return state
+        }
+        let old = state.withLock { state in
+            defer { state = fresh }
+            return state
+        }
+        Self.wipe(old.roots)
+        for keys in old.classes.values { keys.wipe() }
     }
 
     deinit { wipeEverything() }
 
     /// Whether the when-unlocked keys are held.
     var isUnlocked: Bool { state.withLock { $0.roots != nil } }
+
+    /// What the unlock found beside the keys.
+    var facts: Facts { state.withLock { $0.facts } }
+
+    /// The policies that items can be stored with.
+    var supportedPolicies: Set<AccessPolicy> {
+        let facts = facts
+        return Set(
+            AccessPolicy.allCases.filter { policy in
+                if policy == .whenPasscodeSetThisDeviceOnly {
+                    return facts.isEnrolled && facts.hasPasscodeSlot && facts.hasPepper
+                }
+                return !policy.isThisDeviceOnly || facts.isEnrolled
+            })
+    }
 
     /// The roots, while unlocked.
     var roots: Roots? { state.withLock { $0.roots } }
@@ -112,9 +149,13 @@ final class KeyRing: Sendable {
         return state.withLock { state in
             let name = ClassName(policy: number, setTag: setTag, version: version)
             if let keys = state.classes[name] { return .keys(keys) }
-            if policy.isThisDeviceOnly, setTag != deviceTag || !isEnrolled { return .wrongDevice }
+            let facts = state.facts
+            if policy.isThisDeviceOnly, setTag != facts.deviceTag || !facts.isEnrolled {
+                return .wrongDevice
+            }
             if policy == .whenPasscodeSetThisDeviceOnly {
-                if !hasPasscodeSlot { return .destroyed }
+                if !facts.hasPasscodeSlot { return .destroyed }
+                if !facts.hasPepper { return .wrongDevice }
                 return state.roots == nil ? .locked : .notPermitted
             }
             if !policy.isReadableAfterFirstUnlock, state.roots == nil { return .locked }
@@ -126,9 +167,9 @@ final class KeyRing: Sendable {
     func accessForWriting(_ policy: AccessPolicy) -> Access {
         state.withLock { state in
             if let keys = state.current[policy] { return .keys(keys) }
-            if policy.isThisDeviceOnly, !isEnrolled { return .unsupported }
+            if policy.isThisDeviceOnly, !state.facts.isEnrolled { return .unsupported }
             if policy == .whenPasscodeSetThisDeviceOnly {
-                if !hasPasscodeSlot { return .unsupported }
+                if !state.facts.hasPasscodeSlot || !state.facts.hasPepper { return .unsupported }
                 return state.roots == nil ? .locked : .notPermitted
             }
             if !policy.isReadableAfterFirstUnlock, state.roots == nil { return .locked }
@@ -145,10 +186,14 @@ final class KeyRing: Sendable {
             defer { state.roots = nil }
             return (state.roots, Array(gone))
         }
-        wiped.0?.all.wipe()
-        wiped.0?.holder.wipe()
-        wiped.0?.passcode?.wipe()
+        Self.wipe(wiped.0)
         for keys in wiped.1 { keys.wipe() }
+    }
+
+    private static func wipe(_ roots: Roots?) {
+        roots?.all.wipe()
+        roots?.holder.wipe()
+        roots?.passcode?.wipe()
     }
 
     /// Wipes every key.

@@ -200,10 +200,13 @@ enum KeybagKeys {
             }
         }
         return KeyRing(
-            vault: keybag.vault, log: log, slot: slot, roots: roots, classes: classes,
-            deviceTag: secrets.device?.setTag,
-            isEnrolled: keybag.sets.contains { $0.device == secrets.device?.identifier },
-            hasPasscodeSlot: keybag.slots.contains { $0.kind == .passphrase })
+            vault: keybag.vault, log: log, roots: roots, classes: classes,
+            facts: KeyRing.Facts(
+                slot: slot, deviceTag: secrets.device?.setTag,
+                isEnrolled: keybag.sets.contains { $0.device == secrets.device?.identifier },
+                hasDevices: keybag.sets.contains { $0.device != Keybag.ClassSet.portable },
+                hasPasscodeSlot: keybag.slots.contains { $0.kind == .passphrase },
+                hasPepper: secrets.pepper != nil))
     }
 
     // MARK: - Derivations

@@ -11,7 +11,8 @@ final class CommitQueue: Sendable {
 
     private let state = Monitor(State())
     private let log: VaultLog
-    private let worker = WorkerThread(name: "vault-writer")
+    // Started when first used: a program that only makes blocking calls has no threads of ours.
+    private let threads = Mutex<(writer: WorkerThread?, reader: WorkerThread?)>((nil, nil))
 
     init(log: VaultLog) { self.log = log }
 
@@ -35,6 +36,22 @@ final class CommitQueue: Sendable {
             case .done(let result): return try result.get()
             case .lead(let requests): lead(requests)
             }
+        }
+    }
+
+    private var worker: WorkerThread {
+        threads.withLock { threads in
+            let thread = threads.writer ?? WorkerThread(name: "vault-writer")
+            threads.writer = thread
+            return thread
+        }
+    }
+
+    private var reader: WorkerThread {
+        threads.withLock { threads in
+            let thread = threads.reader ?? WorkerThread(name: "vault-reader")
+            threads.reader = thread
+            return thread
         }
     }
 
@@ -65,8 +82,8 @@ final class CommitQueue: Sendable {
         return try body()
     }
 
-    /// Runs `job` on the writer thread.
-    func run(_ job: @escaping @Sendable () -> Void) { worker.run(job) }
+    /// Runs a long read on a thread of its own, beside the writers.
+    func read(_ job: @escaping @Sendable () -> Void) { reader.run(job) }
 
     private static func take(_ state: inout State) -> [WriteRequest]? {
         if state.isLed { return nil }
@@ -78,6 +95,8 @@ final class CommitQueue: Sendable {
 
     private func lead(_ requests: [WriteRequest]) {
         log.perform(requests)
+        // The commits are acknowledged by now. Failing leaves the vault as it is, only larger.
+        if log.wantsCompaction { _ = try? log.compact(progress: nil) }
         state.announce { $0.isLed = false }
     }
 

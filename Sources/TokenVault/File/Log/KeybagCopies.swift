@@ -72,24 +72,46 @@ extension VaultLog {
         let spare = copies.copies[1].bytes == current ? (copies.copies[0].bytes == current ? 1 : 0) : 1
         let fresh = try change(keybag)
         try writeKeybag(fresh, copy: spare, to: file)
-        let record = KeybagRecord(generation: keybag.generation + 1, digest: Keybag.digest(of: fresh))
-        var group = LogGroup(after: self)
-        let body = try codec.sealControl(
-            record.encoded(), type: .keybag, generation: snapshot.sequence + 1)
-        _ = try group.add([FrameDraft(type: .keybag, body: body)])
-        try append(&group, to: file)
+        try name(fresh, generation: keybag.generation + 1, in: file)
         try writeKeybag(fresh, copy: 1 - spare, to: file)
     }
 
-    /// Makes both copies the one that the log names.
-    func healKeybag() throws(TokenStorageError) {
+    /// Makes both copies the one that the log names; says whether one of them was damaged.
+    func healKeybag() throws(TokenStorageError) -> Bool {
         let file = try lockForWriting()
         defer { file.unlock() }
         let current = try currentKeybagCopy(in: state.withLock { $0 })
-        for (index, copy) in try KeybagCopies(reading: file).copies.enumerated()
-        where copy.bytes != current {
+        let copies = try KeybagCopies(reading: file)
+        for (index, copy) in copies.copies.enumerated() where copy.bytes != current {
             try writeKeybag(current, copy: index, to: file)
         }
+        return copies.isDamaged
+    }
+
+    /// Names a copy in the log that is one newer than the one named: the last steps of a change that a
+    /// crash cut short. Nothing to do when another process has done it meanwhile.
+    func nameKeybag(_ copy: [UInt8]) throws(TokenStorageError) {
+        let file = try lockForWriting()
+        defer { file.unlock() }
+        let record = keybagRecord
+        guard let keybag = try? Keybag(decoding: copy), Keybag.digest(of: copy) != record.digest else {
+            return
+        }
+        guard keybag.generation == record.generation + 1,
+            try KeybagCopies(reading: file).copies.contains(where: { $0.bytes == copy })
+        else { throw .file(.conflict, advice: "another process changed the keybag; try again") }
+        try name(copy, generation: keybag.generation, in: file)
+    }
+
+    private func name(
+        _ copy: [UInt8], generation: UInt64, in file: any DiskFile
+    ) throws(TokenStorageError) {
+        let record = KeybagRecord(generation: generation, digest: Keybag.digest(of: copy))
+        var group = LogGroup(after: self)
+        let body = try codec.sealControl(
+            record.encoded(), type: .keybag, generation: group.nextSequence)
+        _ = try group.add([FrameDraft(type: .keybag, body: body)])
+        try append(&group, to: file)
     }
 
     private func writeKeybag(

@@ -8,6 +8,26 @@ extension VaultLog {
     /// The name of the file that compaction writes before it takes the vault's name.
     static func temporaryName(for name: String) -> String { ".\(name).new" }
 
+    /// Compacts, taking the writers' lock.
+    func compact(progress: ((Int, Int) -> Void)?) throws(TokenStorageError) -> CompactionReport {
+        let file = try lockForWriting()
+        let before = state.withLock { $0.size }
+        defer {
+            state.withLock { $0.file }.unlock()
+            file.unlock()
+        }
+        try moveToNewFile(from: file, progress: progress)
+        return CompactionReport(sizeBefore: before, sizeAfter: state.withLock { $0.size })
+    }
+
+    /// Whether more of the file is dead than alive, and enough to be worth a new file.
+    var wantsCompaction: Bool {
+        state.withLock { state in
+            let dead = state.tail - VaultFormat.logStart - state.index.liveBytes
+            return dead > max(VaultFormat.compactionFloor, state.index.liveBytes)
+        } && compactionPutOff.withLock { $0 == nil }
+    }
+
     /// Moves the live frames of `file`, whose lock the caller holds, to a new file, which is locked when
     /// this returns. The old file's lock stays as well. `keybag` replaces the keybag.
     func moveToNewFile(

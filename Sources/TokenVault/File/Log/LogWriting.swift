@@ -177,7 +177,7 @@ extension VaultLog {
             // What was written of the zeros may stay; the file's size tells how far it came.
             if let reached = try? file.attributes().size { state.withLock { $0.size = max($0.size, reached) } }
             let available = state.withLock { $0.size }
-            let needed = group.end + (group.onlyDeletes ? 0 : VaultFormat.reserve)
+            let needed = group.end + (group.mayUseReserve ? 0 : VaultFormat.reserve)
             guard needed <= available else { throw .system(error) }
         }
     }
@@ -241,7 +241,8 @@ struct LogGroup {
     private(set) var bytes: [UInt8] = []
     private(set) var frames: [ScannedFrame] = []
     private(set) var deleted: [ItemIdentifier] = []
-    private(set) var onlyDeletes = true
+    /// Whether the group may go into the reserve: it frees space, or changes who may open the vault.
+    private(set) var mayUseReserve = true
 
     private let log: VaultLog
     private let file: any DiskFile
@@ -256,6 +257,8 @@ struct LogGroup {
     }
 
     var isEmpty: Bool { frames.isEmpty }
+    /// The generation that the next commit gets.
+    var nextSequence: UInt64 { sequence + 1 }
     var end: Int { start + bytes.count }
     var trailer: [UInt8] { Array(bytes.suffix(Frame.checksumLength)) }
 
@@ -289,7 +292,7 @@ struct LogGroup {
             case .item:
                 pending[draft.item] = .stored(draft, generation: next)
                 deleted.removeAll { $0 == draft.item }
-                onlyDeletes = false
+                mayUseReserve = false
             case .deletion:
                 pending[draft.item] = .deleted
                 deleted.append(draft.item)

@@ -13,7 +13,7 @@ final class VaultLog: Sendable {
     let lockTimeout: Duration
     let loader: LogLoader
     /// Told of every frame of an item that comes to light, in the order of the log.
-    let observer: @Sendable (ScannedFrame) -> Void
+    let observer: @Sendable (ScannedFrame, any DiskFile) -> Void
 
     let state: Mutex<LogState>
     /// Whether a commit of this process is between its `pwrite` and its `fdatasync`: readers then look
@@ -27,7 +27,7 @@ final class VaultLog: Sendable {
     /// Reads the log of `file`.
     init(
         location: VaultLocation, file: any DiskFile, codec: FrameCodec, lockTimeout: Duration,
-        observer: @escaping @Sendable (ScannedFrame) -> Void
+        observer: @escaping @Sendable (ScannedFrame, any DiskFile) -> Void
     ) throws(TokenStorageError) {
         self.location = location
         self.codec = codec
@@ -99,6 +99,13 @@ final class VaultLog: Sendable {
         return there.identity != state.identity
     }
 
+    /// For a reader whose bytes did not open: looks whether the path leads to another file by now.
+    func reloadIfReplaced() throws(TokenStorageError) {
+        try withLockedState { (state) throws(TokenStorageError) in
+            if try isReplaced(state) { try reload(&state) }
+        }
+    }
+
     /// Opens the path anew and reads all of it.
     func reload(_ state: inout LogState) throws(TokenStorageError) {
         let known = Dictionary(
@@ -107,7 +114,7 @@ final class VaultLog: Sendable {
         let file = try VaultFiles.open(location)
         let fresh = try loader.load(file) { frame in
             if frame.header.generation > sequence, known[frame.header.item] != frame.header.generation {
-                self.observer(frame)
+                self.observer(frame, file)
             }
         }
         state = fresh
@@ -117,7 +124,7 @@ final class VaultLog: Sendable {
     func apply(_ found: ScanResult, to state: inout LogState) throws(TokenStorageError) {
         for frame in found.frames {
             try loader.apply(frame, to: &state)
-            if frame.header.isItem { observer(frame) }
+            if frame.header.isItem { observer(frame, state.file) }
         }
         guard !found.frames.isEmpty else { return }
         state.trailer = found.trailer

@@ -96,13 +96,18 @@ struct LogView: Sendable {
 
     /// Every item of a service.
     func items(ofService tag: UInt64) -> [(ItemIdentifier, Found)] {
+        allItems().filter { $0.1.serviceTag == tag }
+    }
+
+    /// Every item.
+    func allItems() -> [(ItemIdentifier, Found)] {
         var result = log.state.withLock { state in
             state.index.entries.compactMap { item, entry in
-                entry.serviceTag == tag && pending[item] == nil ? (item, Found(entry)) : nil
+                pending[item] == nil ? (item, Found(entry)) : nil
             }
         }
         for (item, change) in pending {
-            if case .stored(let draft, let generation) = change, draft.serviceTag == tag {
+            if case .stored(let draft, let generation) = change {
                 result.append((item, Found(draft, generation: generation)))
             }
         }
