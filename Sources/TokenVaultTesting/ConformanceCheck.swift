@@ -1,0 +1,48 @@
+import TokenVault
+
+/// One sentence of the contract of ``TokenStorage``, and how to find out whether a backend keeps it.
+public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible {
+    /// The sentence. Unique among all checks.
+    public let name: String
+    /// What the subject must be able to do for this check.
+    public let requirements: Set<ConformanceCapability>
+    private let body: @Sendable (Scene) async throws -> Void
+
+    init(
+        _ name: String, requires requirements: Set<ConformanceCapability> = [],
+        _ body: @escaping @Sendable (Scene) async throws -> Void
+    ) {
+        self.name = name
+        self.requirements = requirements
+        self.body = body
+    }
+
+    /// The name.
+    public var id: String { name }
+    /// The name.
+    public var description: String { name }
+
+    /// Whether `subject` has the capabilities that this check needs.
+    public func applies(to subject: some ConformanceSubject) -> Bool {
+        requirements.isSubset(of: subject.capabilities)
+    }
+
+    /// Checks `subject`, which should be fresh; services have random names, so that a store that lasts
+    /// can be used too. Throws ``ConformanceFailure`` when the contract is broken or the check does not
+    /// apply, and what the subject itself threw.
+    public func run(on subject: some ConformanceSubject) async throws {
+        do {
+            for requirement in requirements where !subject.capabilities.contains(requirement) {
+                throw ConformanceFailure.missing(requirement)
+            }
+            try await body(Scene(subject))
+        } catch var failure as ConformanceFailure {
+            failure.check = name
+            throw failure
+        } catch let error as TokenStorageError {
+            var failure = ConformanceFailure(expected: "no error", found: describe(error))
+            failure.check = name
+            throw failure
+        }
+    }
+}
