@@ -4,23 +4,15 @@
 # package needs no plugin that every user would have to resolve.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/.."
+source Scripts/module-flags.sh
 
 output=${1:?usage: docs.sh OUTPUT [CATALOG]}
 catalog=${2:-Sources/TokenVault/Documentation.docc}
-modules=.build/debug/Modules
-[[ -e $modules/TokenVault.swiftmodule ]] || { echo "docs: run make build first" >&2; exit 1; }
 
 symbols=$(mktemp -d)
 trap 'rm -rf "$symbols"' EXIT
-
 target=$(swift -print-target-info | sed -n 's/.*"unversionedTriple" *: *"\([^"]*\)".*/\1/p' | head -n 1)
-# The C modules that the Swift ones were built against.
-search=(-I "$modules")
-for map in Sources/CSodium/module.modulemap .build/debug/CLinux.build/module.modulemap \
-    .build/checkouts/swift-system/Sources/CSystem/include/module.modulemap
-do search+=(-Xcc "-fmodule-map-file=$map"); done
-
-swift symbolgraph-extract -module-name TokenVault -target "$target" "${search[@]}" \
+swift symbolgraph-extract -module-name TokenVault -target "$target" "${module_flags[@]}" \
     -minimum-access-level public -skip-inherited-docs -output-dir "$symbols"
 
 mkdir -p "$(dirname "$output")"

@@ -3,8 +3,8 @@
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.."
 
-# From the text tree (`├── swift-system<https://…@1.8.1>`), sorted `name version` lines.
-from_tree() { sed -n 's/^[^A-Za-z0-9]*\([A-Za-z0-9._-]*\)<.*@\([^@>]*\)>$/\1 \2/p' | sort -u; }
+# From the text tree (`├── swift-system<https://…@1.8.1>(traits: default)`), sorted `name version` lines.
+from_tree() { sed -n 's/^[^A-Za-z0-9]*\([A-Za-z0-9._-]*\)<[^>]*@\([^@>]*\)>.*/\1 \2/p' | sort -u; }
 compare() {
     diff --unified=0 --label tested --label resolved <(grep -v '^#' "$1" | sort) "$2" | sed '/^@@/d'
     return "${PIPESTATUS[0]}"
@@ -14,7 +14,7 @@ directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 
 if [[ ${1:-} == --self-test ]]; then
-    printf '.\n├── one<https://example.com/one@1.2.3>\n│   └── two-three<https://example.com/two@2.0.0>\n' \
+    printf '.\n├── one<https://example.com/one@1.2.3>\n│   └── two-three<https://example.com/two@2.0.0>(traits: default)\n' \
         | from_tree >"$directory/resolved"
     printf '# comment\none 1.2.3\ntwo-three 2.0.0\n' >"$directory/tested"
     compare "$directory/tested" "$directory/resolved" || { echo "equal versions differ"; exit 1; }
