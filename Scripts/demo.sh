@@ -63,4 +63,4 @@ step 0 'vaultctl verify'
 step 0 'vaultctl status' 'unlocked'
 
 printf '\nAll of this ran in a throw-away vault, which is gone now. The program is\n  %s\n' "$binary"
-printf '`make install PREFIX=~/.local` installs it; `vaultctl help` tells the rest.\n'
+printf '`make install PREFIX="$HOME/.local"` installs it; `vaultctl help` tells the rest.\n'
