@@ -53,12 +53,11 @@ docs: build ## Build the documentation into .build/documentation
 bench: release ## Measure latency of the memory and file backends
 	$(vaultctl) benchmark
 
-crash-test: release ## Kill a real writer thousands of times and check what is left
+crash-test: release ## Kill a real writer thousands of times and check what is left; ROUNDS=10000 for more
 	@Scripts/crash-test.sh $(vaultctl)
 
-fuzz: ## Fuzz the parser of vault files; SECONDS=300 for longer than a minute
-	@Scripts/setup
-	@Scripts/fuzz.sh
+fuzz: release ## Fuzz the parsers of the vault's format for a minute; SECONDS_TO_RUN=600 for longer
+	@Scripts/fuzz.sh $(vaultctl)
 
 clean: ## Remove what was built
 	rm -rf .build .build-release .build-fuzz
