@@ -45,7 +45,7 @@ soundness: build release ## Check format, warnings, imports, linkage, documentat
 	@Scripts/soundness/all.sh
 
 format: ## Format the sources in place
-	swift format --in-place --parallel --recursive Package.swift Sources Tests
+	swift format --in-place --parallel --recursive Package.swift Sources Tests Fuzzing
 
 docs: build ## Build the documentation into .build/documentation
 	@Scripts/docs.sh .build/documentation

@@ -7,7 +7,7 @@ cd "${BASH_SOURCE[0]%/*}/.."
 vaultctl=$PWD/${1:?usage: fuzz.sh VAULTCTL}
 scratch=$PWD/.build-fuzz
 swift build --package-path Fuzzing --scratch-path "$scratch" --configuration release \
-    --sanitize=address --sanitize=fuzzer -Xswiftc -enable-testing
+    --sanitize=address --sanitize=fuzzer -Xswiftc -enable-testing -Xswiftc -use-ld=lld
 
 corpus=$scratch/corpus
 mkdir -p "$corpus" "$scratch/failures"

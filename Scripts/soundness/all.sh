@@ -7,12 +7,13 @@ cd "${BASH_SOURCE[0]%/*}"
 failed=0
 for script in *.sh; do
     [[ $script == all.sh ]] && continue
+    start=$SECONDS
     for mode in --self-test ''; do
         if output=$("./$script" $mode 2>&1); then continue; fi
         printf 'FAILED  %s %s\n%s\n' "$script" "$mode" "$output" >&2
         failed=1
         continue 2
     done
-    printf 'ok      %s\n' "$script"
+    printf 'ok      %-18s %3s s\n' "$script" $((SECONDS - start))
 done
 exit $failed

@@ -18,5 +18,5 @@ if [[ ${1:-} == --self-test ]]; then
 fi
 
 folders=(Package.swift Sources Tests)
-for folder in Benchmarks Examples; do [[ ! -d $folder ]] || folders+=("$folder"); done
+for folder in Fuzzing Benchmarks Examples; do [[ ! -d $folder ]] || folders+=("$folder"); done
 lint "${folders[@]}"

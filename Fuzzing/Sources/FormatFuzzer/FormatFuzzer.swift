@@ -1,5 +1,5 @@
 @testable import TokenVault
-import TokenVaultCrypto
+@testable import TokenVaultCrypto
 
 /// Gives hostile bytes to each decoder of the vault's format. None may crash or hang, and what one accepts
 /// must come out the same when it is encoded and read again.
@@ -42,7 +42,7 @@ enum FormatDecoder: UInt8 {
         var copy = fitted(Array("TKNVAULT".utf8) + bytes, VaultFormat.keybagLength - digest)
         copy += Hash.digest(copy, length: digest)
         guard let keybag = try? Keybag(decoding: copy) else { return }
-        guard let again = keybag.encoded() else { preconditionFailure("a keybag that was read has outgrown its copy") }
+        guard let again = keybag.encoded() else { preconditionFailure("a keybag has outgrown its copy") }
         require(try? Keybag(decoding: again), equals: keybag)
         precondition(again == copy, "a keybag has two encodings")
     }
@@ -55,7 +55,7 @@ enum FormatDecoder: UInt8 {
         let again = ItemCoding.metadata(
             service: read.service, key: read.key, label: read.label, attributes: read.attributes,
             created: read.created, modified: read.modified, expires: read.expires)
-        guard let second = decode(again) else { preconditionFailure("metadata that was read cannot be read again") }
+        guard let second = decode(again) else { preconditionFailure("metadata is not read again") }
         precondition(second.key == read.key && second.attributes == read.attributes, "metadata changed")
     }
 
