@@ -61,4 +61,29 @@ package enum Hash {
             guard derived != nil else { throw .unavailable }
         }
     }
+
+    /// A key made of a secret that is already hard to guess (the contents of a key file): BLAKE2b-256
+    /// over the label, the parts and the secret, each preceded by its length.
+    package static func key(
+        of secret: SecretBytes, label: String, parts: [[UInt8]]
+    ) throws(CryptoError) -> SymmetricKey {
+        guard Sodium.isReady else { throw .unavailable }
+        var prefix: [UInt8] = []
+        for part in [Array(label.utf8)] + parts {
+            prefix += withUnsafeBytes(of: UInt64(part.count).littleEndian) { Array($0) }
+            prefix += part
+        }
+        prefix += withUnsafeBytes(of: UInt64(secret.count).littleEndian) { Array($0) }
+        let input = SecretBytes(capacity: prefix.count + secret.count) { target in
+            target.copyBytes(from: prefix)
+            secret.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: target[prefix.count...]).copyBytes(from: $0) }
+            return target.count
+        }
+        return try SymmetricKey { (target) throws(CryptoError) in
+            input.withUnsafeBytes { input in
+                _ = crypto_generichash(
+                    target.octets, SymmetricKey.length, input.octets, UInt64(input.count), nil, 0)
+            }
+        }
+    }
 }

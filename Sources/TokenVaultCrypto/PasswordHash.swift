@@ -16,8 +16,8 @@ package struct PasswordHashCost: Equatable, Sendable {
     package static let minimum = PasswordHashCost(passes: 3, memory: 64 << 20)
     /// libsodium's MODERATE: 3 passes over 256 MiB, 0.8 s on the reference machine.
     package static let moderate = PasswordHashCost(passes: 3, memory: 256 << 20)
-    /// The most a file may ask of the machine that opens it: 16 passes, 2 GiB.
-    package static let maximum = PasswordHashCost(passes: 16, memory: 2 << 30)
+    /// The most a file may ask of the machine that opens it: 12 passes over 2 GiB.
+    package static let maximum = PasswordHashCost(passes: 12, memory: 2 << 30)
 }
 
 /// Argon2id (`crypto_pwhash`, `crypto_pwhash_ALG_ARGON2ID13`).

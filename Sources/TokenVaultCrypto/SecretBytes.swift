@@ -97,3 +97,29 @@ package func constantTimeEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
         }
     }
 }
+
+extension SecretBytes {
+    /// `bytes` preceded by their length in eight bytes, little-endian, and followed by zeros up to
+    /// `capacity` bytes in all, without a copy in between.
+    package convenience init(prefixingLengthOf bytes: SecretBytes, paddedTo capacity: Int) {
+        let size = max(capacity, bytes.count + 8)
+        self.init(capacity: size) { target in
+            Swift.withUnsafeBytes(of: UInt64(bytes.count).littleEndian) { target.copyBytes(from: $0) }
+            bytes.withUnsafeBytes { source in
+                UnsafeMutableRawBufferPointer(rebasing: target[8..<8 + source.count]).copyBytes(from: source)
+            }
+            return size
+        }
+    }
+
+    /// What ``init(prefixingLengthOf:paddedTo:)`` was given; `nil` when the length is outside or the
+    /// padding is not zero.
+    package func unprefixed() -> SecretBytes? {
+        guard count >= 8 else { return nil }
+        let length = withUnsafeBytes { UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self)) }
+        guard length <= UInt64(count - 8) else { return nil }
+        let end = 8 + Int(length)
+        guard withUnsafeBytes({ $0[end...].allSatisfy { $0 == 0 } }) else { return nil }
+        return slice(8..<end)
+    }
+}

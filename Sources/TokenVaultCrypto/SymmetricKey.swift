@@ -43,6 +43,26 @@ package final class SymmetricKey: @unchecked Sendable {
         }
     }
 
+    /// The same key in memory of its own. Throws `unavailable` when it was wiped.
+    package func copy() throws(CryptoError) -> SymmetricKey {
+        guard let bytes = Self.concatenating([self]) else { throw .unavailable }
+        return try SymmetricKey(copying: bytes)
+    }
+
+    /// A copy of several keys' bytes, one behind the other, to be sealed; `nil` when one was wiped.
+    package static func concatenating(_ keys: [SymmetricKey]) -> SecretBytes? {
+        var complete = true
+        let bytes = SecretBytes(capacity: keys.count * length) { target in
+            for (index, key) in keys.enumerated() {
+                let part = UnsafeMutableRawBufferPointer(
+                    rebasing: target[index * length..<(index + 1) * length])
+                if key.withBytes({ part.copyMemory(from: $0) }) == nil { complete = false }
+            }
+            return target.count
+        }
+        return complete ? bytes : nil
+    }
+
     /// Wipes the key now. Whoever still holds it can seal and open nothing any more.
     package func wipe() {
         slot.withLock { slot in

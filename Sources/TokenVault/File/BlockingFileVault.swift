@@ -1,44 +1,350 @@
-/// SCAFFOLD: signatures only; bodies come with the log.
+internal import Synchronization
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+/// The encrypted file vault, for code that may block: every call runs on the caller's thread.
+///
+/// One file holds the items of any number of services; ``storage(service:)`` gives one service's view.
+/// Several processes may have the same vault open. A vault opens locked; ``unlock(with:)`` reads the log.
+/// The file's format, and what a crash may leave of it, is described in the documentation catalog.
 public final class BlockingFileVault: Sendable {
     /// The path the vault was opened at.
     public let path: FilePath
-    init(path: FilePath) { self.path = path }
-    static func later(_ operation: String) -> TokenStorageError {
-        TokenStorageError(.internalError, operation: operation, backend: "file")
+
+    let location: VaultLocation
+    let configuration: FileVaultConfiguration
+    let hub = ChangeHub()
+    private let process = ProcessFacts.identifier
+    private let state: Mutex<State>
+
+    private struct State {
+        var session: VaultSession?
+        var isClosed = false
+        /// Until the first unlock the slots are what the keybag says unauthenticated.
+        var keybag: Keybag
+        var notes: [String] = []
     }
 
-    /// Creates a vault at `path`, mode 0600, with `method` as its first slot, and returns it unlocked. Never
-    /// overwrites (`alreadyExists`). Missing directories above are made, 0700.
-    public static func create(
-        at path: FilePath, unlockMethod method: UnlockMethod, configuration: FileVaultConfiguration
-    ) throws(TokenStorageError) -> BlockingFileVault { throw later("create") }
+    /// What the vault keeps on this device, as it was when it was opened.
+    let secretStore: StateStore?
 
-    /// Opens a vault, locked. `unavailable` when there is no file, `notAVault`, `corrupt`, `insecurePermissions`, `unsupportedFormat`.
+    private init(
+        location: VaultLocation, configuration: FileVaultConfiguration, keybag: Keybag,
+        notes: [String] = []
+    ) {
+        path = location.path
+        self.location = location
+        self.configuration = configuration
+        secretStore = location.state.map { StateStore(directory: $0, vault: keybag.vault) }
+        state = Mutex(State(keybag: keybag, notes: notes))
+    }
+
+    // MARK: - Opening
+
+    /// Opens the vault at `path`, locked. Throws `unavailable` when there is none, `notAVault`,
+    /// `insecurePermissions` unless the file is this user's and mode 0600, `corrupt` when both copies of
+    /// its keybag are damaged, `unsupportedFormat`.
     public static func open(
         at path: FilePath, configuration: FileVaultConfiguration
-    ) throws(TokenStorageError) -> BlockingFileVault { throw later("open") }
+    ) throws(TokenStorageError) -> BlockingFileVault {
+        try during("open") { () throws(TokenStorageError) in
+            try open(
+                at: try VaultLocation.real(path, configuration: configuration, creating: false),
+                configuration: configuration)
+        }
+    }
 
-    /// Unlocks with one of the vault's slots. `wrongPassphrase`, `corrupt`, `rolledBack` …
-    public func unlock(with method: UnlockMethod) throws(TokenStorageError) { throw Self.later("unlock") }
-    /// Wipes the when-unlocked keys.
-    public func lock() {}
-    /// Wipes every key and closes the file; later calls throw `closed`.
-    public func close() {}
-    public func status() throws(TokenStorageError) -> VaultStatus { throw Self.later("status") }
-    public func slots() throws(TokenStorageError) -> [VaultSlot] { throw Self.later("slots") }
-    /// The vault must be unlocked (`locked`). `tooManySlots`.
-    public func addSlot(_ method: UnlockMethod) throws(TokenStorageError) -> VaultSlot { throw Self.later("addSlot") }
-    /// `slotNotFound`, `lastSlot`.
-    public func removeSlot(_ id: Int) throws(TokenStorageError) { throw Self.later("removeSlot") }
-    /// Replaces the passphrase of the slot that `current` opens (`wrongPassphrase` otherwise). O(1) beside key derivation.
-    public func changePassphrase(from current: Secret, to new: Secret) throws(TokenStorageError) { throw Self.later("changePassphrase") }
-    /// Reads every byte, changes nothing. The vault must have been unlocked once. `progress` gets bytes done and in all.
-    public func verify(progress: ((Int, Int) -> Void)? = nil) throws(TokenStorageError) -> VerificationReport { throw Self.later("verify") }
-    public func compact(progress: ((Int, Int) -> Void)? = nil) throws(TokenStorageError) -> CompactionReport { throw Self.later("compact") }
-    /// Removes the vault, its anchor and its device key. No unlock needed.
-    public static func destroy(at path: FilePath, configuration: FileVaultConfiguration) throws(TokenStorageError) { throw later("destroy") }
-    /// The items of every service, by service then key.
-    public func listAllServices(_ query: TokenQuery = .all) throws(TokenStorageError) -> TokenListing { throw Self.later("list") }
-    /// One service's view.
-    public func storage(service: String) -> any BlockingTokenStorage { fatalError("scaffold") }
+    package static func open(
+        at location: VaultLocation, configuration: FileVaultConfiguration
+    ) throws(TokenStorageError) -> BlockingFileVault {
+        try during("open") { () throws(TokenStorageError) in
+            let copies = try KeybagCopies(reading: try VaultFiles.open(location))
+            guard let newest = copies.whole.first else { throw .file(.corrupt) }
+            return BlockingFileVault(
+                location: location, configuration: configuration, keybag: newest.keybag)
+        }
+    }
+
+    /// Creates a vault at `path`, mode 0600, with `method` as its first slot, and returns it unlocked.
+    /// Missing directories are made, 0700. The file appears whole or not at all. Throws
+    /// `alreadyExists` rather than overwriting, `invalidArgument` for an empty passphrase, a key file
+    /// outside 32 to 4,096 bytes or a cost outside its bounds, and what the system failed with.
+    public static func create(
+        at path: FilePath, unlockMethod method: UnlockMethod, configuration: FileVaultConfiguration
+    ) throws(TokenStorageError) -> BlockingFileVault {
+        try during("create") { () throws(TokenStorageError) in
+            try create(
+                at: try VaultLocation.real(path, configuration: configuration, creating: true),
+                unlockMethod: method, configuration: configuration)
+        }
+    }
+
+    package static func create(
+        at location: VaultLocation, unlockMethod method: UnlockMethod,
+        configuration: FileVaultConfiguration
+    ) throws(TokenStorageError) -> BlockingFileVault {
+        try during("create") { () throws(TokenStorageError) in
+            let keybag = try VaultCreation(location: location, configuration: configuration)
+                .create(with: method)
+            let vault = BlockingFileVault(
+                location: location, configuration: configuration, keybag: keybag)
+            try vault.unlock(with: method)
+            return vault
+        }
+    }
+
+    // MARK: - Unlocking
+
+    /// Unlocks with one of the vault's slots. For a vault that is unlocked already this checks the
+    /// method. Throws `wrongPassphrase` when no slot has this passphrase or key, `corrupt` or
+    /// `rolledBack` for a file that is not as it was left, `resourcesExhausted` when the memory that the
+    /// passphrase's cost asks for cannot be had.
+    public func unlock(with method: UnlockMethod) throws(TokenStorageError) {
+        try during("unlock") { () throws(TokenStorageError) in
+            try checkUsable()
+            try method.check()
+            if let session = state.withLock({ $0.session }) {
+                try session.log.withFreshState { _ in }
+                let snapshot = session.log.state.withLock { $0 }
+                let current = try session.log.currentKeybagCopy(in: snapshot)
+                let fresh = try openKeybag(current, with: method)
+                session.ring.replace(with: fresh.ring)
+                state.withLock { $0.keybag = fresh.keybag }
+                return
+            }
+            let opened = try openSession(with: method)
+            let lost = state.withLock { state in
+                if state.isClosed || state.session != nil { return true }
+                state.session = opened
+                return false
+            }
+            if lost { opened.ring.wipeEverything() }
+            try checkUsable()
+            if opened.ring.facts.hasPasscodeSlot == false { try? opened.removeDestroyedItems() }
+            healIfNeeded(opened)
+        }
+    }
+
+    private func openSession(with method: UnlockMethod) throws(TokenStorageError) -> VaultSession {
+        let file = try VaultFiles.open(location)
+        let copies = try KeybagCopies(reading: file)
+        var failure = TokenStorageError.file(.wrongPassphrase)
+        for copy in copies.whole {
+            let ring: KeyRing
+            do throws(TokenStorageError) {
+                ring = try openKeybag(copy.bytes, with: method).ring
+            } catch {
+                if error.code != .wrongPassphrase { failure = error }
+                continue
+            }
+            let session = try VaultSession(
+                ring: ring, location: location, file: file, configuration: configuration, hub: hub)
+            let record = session.log.keybagRecord
+            let isNamed =
+                copy.keybag.generation == record.generation
+                && Keybag.digest(of: copy.bytes) == record.digest
+            // One newer than the log names: a change whose last steps a crash prevented. Nobody was
+            // told that it happened, and it may count as happened.
+            guard isNamed || copy.keybag.generation == record.generation + 1 else {
+                // An older copy opens the log but no longer the vault.
+                ring.wipeEverything()
+                if copy.keybag.generation > record.generation { failure = .file(.rolledBack) }
+                continue
+            }
+            if !isNamed { try session.log.nameKeybag(copy.bytes) }
+            state.withLock { $0.keybag = copy.keybag }
+            return session
+        }
+        throw failure
+    }
+
+    func openKeybag(
+        _ bytes: [UInt8], with method: UnlockMethod
+    ) throws(TokenStorageError) -> (keybag: Keybag, ring: KeyRing) {
+        let keybag: Keybag
+        do { keybag = try Keybag(decoding: bytes) } catch { throw .file(.corrupt) }
+        return (
+            keybag,
+            try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+                try KeybagKeys.open(
+                    keybag, with: method, secrets: secretStore?.load() ?? KeybagKeys.DeviceSecrets())
+            }
+        )
+    }
+
+    /// Mends a damaged copy of the keybag. Failing is no reason to refuse the unlock.
+    private func healIfNeeded(_ session: VaultSession) {
+        guard let copies = try? KeybagCopies(reading: session.log.state.withLock { $0.file }) else { return }
+        let bytes = copies.copies.map(\.bytes)
+        guard bytes[0] != bytes[1] else { return }
+        let wasDamaged = try? session.queue.alone { () throws(TokenStorageError) in
+            try session.log.healKeybag()
+        }
+        let note =
+            switch wasDamaged {
+            case true?: "a damaged copy of the keybag was replaced by the other one"
+            case false?: ""
+            case nil: "one of the two copies of the keybag is damaged and could not be replaced"
+            }
+        if !note.isEmpty { state.withLock { $0.notes.append(note) } }
+    }
+
+    /// Wipes the when-unlocked keys. After-first-unlock items stay readable until ``close()`` or the end
+    /// of the process.
+    public func lock() { state.withLock { $0.session }?.ring.lock() }
+
+    /// Wipes every key and lets go of the file; later calls throw `closed`.
+    public func close() {
+        let session = state.withLock { state in
+            defer {
+                state.session = nil
+                state.isClosed = true
+            }
+            return state.session
+        }
+        session?.ring.wipeEverything()
+        hub.end()
+    }
+
+    // MARK: - Using
+
+    /// One service's view of the vault. The service is checked by the calls: 1 to 1,024 bytes of UTF-8
+    /// without control characters, else `invalidArgument`.
+    public func storage(service: String) -> FileTokenStorage.Blocking {
+        FileTokenStorage.Blocking(vault: self, service: service)
+    }
+
+    /// The lock state. Throws `closed`.
+    public func lockState() throws(TokenStorageError) -> LockState {
+        try during("status") { () throws(TokenStorageError) in
+            try checkUsable()
+            guard let session = state.withLock({ $0.session }) else { return .locked }
+            return session.ring.isUnlocked ? .unlocked : .afterFirstUnlock
+        }
+    }
+
+    /// The items of every service, in the order of services and keys. Throws as
+    /// ``TokenStorage/list(_:)``.
+    public func listAllServices(_ query: TokenQuery = .all) throws(TokenStorageError) -> TokenListing {
+        try during("list") { () throws(TokenStorageError) in
+            try session().list(service: nil, query: query)
+        }
+    }
+
+    /// What is known of the vault. Before the first unlock that is little. Throws `closed`, `corrupt`,
+    /// and what the system failed with.
+    public func status() throws(TokenStorageError) -> VaultStatus {
+        try during("status") { () throws(TokenStorageError) in
+            let lockState = try lockState()
+            let (session, keybag, notes) = state.withLock { ($0.session, $0.keybag, $0.notes) }
+            var status = VaultStatus(
+                state: lockState, items: nil, fileSize: 0, reclaimable: nil, rollbackProtection: .none,
+                device: nil, slots: keybag.slots.map { VaultSlot($0) }, notes: notes)
+            guard let session else {
+                let file = try VaultFiles.open(location)
+                status.fileSize = try onDisk { () throws(SystemFailure) in try file.attributes().size }
+                return status
+            }
+            let figures = try session.log.figures()
+            status.items = figures.items
+            status.fileSize = figures.size
+            status.reclaimable = figures.reclaimable
+            status.rollbackProtection = figures.anchored ? .anchored : .none
+            status.device = session.ring.facts.isEnrolled ? .enrolled : .notEnrolled
+            if let reason = session.log.compactionPutOff.withLock({ $0 }) { status.notes.append(reason) }
+            return status
+        }
+    }
+
+    /// The unlock methods, in the order they were added. Throws `closed`.
+    public func slots() throws(TokenStorageError) -> [VaultSlot] { try status().slots }
+
+    /// Moves the live items to a new file under the same name, which frees what replaced and deleted
+    /// values took. `progress` gets items done and in all. The vault must have been unlocked once
+    /// (`locked`); no class keys are needed. Throws `noSpace`, `timedOut`, `corrupt`.
+    public func compact(
+        progress: ((Int, Int) -> Void)? = nil
+    ) throws(TokenStorageError) -> CompactionReport {
+        try during("compact") { () throws(TokenStorageError) in
+            let session = try session()
+            return try session.queue.alone { () throws(TokenStorageError) in
+                try session.log.compact(progress: progress)
+            }
+        }
+    }
+
+    /// Removes the vault at `path`, with its anchor and its device key: what was in it is gone. No
+    /// unlock is needed. Throws `unavailable` when there is none, `notAVault` for another file,
+    /// `timedOut` while another process writes.
+    public static func destroy(
+        at path: FilePath, configuration: FileVaultConfiguration
+    ) throws(TokenStorageError) {
+        try during("destroy") { () throws(TokenStorageError) in
+            let location = try VaultLocation.real(path, configuration: configuration, creating: false)
+            try VaultRemoval(location: location, lockTimeout: configuration.lockTimeout).remove()
+        }
+    }
+
+    // MARK: - For the backend
+
+    /// The session. Throws `locked` before the first unlock, and `closed`.
+    func session() throws(TokenStorageError) -> VaultSession {
+        try checkUsable()
+        guard let session = state.withLock({ $0.session }) else { throw .file(.locked) }
+        return session
+    }
+
+    /// The policies that an item can be stored with. Before the first unlock, what the keybag promises.
+    var supportedPolicies: Set<AccessPolicy> {
+        let (session, keybag) = state.withLock { ($0.session, $0.keybag) }
+        if let session { return session.ring.supportedPolicies }
+        let isEnrolled = keybag.sets.contains { $0.device != Keybag.ClassSet.portable }
+        let hasPasscode = keybag.slots.contains { $0.kind == .passphrase }
+        return Set(
+            AccessPolicy.allCases.filter {
+                $0 == .whenPasscodeSetThisDeviceOnly
+                    ? isEnrolled && hasPasscode : !$0.isThisDeviceOnly || isEnrolled
+            })
+    }
+
+    var defaultPolicy: AccessPolicy {
+        let (session, keybag) = state.withLock { ($0.session, $0.keybag) }
+        if let session { return session.defaultPolicy }
+        return keybag.sets.contains { $0.device != Keybag.ClassSet.portable }
+            ? .whenUnlockedThisDeviceOnly : .whenUnlocked
+    }
+
+    func remember(_ keybag: Keybag) { state.withLock { $0.keybag = keybag } }
+
+    /// A forked child must not use the parent's lock and counters: its handle is closed.
+    func checkUsable() throws(TokenStorageError) {
+        if state.withLock({ $0.isClosed }) { throw .file(.closed) }
+        guard ProcessFacts.identifier == process else {
+            throw .file(.closed, advice: "the process forked; open the vault again in the child")
+        }
+    }
+}
+
+/// Runs `body`, naming the operation in its errors.
+func during<Value>(
+    _ operation: String, _ body: () throws(TokenStorageError) -> Value
+) throws(TokenStorageError) -> Value {
+    do { return try body() } catch { throw error.during(operation) }
+}
+
+extension KeybagKeys {
+    /// Runs what opens or makes keybags, with its failures as ``TokenStorageError``.
+    static func translating<Value>(
+        _ body: () throws(Failure) -> Value
+    ) throws(TokenStorageError) -> Value {
+        do {
+            return try body()
+        } catch {
+            switch error {
+            case .noSlot: throw .file(.wrongPassphrase)
+            case .corrupt: throw .file(.corrupt, underlying: "the keybag does not authenticate")
+            case .crypto(let error): throw .crypto(error)
+            }
+        }
+    }
 }

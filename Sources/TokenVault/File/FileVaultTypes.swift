@@ -35,7 +35,7 @@ public struct FileVaultConfiguration: Sendable {
 
 /// What deriving a key from a passphrase costs (Argon2id).
 public struct KeyDerivationCost: Hashable, Sendable {
-    /// Passes over the memory, 3 to 16.
+    /// Passes over the memory, 3 to 12.
     public var passes: Int
     /// Memory in bytes, 64 MiB to 2 GiB.
     public var memory: Int
@@ -76,6 +76,16 @@ public struct VaultSlot: Hashable, Sendable, Identifiable {
     public let kind: Kind
     /// When the slot was made.
     public let created: Date
+
+    init(_ slot: Keybag.Slot) {
+        id = Int(slot.identifier)
+        kind =
+            switch slot.kind {
+            case .passphrase: .passphrase
+            case .keyFile: .keyFile
+            }
+        created = Date(timeIntervalSince1970: Double(slot.created) / 1_000)
+    }
 }
 
 /// What is known of a vault.

@@ -1,0 +1,21 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// A package of its own, so that those who use TokenVault never resolve what only benchmarks need.
+let package = Package(
+    name: "Benchmarks",
+    dependencies: [
+        .package(name: "TokenVault", path: ".."),
+        .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
+    ],
+    targets: [
+        .executableTarget(
+            name: "vault-benchmark",
+            dependencies: [
+                .product(name: "TokenVault", package: "TokenVault"),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: [.swiftLanguageMode(.v6)]
+        )
+    ]
+)

@@ -1,0 +1,15 @@
+// swift-tools-version: 6.2
+// A package of its own: its unsafe flags, and the sanitizers that it needs, are nobody else's.
+import PackageDescription
+
+let package = Package(
+    name: "Fuzzing",
+    dependencies: [.package(name: "TokenVault", path: "..")],
+    targets: [
+        .executableTarget(
+            name: "FormatFuzzer",
+            dependencies: [.product(name: "TokenVault", package: "TokenVault")],
+            swiftSettings: [.swiftLanguageMode(.v6), .unsafeFlags(["-parse-as-library"])]
+        )
+    ]
+)

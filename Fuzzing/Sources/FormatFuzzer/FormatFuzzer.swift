@@ -1,0 +1,69 @@
+@testable import TokenVault
+@testable import TokenVaultCrypto
+
+/// Gives hostile bytes to each decoder of the vault's format. None may crash or hang, and what one accepts
+/// must come out the same when it is encoded and read again.
+///
+/// The first byte of an input chooses the decoder; the rest is what it reads. libFuzzer calls this.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func testOneInput(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
+    let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+    guard let choice = input.first, let decoder = FormatDecoder(rawValue: choice) else { return -1 }
+    decoder.read(Array(input.dropFirst()))
+    return 0
+}
+
+/// Each decoder that reads bytes which others may have written.
+enum FormatDecoder: UInt8 {
+    case keybag, frame, header, genesis, keybagRecord, metadata, body, anchor
+
+    func read(_ bytes: [UInt8]) {
+        switch self {
+        case .keybag: readKeybag(bytes)
+        case .frame: _ = Frame.length(ofPrefix: bytes)
+        case .header:
+            let header = try? FrameHeader(decoding: fitted(bytes, FrameHeader.length))
+            if let header { require(try? FrameHeader(decoding: header.encoded()), equals: header) }
+        case .genesis:
+            let record = try? GenesisRecord(decoding: bytes)
+            if let record { require(try? GenesisRecord(decoding: record.encoded()), equals: record) }
+        case .keybagRecord:
+            let record = try? KeybagRecord(decoding: bytes)
+            if let record { require(try? KeybagRecord(decoding: record.encoded()), equals: record) }
+        case .metadata: readMetadata(bytes)
+        case .body: _ = try? ItemCoding.decodeBody(SecretBytes(copying: bytes))
+        case .anchor: _ = try? AnchorSlot(decoding: fitted(Array("TVANCHR1".utf8) + bytes, AnchorSlot.length))
+        }
+    }
+
+    /// A copy with the right length, beginning and checksum, as one would make who wants to get past them.
+    private func readKeybag(_ bytes: [UInt8]) {
+        let digest = 32
+        var copy = fitted(Array("TKNVAULT".utf8) + bytes, VaultFormat.keybagLength - digest)
+        copy += Hash.digest(copy, length: digest)
+        guard let keybag = try? Keybag(decoding: copy) else { return }
+        guard let again = keybag.encoded() else { preconditionFailure("a keybag has outgrown its copy") }
+        require(try? Keybag(decoding: again), equals: keybag)
+        precondition(again == copy, "a keybag has two encodings")
+    }
+
+    private func readMetadata(_ bytes: [UInt8]) {
+        func decode(_ bytes: [UInt8]) -> TokenMetadata? {
+            try? ItemCoding.decodeMetadata(bytes, policy: .whenUnlocked, generation: 1)
+        }
+        guard let read = decode(bytes) else { return }
+        let again = ItemCoding.metadata(
+            service: read.service, key: read.key, label: read.label, attributes: read.attributes,
+            created: read.created, modified: read.modified, expires: read.expires)
+        guard let second = decode(again) else { preconditionFailure("metadata is not read again") }
+        precondition(second.key == read.key && second.attributes == read.attributes, "metadata changed")
+    }
+
+    private func fitted(_ bytes: [UInt8], _ length: Int) -> [UInt8] {
+        Array(bytes.prefix(length)) + [UInt8](repeating: 0, count: max(0, length - bytes.count))
+    }
+
+    private func require<Value: Equatable>(_ value: Value?, equals other: Value) {
+        precondition(value == other, "a value changed when it was encoded and read again")
+    }
+}

@@ -1,0 +1,63 @@
+# What a person would otherwise type. `make help` lists the targets.
+
+SHELL := /bin/bash
+PREFIX ?= /usr/local
+STRIP ?= strip
+FILTER ?=
+.DEFAULT_GOAL := help
+.PHONY: help run test build release install uninstall soundness format docs bench crash-test fuzz clean
+
+# One scratch path and one set of flags per configuration: other flags would build everything anew.
+debug := --scratch-path .build -Xswiftc -warnings-as-errors
+# Static links of the standard library warn about `mktemp` with any linker but lld.
+release := --scratch-path .build-release --configuration release --product vaultctl \
+	--static-swift-stdlib -Xswiftc -use-ld=lld
+vaultctl := .build-release/release/vaultctl
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: release ## Build vaultctl and walk through storing, reading and deleting a token
+	@Scripts/demo.sh $(vaultctl)
+
+test: build ## Build and run every test; FILTER=NAME for some
+	swift test $(debug) --skip-build --disable-xctest $(if $(FILTER),--filter '$(FILTER)')
+
+build: ## Build everything with its tests, for debugging; warnings are errors
+	@Scripts/setup
+	swift build $(debug) --build-tests
+
+release: $(vaultctl).stamp ## Build the vaultctl that `install` installs
+
+# A stamp, so that `sudo make install` after `make release` copies and builds nothing.
+$(vaultctl).stamp: $(shell find Package.swift Sources)
+	@Scripts/setup
+	swift build $(release)
+	@touch $@
+
+install: release ## Install vaultctl, completions and manual under PREFIX (/usr/local), below DESTDIR
+	@STRIP='$(STRIP)' Scripts/install.sh $(vaultctl) '$(DESTDIR)$(PREFIX)'
+
+uninstall: ## Remove what `install` installed
+	@Scripts/install.sh --remove '$(DESTDIR)$(PREFIX)'
+
+soundness: build release ## Check format, warnings, imports, linkage, documentation, README, versions
+	@Scripts/soundness/all.sh
+
+format: ## Format the sources in place
+	swift format --in-place --parallel --recursive Package.swift Sources Tests Fuzzing
+
+docs: build ## Build the documentation into .build/documentation
+	@Scripts/docs.sh .build/documentation
+
+bench: release ## Measure latency of the memory and file backends
+	$(vaultctl) benchmark
+
+crash-test: release ## Kill a real writer thousands of times and check what is left; ROUNDS=10000 for more
+	@Scripts/crash-test.sh $(vaultctl)
+
+fuzz: release ## Fuzz the parsers of the vault's format for a minute; SECONDS_TO_RUN=600 for longer
+	@Scripts/fuzz.sh $(vaultctl)
+
+clean: ## Remove what was built
+	rm -rf .build .build-release .build-fuzz

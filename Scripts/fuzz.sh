@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Runs the format's fuzzer for SECONDS_TO_RUN (60) seconds, from seeds taken out of a real vault and from what
+# earlier runs found, under the address sanitizer. An input that fails is left in .build-fuzz/failures.
+set -euo pipefail
+cd "${BASH_SOURCE[0]%/*}/.."
+
+vaultctl=$PWD/${1:?usage: fuzz.sh VAULTCTL}
+scratch=$PWD/.build-fuzz
+swift build --package-path Fuzzing --scratch-path "$scratch" --configuration release \
+    --sanitize=address --sanitize=fuzzer -Xswiftc -enable-testing -Xswiftc -use-ld=lld
+
+corpus=$scratch/corpus
+mkdir -p "$corpus" "$scratch/failures"
+
+# The first byte of an input chooses the decoder: see FormatDecoder.
+directory=$(mktemp -d)
+trap 'rm -rf "$directory"' EXIT
+seed() { { printf "\\x0$1"; cat; } >"$corpus/seed-$1-$2"; }
+vault=$directory/seed.vault
+run() { "$vaultctl" "$@" --vault "$vault" --state-dir "$directory/state" --key-file "$directory/key" >/dev/null; }
+run init
+echo fake-token | run store access_token
+head --bytes=8192 "$vault" | tail --bytes=+9 | seed 0 key-file
+tail --bytes=+16385 "$vault" | head --bytes=4096 | seed 1 frames
+head --bytes=136 "$vault" | seed 2 header
+printf '\x40\0\0\0\x04\0\0\0name\x05\0\0\0token%48s' '' | tr ' ' '\0' | seed 5 metadata
+find "$directory/state" -type f -size -4k -exec cat {} + | tail --bytes=+9 | seed 7 anchor
+
+"$scratch/release/FormatFuzzer" -max_total_time="${SECONDS_TO_RUN:-60}" -max_len=9000 -use_value_profile=1 \
+    -timeout=5 -rss_limit_mb=1024 -print_final_stats=1 -artifact_prefix="$scratch/failures/" "$corpus"

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# install.sh VAULTCTL PREFIX: installs the program, its completions and its manual below PREFIX.
+# install.sh --remove PREFIX: removes them.
+set -euo pipefail
+
+usage() { echo "usage: install.sh VAULTCTL PREFIX | install.sh --remove PREFIX" >&2; exit 64; }
+[[ $# == 2 && -n $2 ]] || usage
+prefix=$2
+
+program=$prefix/bin/vaultctl
+manual=$prefix/share/man/man1/vaultctl.1
+declare -A completions=(
+    [bash]=$prefix/share/bash-completion/completions/vaultctl
+    [zsh]=$prefix/share/zsh/site-functions/_vaultctl
+    [fish]=$prefix/share/fish/vendor_completions.d/vaultctl.fish
+)
+
+if [[ $1 == --remove ]]; then
+    rm -f -- "$program" "$manual" "${completions[@]}"
+    exit
+fi
+
+[[ -x $1 ]] || { echo "install: $1 is not there: run make release first" >&2; exit 1; }
+generated=$(mktemp -d)
+trap 'rm -rf "$generated"' EXIT
+
+# Symbols are half of the program's size; `STRIP=true` keeps them.
+install -D --mode=755 --strip --strip-program="${STRIP:-strip}" -- "$1" "$program"
+install -D --mode=644 -- "${0%/*}/../Documentation/vaultctl.1" "$manual"
+for shell in "${!completions[@]}"; do
+    "$program" --generate-completion-script "$shell" >"$generated/$shell"
+    install -D --mode=644 -- "$generated/$shell" "${completions[$shell]}"
+done
+printf '%s\n' "$program" "$manual" "${completions[@]}"

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# The program links libsodium and the C library, and no Foundation, NIO or GLib: neither the shared
+# libraries nor, linked statically, their code.
+set -euo pipefail
+cd "${BASH_SOURCE[0]%/*}/../.."
+
+check() {
+    local program=$1 found=0 libraries modules
+    libraries=$(readelf --dynamic --wide "$program" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' \
+        | grep -vE '^(libsodium|libc|libm|libpthread|libdl|libgcc_s|libstdc\+\+|ld-linux[^/]*)\.so' || true)
+    if [[ -n $libraries ]]; then
+        printf '%s links %s\n' "$program" "${libraries//$'\n'/ }"
+        found=1
+    fi
+    # The module's name is the first thing in a Swift symbol: $s, its length, its name.
+    modules=$(nm "$program" \
+        | grep -oE ' \$s(10Foundation|26FoundationInternationalization|7NIOCore|8NIOPosix|15AsyncHTTPClient|6JWTKit)' \
+        | sort | uniq -c || true)
+    if [[ -n $modules ]]; then
+        printf '%s contains symbols of\n%s\n' "$program" "$modules"
+        found=1
+    fi
+    return $found
+}
+
+if [[ ${1:-} == --self-test ]]; then
+    directory=$(mktemp -d)
+    trap 'rm -rf "$directory"' EXIT
+    printf 'print(1)\n' >"$directory/fine.swift"
+    printf 'import Foundation\nprint(ProcessInfo.processInfo.processName)\n' >"$directory/planted.swift"
+    for file in fine planted; do
+        swiftc -static-stdlib -use-ld=lld -o "$directory/$file" "$directory/$file.swift"
+    done
+    check "$directory/fine" || { echo "a program without Foundation is refused"; exit 1; }
+    if check "$directory/planted" >/dev/null; then echo "a static Foundation passes"; exit 1; fi
+    swiftc -o "$directory/planted" "$directory/planted.swift"
+    if check "$directory/planted" >/dev/null; then echo "a shared Foundation passes"; exit 1; fi
+    exit
+fi
+
+check .build-release/release/vaultctl

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# Runs what the README's ```console blocks show, in order, in a throw-away home, with the release build.
+# A line that begins with `$ ` is a command; it must succeed unless the next one is `echo $?`. The lines below
+# it, if any, are what it must answer; `…` stands for any text. `make TARGET` runs only for install: the
+# others are what CI runs anyway, and must exist.
+set -uo pipefail
+cd "${BASH_SOURCE[0]%/*}/../.." || exit 1
+root=$PWD
+
+directory=$(mktemp -d)
+trap 'rm -rf "$directory"' EXIT
+export HOME=$directory/home
+export XDG_DATA_HOME=$HOME/.local/share XDG_STATE_HOME=$HOME/.local/state XDG_RUNTIME_DIR=$HOME/run
+export PATH=$HOME/.local/bin:$root/.build-release/release:$PATH
+unset "${!VAULTCTL_@}"
+umask 077
+
+make() {
+    local target=${1:?}
+    if [[ $target == install ]]; then command make --no-print-directory -C "$root" "$@"
+    else command make -C "$root" --dry-run "$@" >/dev/null; fi
+}
+with_status() { return "$1"; }
+
+# run PAGE: status 1, having said where, at the first command that does not do what the page says.
+run() {
+    local page=$1 line command='' expected='' status=0 answered=0 number=0 inside=0
+    rm -rf "$HOME"
+    mkdir -p "$XDG_RUNTIME_DIR"
+    cd "$HOME" || return 1
+
+    finish() { # NEXT-COMMAND
+        [[ -n $command ]] || return 0
+        with_status "$status"
+        eval "$command" >"$directory/answer" 2>&1 </dev/null
+        status=$?
+        if [[ $status != 0 && $1 != 'echo $?' ]]; then
+            printf '%s:%s: exit status %s: %s\n' "$page" "$number" "$status" "$command"
+            cat "$directory/answer"
+            return 1
+        fi
+        local pattern answer
+        answer=$(<"$directory/answer")
+        pattern=$(sed -e 's/[][*?\\]/\\&/g' -e 's/…/*/g' <<<"${expected%$'\n'}")
+        # shellcheck disable=SC2053 # a pattern
+        if [[ -n $expected && $answer != $pattern ]]; then
+            printf '%s:%s: %s\nthe page says\n%sand it says\n%s\n' "$page" "$number" "$command" "$expected" "$answer"
+            return 1
+        fi
+        command='' expected=''
+    }
+    local at=0
+    while IFS= read -r line; do
+        at=$((at + 1))
+        if [[ $line == '```console' ]]; then inside=1
+        elif [[ $line == '```' && $inside == 1 ]]; then finish '' || return 1; inside=0
+        elif [[ $inside == 0 ]]; then continue
+        elif [[ $line == '$ '* ]]; then finish "${line#\$ }" || return 1; command=${line#\$ } number=$at
+        else expected+=$line$'\n'; fi
+    done <"$page"
+    cd "$root" || return 1
+}
+
+page() { printf '%s\n' '```console' "$@" '```' >"$directory/page.md"; }
+
+if [[ ${1:-} == --self-test ]]; then
+    page '$ name=value' '$ echo "$name [1] and more"' 'value [1] and …' '$ (exit 3)' '$ echo $?' '3' '$ make test'
+    run "$directory/page.md" || { echo "a true page is refused"; exit 1; }
+    page '$ echo one' 'two'
+    if (run "$directory/page.md") >/dev/null; then echo "a wrong answer passes"; exit 1; fi
+    page '$ (exit 3)'
+    if (run "$directory/page.md") >/dev/null; then echo "a command that fails passes"; exit 1; fi
+    page '$ (exit 3)' '$ echo $?' '4'
+    if (run "$directory/page.md") >/dev/null; then echo "a wrong exit status passes"; exit 1; fi
+    page '$ make no-such-target'
+    if (run "$directory/page.md") >/dev/null 2>&1; then echo "an unknown target passes"; exit 1; fi
+    exit
+fi
+
+[[ -x .build-release/release/vaultctl ]] || { echo "run make release first"; exit 1; }
+grep --quiet '^```console$' README.md || { echo "README.md shows no command"; exit 1; }
+run "$root/README.md"

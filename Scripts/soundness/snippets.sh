@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# The Swift in README and in the articles compiles against the library, for a client without `@testable`.
+# All snippets of one page are one program, in their order.
+set -euo pipefail
+cd "${BASH_SOURCE[0]%/*}/../.."
+source Scripts/module-flags.sh
+
+directory=$(mktemp -d)
+trap 'rm -rf "$directory"' EXIT
+
+# program PAGE: its ```swift blocks as a function, imports in front. A manifest is no program.
+program() {
+    awk '
+        /^```swift$/ { inside = 1; next }
+        /^```$/ { inside = 0; manifest = 0; next }
+        inside && /^\/\/ Package\.swift/ { manifest = 1 }
+        !inside || manifest { next }
+        /^import / { imports = imports $0 "\n"; next }
+        { body = body $0 "\n" }
+        END { printf "%sfunc page() async throws {\n%s}\n", imports, body }' "$1"
+}
+check() {
+    local page=$1
+    program "$page" >"$directory/page.swift"
+    swiftc -typecheck -swift-version 6 "${module_flags[@]}" "$directory/page.swift" \
+        || { printf '%s: its Swift does not compile\n' "$page"; return 1; }
+}
+
+if [[ ${1:-} == --self-test ]]; then
+    printf '```swift\nimport TokenVault\n```\n…\n```swift\nlet key: TokenKey = "a"\n```\n```swift\nprint(key)\n```\n' \
+        >"$directory/fine.md"
+    check "$directory/fine.md" || { echo "a page that compiles is refused"; exit 1; }
+    printf '```swift\nimport TokenVault\nlet key = TokenKey(noSuchLabel: 1)\n```\n' >"$directory/planted.md"
+    if check "$directory/planted.md" >/dev/null 2>&1; then echo "a page that does not compile passes"; exit 1; fi
+    exit
+fi
+
+failed=0
+for page in README.md Sources/TokenVault/Documentation.docc/*.md; do check "$page" || failed=1; done
+exit $failed

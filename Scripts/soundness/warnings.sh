@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# No warning: not from the Swift compiler (the debug build makes them errors), not from SwiftPM, not from C.
+set -euo pipefail
+cd "${BASH_SOURCE[0]%/*}/../.."
+
+compile_c() { clang -std=gnu11 -Wall -Wextra -Werror -fsyntax-only -I Sources/CLinux/include "$@"; }
+quiet() { ! grep --ignore-case 'warning:' "$1"; }
+
+if [[ ${1:-} == --self-test ]]; then
+    directory=$(mktemp -d)
+    trap 'rm -rf "$directory"' EXIT
+    make --dry-run build | grep --quiet -- '-Xswiftc -warnings-as-errors' \
+        || { echo "make build does not make warnings errors"; exit 1; }
+    printf 'func planted() { let unused = 1 }\n' >"$directory/planted.swift"
+    if swiftc -typecheck -warnings-as-errors "$directory/planted.swift" 2>/dev/null; then
+        echo "a warning of the Swift compiler passes"; exit 1
+    fi
+    printf 'static int planted(void) { return 1; }\n' >"$directory/planted.c"
+    if compile_c "$directory/planted.c" 2>/dev/null; then echo "a warning of the C compiler passes"; exit 1; fi
+    printf "Build complete!\nwarning: 'x': found 1 file(s) which are unhandled\n" >"$directory/log"
+    if quiet "$directory/log" >/dev/null; then echo "a warning of SwiftPM passes"; exit 1; fi
+    exit
+fi
+
+compile_c Sources/CLinux/*.c
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+# Everything is built already: what is left to say are the manifest's and the planner's warnings.
+make --no-print-directory build >"$log" 2>&1 || { cat "$log"; exit 1; }
+quiet "$log"

@@ -1,0 +1,181 @@
+internal import Synchronization
+internal import TokenVaultCrypto
+
+// Unlock methods: changing them rewrites the keybag and no item.
+extension BlockingFileVault {
+    /// Replaces the passphrase `current` by `new`, whatever the number of items. It does not protect
+    /// what is in older copies of the file: those still open with the old passphrase. Throws
+    /// `wrongPassphrase` when no slot has `current`, `locked` before the first unlock, `invalidArgument`
+    /// for an empty passphrase.
+    public func changePassphrase(
+        from current: Secret, to new: Secret
+    ) throws(TokenStorageError) {
+        try during("passphrase") { () throws(TokenStorageError) in
+            try UnlockMethod.passphrase(current).check()
+            try UnlockMethod.passphrase(new).check()
+            let cost = try configuration.keyDerivationCost.checked()
+            let session = try session()
+            // Both derivations are slow, so they run before the lock is taken.
+            let before = try currentKeybag(session)
+            let (old, roots) = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+                try KeybagKeys.openSlot(of: before, with: .passphrase(current))
+            }
+            let slot = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+                try KeybagKeys.makeSlot(
+                    .passphrase(new), identifier: old.identifier, cost: cost,
+                    created: configuration.clock(), roots: roots, vault: before.vault)
+            }
+            try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
+                guard let index = keybag.slots.firstIndex(of: old) else {
+                    throw .file(.conflict, advice: "the passphrase was changed meanwhile")
+                }
+                keybag.slots[index] = slot
+            }
+        }
+    }
+
+    /// Adds an unlock method and returns its slot. The vault must be unlocked (`locked`). Throws
+    /// `tooManySlots` beyond 16 slots, 8 passphrases or the bound on their cost, `invalidArgument` as
+    /// ``create(at:unlockMethod:configuration:)``, `notPermitted` for a passphrase when the vault has one
+    /// already and was unlocked otherwise, since only a passphrase leads to
+    /// `whenPasscodeSetThisDeviceOnly` items.
+    public func addSlot(_ method: UnlockMethod) throws(TokenStorageError) -> VaultSlot {
+        try during("slot add") { () throws(TokenStorageError) in
+            try method.check()
+            let cost = try configuration.keyDerivationCost.checked()
+            let session = try session()
+            guard let held = session.ring.roots else { throw .file(.locked) }
+            var roots = held
+            var secrets = secretStore?.load() ?? KeybagKeys.DeviceSecrets()
+            var firstPassphrase = false
+            let before = try currentKeybag(session)
+            if method.isPassphrase, held.passcode == nil {
+                guard !before.slots.contains(where: { $0.kind == .passphrase }) else {
+                    throw .file(.notPermitted, advice: "unlock with the passphrase that is there first")
+                }
+                firstPassphrase = true
+                let passcode: SymmetricKey
+                do throws(CryptoError) { passcode = try SymmetricKey.random() } catch { throw .crypto(error) }
+                roots = KeyRing.Roots(all: held.all, holder: held.holder, passcode: passcode)
+                if secrets.device != nil { secrets.pepper = try secretStore?.makePepper() }
+            }
+            let made = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+                try KeybagKeys.makeSlot(
+                    method, identifier: before.nextSlot, cost: cost, created: configuration.clock(),
+                    roots: roots, vault: before.vault)
+            }
+            let (finalRoots, finalSecrets) = (roots, secrets)
+            try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
+                guard keybag.nextSlot == before.nextSlot else {
+                    throw .file(.conflict, advice: "another slot was added meanwhile; try again")
+                }
+                try keybag.append(made)
+                guard firstPassphrase, let device = finalSecrets.device, finalSecrets.pepper != nil,
+                    let index = keybag.sets.firstIndex(where: { $0.device == device.identifier })
+                else { return }
+                keybag.sets[index].keys.append(
+                    try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+                        try KeybagKeys.freshClass(
+                            .whenPasscodeSetThisDeviceOnly, vault: keybag.vault, roots: finalRoots,
+                            secrets: finalSecrets)
+                    })
+            }
+            return VaultSlot(made)
+        }
+    }
+
+    /// Removes an unlock method. The vault must be unlocked (`locked`). Removing the last passphrase
+    /// destroys every `whenPasscodeSetThisDeviceOnly` item. Older copies of the file still open with what
+    /// was removed. Throws `slotNotFound`, `lastSlot`.
+    public func removeSlot(_ id: Int) throws(TokenStorageError) {
+        try during("slot remove") { () throws(TokenStorageError) in
+            let session = try session()
+            guard let roots = session.ring.roots else { throw .file(.locked) }
+            let before = try currentKeybag(session)
+            guard let slot = before.slots.first(where: { Int($0.identifier) == id }) else {
+                throw .file(.slotNotFound)
+            }
+            guard before.slots.count > 1 else { throw .file(.lastSlot) }
+            let isLastPassphrase =
+                slot.kind == .passphrase && before.slots.count(where: { $0.kind == .passphrase }) == 1
+            // First what wraps the class goes, durably, then the class: at no point is there a keybag
+            // without a passphrase that still leads to these items.
+            if isLastPassphrase { try secretStore?.removePepper() }
+            try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
+                guard let index = keybag.slots.firstIndex(of: slot) else { throw .file(.slotNotFound) }
+                guard keybag.slots.count > 1 else { throw .file(.lastSlot) }
+                keybag.slots.remove(at: index)
+                guard !keybag.slots.contains(where: { $0.kind == .passphrase }) else { return }
+                for set in keybag.sets.indices {
+                    keybag.sets[set].keys.removeAll {
+                        $0.policy == AccessPolicy.whenPasscodeSetThisDeviceOnly.number
+                    }
+                }
+            }
+            if isLastPassphrase { try session.removeDestroyedItems() }
+        }
+    }
+
+    private func currentKeybag(_ session: VaultSession) throws(TokenStorageError) -> Keybag {
+        try session.log.withFreshState { _ in }
+        let copy = try session.log.currentKeybagCopy(in: session.log.state.withLock { $0 })
+        do { return try Keybag(decoding: copy) } catch { throw .file(.corrupt) }
+    }
+
+    /// Changes the keybag durably, and takes the keys that it gives now.
+    private func replaceKeybag(
+        _ session: VaultSession, roots: KeyRing.Roots,
+        _ change: (inout Keybag) throws(TokenStorageError) -> Void
+    ) throws(TokenStorageError) {
+        var changed: Keybag?
+        try session.queue.alone { () throws(TokenStorageError) in
+            try session.log.replaceKeybag { (current) throws(TokenStorageError) in
+                var keybag = current
+                try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+                    try KeybagKeys.check(current, roots: roots)
+                }
+                try change(&keybag)
+                keybag.generation += 1
+                try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+                    try KeybagKeys.sign(&keybag, roots: roots)
+                }
+                guard let bytes = keybag.encoded() else { throw .file(.tooManySlots) }
+                changed = keybag
+                return bytes
+            }
+        }
+        guard let changed else { return }
+        remember(changed)
+        guard session.ring.isUnlocked else { return }
+        let ring = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+            try KeybagKeys.ring(
+                of: changed, slot: session.ring.facts.slot, roots: try roots.copied(),
+                secrets: secretStore?.load() ?? KeybagKeys.DeviceSecrets())
+        }
+        session.ring.replace(with: ring)
+    }
+}
+
+extension Keybag {
+    /// Adds a slot within the bounds that readers insist on. Throws `tooManySlots`.
+    fileprivate mutating func append(_ slot: Slot) throws(TokenStorageError) {
+        slots.append(slot)
+        nextSlot += 1
+        let work = slots.reduce(UInt64(0)) { $0 + UInt64($1.cost.passes) * $1.cost.memory }
+        guard slots.count <= Self.maximumSlots, work <= Self.maximumWork,
+            slots.count(where: { $0.kind == .passphrase }) <= Self.maximumPassphrases
+        else { throw .file(.tooManySlots) }
+    }
+}
+
+extension KeyRing.Roots {
+    /// The same keys in memory of their own, for a ring that will wipe them by itself.
+    func copied() throws(KeybagKeys.Failure) -> KeyRing.Roots {
+        do {
+            return KeyRing.Roots(
+                all: try all.copy(), holder: try holder.copy(), passcode: try passcode?.copy())
+        } catch {
+            throw .crypto(error)
+        }
+    }
+}

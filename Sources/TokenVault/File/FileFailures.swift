@@ -1,0 +1,62 @@
+internal import SystemPackage
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+/// The file backend's errors. The operation is filled in by the call that people see.
+extension TokenStorageError {
+    static let fileBackend = "file"
+
+    static func file(
+        _ code: Code, underlying: String? = nil, advice: String? = nil, generation: Generation? = nil
+    ) -> TokenStorageError {
+        TokenStorageError(
+            code, operation: "", backend: fileBackend, underlying: underlying, advice: advice,
+            generation: generation)
+    }
+
+    /// Damage at a place in the file.
+    static func damage(at offset: Int, _ what: String) -> TokenStorageError {
+        .file(.corrupt, underlying: "\(what) at byte \(offset)")
+    }
+
+    /// What a failed system call means.
+    static func system(_ failure: SystemFailure) -> TokenStorageError {
+        let code: Code =
+            switch failure.errno {
+            case Errno.noSpace, .diskQuotaExceeded: .noSpace
+            case .readOnlyFileSystem: .readOnly
+            case .tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory, .noLocks: .resourcesExhausted
+            case .noSuchFileOrDirectory, .notDirectory, .permissionDenied, Errno.notPermitted: .unavailable
+            case .tooManySymbolicLinkLevels, .isDirectory, .noSuchAddressOrDevice: .notAVault
+            case .fileExists: .alreadyExists
+            case .fileTooLarge: .noSpace
+            default: .ioFailure
+            }
+        return .file(code, underlying: "\(failure.call): \(failure.errno.description)")
+    }
+
+    static func crypto(_ error: CryptoError) -> TokenStorageError {
+        switch error {
+        case .outOfMemory:
+            .file(.resourcesExhausted, advice: "free some memory: the passphrase's cost asks for it")
+        case .unavailable:
+            .file(.resourcesExhausted, underlying: "no guarded memory")
+        case .invalidParameter:
+            .file(.internalError)
+        }
+    }
+
+    /// The same error, told as part of `operation`.
+    func during(_ operation: String) -> TokenStorageError {
+        var error = self
+        if error.operation.isEmpty { error.operation = operation }
+        return error
+    }
+}
+
+/// Runs what talks to the disk, with its failures as ``TokenStorageError``.
+func onDisk<Result: ~Copyable>(
+    _ body: () throws(SystemFailure) -> Result
+) throws(TokenStorageError) -> Result {
+    do { return try body() } catch { throw .system(error) }
+}

@@ -1,0 +1,206 @@
+internal import TokenVaultPlatform
+
+/// One service's view of a file vault.
+///
+/// Reads of an unlocked vault run on the caller's thread: a look at the end of the file, a `pread` and a
+/// decryption. Writes run on the vault's writer thread; those that wait together share one `fdatasync`.
+/// Cancelling a task cancels a write that has not begun (`cancelled`); one that has begun runs to its end.
+public struct FileTokenStorage: TokenStorage {
+    /// The same storage for code that cannot wait.
+    public let blocking: Blocking
+
+    /// The view of `service` of `vault`. The service is checked by the calls: 1 to 1,024 bytes of UTF-8
+    /// without control characters, else `invalidArgument`.
+    public init(_ vault: FileVault, service: String) { self.init(vault.blocking, service: service) }
+
+    /// The view of `service` of a vault that was opened for blocking code.
+    public init(_ vault: BlockingFileVault, service: String) {
+        blocking = Blocking(vault: vault, service: service)
+    }
+
+    /// The service.
+    public var service: String { blocking.service }
+    /// All portable policies; with this device's key in the vault those of this device as well; with a
+    /// passphrase all five.
+    public var supportedPolicies: Set<AccessPolicy> { blocking.supportedPolicies }
+    /// `whenUnlockedThisDeviceOnly`, or `whenUnlocked` in a vault made without a state directory.
+    public var defaultPolicy: AccessPolicy { blocking.defaultPolicy }
+
+    /// See ``TokenStorage/lockState()``.
+    public func lockState() async throws(TokenStorageError) -> LockState { try blocking.lockState() }
+
+    /// See ``TokenStorage/secret(for:)``.
+    public func secret(for key: TokenKey) async throws(TokenStorageError) -> Secret? {
+        try blocking.secret(for: key)
+    }
+
+    /// See ``TokenStorage/item(for:)``.
+    public func item(for key: TokenKey) async throws(TokenStorageError) -> TokenItem? {
+        try blocking.item(for: key)
+    }
+
+    /// See ``TokenStorage/metadata(for:)``.
+    public func metadata(for key: TokenKey) async throws(TokenStorageError) -> TokenMetadata? {
+        try blocking.metadata(for: key)
+    }
+
+    /// See ``TokenStorage/list(_:)``.
+    public func list(_ query: TokenQuery) async throws(TokenStorageError) -> TokenListing {
+        let blocking = blocking
+        let session = try blocking.sessionForListing(query)
+        // A list reads every item of the service: that is not bounded, so it leaves the caller's thread.
+        let result = await withCheckedContinuation { continuation in
+            session.queue.read {
+                continuation.resume(
+                    returning: Result { () throws(TokenStorageError) in try blocking.list(query) })
+            }
+        }
+        return try result.get()
+    }
+
+    /// See ``TokenStorage/commit(_:)``.
+    @discardableResult
+    public func commit(_ changes: [TokenChange]) async throws(TokenStorageError) -> TokenCommit {
+        let operation = CommitRules.operation(changes)
+        let (session, facts) = (try blocking.sessionForCommit(changes), CommitFacts())
+        let generation = try await Self.submit(
+            session.preparation(service: service, changes: changes, existed: facts), to: session,
+            operation: operation)
+        return TokenCommit(generation: generation, existed: facts.existed)
+    }
+
+    /// See ``TokenStorage/deleteAll()``.
+    @discardableResult
+    public func deleteAll() async throws(TokenStorageError) -> Int {
+        let (session, facts) = (try blocking.sessionForDeletion(), CommitFacts())
+        _ = try await Self.submit(
+            session.deletionOfAll(service: service, existed: facts), to: session, operation: "delete")
+        return facts.existed.count
+    }
+
+    /// See ``TokenStorage/changes()``. What other processes write is noticed when this process next
+    /// reads or writes.
+    public func changes() -> TokenChanges { blocking.vault.hub.subscribe(service: service) }
+
+    private static func submit(
+        _ prepare: @escaping @Sendable (LogView) throws(TokenStorageError) -> [FrameDraft],
+        to session: VaultSession, operation: String
+    ) async throws(TokenStorageError) -> Generation? {
+        let slot = RequestSlot()
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let request = WriteRequest(prepare: prepare) { continuation.resume(returning: $0) }
+                slot.fill(request)
+                session.queue.submit(request)
+            }
+        } onCancel: {
+            slot.cancel()
+        }
+        do { return try result.get() } catch { throw error.during(operation) }
+    }
+}
+
+extension FileTokenStorage {
+    /// The view of a service for code that cannot wait: every call runs on the caller's thread.
+    public struct Blocking: BlockingTokenStorage {
+        let vault: BlockingFileVault
+        /// The service.
+        public let service: String
+
+        /// See ``FileTokenStorage/supportedPolicies``.
+        public var supportedPolicies: Set<AccessPolicy> { vault.supportedPolicies }
+        /// See ``FileTokenStorage/defaultPolicy``.
+        public var defaultPolicy: AccessPolicy { vault.defaultPolicy }
+
+        /// See ``TokenStorage/lockState()``.
+        public func lockState() throws(TokenStorageError) -> LockState { try vault.lockState() }
+
+        /// See ``TokenStorage/secret(for:)``.
+        public func secret(for key: TokenKey) throws(TokenStorageError) -> Secret? {
+            try during("retrieve") { () throws(TokenStorageError) in
+                try sessionForReading(key, "retrieve").secret(service: service, key: key)
+            }
+        }
+
+        /// See ``TokenStorage/item(for:)``.
+        public func item(for key: TokenKey) throws(TokenStorageError) -> TokenItem? {
+            try during("retrieve") { () throws(TokenStorageError) in
+                try sessionForReading(key, "retrieve").item(service: service, key: key)
+            }
+        }
+
+        /// See ``TokenStorage/metadata(for:)``.
+        public func metadata(for key: TokenKey) throws(TokenStorageError) -> TokenMetadata? {
+            try during("info") { () throws(TokenStorageError) in
+                try sessionForReading(key, "info").metadata(service: service, key: key)
+            }
+        }
+
+        /// See ``TokenStorage/list(_:)``.
+        public func list(_ query: TokenQuery) throws(TokenStorageError) -> TokenListing {
+            try during("list") { () throws(TokenStorageError) in
+                try sessionForListing(query).list(service: service, query: query)
+            }
+        }
+
+        /// See ``TokenStorage/commit(_:)``.
+        @discardableResult
+        public func commit(_ changes: [TokenChange]) throws(TokenStorageError) -> TokenCommit {
+            try during(CommitRules.operation(changes)) { () throws(TokenStorageError) in
+                let (session, facts) = (try sessionForCommit(changes), CommitFacts())
+                let generation = try session.queue.commit(
+                    session.preparation(service: service, changes: changes, existed: facts))
+                return TokenCommit(generation: generation, existed: facts.existed)
+            }
+        }
+
+        /// See ``TokenStorage/deleteAll()``.
+        @discardableResult
+        public func deleteAll() throws(TokenStorageError) -> Int {
+            try during("delete") { () throws(TokenStorageError) in
+                let (session, facts) = (try sessionForDeletion(), CommitFacts())
+                _ = try session.queue.commit(
+                    session.deletionOfAll(service: service, existed: facts))
+                return facts.existed.count
+            }
+        }
+
+        // MARK: - Checks before anything is done
+
+        func sessionForReading(
+            _ key: TokenKey, _ operation: String
+        ) throws(TokenStorageError) -> VaultSession {
+            let rules = Validation(operation: operation, backend: TokenStorageError.fileBackend)
+            try rules.check(service: service)
+            try rules.check(key: key)
+            return try vault.session()
+        }
+
+        func sessionForListing(_ query: TokenQuery) throws(TokenStorageError) -> VaultSession {
+            try during("list") { () throws(TokenStorageError) in
+                let rules = Validation(operation: "list", backend: TokenStorageError.fileBackend)
+                try rules.check(service: service)
+                try rules.check(query: query)
+                return try vault.session()
+            }
+        }
+
+        func sessionForCommit(_ changes: [TokenChange]) throws(TokenStorageError) -> VaultSession {
+            let operation = CommitRules.operation(changes)
+            return try during(operation) { () throws(TokenStorageError) in
+                let rules = Validation(operation: operation, backend: TokenStorageError.fileBackend)
+                try rules.check(service: service)
+                try rules.check(changes: changes)
+                return try vault.session()
+            }
+        }
+
+        func sessionForDeletion() throws(TokenStorageError) -> VaultSession {
+            try during("delete") { () throws(TokenStorageError) in
+                let rules = Validation(operation: "delete", backend: TokenStorageError.fileBackend)
+                try rules.check(service: service)
+                return try vault.session()
+            }
+        }
+    }
+}

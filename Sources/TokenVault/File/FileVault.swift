@@ -1,0 +1,114 @@
+internal import TokenVaultPlatform
+
+/// The encrypted file vault.
+///
+/// ```swift
+/// let vault = try FileVault.open(
+///     at: "/home/me/.local/share/tokenvault/default.vault",
+///     configuration: FileVaultConfiguration(stateDirectory: "/home/me/.local/state/tokenvault"))
+/// try await vault.unlock(with: .passphrase(passphrase))
+/// let storage = FileTokenStorage(vault, service: "com.example.app")
+/// ```
+///
+/// Calls that can wait run on a thread of the vault's own; see ``BlockingFileVault``, which this wraps,
+/// for what each does and throws. They run to their end when the task is cancelled.
+public final class FileVault: Sendable {
+    /// The same vault for code that may block.
+    public let blocking: BlockingFileVault
+    private let thread: WorkerThread
+
+    private init(_ blocking: BlockingFileVault, thread: WorkerThread) {
+        self.blocking = blocking
+        self.thread = thread
+    }
+
+    /// Opens the vault at `path`, locked. See ``BlockingFileVault/open(at:configuration:)``.
+    public static func open(
+        at path: FilePath, configuration: FileVaultConfiguration
+    ) throws(TokenStorageError) -> FileVault {
+        FileVault(
+            try BlockingFileVault.open(at: path, configuration: configuration),
+            thread: WorkerThread(name: "vault"))
+    }
+
+    /// Creates a vault and returns it unlocked. See
+    /// ``BlockingFileVault/create(at:unlockMethod:configuration:)``.
+    public static func create(
+        at path: FilePath, unlockMethod: UnlockMethod, configuration: FileVaultConfiguration
+    ) async throws(TokenStorageError) -> FileVault {
+        let thread = WorkerThread(name: "vault")
+        let vault = try await thread.result { () throws(TokenStorageError) in
+            try BlockingFileVault.create(
+                at: path, unlockMethod: unlockMethod, configuration: configuration)
+        }
+        return FileVault(vault, thread: thread)
+    }
+
+    /// See ``BlockingFileVault/unlock(with:)``.
+    public func unlock(with method: UnlockMethod) async throws(TokenStorageError) {
+        let blocking = blocking
+        try await thread.result { () throws(TokenStorageError) in try blocking.unlock(with: method) }
+    }
+
+    /// See ``BlockingFileVault/lock()``.
+    public func lock() { blocking.lock() }
+
+    /// See ``BlockingFileVault/close()``.
+    public func close() { blocking.close() }
+
+    /// See ``BlockingFileVault/lockState()``.
+    public func lockState() throws(TokenStorageError) -> LockState { try blocking.lockState() }
+
+    /// One service's view of the vault.
+    public func storage(service: String) -> FileTokenStorage { FileTokenStorage(self, service: service) }
+
+    /// See ``BlockingFileVault/status()``.
+    public func status() async throws(TokenStorageError) -> VaultStatus {
+        let blocking = blocking
+        return try await thread.result { () throws(TokenStorageError) in try blocking.status() }
+    }
+
+    /// See ``BlockingFileVault/changePassphrase(from:to:)``.
+    public func changePassphrase(from current: Secret, to new: Secret) async throws(TokenStorageError) {
+        let blocking = blocking
+        try await thread.result { () throws(TokenStorageError) in
+            try blocking.changePassphrase(from: current, to: new)
+        }
+    }
+
+    /// See ``BlockingFileVault/addSlot(_:)``.
+    public func addSlot(_ method: UnlockMethod) async throws(TokenStorageError) -> VaultSlot {
+        let blocking = blocking
+        return try await thread.result { () throws(TokenStorageError) in try blocking.addSlot(method) }
+    }
+
+    /// See ``BlockingFileVault/removeSlot(_:)``.
+    public func removeSlot(_ id: Int) async throws(TokenStorageError) {
+        let blocking = blocking
+        try await thread.result { () throws(TokenStorageError) in try blocking.removeSlot(id) }
+    }
+
+    /// See ``BlockingFileVault/verify(progress:)``.
+    public func verify() async throws(TokenStorageError) -> VerificationReport {
+        let blocking = blocking
+        return try await thread.result { () throws(TokenStorageError) in try blocking.verify() }
+    }
+
+    /// See ``BlockingFileVault/compact(progress:)``.
+    public func compact() async throws(TokenStorageError) -> CompactionReport {
+        let blocking = blocking
+        return try await thread.result { () throws(TokenStorageError) in try blocking.compact() }
+    }
+}
+
+extension WorkerThread {
+    /// What `body` gives on the thread.
+    func result<Value: Sendable>(
+        _ body: @escaping @Sendable () throws(TokenStorageError) -> Value
+    ) async throws(TokenStorageError) -> Value {
+        let result: Result<Value, TokenStorageError> = await withCheckedContinuation { continuation in
+            run { continuation.resume(returning: Result { () throws(TokenStorageError) in try body() }) }
+        }
+        return try result.get()
+    }
+}

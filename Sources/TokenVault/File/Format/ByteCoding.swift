@@ -1,0 +1,81 @@
+/// Appends integers in little-endian order and bytes, for the formats of this folder.
+struct ByteWriter {
+    private(set) var bytes: [UInt8] = []
+
+    init(reserving capacity: Int = 0) { bytes.reserveCapacity(capacity) }
+
+    mutating func append(_ value: some FixedWidthInteger) {
+        var rest = value
+        for _ in 0..<(value.bitWidth / 8) {
+            bytes.append(UInt8(truncatingIfNeeded: rest))
+            rest >>= 8
+        }
+    }
+
+    mutating func append(_ other: [UInt8]) { bytes += other }
+
+    /// A text preceded by its length in bytes of UTF-8, in four bytes.
+    mutating func append(text: String) {
+        append(UInt32(text.utf8.count))
+        bytes += text.utf8
+    }
+
+    mutating func appendZeros(_ count: Int) { bytes += repeatElement(0, count: count) }
+}
+
+/// Reads what ``ByteWriter`` wrote. Every read is checked against the end: what is too short gives
+/// ``FormatError``, never a trap.
+struct ByteReader {
+    private let bytes: [UInt8]
+    private(set) var position: Int
+    private let end: Int
+
+    init(_ bytes: [UInt8], in range: Range<Int>? = nil) {
+        self.bytes = bytes
+        let range = (range ?? 0..<bytes.count).clamped(to: 0..<bytes.count)
+        position = range.lowerBound
+        end = range.upperBound
+    }
+
+    var remaining: Int { end - position }
+
+    mutating func integer<Value: FixedWidthInteger>(_ type: Value.Type) throws(FormatError) -> Value {
+        let count = Value.bitWidth / 8
+        guard remaining >= count else { throw .tooShort }
+        var value: Value = 0
+        for index in (0..<count).reversed() {
+            // A shift by eight of an 8-bit value gives zero, which is what is wanted.
+            value = (value << 8) | Value(truncatingIfNeeded: bytes[position + index])
+        }
+        position += count
+        return value
+    }
+
+    mutating func bytes(_ count: Int) throws(FormatError) -> [UInt8] {
+        guard count >= 0, remaining >= count else { throw .tooShort }
+        defer { position += count }
+        return Array(bytes[position..<position + count])
+    }
+
+    /// A text of at most `limit` bytes.
+    mutating func text(limit: Int) throws(FormatError) -> String {
+        let count = Int(try integer(UInt32.self))
+        guard count <= limit else { throw .outOfBounds }
+        guard let text = String(validating: try bytes(count), as: UTF8.self) else { throw .outOfBounds }
+        return text
+    }
+}
+
+/// Bytes that are not what their format says.
+enum FormatError: Error, Equatable {
+    /// The bytes end before the value does.
+    case tooShort
+    /// A length, a count or a kind is outside its bounds.
+    case outOfBounds
+    /// The magic number is missing.
+    case wrongMagic
+    /// The checksum does not fit the bytes.
+    case wrongChecksum
+    /// Written by a newer program.
+    case newerVersion
+}

@@ -1,0 +1,180 @@
+internal import TokenVaultCrypto
+
+/// A frame of the log:
+///
+/// ```
+/// offset  length
+/// 0       4       magic "TVF1"
+/// 4       4       length of the whole frame, a multiple of 8
+/// 8       176     header, sealed under the log key
+/// 184     m       metadata, sealed under the class's metadata key
+/// 184+m   b       body, sealed under the class's secret key
+/// end-32  16      first half of the content digest: a check without keys
+/// end-16  16      BLAKE2b-128 of bytes 0 to 183: a check without keys
+/// ```
+enum Frame {
+    static let magic = Array("TVF1".utf8)
+    static let prefixLength = 8
+    static let sealedHeaderLength = FrameHeader.length + AuthenticatedEncryption.overhead
+    /// Where the contents begin.
+    static let contentOffset = prefixLength + sealedHeaderLength
+    static let checksumLength = 16
+    static let trailerLength = 2 * checksumLength
+    static let overhead = contentOffset + trailerLength
+    static let digestLength = 32
+
+    /// The largest metadata and body, sealed: a secret of 1 MiB, padded, with room to spare.
+    static let maximumMetadata = 256 << 10
+    static let maximumBody = 1_400_000
+    static let maximumLength = overhead + maximumMetadata + maximumBody
+
+    /// The length that a prefix of eight bytes announces; `nil` when it is no prefix of a frame.
+    static func length(ofPrefix bytes: [UInt8], at offset: Int = 0) -> Int? {
+        guard bytes.count >= offset + prefixLength else { return nil }
+        for index in 0..<magic.count where bytes[offset + index] != magic[index] { return nil }
+        var reader = ByteReader(bytes, in: offset + 4..<offset + 8)
+        guard let length = try? Int(reader.integer(UInt32.self)) else { return nil }
+        guard length >= overhead, length <= maximumLength, length.isMultiple(of: 8) else { return nil }
+        return length
+    }
+
+    static func prefix(length: Int) -> [UInt8] {
+        var writer = ByteWriter(reserving: prefixLength)
+        writer.append(magic)
+        writer.append(UInt32(length))
+        return writer.bytes
+    }
+}
+
+/// What a record is.
+enum RecordType: UInt8, Sendable {
+    /// The first frame of a file: epoch, base sequence, keybag.
+    case genesis = 1
+    /// An item's metadata and body.
+    case item = 2
+    /// An item is gone.
+    case deletion = 3
+    /// The keybag that holds from here on.
+    case keybag = 4
+    /// Everything before this frame was durable when the frame was written.
+    case checkpoint = 5
+    /// This file is about to be replaced by a compacted one: look at its path.
+    case superseded = 6
+
+    /// Types from here on may be skipped by a program that does not know them; others may not.
+    static let firstIgnorable: UInt8 = 128
+}
+
+/// The plaintext of a frame's header.
+struct FrameHeader: Equatable, Sendable {
+    /// The type as written; see ``RecordType``.
+    var type: UInt8
+    /// Whether the commit is complete with this frame.
+    var endsCommit: Bool
+    /// The policy's number, for items and deletions; zero otherwise.
+    var policy: UInt8 = 0
+    var keyVersion: UInt32 = 0
+    /// The sequence of the commit: an item's generation.
+    var generation: UInt64
+    /// Where the frames begin that were written together with this one. All before it was durable.
+    var groupStart: UInt64
+    /// The chain value of the frame before.
+    var previous: [UInt8]
+    var item: ItemIdentifier = .none
+    /// Which service the item is of, without its name.
+    var serviceTag: UInt64 = 0
+    /// Which class set the keys are of: zero for the portable one.
+    var setTag: UInt64 = 0
+    var metadataLength: Int
+    var bodyLength: Int
+    /// BLAKE2b-256 of the sealed metadata and body.
+    var contentDigest: [UInt8]
+
+    static let length = 136
+
+    var frameLength: Int { Frame.overhead + metadataLength + bodyLength }
+
+    func encoded() -> [UInt8] {
+        var writer = ByteWriter(reserving: Self.length)
+        writer.append(type)
+        writer.append(UInt8(endsCommit ? 1 : 0))
+        writer.append(policy)
+        writer.append(UInt8(0))
+        writer.append(keyVersion)
+        writer.append(generation)
+        writer.append(groupStart)
+        writer.appendZeros(8)
+        writer.append(previous)
+        writer.append(item.high)
+        writer.append(item.low)
+        writer.append(serviceTag)
+        writer.append(setTag)
+        writer.append(UInt32(metadataLength))
+        writer.append(UInt32(bodyLength))
+        writer.append(contentDigest)
+        return writer.bytes
+    }
+
+    init(decoding bytes: [UInt8]) throws(FormatError) {
+        guard bytes.count == Self.length else { throw .tooShort }
+        var reader = ByteReader(bytes)
+        type = try reader.integer(UInt8.self)
+        let flags = try reader.integer(UInt8.self)
+        guard flags <= 1 else { throw .newerVersion }
+        endsCommit = flags == 1
+        policy = try reader.integer(UInt8.self)
+        guard try reader.integer(UInt8.self) == 0 else { throw .newerVersion }
+        keyVersion = try reader.integer(UInt32.self)
+        generation = try reader.integer(UInt64.self)
+        groupStart = try reader.integer(UInt64.self)
+        guard try reader.integer(UInt64.self) == 0 else { throw .newerVersion }
+        previous = try reader.bytes(32)
+        item = ItemIdentifier(
+            high: try reader.integer(UInt64.self), low: try reader.integer(UInt64.self))
+        serviceTag = try reader.integer(UInt64.self)
+        setTag = try reader.integer(UInt64.self)
+        metadataLength = Int(try reader.integer(UInt32.self))
+        bodyLength = Int(try reader.integer(UInt32.self))
+        contentDigest = try reader.bytes(Frame.digestLength)
+        guard metadataLength <= Frame.maximumMetadata, bodyLength <= Frame.maximumBody,
+            generation <= VaultFormat.largestSequence
+        else { throw .outOfBounds }
+    }
+
+    init(
+        type: UInt8, endsCommit: Bool, policy: UInt8, keyVersion: UInt32, generation: UInt64,
+        groupStart: UInt64, previous: [UInt8], item: ItemIdentifier, serviceTag: UInt64, setTag: UInt64,
+        metadataLength: Int, bodyLength: Int, contentDigest: [UInt8]
+    ) {
+        self.type = type
+        self.endsCommit = endsCommit
+        self.policy = policy
+        self.keyVersion = keyVersion
+        self.generation = generation
+        self.groupStart = groupStart
+        self.previous = previous
+        self.item = item
+        self.serviceTag = serviceTag
+        self.setTag = setTag
+        self.metadataLength = metadataLength
+        self.bodyLength = bodyLength
+        self.contentDigest = contentDigest
+    }
+}
+
+/// The keyed hash of a service and a key: 16 bytes that name an item in the log.
+struct ItemIdentifier: Hashable, Sendable {
+    var high: UInt64
+    var low: UInt64
+
+    static let none = ItemIdentifier(high: 0, low: 0)
+
+    // The value is a keyed hash already: eight of its bytes spread well, and nobody without the key
+    // can make them collide.
+    func hash(into hasher: inout Hasher) { hasher.combine(low) }
+
+    func append(to writer: inout ByteWriter) {
+        writer.append(high)
+        writer.append(low)
+    }
+}

@@ -1,0 +1,222 @@
+internal import TokenVaultCrypto
+
+/// The keybag: the vault's slots and the class keys that they lead to. Bytes and values only; what
+/// wraps and unwraps them is in `Keys/`.
+struct Keybag: Equatable, Sendable {
+    var vault: VaultIdentifier
+    /// Grows by one with every change of the keybag.
+    var generation: UInt64
+    /// The number the next slot gets.
+    var nextSlot: UInt32
+    var slots: [Slot]
+    /// The portable set first, then one for each device.
+    var sets: [ClassSet]
+    /// The log key, wrapped.
+    var logKey: [UInt8]
+    /// Authenticates everything above under the root, for holders of the root.
+    var rootCode: [UInt8] = []
+    /// Authenticates everything above under the after-first-unlock root, for every holder.
+    var holderCode: [UInt8] = []
+
+    /// An unlock method.
+    struct Slot: Equatable, Sendable {
+        var identifier: UInt32
+        var kind: Kind
+        var scope: Scope
+        /// Milliseconds since 1970.
+        var created: Int64
+        /// Argon2id's cost; zero for a kind that needs none.
+        var cost: PasswordHashCost
+        var salt: [UInt8]
+        /// Tells a wrong passphrase from a damaged slot, and binds the slot to one key.
+        var commitment: [UInt8]
+        /// The roots, sealed.
+        var wrapped: [UInt8]
+
+        enum Kind: UInt8, Sendable { case passphrase = 1, keyFile = 2 }
+        enum Scope: UInt8, Sendable { case all = 1, afterFirstUnlock = 2 }
+    }
+
+    /// The class keys for one device, or the portable ones.
+    struct ClassSet: Equatable, Sendable {
+        /// The device's identifier; 16 zero bytes for the portable set.
+        var device: [UInt8]
+        var keys: [WrappedClass]
+
+        static let portable = [UInt8](repeating: 0, count: 16)
+    }
+
+    /// One class's metadata key and secret key, sealed together.
+    struct WrappedClass: Equatable, Sendable {
+        var policy: UInt8
+        var version: UInt32
+        var wrapped: [UInt8]
+    }
+
+    static let magic = Array("TKNVAULT".utf8)
+    static let maximumSlots = 16
+    static let maximumPassphrases = 8
+    static let maximumSets = 8
+    /// The most that trying every passphrase slot may cost: passes times bytes, over all slots. Eight
+    /// slots of four times libsodium's MODERATE; a hostile file cannot ask for hours.
+    static let maximumWork: UInt64 = 8 * 12 * (256 << 20)
+    static let maximumClasses = 16
+    static let codeLength = 32
+    static let commitmentLength = 32
+    static let wrappedClassLength = 2 * SymmetricKey.length + AuthenticatedEncryption.overhead
+    static let wrappedLogKeyLength = SymmetricKey.length + AuthenticatedEncryption.overhead
+    private static let checksumLength = 32
+
+    /// The bytes that both codes authenticate.
+    func authenticatedBytes() -> [UInt8] {
+        var writer = ByteWriter(reserving: 2_048)
+        writer.append(Self.magic)
+        writer.append(VaultFormat.version)
+        writer.append(UInt16(0))
+        writer.append(UInt32(0))
+        writer.append(vault.bytes)
+        writer.append(generation)
+        writer.append(nextSlot)
+        writer.append(UInt16(slots.count))
+        for slot in slots {
+            writer.append(slot.identifier)
+            writer.append(slot.kind.rawValue)
+            writer.append(slot.scope.rawValue)
+            writer.append(slot.created)
+            writer.append(slot.cost.passes)
+            writer.append(slot.cost.memory)
+            writer.append(slot.salt)
+            writer.append(slot.commitment)
+            writer.append(UInt16(slot.wrapped.count))
+            writer.append(slot.wrapped)
+        }
+        writer.append(UInt16(sets.count))
+        for set in sets {
+            writer.append(set.device)
+            writer.append(UInt8(set.keys.count))
+            for key in set.keys {
+                writer.append(key.policy)
+                writer.append(key.version)
+                writer.append(key.wrapped)
+            }
+        }
+        writer.append(logKey)
+        return writer.bytes
+    }
+
+    /// One copy as it stands in the file, ``VaultFormat/keybagLength`` bytes; `nil` when the contents
+    /// have outgrown it.
+    func encoded() -> [UInt8]? {
+        var bytes = authenticatedBytes() + rootCode + holderCode
+        let room = VaultFormat.keybagLength - Self.checksumLength
+        guard bytes.count <= room else { return nil }
+        bytes += repeatElement(0, count: room - bytes.count)
+        return bytes + Hash.digest(bytes, length: Self.checksumLength)
+    }
+
+    /// The checksum of an encoded copy, which names it in the log.
+    static func digest(of copy: [UInt8]) -> [UInt8] { Array(copy.suffix(checksumLength)) }
+
+    /// The keybag of one copy. Throws `wrongMagic`, `wrongChecksum`, `newerVersion`, or what is wrong
+    /// with its contents.
+    init(decoding copy: [UInt8]) throws(FormatError) {
+        guard copy.count == VaultFormat.keybagLength else { throw .tooShort }
+        guard copy.starts(with: Self.magic) else { throw .wrongMagic }
+        let end = copy.count - Self.checksumLength
+        guard Hash.digest(copy, in: 0..<end, length: Self.checksumLength) == Self.digest(of: copy) else {
+            throw .wrongChecksum
+        }
+        var reader = ByteReader(copy, in: Self.magic.count..<end)
+        guard try reader.integer(UInt16.self) == VaultFormat.version else { throw .newerVersion }
+        guard try reader.integer(UInt16.self) == 0, try reader.integer(UInt32.self) == 0 else {
+            throw .newerVersion
+        }
+        vault = VaultIdentifier(bytes: try reader.bytes(VaultIdentifier.length))
+        generation = try reader.integer(UInt64.self)
+        nextSlot = try reader.integer(UInt32.self)
+        let slotCount = Int(try reader.integer(UInt16.self))
+        guard (1...Self.maximumSlots).contains(slotCount) else { throw .outOfBounds }
+        var slots: [Slot] = []
+        for _ in 0..<slotCount {
+            let slot = try Slot(&reader)
+            guard slot.identifier < nextSlot, !slots.contains(where: { $0.identifier == slot.identifier })
+            else { throw .outOfBounds }
+            slots.append(slot)
+        }
+        let work = slots.reduce(UInt64(0)) { $0 + UInt64($1.cost.passes) * $1.cost.memory }
+        guard work <= Self.maximumWork,
+            slots.count(where: { $0.kind == .passphrase }) <= Self.maximumPassphrases
+        else { throw .outOfBounds }
+        self.slots = slots
+        let setCount = Int(try reader.integer(UInt16.self))
+        guard (1...Self.maximumSets).contains(setCount) else { throw .outOfBounds }
+        var sets: [ClassSet] = []
+        for _ in 0..<setCount {
+            let set = try ClassSet(&reader)
+            guard !sets.contains(where: { $0.device == set.device }) else { throw .outOfBounds }
+            sets.append(set)
+        }
+        self.sets = sets
+        logKey = try reader.bytes(Self.wrappedLogKeyLength)
+        rootCode = try reader.bytes(Self.codeLength)
+        holderCode = try reader.bytes(Self.codeLength)
+        guard try reader.bytes(reader.remaining).allSatisfy({ $0 == 0 }) else { throw .outOfBounds }
+    }
+
+    init(
+        vault: VaultIdentifier, generation: UInt64, nextSlot: UInt32, slots: [Slot], sets: [ClassSet],
+        logKey: [UInt8]
+    ) {
+        self.vault = vault
+        self.generation = generation
+        self.nextSlot = nextSlot
+        self.slots = slots
+        self.sets = sets
+        self.logKey = logKey
+    }
+}
+
+extension Keybag.Slot {
+    /// The longest sealed root: two keys.
+    private static let maximumWrapped = 2 * SymmetricKey.length + AuthenticatedEncryption.overhead
+
+    fileprivate init(_ reader: inout ByteReader) throws(FormatError) {
+        identifier = try reader.integer(UInt32.self)
+        guard let kind = Kind(rawValue: try reader.integer(UInt8.self)) else { throw .newerVersion }
+        guard let scope = Scope(rawValue: try reader.integer(UInt8.self)) else { throw .newerVersion }
+        self.kind = kind
+        self.scope = scope
+        created = try reader.integer(Int64.self)
+        cost = PasswordHashCost(
+            passes: try reader.integer(UInt32.self), memory: try reader.integer(UInt64.self))
+        // A file may not make the program that opens it work for hours or ask for all its memory.
+        guard cost.passes <= PasswordHashCost.maximum.passes,
+            cost.memory <= PasswordHashCost.maximum.memory
+        else { throw .outOfBounds }
+        switch kind {
+        case .passphrase: guard cost.passes >= 1, cost.memory >= 8_192 else { throw .outOfBounds }
+        case .keyFile: guard cost.passes == 0, cost.memory == 0 else { throw .outOfBounds }
+        }
+        salt = try reader.bytes(PasswordHash.saltLength)
+        commitment = try reader.bytes(Keybag.commitmentLength)
+        let count = Int(try reader.integer(UInt16.self))
+        guard count >= SymmetricKey.length + AuthenticatedEncryption.overhead, count <= Self.maximumWrapped
+        else { throw .outOfBounds }
+        wrapped = try reader.bytes(count)
+    }
+}
+
+extension Keybag.ClassSet {
+    fileprivate init(_ reader: inout ByteReader) throws(FormatError) {
+        device = try reader.bytes(16)
+        let count = Int(try reader.integer(UInt8.self))
+        guard count <= Keybag.maximumClasses else { throw .outOfBounds }
+        keys = []
+        for _ in 0..<count {
+            keys.append(
+                Keybag.WrappedClass(
+                    policy: try reader.integer(UInt8.self), version: try reader.integer(UInt32.self),
+                    wrapped: try reader.bytes(Keybag.wrappedClassLength)))
+        }
+    }
+}

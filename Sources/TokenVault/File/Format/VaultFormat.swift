@@ -1,0 +1,52 @@
+/// The numbers of the vault file, version 1. `Format.md` in the documentation catalog describes them.
+enum VaultFormat {
+    /// The format version that this code writes.
+    static let version: UInt16 = 1
+
+    /// Length of each of the two keybag copies at the front of the file.
+    static let keybagLength = 8_192
+    /// Offset of the first frame.
+    static let logStart = 2 * keybagLength
+
+    /// Zeros at the end of the file that only deletions and keybag records may use.
+    static let reserve = 64 << 10
+    /// A file smaller than this is compacted at once when something is deleted.
+    static let compactionFloor = 1 << 20
+
+    /// The unit in which a disk writes: a crash keeps or loses whole ones.
+    static let sector = 512
+
+    /// The largest sequence number: JSON readers keep integers below 2^53 exact.
+    static let largestSequence: UInt64 = (1 << 53) - 1
+
+    /// How many zeros to keep ahead of a log of `length` bytes, beside the reserve: small for small
+    /// vaults, and never so much that preparing it would be felt.
+    static func headroom(for length: Int) -> Int { min(max(64 << 10, length / 8), 4 << 20) }
+
+    /// Padmé: the length to pad `length` to so that it leaks at most log(log(length)) bits, growing it
+    /// by at most 12 %. Source: "Reducing Metadata Leakage from Encrypted Files and Communication with
+    /// PURBs" (2019), section 4. Rounded up to a multiple of eight, which keeps frames aligned.
+    static func padded(_ length: Int) -> Int {
+        var result = max(length, 8)
+        let exponent = Int.bitWidth - 1 - result.leadingZeroBitCount
+        let significant = Int.bitWidth - exponent.leadingZeroBitCount
+        let clearBits = exponent - significant
+        if clearBits > 0 {
+            let mask = (1 << clearBits) - 1
+            result = (result + mask) & ~mask
+        }
+        return (result + 7) & ~7
+    }
+}
+
+/// The 16 random bytes that name a vault for ever.
+struct VaultIdentifier: Hashable, Sendable {
+    static let length = 16
+    let bytes: [UInt8]
+
+    /// The name in the state directory: 32 hexadecimal digits.
+    var hexadecimal: String {
+        let digits = Array("0123456789abcdef".utf8)
+        return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+}

@@ -1,0 +1,233 @@
+internal import Synchronization
+internal import TokenVaultCrypto
+
+/// The two keys of a class: one for names and labels, one for secrets.
+final class ClassKeys: Sendable {
+    let policy: AccessPolicy
+    let version: UInt32
+    let setTag: UInt64
+    let metadata: SymmetricKey
+    let secret: SymmetricKey
+
+    init(
+        policy: AccessPolicy, version: UInt32, setTag: UInt64, metadata: SymmetricKey,
+        secret: SymmetricKey
+    ) {
+        self.policy = policy
+        self.version = version
+        self.setTag = setTag
+        self.metadata = metadata
+        self.secret = secret
+    }
+
+    func wipe() {
+        metadata.wipe()
+        secret.wipe()
+    }
+}
+
+/// The keys that an unlock gave, and what is left of them after a lock.
+///
+/// What a policy forbids is forbidden here by a key that is not there.
+final class KeyRing: Sendable {
+    /// Whether a class can be used, and if not, why.
+    enum Access {
+        case keys(ClassKeys)
+        /// The class is wiped until the next unlock.
+        case locked
+        /// The class set is another device's, or this device's key is missing.
+        case wrongDevice
+        /// The unlock method does not lead to this class.
+        case notPermitted
+        /// The class's keys were destroyed with the last passphrase: its items are no more.
+        case destroyed
+        /// The vault has no such class.
+        case unsupported
+    }
+
+    /// The roots, for changing the keybag. Gone while locked.
+    struct Roots: Sendable {
+        let all: SymmetricKey
+        let holder: SymmetricKey
+        /// Only passphrases lead to it.
+        let passcode: SymmetricKey?
+    }
+
+    /// What an unlock found beside the keys.
+    struct Facts: Sendable {
+        /// The slot that was used.
+        var slot: UInt32
+        /// This device's tag in frames; `nil` when its key is not there.
+        var deviceTag: UInt64?
+        /// Whether the keybag has a class set for this device.
+        var isEnrolled: Bool
+        /// Whether the vault has a class set for any device.
+        var hasDevices: Bool
+        var hasPasscodeSlot: Bool
+        /// Whether this device has the passcode pepper.
+        var hasPepper: Bool
+    }
+
+    private struct State {
+        var roots: Roots?
+        /// By policy number and set tag and version.
+        var classes: [ClassName: ClassKeys]
+        /// The newest version of each class, for writing.
+        var current: [AccessPolicy: ClassKeys]
+        var facts: Facts
+    }
+
+    struct ClassName: Hashable {
+        var policy: UInt8
+        var setTag: UInt64
+        var version: UInt32
+    }
+
+    let vault: VaultIdentifier
+    let log: LogKeys
+    private let state: Mutex<State>
+
+    init(
+        vault: VaultIdentifier, log: LogKeys, roots: Roots, classes: [ClassKeys], facts: Facts
+    ) {
+        self.vault = vault
+        self.log = log
+        var named: [ClassName: ClassKeys] = [:]
+        var current: [AccessPolicy: ClassKeys] = [:]
+        for keys in classes {
+            let name = ClassName(policy: keys.policy.number, setTag: keys.setTag, version: keys.version)
+            named[name] = keys
+            if (current[keys.policy]?.version ?? 0) < keys.version { current[keys.policy] = keys }
+        }
+        state = Mutex(State(roots: roots, classes: named, current: current, facts: facts))
+    }
+
+    /// Takes over what another unlock of the same vault gave, and wipes what was held before.
+    func replace(with other: KeyRing) {
+        let fresh = other.state.withLock { state in
+            defer {
+                state.roots = nil
+                state.classes = [:]
+                state.current = [:]
+            }
+            return state
+        }
+        let old = state.withLock { state in
+            defer { state = fresh }
+            return state
+        }
+        Self.wipe(old.roots)
+        for keys in old.classes.values { keys.wipe() }
+    }
+
+    deinit { wipeEverything() }
+
+    /// Whether the when-unlocked keys are held.
+    var isUnlocked: Bool { state.withLock { $0.roots != nil } }
+
+    /// What the unlock found beside the keys.
+    var facts: Facts { state.withLock { $0.facts } }
+
+    /// The policies that items can be stored with.
+    var supportedPolicies: Set<AccessPolicy> {
+        let facts = facts
+        return Set(
+            AccessPolicy.allCases.filter { policy in
+                if policy == .whenPasscodeSetThisDeviceOnly {
+                    return facts.isEnrolled && facts.hasPasscodeSlot && facts.hasPepper
+                }
+                return !policy.isThisDeviceOnly || facts.isEnrolled
+            })
+    }
+
+    /// The roots, while unlocked.
+    var roots: Roots? { state.withLock { $0.roots } }
+
+    /// The keys that a stored frame names.
+    func access(policy number: UInt8, setTag: UInt64, version: UInt32) -> Access {
+        guard let policy = AccessPolicy(number: number) else { return .unsupported }
+        return state.withLock { state in
+            let name = ClassName(policy: number, setTag: setTag, version: version)
+            if let keys = state.classes[name] { return .keys(keys) }
+            let facts = state.facts
+            if policy.isThisDeviceOnly, setTag != facts.deviceTag || !facts.isEnrolled {
+                return .wrongDevice
+            }
+            if policy == .whenPasscodeSetThisDeviceOnly {
+                if !facts.hasPasscodeSlot { return .destroyed }
+                if !facts.hasPepper { return .wrongDevice }
+                return state.roots == nil ? .locked : .notPermitted
+            }
+            if !policy.isReadableAfterFirstUnlock, state.roots == nil { return .locked }
+            return .unsupported
+        }
+    }
+
+    /// The keys to write an item of `policy` with.
+    func accessForWriting(_ policy: AccessPolicy) -> Access {
+        state.withLock { state in
+            if let keys = state.current[policy] { return .keys(keys) }
+            if policy.isThisDeviceOnly, !state.facts.isEnrolled { return .unsupported }
+            if policy == .whenPasscodeSetThisDeviceOnly {
+                if !state.facts.hasPasscodeSlot || !state.facts.hasPepper { return .unsupported }
+                return state.roots == nil ? .locked : .notPermitted
+            }
+            if !policy.isReadableAfterFirstUnlock, state.roots == nil { return .locked }
+            return .unsupported
+        }
+    }
+
+    /// Wipes the roots and the when-unlocked classes; what is readable after first unlock stays.
+    func lock() {
+        let wiped = state.withLock { state -> (Roots?, [ClassKeys]) in
+            let gone = state.classes.values.filter { !$0.policy.isReadableAfterFirstUnlock }
+            state.classes = state.classes.filter { $0.value.policy.isReadableAfterFirstUnlock }
+            state.current = state.current.filter { $0.key.isReadableAfterFirstUnlock }
+            defer { state.roots = nil }
+            return (state.roots, Array(gone))
+        }
+        Self.wipe(wiped.0)
+        for keys in wiped.1 { keys.wipe() }
+    }
+
+    private static func wipe(_ roots: Roots?) {
+        roots?.all.wipe()
+        roots?.holder.wipe()
+        roots?.passcode?.wipe()
+    }
+
+    /// Wipes every key.
+    func wipeEverything() {
+        lock()
+        let rest = state.withLock { state in
+            defer {
+                state.classes = [:]
+                state.current = [:]
+            }
+            return Array(state.classes.values)
+        }
+        for keys in rest { keys.wipe() }
+        log.wipe()
+    }
+}
+
+/// The keys of the log, which every slot opens: they authenticate frames and find items, and read none.
+final class LogKeys: Sendable {
+    let header: SymmetricKey
+    let control: SymmetricKey
+    let chain: SymmetricKey
+    let lookup: SymmetricKey
+    let service: SymmetricKey
+    let anchor: SymmetricKey
+
+    init(logKey: SymmetricKey) throws(CryptoError) {
+        header = try Hash.derive(from: logKey, label: "tokenvault 1 frame header")
+        control = try Hash.derive(from: logKey, label: "tokenvault 1 control record")
+        chain = try Hash.derive(from: logKey, label: "tokenvault 1 chain")
+        lookup = try Hash.derive(from: logKey, label: "tokenvault 1 lookup")
+        service = try Hash.derive(from: logKey, label: "tokenvault 1 service")
+        anchor = try Hash.derive(from: logKey, label: "tokenvault 1 anchor")
+    }
+
+    func wipe() { for key in [header, control, chain, lookup, service, anchor] { key.wipe() } }
+}

@@ -1,0 +1,82 @@
+internal import SystemPackage
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+/// What a vault keeps on this device, outside the vault: the device key and the passcode pepper.
+struct StateStore: Sendable {
+    let directory: any DiskDirectory
+    let vault: VaultIdentifier
+
+    private var deviceName: String { vault.hexadecimal + ".device" }
+    private var pepperName: String { vault.hexadecimal + ".pepper" }
+
+    /// What is there. A missing or damaged file gives no key: its items are then another device's.
+    func load() -> KeybagKeys.DeviceSecrets {
+        var secrets = KeybagKeys.DeviceSecrets()
+        if var bytes = read(deviceName, length: DeviceKey.encodedLength) {
+            secrets.device = DeviceKey(decoding: bytes)
+            SmallFile.wipe(&bytes)
+        }
+        if var bytes = read(pepperName, length: SymmetricKey.length) {
+            secrets.pepper = try? SymmetricKey(copying: SecretBytes(copying: bytes))
+            SmallFile.wipe(&bytes)
+        }
+        return secrets
+    }
+
+    /// Makes this device's key. Only `init` asks: a missing file never makes one by itself.
+    func makeDevice() throws(TokenStorageError) -> DeviceKey {
+        let device: DeviceKey
+        do { device = try DeviceKey.random() } catch { throw .crypto(error) }
+        guard var bytes = device.encoded() else { throw .file(.internalError) }
+        defer { SmallFile.wipe(&bytes) }
+        try write(bytes, to: deviceName)
+        return device
+    }
+
+    /// Makes the pepper that the passcode class is mixed with, in place of an old one.
+    func makePepper() throws(TokenStorageError) -> SymmetricKey {
+        let pepper: SymmetricKey
+        do { pepper = try SymmetricKey.random() } catch { throw .crypto(error) }
+        guard var bytes = SymmetricKey.concatenating([pepper])?.array() else { throw .file(.internalError) }
+        defer { SmallFile.wipe(&bytes) }
+        try removePepper()
+        try write(bytes, to: pepperName)
+        return pepper
+    }
+
+    /// Removes the pepper, durably: what was wrapped with it is gone.
+    func removePepper() throws(TokenStorageError) {
+        try remove(pepperName)
+        try onDisk { () throws(SystemFailure) in try directory.synchronize() }
+    }
+
+    /// Removes all that this device keeps for the vault, the keys first.
+    func removeAll() throws(TokenStorageError) {
+        for name in [deviceName, pepperName, Anchor.name(of: vault)] { try remove(name) }
+        try onDisk { () throws(SystemFailure) in try directory.synchronize() }
+    }
+
+    private func read(_ name: String, length: Int) -> [UInt8]? {
+        guard let bytes = try? directory.open(name, .read).read(length, at: 0), bytes.count == length
+        else { return nil }
+        return bytes
+    }
+
+    private func write(_ bytes: [UInt8], to name: String) throws(TokenStorageError) {
+        try onDisk { () throws(SystemFailure) in
+            let file = try directory.open(name, .create)
+            try file.write(bytes, at: 0)
+            try file.synchronize()
+            try directory.synchronize()
+        }
+    }
+
+    private func remove(_ name: String) throws(TokenStorageError) {
+        do {
+            try directory.remove(name)
+        } catch {
+            if error.errno != .noSuchFileOrDirectory { throw .system(error) }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+internal import Synchronization
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+/// What this device remembers of how far a vault had come, so that an older copy is noticed.
+///
+/// Two slots in a file of the state directory, written in turn and never synced: an anchor that a crash
+/// takes back only protects a little less. Missing, damaged or unwritable is no error.
+final class Anchor: Sendable {
+    private struct State {
+        var file: (any DiskFile)?
+        var counter: UInt64 = 0
+    }
+
+    private let directory: (any DiskDirectory)?
+    private let name: String
+    private let key: SymmetricKey
+    private let state = Mutex(State())
+
+    init(directory: (any DiskDirectory)?, vault: VaultIdentifier, key: SymmetricKey) {
+        self.directory = directory
+        name = Self.name(of: vault)
+        self.key = key
+    }
+
+    static func name(of vault: VaultIdentifier) -> String { vault.hexadecimal + ".anchor" }
+
+    /// The newest slot that authenticates; `nil` when there is none.
+    func read() -> AnchorSlot? {
+        guard let directory else { return nil }
+        return state.withLock { state in
+            if state.file == nil {
+                state.file =
+                    (try? directory.open(name, .readWrite)) ?? (try? directory.open(name, .read))
+            }
+            guard let file = state.file else { return nil }
+            let slot = Self.newest(in: file, key: key)
+            if let slot { state.counter = max(state.counter, slot.counter) }
+            return slot
+        }
+    }
+
+    /// Moves the anchor on. The vault's log is durable up to there, and the caller holds its lock.
+    /// Creates the file when it is missing.
+    func advance(epoch: Epoch, sequence: UInt64, head: [UInt8], keybagGeneration: UInt64) {
+        guard let directory else { return }
+        state.withLock { state in
+            if state.file == nil { state.file = (try? directory.open(name, .readWrite)) ?? create() }
+            guard let file = state.file else { return }
+            // Another process may have moved it meanwhile; its counter must not be used again.
+            if let other = Self.newest(in: file, key: key) { state.counter = max(state.counter, other.counter) }
+            state.counter += 1
+            let slot = AnchorSlot(
+                counter: state.counter, epoch: epoch, sequence: sequence, head: head,
+                keybagGeneration: keybagGeneration)
+            let bytes = slot.authenticatedBytes()
+            guard let code = Hash.keyed(bytes, key: key, length: AnchorSlot.codeLength) else { return }
+            let padding = [UInt8](repeating: 0, count: AnchorSlot.length - bytes.count - code.count)
+            try? file.write(bytes + code + padding, at: Int(state.counter % 2) * AnchorSlot.length)
+        }
+    }
+
+    /// The file, with room for both slots, durable under its name.
+    private func create() -> (any DiskFile)? {
+        guard let directory, let file = try? directory.open(name, .create) else { return nil }
+        do {
+            try file.write([UInt8](repeating: 0, count: 2 * AnchorSlot.length), at: 0)
+            try file.synchronize()
+            try directory.synchronize()
+        } catch {
+            return nil
+        }
+        return file
+    }
+
+    private static func newest(in file: any DiskFile, key: SymmetricKey) -> AnchorSlot? {
+        guard let bytes = try? file.read(2 * AnchorSlot.length, at: 0) else { return nil }
+        var newest: AnchorSlot?
+        for start in [0, AnchorSlot.length] where bytes.count >= start + AnchorSlot.length {
+            let slotBytes = Array(bytes[start..<start + AnchorSlot.length])
+            let authenticated = Array(slotBytes[0..<AnchorSlot.authenticatedLength])
+            let codeEnd = AnchorSlot.authenticatedLength + AnchorSlot.codeLength
+            guard let code = Hash.keyed(authenticated, key: key, length: AnchorSlot.codeLength),
+                constantTimeEqual(code, Array(slotBytes[AnchorSlot.authenticatedLength..<codeEnd])),
+                isAllZero(slotBytes, in: codeEnd..<slotBytes.count),
+                let slot = try? AnchorSlot(decoding: slotBytes)
+            else { continue }
+            if slot.counter > newest?.counter ?? 0 { newest = slot }
+        }
+        return newest
+    }
+}

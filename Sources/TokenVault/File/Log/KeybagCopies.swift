@@ -1,0 +1,125 @@
+internal import Synchronization
+internal import TokenVaultPlatform
+
+/// The two copies of the keybag at the front of the file.
+struct KeybagCopies {
+    /// Each copy's bytes, and its keybag or what is wrong with it.
+    let copies: [(bytes: [UInt8], keybag: Result<Keybag, FormatError>)]
+
+    /// Reads both. Throws `notAVault` when neither says it is one, `unsupportedFormat`, and `corrupt`
+    /// when neither is whole.
+    init(reading file: any DiskFile) throws(TokenStorageError) {
+        let bytes = try onDisk { () throws(SystemFailure) in try file.read(VaultFormat.logStart, at: 0) }
+        let half = VaultFormat.keybagLength
+        copies = [0, half].map { start in
+            let copy = start < bytes.count ? Array(bytes[start..<min(bytes.count, start + half)]) : []
+            return (copy, Result { () throws(FormatError) in try Keybag(decoding: copy) })
+        }
+        guard whole.isEmpty else { return }
+        let failures = copies.compactMap { copy -> FormatError? in
+            if case .failure(let error) = copy.keybag { return error }
+            return nil
+        }
+        if failures.contains(.newerVersion) { throw .file(.unsupportedFormat) }
+        let hasMagic = copies.contains { $0.bytes.starts(with: Keybag.magic) }
+        throw hasMagic
+            ? .file(.corrupt, underlying: "both copies of the keybag are damaged") : .file(.notAVault)
+    }
+
+    /// The copies that are whole, newest first, each once.
+    var whole: [(index: Int, bytes: [UInt8], keybag: Keybag)] {
+        var result: [(index: Int, bytes: [UInt8], keybag: Keybag)] = []
+        for (index, copy) in copies.enumerated() {
+            guard case .success(let keybag) = copy.keybag,
+                !result.contains(where: { $0.bytes == copy.bytes })
+            else { continue }
+            result.append((index, copy.bytes, keybag))
+        }
+        return result.sorted { $0.keybag.generation > $1.keybag.generation }
+    }
+
+    /// Whether one of the copies is damaged.
+    var isDamaged: Bool { copies.contains { (try? $0.keybag.get()) == nil } }
+}
+
+extension VaultLog {
+    /// The copy of the keybag that the log names. Throws `corrupt` when neither copy is it.
+    func currentKeybagCopy(in state: LogState) throws(TokenStorageError) -> [UInt8] {
+        let copies = try KeybagCopies(reading: state.file)
+        let named = copies.whole.first {
+            $0.keybag.generation == state.keybag.generation
+                && Keybag.digest(of: $0.bytes) == state.keybag.digest
+        }
+        guard let named else { throw .file(.corrupt, underlying: "no copy of the keybag is the one in use") }
+        return named.bytes
+    }
+
+    /// Replaces the keybag. `change` makes the new copy from the current one, under the lock.
+    ///
+    /// The spare copy is written and synced first, then the log names it, then the other copy follows:
+    /// a crash at any point leaves a copy that the log names, or one newer that nobody was told of.
+    func replaceKeybag(
+        _ change: (Keybag) throws(TokenStorageError) -> [UInt8]
+    ) throws(TokenStorageError) {
+        let file = try lockForWriting()
+        defer { file.unlock() }
+        let snapshot = state.withLock { $0 }
+        let current = try currentKeybagCopy(in: snapshot)
+        let keybag: Keybag
+        do { keybag = try Keybag(decoding: current) } catch { throw .file(.corrupt) }
+        let copies = try KeybagCopies(reading: file)
+        // The spare is the copy that is not the one in use; if both are it, the second.
+        let spare = copies.copies[1].bytes == current ? (copies.copies[0].bytes == current ? 1 : 0) : 1
+        let fresh = try change(keybag)
+        try writeKeybag(fresh, copy: spare, to: file)
+        try name(fresh, generation: keybag.generation + 1, in: file)
+        try writeKeybag(fresh, copy: 1 - spare, to: file)
+    }
+
+    /// Makes both copies the one that the log names; says whether one of them was damaged.
+    func healKeybag() throws(TokenStorageError) -> Bool {
+        let file = try lockForWriting()
+        defer { file.unlock() }
+        let current = try currentKeybagCopy(in: state.withLock { $0 })
+        let copies = try KeybagCopies(reading: file)
+        for (index, copy) in copies.copies.enumerated() where copy.bytes != current {
+            try writeKeybag(current, copy: index, to: file)
+        }
+        return copies.isDamaged
+    }
+
+    /// Names a copy in the log that is one newer than the one named: the last steps of a change that a
+    /// crash cut short. Nothing to do when another process has done it meanwhile.
+    func nameKeybag(_ copy: [UInt8]) throws(TokenStorageError) {
+        let file = try lockForWriting()
+        defer { file.unlock() }
+        let record = keybagRecord
+        guard let keybag = try? Keybag(decoding: copy), Keybag.digest(of: copy) != record.digest else {
+            return
+        }
+        guard keybag.generation == record.generation + 1,
+            try KeybagCopies(reading: file).copies.contains(where: { $0.bytes == copy })
+        else { throw .file(.conflict, advice: "another process changed the keybag; try again") }
+        try name(copy, generation: keybag.generation, in: file)
+    }
+
+    private func name(
+        _ copy: [UInt8], generation: UInt64, in file: any DiskFile
+    ) throws(TokenStorageError) {
+        let record = KeybagRecord(generation: generation, digest: Keybag.digest(of: copy))
+        var group = LogGroup(after: self)
+        let body = try codec.sealControl(
+            record.encoded(), type: .keybag, generation: group.nextSequence)
+        _ = try group.add([FrameDraft(type: .keybag, body: body)])
+        try append(&group, to: file)
+    }
+
+    private func writeKeybag(
+        _ bytes: [UInt8], copy: Int, to file: any DiskFile
+    ) throws(TokenStorageError) {
+        try onDisk { () throws(SystemFailure) in
+            try file.write(bytes, at: copy * VaultFormat.keybagLength)
+            try file.synchronize()
+        }
+    }
+}

@@ -1,0 +1,100 @@
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+/// Writes a whole vault file from its beginning: for creation and for compaction.
+struct LogBuilder {
+    private let file: any DiskFile
+    private let codec: FrameCodec
+    private var state: LogState
+    private var buffer: [UInt8] = []
+    private var bufferStart = VaultFormat.logStart
+
+    /// Begins with both keybag copies and the genesis frame.
+    init(
+        file: any DiskFile, codec: FrameCodec, epoch: Epoch, baseSequence: UInt64, keybagCopy: [UInt8],
+        keybag: KeybagRecord
+    ) throws(TokenStorageError) {
+        self.file = file
+        self.codec = codec
+        let identity = try onDisk { () throws(SystemFailure) in try file.attributes().identity }
+        state = LogState(
+            file: file, identity: identity, size: 0, tail: VaultFormat.logStart, trailer: [],
+            chain: FrameCodec.chainStart, sequence: baseSequence, epoch: epoch, keybag: keybag)
+        try onDisk { () throws(SystemFailure) in try file.write(keybagCopy + keybagCopy, at: 0) }
+        let genesis = GenesisRecord(epoch: epoch, baseSequence: baseSequence, keybag: keybag)
+        let body = try codec.sealControl(genesis.encoded(), type: .genesis, generation: baseSequence)
+        try append(
+            try codec.seal(
+                FrameDraft(type: .genesis, body: body), generation: baseSequence, groupStart: state.tail,
+                previous: state.chain, endsCommit: true))
+    }
+
+    /// Copies an item with its sealed contents and its generation. Throws `corrupt` when they are not
+    /// what their header says.
+    mutating func copy(
+        _ item: ItemIdentifier, _ entry: IndexEntry, from scanner: inout LogScanner
+    ) throws(TokenStorageError) {
+        let content = try scanner.contents(of: item, entry)
+        let header = FrameHeader(
+            type: RecordType.item.rawValue, endsCommit: true, policy: entry.policy,
+            keyVersion: entry.keyVersion, generation: entry.generation,
+            groupStart: UInt64(VaultFormat.logStart), previous: state.chain, item: item,
+            serviceTag: entry.serviceTag, setTag: entry.setTag,
+            metadataLength: Int(entry.metadataLength), bodyLength: Int(entry.bodyLength),
+            contentDigest: Hash.digest(content, length: Frame.digestLength))
+        try append(try codec.seal(header, content: content))
+    }
+
+    /// Writes the rest: a checkpoint, which says that all before it is durable once the file has its
+    /// name, and the zeros that later frames go into.
+    mutating func finish() throws(TokenStorageError) -> LogState {
+        try append(
+            try codec.seal(
+                FrameDraft(type: .checkpoint), generation: state.sequence, groupStart: state.tail,
+                previous: state.chain, endsCommit: true))
+        state.size = state.tail + VaultFormat.reserve + VaultFormat.headroom(for: state.tail)
+        buffer += [UInt8](repeating: 0, count: state.size - state.tail)
+        try flush()
+        state.isTailSettled = true
+        return state
+    }
+
+    private mutating func append(_ sealed: FrameCodec.Sealed) throws(TokenStorageError) {
+        let frame = ScannedFrame(offset: state.tail, header: sealed.header, chain: sealed.chain)
+        buffer += sealed.bytes
+        if sealed.header.isItem { state.index.store(sealed.header.item, IndexEntry(sealed.header, at: frame.offset)) }
+        state.chain = frame.chain
+        state.tail = frame.end
+        state.trailer = Array(sealed.bytes.suffix(Frame.checksumLength))
+        if buffer.count >= 1 << 20 { try flush() }
+    }
+
+    private mutating func flush() throws(TokenStorageError) {
+        let (file, bytes, start) = (file, buffer, bufferStart)
+        try onDisk { () throws(SystemFailure) in try file.write(bytes, at: start) }
+        bufferStart += buffer.count
+        buffer = []
+    }
+}
+
+extension Epoch {
+    static func freshIdentifier() -> [UInt8] { Random.bytes(identifierLength) }
+}
+
+extension LogScanner {
+    /// The sealed metadata and body of a live item, checked against its header.
+    mutating func contents(
+        of item: ItemIdentifier, _ entry: IndexEntry
+    ) throws(TokenStorageError) -> [UInt8] {
+        guard try fill(entry.offset, entry.frameLength),
+            let bytes = bytes(at: entry.offset, entry.frameLength),
+            let header = try codec.header(in: bytes, at: 0), header.item == item,
+            header.generation == entry.generation, header.frameLength == entry.frameLength
+        else { throw .damage(at: entry.offset, "a damaged frame") }
+        let content = Array(bytes[Frame.contentOffset..<Frame.contentOffset + entry.contentLength])
+        guard Hash.digest(content, length: Frame.digestLength) == header.contentDigest else {
+            throw .damage(at: entry.offset, "a damaged value")
+        }
+        return content
+    }
+}

@@ -1,0 +1,116 @@
+internal import Synchronization
+internal import SystemPackage
+internal import TokenVaultPlatform
+
+// Compaction: the live frames move to a new file under the same name. Bodies are copied sealed, so that
+// a holder of few keys destroys nothing it cannot read.
+extension VaultLog {
+    /// The name of the file that compaction writes before it takes the vault's name.
+    static func temporaryName(for name: String) -> String { ".\(name).new" }
+
+    /// Compacts, taking the writers' lock.
+    func compact(progress: ((Int, Int) -> Void)?) throws(TokenStorageError) -> CompactionReport {
+        let file = try lockForWriting()
+        let before = state.withLock { $0.size }
+        defer {
+            state.withLock { $0.file }.unlock()
+            file.unlock()
+        }
+        try moveToNewFile(from: file, progress: progress)
+        return CompactionReport(sizeBefore: before, sizeAfter: state.withLock { $0.size })
+    }
+
+    /// Whether more of the file is dead than alive, and enough to be worth a new file.
+    var wantsCompaction: Bool {
+        state.withLock { state in
+            let dead = state.tail - VaultFormat.logStart - state.index.liveBytes
+            return dead > max(VaultFormat.compactionFloor, state.index.liveBytes)
+        } && compactionPutOff.withLock { $0 == nil }
+    }
+
+    /// Moves the live frames of `file`, whose lock the caller holds, to a new file, which is locked when
+    /// this returns. The old file's lock stays as well. `keybag` replaces the keybag.
+    func moveToNewFile(
+        from file: any DiskFile, progress: ((Int, Int) -> Void)? = nil
+    ) throws(TokenStorageError) {
+        let old = state.withLock { $0 }
+        let directory = location.directory
+        let name = Self.temporaryName(for: location.name)
+        // Only the holder of the vault's lock writes a file of this name: one that is there is a crash's.
+        try? directory.remove(name)
+        let fresh = try onDisk { () throws(SystemFailure) in try directory.open(name, .create) }
+        var renamed = false
+        defer { if !renamed { try? directory.remove(name) } }
+        guard try onDisk({ () throws(SystemFailure) in try fresh.tryLock(.exclusive) }) else {
+            throw .file(.internalError)
+        }
+        let written = try write(old, to: fresh, progress: progress)
+        try onDisk { () throws(SystemFailure) in try fresh.synchronize() }
+        try? announceReplacement(in: file)
+        do {
+            try directory.rename(name, to: location.name, replacing: true)
+        } catch {
+            let reason = "\(error.call): \(error.errno.description)"
+            compactionPutOff.withLock { $0 = "the vault file cannot be replaced (\(reason))" }
+            throw .system(error)
+        }
+        renamed = true
+        do {
+            try directory.synchronize()
+        } catch {
+            // The name may lead to the old file again after a power cut: nothing more may be written.
+            let reason = TokenStorageError.file(
+                .readOnly, underlying: "\(error.call): \(error.errno.description)",
+                advice: "the disk failed; check it and open the vault again")
+            broken.withLock { $0 = reason }
+            throw .system(error)
+        }
+        compactionPutOff.withLock { $0 = nil }
+        state.withLock { state in
+            state = written
+            advanceAnchor(&state)
+        }
+        try? directory.remove(location.name + ".torn")
+    }
+
+    /// Tells the readers of the old file to look at the path. Losing this to a crash loses nothing.
+    private func announceReplacement(in file: any DiskFile) throws(TokenStorageError) {
+        try withLockedState { (state) throws(TokenStorageError) in
+            guard state.tail + Frame.overhead <= state.size else { return }
+            let sealed = try codec.seal(
+                FrameDraft(type: .superseded), generation: state.sequence, groupStart: state.tail,
+                previous: state.chain, endsCommit: true)
+            let tail = state.tail
+            try onDisk { () throws(SystemFailure) in try file.write(sealed.bytes, at: tail) }
+            try loader.apply(
+                ScannedFrame(offset: tail, header: sealed.header, chain: sealed.chain), to: &state)
+            state.trailer = Array(sealed.bytes.suffix(Frame.checksumLength))
+        }
+    }
+
+    /// Writes keybag, genesis, live frames, a checkpoint and the zeros behind them.
+    private func write(
+        _ old: LogState, to fresh: any DiskFile, progress: ((Int, Int) -> Void)?
+    ) throws(TokenStorageError) -> LogState {
+        let keybag = try currentKeybagCopy(in: old)
+        let epoch = Epoch.next(after: old.epoch)
+        var builder = try LogBuilder(
+            file: fresh, codec: codec, epoch: epoch, baseSequence: old.sequence, keybagCopy: keybag,
+            keybag: old.keybag)
+        let live = old.index.entries.sorted { $0.value.offset < $1.value.offset }
+        var scanner = LogScanner(file: old.file, codec: codec, chunk: 256 << 10)
+        for (position, (item, entry)) in live.enumerated() {
+            try builder.copy(item, entry, from: &scanner)
+            if position.isMultiple(of: 1_024) { progress?(position, live.count) }
+        }
+        progress?(live.count, live.count)
+        return try builder.finish()
+    }
+}
+
+extension Epoch {
+    /// The life of the log that follows `epoch`.
+    static func next(after epoch: Epoch) -> Epoch {
+        Epoch(number: epoch.number + 1, identifier: Self.freshIdentifier())
+    }
+}

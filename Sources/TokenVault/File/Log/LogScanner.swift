@@ -1,0 +1,156 @@
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+/// A frame that authenticates, where it stands.
+struct ScannedFrame: Sendable {
+    var offset: Int
+    var header: FrameHeader
+    /// The chain value behind it.
+    var chain: [UInt8]
+
+    var end: Int { offset + header.frameLength }
+}
+
+/// What a walk along the log found.
+struct ScanResult {
+    /// Frames of complete commits, in order.
+    var frames: [ScannedFrame] = []
+    /// Where the next frame belongs: behind the last complete commit.
+    var end: Int
+    /// The last 16 bytes before `end`.
+    var trailer: [UInt8]
+    var stop: Stop
+
+    enum Stop: Equatable {
+        /// Zeros, or the end of the file, follow the last complete commit.
+        case clean
+        /// A frame at this offset is not whole, or a commit's later frames are missing.
+        case failing(at: Int)
+    }
+}
+
+/// Walks along frames, checking that each authenticates and follows the one before.
+struct LogScanner {
+    let file: any DiskFile
+    let codec: FrameCodec
+    private var window: [UInt8] = []
+    private var windowStart = 0
+    private let chunk: Int
+
+    /// `chunk` is how much to read at a time.
+    init(file: any DiskFile, codec: FrameCodec, chunk: Int) {
+        self.file = file
+        self.codec = codec
+        self.chunk = chunk
+    }
+
+    /// Walks from `start`, whose frame must follow `previous`. Contents are checked for the frames that
+    /// were written last; all before them were durable when those were written. Throws `corrupt` when an
+    /// authentic frame does not follow its predecessor: no crash does that.
+    mutating func scan(from start: Int, previous: [UInt8]) throws(TokenStorageError) -> ScanResult {
+        var result = ScanResult(end: start, trailer: [], stop: .clean)
+        var chain = previous
+        var offset = start
+        var pending: [ScannedFrame] = []
+        scanning: while true {
+            guard try fill(offset, Frame.prefixLength) else {
+                if try !isZeroToEnd(from: offset) { result.stop = .failing(at: offset) }
+                break
+            }
+            let position = offset - windowStart
+            if isAllZero(window, in: position..<position + Frame.prefixLength) { break }
+            guard let length = Frame.length(ofPrefix: window, at: position),
+                try fill(offset, Frame.contentOffset),
+                let header = try codec.header(in: window, at: offset - windowStart),
+                header.frameLength == length
+            else {
+                result.stop = .failing(at: offset)
+                break scanning
+            }
+            guard header.previous == chain else {
+                throw .damage(at: offset, "a frame out of place")
+            }
+            let head = offset - windowStart
+            chain = try codec.chain(after: Array(window[head..<head + Frame.contentOffset]))
+            pending.append(ScannedFrame(offset: offset, header: header, chain: chain))
+            if header.endsCommit {
+                result.frames += pending
+                pending = []
+            }
+            offset += length
+        }
+        // Whole frames of a commit whose end is missing: the place of the missing frame tells why.
+        if !pending.isEmpty, result.stop == .clean { result.stop = .failing(at: offset) }
+        try dropTornContents(&result)
+        result.end = result.frames.last?.end ?? start
+        result.trailer = try trailer(before: result.end)
+        return result
+    }
+
+    /// The last group's contents were not known durable by anything behind them: check them, and stop
+    /// before the first commit with a frame that is not whole.
+    private mutating func dropTornContents(_ result: inout ScanResult) throws(TokenStorageError) {
+        guard let group = result.frames.last?.header.groupStart else { return }
+        let first = result.frames.lastIndex { $0.header.groupStart != group }.map { $0 + 1 } ?? 0
+        for index in first..<result.frames.count {
+            let frame = result.frames[index]
+            guard try !isWhole(frame) else { continue }
+            // The commit begins behind the last frame that ended one.
+            let begin = result.frames[..<index].lastIndex { $0.header.endsCommit }.map { $0 + 1 } ?? 0
+            result.frames.removeSubrange(max(begin, 0)...)
+            result.stop = .failing(at: frame.offset)
+            return
+        }
+    }
+
+    /// Whether a frame's contents and trailer are as they were written.
+    mutating func isWhole(_ frame: ScannedFrame) throws(TokenStorageError) -> Bool {
+        guard try fill(frame.offset, frame.header.frameLength) else { return false }
+        let start = frame.offset - windowStart
+        let content = start + Frame.contentOffset..<start + frame.header.frameLength - Frame.trailerLength
+        guard Hash.digest(window, in: content, length: Frame.digestLength) == frame.header.contentDigest
+        else { return false }
+        return Array(window[content.upperBound..<content.upperBound + Frame.trailerLength])
+            == Array(frame.header.contentDigest[0..<Frame.checksumLength])
+            + Hash.digest(window, in: start..<start + Frame.contentOffset, length: Frame.checksumLength)
+    }
+
+    private mutating func trailer(before end: Int) throws(TokenStorageError) -> [UInt8] {
+        let file = file
+        return try onDisk { () throws(SystemFailure) in
+            try file.read(Frame.checksumLength, at: end - Frame.checksumLength)
+        }
+    }
+
+    /// Makes `count` bytes at `offset` available in the window; false when the file ends before.
+    mutating func fill(_ offset: Int, _ count: Int) throws(TokenStorageError) -> Bool {
+        if offset >= windowStart, offset + count <= windowStart + window.count { return true }
+        let file = file
+        let wanted = max(count, chunk)
+        window = try onDisk { () throws(SystemFailure) in try file.read(wanted, at: offset) }
+        windowStart = offset
+        return window.count >= count
+    }
+
+    /// The bytes at `offset`, if the window has them.
+    func bytes(at offset: Int, _ count: Int) -> [UInt8]? {
+        guard offset >= windowStart, offset + count <= windowStart + window.count else { return nil }
+        return Array(window[offset - windowStart..<offset - windowStart + count])
+    }
+
+    /// Whether nothing but zeros follows `offset`.
+    func isZeroToEnd(from offset: Int) throws(TokenStorageError) -> Bool {
+        try firstNonZero(from: offset) == nil
+    }
+
+    /// The start of a stretch of 64 KiB behind `offset` that has something but zeros.
+    func firstNonZero(from offset: Int) throws(TokenStorageError) -> Int? {
+        var position = offset
+        while true {
+            let bytes = try onDisk { () throws(SystemFailure) in try file.read(64 << 10, at: position) }
+            if bytes.isEmpty { return nil }
+            if !isAllZero(bytes) { return position }
+            position += bytes.count
+        }
+    }
+}

@@ -1,0 +1,25 @@
+internal import TokenVaultPlatform
+
+/// Where a process stands in a vault's log.
+struct LogState {
+    let file: any DiskFile
+    let identity: FileIdentity
+    /// The file's size: what lies between `tail` and it is zeros.
+    var size: Int
+    /// Where the next frame goes.
+    var tail: Int
+    /// The last 16 bytes before `tail`: other bytes there mean that the file is not the one it was.
+    var trailer: [UInt8]
+    var chain: [UInt8]
+    /// The newest commit.
+    var sequence: UInt64
+    var epoch: Epoch
+    var keybag: KeybagRecord
+    var index = LogIndex()
+    /// Whether the newest frame says that the file is about to be replaced.
+    var isSuperseded = false
+    /// Whether this process, holding the lock, has seen that nothing but zeros lies behind `tail`.
+    var isTailSettled = false
+    /// How far the anchor says the log must go, seen or not.
+    var isAnchored = false
+}

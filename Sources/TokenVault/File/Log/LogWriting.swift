@@ -1,0 +1,308 @@
+internal import Synchronization
+internal import SystemPackage
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+// Appending: one lock, one write and one `fdatasync` for as many commits as wait.
+extension VaultLog {
+    /// Takes the writers' lock of the file that the path leads to, brings the state up to date and cuts
+    /// what a crash left. Release it with `unlock()` on the file returned.
+    func lockForWriting() throws(TokenStorageError) -> any DiskFile {
+        if let error = broken.withLock({ $0 }) { throw error }
+        let deadline = Deadline(after: lockTimeout)
+        while true {
+            let file = state.withLock { $0.file }
+            try WriterLock(file: file).take(.exclusive, until: deadline)
+            do throws(TokenStorageError) {
+                if try settle(file) { return file }
+            } catch {
+                file.unlock()
+                throw error
+            }
+            // Another file is at the path now, or this one was overwritten in place.
+            file.unlock()
+            try withLockedState { (state) throws(TokenStorageError) in try reload(&state) }
+            if deadline.hasPassed { throw .file(.timedOut) }
+        }
+    }
+
+    /// Runs `body` with the state, passing its error on.
+    func withLockedState<Value: Sendable>(
+        _ body: (inout LogState) throws(TokenStorageError) -> Value
+    ) throws(TokenStorageError) -> Value {
+        let result = state.withLock { state in
+            Result { () throws(TokenStorageError) in try body(&state) }
+        }
+        return try result.get()
+    }
+
+    /// Brings the state up to date under the lock; false when the file must be opened anew.
+    private func settle(_ file: any DiskFile) throws(TokenStorageError) -> Bool {
+        try withLockedState { (state) throws(TokenStorageError) in
+            guard state.file === file, try !isReplaced(state) else { return false }
+            let tail = state.tail
+            let probe = try onDisk { () throws(SystemFailure) in
+                try file.read(Frame.checksumLength + Frame.prefixLength, at: tail - Frame.checksumLength)
+            }
+            guard probe.starts(with: state.trailer), probe.count >= Frame.checksumLength else { return false }
+            let isQuiet =
+                probe.count == Frame.checksumLength + Frame.prefixLength
+                && isAllZero(probe, in: Frame.checksumLength..<probe.count)
+            if isQuiet, state.isTailSettled { return true }
+            var scanner = LogScanner(file: file, codec: codec, chunk: 64 << 10)
+            let found = try scanner.scan(from: tail, previous: state.chain)
+            try apply(found, to: &state)
+            state.size = try onDisk { () throws(SystemFailure) in try file.attributes().size }
+            var stop = found.stop
+            if stop == .clean, try !scanner.isZeroToEnd(from: state.tail) { stop = .failing(at: state.tail) }
+            if case .failing(let place) = stop {
+                try TailClassifier(file: file, codec: codec).requireTorn(at: place)
+                try cut(&state)
+            }
+            // What others appended is visible and perhaps not durable: frames written from here on say
+            // that all before them is.
+            try onDisk { () throws(SystemFailure) in try file.synchronize() }
+            state.isTailSettled = true
+            return true
+        }
+    }
+
+    /// Replaces a torn tail by zeros, keeping its bytes aside in a file beside the vault.
+    private func cut(_ state: inout LogState) throws(TokenStorageError) {
+        let file = state.file
+        let tail = state.tail
+        let size = state.size
+        guard size > tail else { return }
+        let torn = try onDisk { () throws(SystemFailure) in try file.read(size - tail, at: tail) }
+        guard let last = torn.lastIndex(where: { $0 != 0 }) else { return }
+        keepAside(Array(torn[...last]))
+        try onDisk { () throws(SystemFailure) in
+            try file.write([UInt8](repeating: 0, count: last + 1), at: tail)
+            try file.synchronize()
+        }
+    }
+
+    /// For a person who wants to look at what a crash left; of no use to the vault, so failing is fine.
+    private func keepAside(_ bytes: [UInt8]) {
+        let name = location.name + ".torn"
+        try? location.directory.remove(name)
+        guard let file = try? location.directory.open(name, .create) else { return }
+        try? file.write(bytes, at: 0)
+    }
+
+    /// Writes the commits of `requests` as one group and tells each its outcome.
+    func perform(_ requests: [WriteRequest]) {
+        let begun = requests.filter { $0.begin() }
+        guard !begun.isEmpty else { return }
+        let file: any DiskFile
+        do throws(TokenStorageError) {
+            file = try lockForWriting()
+        } catch {
+            for request in begun { request.finish(.failure(error)) }
+            return
+        }
+        var group = LogGroup(after: self)
+        var prepared: [(WriteRequest, Generation?)] = []
+        for request in begun {
+            do throws(TokenStorageError) {
+                prepared.append((request, try group.add(request)))
+            } catch {
+                request.finish(.failure(error))
+            }
+        }
+        let outcome = Result { () throws(TokenStorageError) in
+            if !group.isEmpty { try append(&group, to: file) }
+        }
+        let current = state.withLock { $0.file }
+        current.unlock()
+        if current !== file { file.unlock() }
+        for (request, generation) in prepared {
+            switch outcome {
+            case .success: request.finish(.success(generation))
+            case .failure(var error):
+                if generation == nil {
+                    request.finish(.success(nil))
+                } else {
+                    if error.code == .outcomeUnknown { error.generation = generation }
+                    request.finish(.failure(error))
+                }
+            }
+        }
+    }
+
+    /// Writes a group durably, moves the anchor, and erases what the group deleted.
+    func append(_ group: inout LogGroup, to file: any DiskFile) throws(TokenStorageError) {
+        try makeRoom(for: group, in: file)
+        isCommitting.withLock { $0 = true }
+        defer { isCommitting.withLock { $0 = false } }
+        do {
+            try file.write(group.bytes, at: group.start)
+        } catch {
+            try repair(group, in: file, after: error)
+        }
+        do {
+            try file.synchronize()
+        } catch {
+            try repair(group, in: file, after: error)
+        }
+        let added = group
+        try withLockedState { (state) throws(TokenStorageError) in
+            // A reader of this process may have taken the group in already.
+            if state.tail <= added.start {
+                try apply(
+                    ScanResult(frames: added.frames, end: added.end, trailer: added.trailer, stop: .clean),
+                    to: &state)
+            }
+            advanceAnchor(&state)
+        }
+        try erase(added.deleted)
+    }
+
+    func advanceAnchor(_ state: inout LogState) {
+        anchor.advance(
+            epoch: state.epoch, sequence: state.sequence, head: state.chain,
+            keybagGeneration: state.keybag.generation)
+        state.isAnchored = location.state != nil
+    }
+
+    /// Sees to it that the group fits in front of the reserve; deletions may use the reserve.
+    private func makeRoom(for group: LogGroup, in file: any DiskFile) throws(TokenStorageError) {
+        let size = state.withLock { $0.size }
+        guard group.end + VaultFormat.reserve > size else { return }
+        let wanted = group.end + VaultFormat.reserve + VaultFormat.headroom(for: group.end)
+        do {
+            try file.write([UInt8](repeating: 0, count: wanted - size), at: size)
+            state.withLock { $0.size = wanted }
+        } catch {
+            // What was written of the zeros may stay; the file's size tells how far it came.
+            if let reached = try? file.attributes().size { state.withLock { $0.size = max($0.size, reached) } }
+            let available = state.withLock { $0.size }
+            let needed = group.end + (group.mayUseReserve ? 0 : VaultFormat.reserve)
+            guard needed <= available else { throw .system(error) }
+        }
+    }
+
+    /// After a failed write or sync the bytes may be in the file, on the disk, both or neither. Zeros are
+    /// written over them and synced: then the commit did not happen. If that fails too, the live items
+    /// move to a new file; if that fails, this process writes no more.
+    private func repair(
+        _ group: LogGroup, in file: any DiskFile, after failure: SystemFailure
+    ) throws(TokenStorageError) -> Never {
+        do {
+            try file.write([UInt8](repeating: 0, count: group.end - group.start), at: group.start)
+            try file.synchronize()
+        } catch {
+            do throws(TokenStorageError) {
+                try moveToNewFile(from: file)
+            } catch {
+                let reason = TokenStorageError.file(
+                    .readOnly, underlying: "\(failure.call): \(failure.errno.description)",
+                    advice: "the disk failed; check it and open the vault again")
+                broken.withLock { $0 = reason }
+                throw .file(.outcomeUnknown, underlying: "\(failure.call): \(failure.errno.description)")
+            }
+        }
+        var error = TokenStorageError.system(failure)
+        if error.code == .unavailable || error.code == .notAVault { error.code = .ioFailure }
+        throw error
+    }
+
+    /// Erases the values of deleted items. A small vault is compacted, which leaves nothing behind at
+    /// all; in a large one, or on a full disk, the dead bodies are overwritten with zeros.
+    private func erase(_ deleted: [ItemIdentifier]) throws(TokenStorageError) {
+        guard !deleted.isEmpty else { return }
+        let (file, size) = state.withLock { ($0.file, $0.tail) }
+        if size < VaultFormat.compactionFloor {
+            do throws(TokenStorageError) {
+                try moveToNewFile(from: file)
+                return
+            } catch {
+                if broken.withLock({ $0 }) != nil { throw error }
+            }
+        }
+        let dead = state.withLock { state in deleted.flatMap { state.index.takeSuperseded($0) } }
+        do {
+            for entry in dead {
+                try file.write([UInt8](repeating: 0, count: entry.contentLength), at: entry.contentStart)
+            }
+            try file.synchronize()
+        } catch {
+            // The deletion itself is durable. Its old value will go with the next compaction.
+            compactionPutOff.withLock {
+                $0 = "a deleted value could not be erased yet (\(error.call): \(error.errno.description))"
+            }
+        }
+    }
+}
+
+/// Commits that are written together.
+struct LogGroup {
+    let start: Int
+    private(set) var bytes: [UInt8] = []
+    private(set) var frames: [ScannedFrame] = []
+    private(set) var deleted: [ItemIdentifier] = []
+    /// Whether the group may go into the reserve: it frees space, or changes who may open the vault.
+    private(set) var mayUseReserve = true
+
+    private let log: VaultLog
+    private let file: any DiskFile
+    private var pending: [ItemIdentifier: LogView.Pending] = [:]
+    private var chain: [UInt8]
+    private var sequence: UInt64
+
+    /// A group that follows what `log` holds. The caller holds the lock.
+    init(after log: VaultLog) {
+        self.log = log
+        (start, file, chain, sequence) = log.state.withLock { ($0.tail, $0.file, $0.chain, $0.sequence) }
+    }
+
+    var isEmpty: Bool { frames.isEmpty }
+    /// The generation that the next commit gets.
+    var nextSequence: UInt64 { sequence + 1 }
+    var end: Int { start + bytes.count }
+    var trailer: [UInt8] { Array(bytes.suffix(Frame.checksumLength)) }
+
+    /// Adds the commit of `request`; returns its generation, or `nil` when it changes nothing.
+    mutating func add(_ request: WriteRequest) throws(TokenStorageError) -> Generation? {
+        let next = sequence + 1
+        guard next < VaultFormat.largestSequence else { throw .file(.internalError) }
+        let drafts = try request.prepare(
+            LogView(generation: next, log: log, file: file, pending: pending))
+        return try add(drafts)
+    }
+
+    /// Adds a commit of these records.
+    mutating func add(_ drafts: [FrameDraft]) throws(TokenStorageError) -> Generation? {
+        guard let last = drafts.indices.last else { return nil }
+        let next = sequence + 1
+        var newBytes: [UInt8] = []
+        var newFrames: [ScannedFrame] = []
+        var newChain = chain
+        for (position, draft) in drafts.enumerated() {
+            let sealed = try log.codec.seal(
+                draft, generation: next, groupStart: start, previous: newChain, endsCommit: position == last)
+            newFrames.append(
+                ScannedFrame(
+                    offset: end + newBytes.count, header: sealed.header, chain: sealed.chain))
+            newBytes += sealed.bytes
+            newChain = sealed.chain
+        }
+        for draft in drafts {
+            switch draft.type {
+            case .item:
+                pending[draft.item] = .stored(draft, generation: next)
+                deleted.removeAll { $0 == draft.item }
+                mayUseReserve = false
+            case .deletion:
+                pending[draft.item] = .deleted
+                deleted.append(draft.item)
+            case .genesis, .keybag, .checkpoint, .superseded: break
+            }
+        }
+        bytes += newBytes
+        frames += newFrames
+        chain = newChain
+        sequence = next
+        return Generation(rawValue: next)
+    }
+}

@@ -1,0 +1,42 @@
+internal import SystemPackage
+internal import TokenVaultPlatform
+
+/// Opens vault files and looks at them before anything in them is believed.
+enum VaultFiles {
+    /// The file at `location`, for writing where that is possible. Throws `unavailable` when there is
+    /// none, `notAVault` for what is no regular file, `insecurePermissions` for another's or an open one.
+    static func open(_ location: VaultLocation) throws(TokenStorageError) -> any DiskFile {
+        let file: any DiskFile
+        do {
+            file = try location.directory.open(location.name, .readWrite)
+        } catch {
+            switch error.errno {
+            case .readOnlyFileSystem, .permissionDenied, .textFileBusy:
+                file = try onDisk { () throws(SystemFailure) in
+                    try location.directory.open(location.name, .read)
+                }
+            case .noSuchFileOrDirectory:
+                throw .file(
+                    .unavailable, underlying: "no such file",
+                    advice: "create it with init, or check the path")
+            case .tooManySymbolicLinkLevels:
+                throw .file(.notAVault, underlying: "a symbolic link", advice: "give the path it leads to")
+            default:
+                throw .system(error)
+            }
+        }
+        let attributes = try onDisk { () throws(SystemFailure) in try file.attributes() }
+        switch attributes.kind {
+        case .regular: break
+        case .directory: throw .file(.notAVault, underlying: "a directory")
+        case .symbolicLink, .other: throw .file(.notAVault, underlying: "not a regular file")
+        }
+        guard attributes.owner == ProcessFacts.user else {
+            throw .file(.insecurePermissions, underlying: "another user owns the file")
+        }
+        guard attributes.mode & 0o077 == 0 else {
+            throw .file(.insecurePermissions, advice: "run chmod 600 on it")
+        }
+        return file
+    }
+}

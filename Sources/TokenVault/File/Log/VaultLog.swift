@@ -1,0 +1,156 @@
+internal import Synchronization
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+/// The append-only log of a vault: finds items, notices what other processes appended, and hands out
+/// sealed bytes. It holds the log's keys and knows nothing of policies.
+///
+/// Reading is here; writing, compaction and loading are in extensions beside it.
+final class VaultLog: Sendable {
+    let location: VaultLocation
+    let codec: FrameCodec
+    let anchor: Anchor
+    let lockTimeout: Duration
+    let loader: LogLoader
+    /// Told of every frame of an item that comes to light, in the order of the log.
+    let observer: @Sendable (ScannedFrame, any DiskFile) -> Void
+
+    let state: Mutex<LogState>
+    /// Whether a commit of this process is between its `pwrite` and its `fdatasync`: readers then look
+    /// no further than what is durable.
+    let isCommitting = Mutex(false)
+    /// Set when a failed sync could not be repaired: this process writes no more.
+    let broken = Mutex<TokenStorageError?>(nil)
+    /// Why compaction is put off, when it is.
+    let compactionPutOff = Mutex<String?>(nil)
+
+    /// Reads the log of `file`.
+    init(
+        location: VaultLocation, file: any DiskFile, codec: FrameCodec, lockTimeout: Duration,
+        observer: @escaping @Sendable (ScannedFrame, any DiskFile) -> Void
+    ) throws(TokenStorageError) {
+        self.location = location
+        self.codec = codec
+        self.lockTimeout = lockTimeout
+        self.observer = observer
+        let anchor = Anchor(directory: location.state, vault: codec.vault, key: codec.keys.anchor)
+        self.anchor = anchor
+        let loader = LogLoader(codec: codec, anchor: anchor, lockTimeout: lockTimeout)
+        self.loader = loader
+        state = Mutex(try loader.load(file))
+    }
+
+    /// What the log knows now of `item`, as far as other processes have written.
+    func entry(for item: ItemIdentifier) throws(TokenStorageError) -> (IndexEntry, any DiskFile)? {
+        try withFreshState { state in state.index[item].map { ($0, state.file) } }
+    }
+
+    /// Every item now, and the file that their places are in.
+    func entries() throws(TokenStorageError) -> ([(ItemIdentifier, IndexEntry)], any DiskFile) {
+        try withFreshState { state in (state.index.entries.map { ($0.key, $0.value) }, state.file) }
+    }
+
+    /// Runs `body` with the state after a look at what others appended.
+    func withFreshState<Value: Sendable>(
+        _ body: (inout LogState) -> Value
+    ) throws(TokenStorageError) -> Value {
+        let committing = isCommitting.withLock { $0 }
+        let result = state.withLock { state -> Result<Value, TokenStorageError> in
+            if !committing {
+                do throws(TokenStorageError) { try refresh(&state) } catch { return .failure(error) }
+            }
+            return .success(body(&state))
+        }
+        return try result.get()
+    }
+
+    /// Looks at what others appended, and at another file when this one was replaced. Bytes that do not
+    /// check are a write under way, and taken for the end.
+    func refresh(_ state: inout LogState) throws(TokenStorageError) {
+        if state.isSuperseded, try isReplaced(state) {
+            try reload(&state)
+            return
+        }
+        let file = state.file
+        let tail = state.tail
+        let probe = try onDisk { () throws(SystemFailure) in
+            try file.read(Frame.checksumLength + Frame.prefixLength, at: tail - Frame.checksumLength)
+        }
+        guard probe.starts(with: state.trailer), probe.count >= Frame.checksumLength else {
+            try reload(&state)
+            return
+        }
+        guard Frame.length(ofPrefix: probe, at: Frame.checksumLength) != nil else { return }
+        var scanner = LogScanner(file: file, codec: codec, chunk: 8 << 10)
+        let found = try scanner.scan(from: tail, previous: state.chain)
+        try apply(found, to: &state)
+        if state.isSuperseded, try isReplaced(state) { try reload(&state) }
+    }
+
+    /// Whether the path leads to another file than the one that is open.
+    func isReplaced(_ state: LogState) throws(TokenStorageError) -> Bool {
+        let location = location
+        let there = try onDisk { () throws(SystemFailure) in
+            try location.directory.attributes(of: location.name)
+        }
+        guard let there else {
+            throw .file(.unavailable, underlying: "the vault file is gone", advice: "put it back, or restore a backup")
+        }
+        return there.identity != state.identity
+    }
+
+    /// For a reader whose bytes did not open: looks whether the path leads to another file by now.
+    func reloadIfReplaced() throws(TokenStorageError) {
+        try withLockedState { (state) throws(TokenStorageError) in
+            if try isReplaced(state) { try reload(&state) }
+        }
+    }
+
+    /// Opens the path anew and reads all of it.
+    func reload(_ state: inout LogState) throws(TokenStorageError) {
+        let known = Dictionary(
+            uniqueKeysWithValues: state.index.entries.map { ($0.key, $0.value.generation) })
+        let sequence = state.sequence
+        let file = try VaultFiles.open(location)
+        let fresh = try loader.load(file) { frame in
+            if frame.header.generation > sequence, known[frame.header.item] != frame.header.generation {
+                self.observer(frame, file)
+            }
+        }
+        state = fresh
+    }
+
+    /// Takes in frames that were scanned behind the tail.
+    func apply(_ found: ScanResult, to state: inout LogState) throws(TokenStorageError) {
+        for frame in found.frames {
+            try loader.apply(frame, to: &state)
+            if frame.header.isItem { observer(frame, state.file) }
+        }
+        guard !found.frames.isEmpty else { return }
+        state.trailer = found.trailer
+        state.size = max(state.size, state.tail)
+    }
+
+    /// The sealed bytes at `range`, from the file that an entry was found in.
+    func read(_ range: Range<Int>, from file: any DiskFile) throws(TokenStorageError) -> [UInt8] {
+        try onDisk { () throws(SystemFailure) in try file.read(range.count, at: range.lowerBound) }
+    }
+
+    /// The number of items, the file's size and how much of it compaction would free.
+    func figures() throws(TokenStorageError) -> (items: Int, size: Int, reclaimable: Int, anchored: Bool) {
+        try withFreshState { state in
+            (
+                state.index.entries.count, state.size,
+                max(0, state.tail - VaultFormat.logStart - state.index.liveBytes), state.isAnchored
+            )
+        }
+    }
+
+    /// Which keybag holds.
+    var keybagRecord: KeybagRecord { state.withLock { $0.keybag } }
+}
+
+extension FrameHeader {
+    /// Whether the frame is of an item: its value, or its end.
+    var isItem: Bool { type == RecordType.item.rawValue || type == RecordType.deletion.rawValue }
+}

@@ -1,0 +1,156 @@
+internal import Synchronization
+internal import TokenVaultPlatform
+
+/// One commit that waits for its turn: what to write is decided under the lock, from what is there then.
+final class WriteRequest: Sendable {
+    /// The records of the commit; none when there is nothing to change. Its error refuses the commit.
+    let prepare: @Sendable (LogView) throws(TokenStorageError) -> [FrameDraft]
+    private let finished: @Sendable (Result<Generation?, TokenStorageError>) -> Void
+
+    private enum Stage { case waiting, begun, over }
+    private let stage = Mutex(Stage.waiting)
+
+    init(
+        prepare: @escaping @Sendable (LogView) throws(TokenStorageError) -> [FrameDraft],
+        finished: @escaping @Sendable (Result<Generation?, TokenStorageError>) -> Void
+    ) {
+        self.prepare = prepare
+        self.finished = finished
+    }
+
+    /// Claims the request for writing; false when it was cancelled before.
+    func begin() -> Bool {
+        stage.withLock { stage in
+            guard stage == .waiting else { return false }
+            stage = .begun
+            return true
+        }
+    }
+
+    /// Gives the request up unless it has begun; a write that has begun runs to its end.
+    func cancel() {
+        let cancelled = stage.withLock { stage in
+            guard stage == .waiting else { return false }
+            stage = .over
+            return true
+        }
+        if cancelled { finished(.failure(.file(.cancelled))) }
+    }
+
+    /// Tells the outcome, once.
+    func finish(_ result: Result<Generation?, TokenStorageError>) {
+        let first = stage.withLock { stage in
+            defer { stage = .over }
+            return stage == .begun
+        }
+        if first { finished(result) }
+    }
+}
+
+/// What the log holds at the moment of a commit, with the commits before it in the same group.
+struct LogView: Sendable {
+    /// What the group has changed so far.
+    enum Pending: Sendable {
+        case stored(FrameDraft, generation: UInt64)
+        case deleted
+    }
+
+    /// An item as a commit finds it.
+    struct Found: Sendable {
+        var policy: UInt8
+        var setTag: UInt64
+        var keyVersion: UInt32
+        var generation: UInt64
+        var serviceTag: UInt64
+        fileprivate var place: Place
+
+        fileprivate enum Place: Sendable {
+            case file(IndexEntry)
+            case pending(FrameDraft)
+        }
+    }
+
+    /// The generation that the commit gets.
+    let generation: UInt64
+    // The log itself rather than a copy of its index: a second reference would make the next change of
+    // the index copy all of it. Nothing but this commit's group changes it while the lock is held.
+    private let log: VaultLog
+    private let file: any DiskFile
+    private let pending: [ItemIdentifier: Pending]
+
+    init(generation: UInt64, log: VaultLog, file: any DiskFile, pending: [ItemIdentifier: Pending]) {
+        self.generation = generation
+        self.log = log
+        self.file = file
+        self.pending = pending
+    }
+
+    /// The item, or `nil` when it is absent.
+    subscript(item: ItemIdentifier) -> Found? {
+        switch pending[item] {
+        case .deleted: return nil
+        case .stored(let draft, let generation): return Found(draft, generation: generation)
+        case nil: return log.state.withLock { $0.index[item] }.map { Found($0) }
+        }
+    }
+
+    /// Every item of a service.
+    func items(ofService tag: UInt64) -> [(ItemIdentifier, Found)] {
+        allItems().filter { $0.1.serviceTag == tag }
+    }
+
+    /// Every item.
+    func allItems() -> [(ItemIdentifier, Found)] {
+        var result = log.state.withLock { state in
+            state.index.entries.compactMap { item, entry in
+                pending[item] == nil ? (item, Found(entry)) : nil
+            }
+        }
+        for (item, change) in pending {
+            if case .stored(let draft, let generation) = change {
+                result.append((item, Found(draft, generation: generation)))
+            }
+        }
+        return result
+    }
+
+    /// The sealed metadata of an item.
+    func metadata(of found: Found) throws(TokenStorageError) -> [UInt8] {
+        switch found.place {
+        case .pending(let draft): return draft.metadata
+        case .file(let entry): return try read(entry.metadataRange)
+        }
+    }
+
+    /// The sealed body of an item.
+    func body(of found: Found) throws(TokenStorageError) -> [UInt8] {
+        switch found.place {
+        case .pending(let draft): return draft.body
+        case .file(let entry): return try read(entry.bodyRange)
+        }
+    }
+
+    private func read(_ range: Range<Int>) throws(TokenStorageError) -> [UInt8] {
+        try onDisk { () throws(SystemFailure) in try file.read(range.count, at: range.lowerBound) }
+    }
+}
+
+extension LogView.Found {
+    fileprivate init(_ entry: IndexEntry) {
+        policy = entry.policy
+        setTag = entry.setTag
+        keyVersion = entry.keyVersion
+        generation = entry.generation
+        serviceTag = entry.serviceTag
+        place = .file(entry)
+    }
+
+    fileprivate init(_ draft: FrameDraft, generation: UInt64) {
+        policy = draft.policy
+        setTag = draft.setTag
+        keyVersion = draft.keyVersion
+        self.generation = generation
+        serviceTag = draft.serviceTag
+        place = .pending(draft)
+    }
+}

@@ -1,0 +1,28 @@
+internal import SystemPackage
+internal import TokenVaultPlatform
+
+/// The lock that keeps the writers of a vault apart: of the open file, so that two threads and two
+/// processes are alike, and following the file rather than its path.
+struct WriterLock {
+    let file: any DiskFile
+
+    /// Takes the lock. Throws `timedOut` at the deadline.
+    func take(_ kind: FileLock, until deadline: Deadline) throws(TokenStorageError) {
+        let file = file
+        var backOff = BackOff()
+        while true {
+            do {
+                if try file.tryLock(kind) { return }
+            } catch {
+                // The system takes no exclusive lock on a file that is open for reading only.
+                if error.errno == .badFileDescriptor { throw .file(.readOnly) }
+                throw .system(error)
+            }
+            if !backOff.wait(until: deadline) {
+                throw .file(.timedOut, advice: "another process is writing; try again")
+            }
+        }
+    }
+
+    func release() { file.unlock() }
+}

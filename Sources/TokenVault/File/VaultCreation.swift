@@ -1,0 +1,133 @@
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+/// Makes a vault: written and synced under another name first, so that it appears whole or not at all.
+struct VaultCreation {
+    let location: VaultLocation
+    let configuration: FileVaultConfiguration
+
+    /// Creates the file with `method` as its first slot and returns its keybag.
+    func create(with method: UnlockMethod) throws(TokenStorageError) -> Keybag {
+        try method.check()
+        let cost = try configuration.keyDerivationCost.checked()
+        let location = location
+        let existing = try onDisk { () throws(SystemFailure) in
+            try location.directory.attributes(of: location.name)
+        }
+        guard existing == nil else { throw .file(.alreadyExists) }
+        let vault = VaultIdentifier(bytes: Random.bytes(VaultIdentifier.length))
+        let store = location.state.map { StateStore(directory: $0, vault: vault) }
+        do throws(TokenStorageError) {
+            var secrets = KeybagKeys.DeviceSecrets()
+            if let store {
+                secrets.device = try store.makeDevice()
+                if method.isPassphrase { secrets.pepper = try store.makePepper() }
+            }
+            let (keybag, ring) = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+                try KeybagKeys.make(
+                    vault: vault, method: method, cost: cost, created: configuration.clock(),
+                    secrets: secrets)
+            }
+            defer { ring.wipeEverything() }
+            try write(keybag, ring: ring)
+            return keybag
+        } catch {
+            try? store?.removeAll()
+            throw error
+        }
+    }
+
+    private func write(_ keybag: Keybag, ring: KeyRing) throws(TokenStorageError) {
+        guard let copy = keybag.encoded() else { throw .file(.internalError) }
+        let codec = FrameCodec(vault: keybag.vault, keys: ring.log)
+        let temporary = ".\(location.name).\(keybag.vault.hexadecimal)"
+        let directory = location.directory
+        let file = try onDisk { () throws(SystemFailure) in try directory.open(temporary, .create) }
+        do throws(TokenStorageError) {
+            var builder = try LogBuilder(
+                file: file, codec: codec, epoch: Epoch(number: 1, identifier: Epoch.freshIdentifier()),
+                baseSequence: 0, keybagCopy: copy,
+                keybag: KeybagRecord(generation: keybag.generation, digest: Keybag.digest(of: copy)))
+            let state = try builder.finish()
+            let name = location.name
+            try onDisk { () throws(SystemFailure) in
+                try file.synchronize()
+                try directory.rename(temporary, to: name, replacing: false)
+                try directory.synchronize()
+            }
+            Anchor(directory: location.state, vault: keybag.vault, key: ring.log.anchor).advance(
+                epoch: state.epoch, sequence: state.sequence, head: state.chain,
+                keybagGeneration: keybag.generation)
+        } catch {
+            try? directory.remove(temporary)
+            throw error
+        }
+    }
+}
+
+/// Removes a vault and what this device keeps for it.
+struct VaultRemoval {
+    let location: VaultLocation
+    let lockTimeout: Duration
+
+    /// The keys on this device go first: from then on this-device-only items cannot be read, even if the
+    /// rest is interrupted.
+    func remove() throws(TokenStorageError) {
+        let location = location
+        let file = try VaultFiles.open(location)
+        try WriterLock(file: file).take(.exclusive, until: Deadline(after: lockTimeout))
+        defer { file.unlock() }
+        if let directory = location.state {
+            for vault in try identifiers(in: file) {
+                try StateStore(directory: directory, vault: vault).removeAll()
+            }
+        }
+        try onDisk { () throws(SystemFailure) in
+            try location.directory.remove(location.name)
+            for name in [VaultLog.temporaryName(for: location.name), location.name + ".torn"] {
+                if try location.directory.attributes(of: name) != nil { try location.directory.remove(name) }
+            }
+            try location.directory.synchronize()
+        }
+    }
+
+    /// The vault's identifier, as far as a copy of the keybag is whole. A damaged vault can be removed;
+    /// what is no vault is left alone.
+    private func identifiers(in file: any DiskFile) throws(TokenStorageError) -> [VaultIdentifier] {
+        do {
+            return try KeybagCopies(reading: file).whole.prefix(1).map(\.keybag.vault)
+        } catch {
+            if error.code == .notAVault { throw error }
+            return []
+        }
+    }
+}
+
+extension UnlockMethod {
+    /// Throws `invalidArgument` for what cannot be a passphrase or a key file.
+    func check() throws(TokenStorageError) {
+        switch self {
+        case .passphrase(let passphrase):
+            guard (1...Secret.maximumLength).contains(passphrase.count) else {
+                throw .file(.invalidArgument, advice: "a passphrase is not empty and at most 1 MiB")
+            }
+        case .keyFile(let contents):
+            guard (32...4_096).contains(contents.count) else {
+                throw .file(.invalidArgument, advice: "a key file has 32 to 4,096 bytes")
+            }
+        }
+    }
+}
+
+extension KeyDerivationCost {
+    /// The cost for the keybag. Throws `invalidArgument` outside its bounds.
+    func checked() throws(TokenStorageError) -> PasswordHashCost {
+        let (least, most) = (PasswordHashCost.minimum, PasswordHashCost.maximum)
+        guard passes >= Int(least.passes), passes <= Int(most.passes), memory >= Int(least.memory),
+            memory <= Int(most.memory)
+        else {
+            throw .file(.invalidArgument, advice: "a cost is 3 to 12 passes over 64 MiB to 2 GiB")
+        }
+        return PasswordHashCost(passes: UInt32(passes), memory: UInt64(memory))
+    }
+}

@@ -1,0 +1,55 @@
+internal import SystemPackage
+package import TokenVaultPlatform
+
+/// Where a vault lives: the real disk, or a simulated one.
+package struct VaultLocation: Sendable {
+    /// The directory of the vault file.
+    package let directory: any DiskDirectory
+    /// The vault file's name in it.
+    package let name: String
+    /// The directory of the device key and the anchor; `nil` for none.
+    package let state: (any DiskDirectory)?
+    /// The vault's path, for messages.
+    package let path: FilePath
+
+    package init(directory: any DiskDirectory, name: String, state: (any DiskDirectory)?, path: FilePath) {
+        self.directory = directory
+        self.name = name
+        self.state = state
+        self.path = path
+    }
+
+    /// The place of the vault at `path` on the real disk, with the state directory of `configuration`.
+    /// `creating` makes missing directories; otherwise a state directory that is not there is none.
+    static func real(
+        _ path: FilePath, configuration: FileVaultConfiguration, creating: Bool
+    ) throws(TokenStorageError) -> VaultLocation {
+        guard let name = path.lastComponent?.string, path.lastComponent?.kind == .regular,
+            name.utf8.count <= 200
+        else {
+            throw .file(.invalidArgument, advice: "the path of a vault ends in a name of at most 200 bytes")
+        }
+        var parent = path.removingLastComponent()
+        if parent.isEmpty { parent = "." }
+        let state = configuration.stateDirectory
+        do {
+            if creating {
+                try PosixDirectory.makeAll(parent)
+                if let state { try PosixDirectory.makeAll(state) }
+            }
+            return VaultLocation(
+                directory: try PosixDirectory(parent), name: name,
+                state: creating
+                    ? try state.map { (path) throws(SystemFailure) in try PosixDirectory(path) }
+                    : state.flatMap { try? PosixDirectory($0) },
+                path: path)
+        } catch {
+            if error.errno == .noSuchFileOrDirectory {
+                throw .file(
+                    .unavailable, underlying: "no such directory",
+                    advice: "create the vault with init, or check the path")
+            }
+            throw .system(error)
+        }
+    }
+}

@@ -1,0 +1,200 @@
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+internal import Synchronization
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+/// A vault that was unlocked at least once: its keys, its log, and the items between the two.
+final class VaultSession: Sendable {
+    let ring: KeyRing
+    let log: VaultLog
+    let queue: CommitQueue
+    let hub: ChangeHub
+    let sealer: ItemSealer
+    let clock: @Sendable () -> Date
+
+    init(
+        ring: KeyRing, location: VaultLocation, file: any DiskFile, configuration: FileVaultConfiguration,
+        hub: ChangeHub
+    ) throws(TokenStorageError) {
+        self.ring = ring
+        self.hub = hub
+        clock = configuration.clock
+        let sealer = ItemSealer(vault: ring.vault)
+        self.sealer = sealer
+        let announcer = ChangeAnnouncer(ring: ring, sealer: sealer, hub: hub)
+        log = try VaultLog(
+            location: location, file: file, codec: FrameCodec(vault: ring.vault, keys: ring.log),
+            lockTimeout: configuration.lockTimeout,
+            observer: { frame, file in announcer.announce(frame, in: file) })
+        queue = CommitQueue(log: log)
+    }
+
+    /// The policy of an item that names none. Never a weaker one because this device is not enrolled.
+    var defaultPolicy: AccessPolicy {
+        let facts = ring.facts
+        return facts.isEnrolled || facts.hasDevices ? .whenUnlockedThisDeviceOnly : .whenUnlocked
+    }
+
+    // MARK: - Reading
+
+    func secret(service: String, key: TokenKey) throws(TokenStorageError) -> Secret? {
+        try read(service: service, key: key, part: \.bodyRange) {
+            (bytes, entry, item, keys) throws(TokenStorageError) in
+            try sealer.openBody(
+                bytes, in: 0..<bytes.count, of: item, generation: entry.generation, keys: keys)
+        }
+    }
+
+    func metadata(service: String, key: TokenKey) throws(TokenStorageError) -> TokenMetadata? {
+        try read(service: service, key: key, part: \.metadataRange) {
+            (bytes, entry, item, keys) throws(TokenStorageError) in
+            try sealer.openMetadata(
+                bytes, in: 0..<bytes.count, of: item, generation: entry.generation, keys: keys)
+        }
+    }
+
+    func item(service: String, key: TokenKey) throws(TokenStorageError) -> TokenItem? {
+        try read(service: service, key: key, part: \.contentRange) {
+            (bytes, entry, item, keys) throws(TokenStorageError) in
+            let split = Int(entry.metadataLength)
+            guard bytes.count == entry.contentLength,
+                let metadata = try sealer.openMetadata(
+                    bytes, in: 0..<split, of: item, generation: entry.generation, keys: keys),
+                let secret = try sealer.openBody(
+                    bytes, in: split..<bytes.count, of: item, generation: entry.generation, keys: keys)
+            else { return nil }
+            return TokenItem(metadata: metadata, secret: secret)
+        }
+    }
+
+    /// Finds an item and opens a part of it. Bytes that do not open may have been erased or moved since
+    /// the look-up: only the same place failing twice is damage.
+    private func read<Value>(
+        service: String, key: TokenKey, part: KeyPath<IndexEntry, Range<Int>>,
+        open: ([UInt8], IndexEntry, ItemIdentifier, ClassKeys) throws(TokenStorageError) -> Value?
+    ) throws(TokenStorageError) -> Value? {
+        let item = try log.codec.item(service: service, key: key)
+        var failed: IndexEntry?
+        while true {
+            guard let (entry, file) = try log.entry(for: item) else { return nil }
+            guard let keys = try keys(toRead: entry) else { return nil }
+            let bytes = try log.read(entry[keyPath: part], from: file)
+            if let value = try open(bytes, entry, item, keys) { return value }
+            if let failed, failed.offset == entry.offset, failed.generation == entry.generation {
+                throw .damage(at: entry.offset, "a damaged item")
+            }
+            failed = entry
+            try log.reloadIfReplaced()
+        }
+    }
+
+    /// The keys that open an item; `nil` when they were destroyed and the item with them.
+    func keys(toRead entry: IndexEntry) throws(TokenStorageError) -> ClassKeys? {
+        try ring.access(policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion).keys()
+    }
+
+    /// The items of a service, or of all, with the number that cannot be shown.
+    func list(service: String?, query: TokenQuery) throws(TokenStorageError) -> TokenListing {
+        let tag: UInt64? = if let service { try log.codec.tag(ofService: service) } else { nil }
+        let (entries, file) = try log.entries()
+        var listing = TokenListing(items: [])
+        for (item, entry) in entries.sorted(by: { $0.1.offset < $1.1.offset })
+        where tag == nil || entry.serviceTag == tag {
+            switch ring.access(policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion) {
+            case .destroyed: continue
+            case .locked, .wrongDevice, .notPermitted, .unsupported: listing.hidden += 1
+            case .keys(let keys):
+                let bytes = try log.read(entry.metadataRange, from: file)
+                let opened = try sealer.openMetadata(
+                    bytes, in: 0..<bytes.count, of: item, generation: entry.generation, keys: keys)
+                guard let metadata = opened else {
+                    // Deleted and erased since the list was taken, or damaged: a single read tells.
+                    if let (now, _) = try log.entry(for: item), now.generation == entry.generation {
+                        throw .damage(at: entry.offset, "a damaged item")
+                    }
+                    continue
+                }
+                if query.matches(metadata) { listing.items.append(metadata) }
+            }
+        }
+        listing.items.sort { left, right in
+            let services = (TokenKey(left.service), TokenKey(right.service))
+            return services.0 == services.1 ? left.key < right.key : services.0 < services.1
+        }
+        return listing
+    }
+
+    // MARK: - Writing
+
+    /// What a commit makes of the log as it is when its turn comes.
+    func preparation(
+        service: String, changes: [TokenChange], existed: CommitFacts
+    ) -> @Sendable (LogView) throws(TokenStorageError) -> [FrameDraft] {
+        { [self] (view) throws(TokenStorageError) in
+            var planner = CommitPlanner(session: self, service: service, view: view, now: clock())
+            for change in changes { try planner.add(change) }
+            existed.set(planner.existed)
+            return planner.drafts
+        }
+    }
+
+    /// Deletes all items of a service that are there when the turn comes.
+    func deletionOfAll(
+        service: String, existed: CommitFacts
+    ) -> @Sendable (LogView) throws(TokenStorageError) -> [FrameDraft] {
+        { [self] (view) throws(TokenStorageError) in
+            var planner = CommitPlanner(session: self, service: service, view: view, now: clock())
+            for (item, found) in view.items(ofService: try log.codec.tag(ofService: service)) {
+                try planner.delete(item, found)
+            }
+            existed.set([Bool](repeating: true, count: planner.drafts.count))
+            return planner.drafts
+        }
+    }
+
+    /// Removes items whose class keys were destroyed with the last passphrase.
+    func removeDestroyedItems() throws(TokenStorageError) {
+        _ = try queue.commit { [self] (view) throws(TokenStorageError) in
+            var drafts: [FrameDraft] = []
+            for (item, found) in view.allItems() {
+                let access = ring.access(
+                    policy: found.policy, setTag: found.setTag, version: found.keyVersion)
+                guard case .destroyed = access else { continue }
+                drafts.append(
+                    FrameDraft(
+                        type: .deletion, policy: found.policy, keyVersion: found.keyVersion, item: item,
+                        serviceTag: found.serviceTag, setTag: found.setTag))
+            }
+            return drafts
+        }
+    }
+}
+
+/// What a commit found, told by the thread that wrote it.
+final class CommitFacts: Sendable {
+    private let value = Mutex<[Bool]>([])
+    func set(_ existed: [Bool]) { value.withLock { $0 = existed } }
+    var existed: [Bool] { value.withLock { $0 } }
+}
+
+extension IndexEntry {
+    var contentRange: Range<Int> { contentStart..<contentStart + contentLength }
+}
+
+extension KeyRing.Access {
+    /// The keys; `nil` when they were destroyed. Throws why they are not held.
+    func keys() throws(TokenStorageError) -> ClassKeys? {
+        switch self {
+        case .keys(let keys): return keys
+        case .destroyed: return nil
+        case .locked: throw .file(.locked)
+        case .wrongDevice: throw .file(.wrongDevice)
+        case .notPermitted: throw .file(.notPermitted, advice: "unlock with a passphrase")
+        case .unsupported: throw .file(.unsupportedFormat, underlying: "an unknown class of keys")
+        }
+    }
+}

@@ -1,0 +1,208 @@
+import SystemPackage
+import Testing
+import TokenVault
+
+/// Every policy in every situation of a vault: what a read, a replace and a delete answer.
+@Suite struct PolicyTableTests {
+    enum Situation: String, CaseIterable, CustomTestStringConvertible {
+        case neverUnlocked, unlocked, unlockedWithKeyFile, lockedAgain, anotherDevice, passphraseRemoved
+        var testDescription: String { rawValue }
+    }
+
+    enum Answer: Equatable, CustomStringConvertible {
+        case value, absent
+        case refused(TokenStorageError.Code)
+
+        var description: String {
+            switch self {
+            case .value: "value"
+            case .absent: "absent"
+            case .refused(let code): code.rawValue
+            }
+        }
+    }
+
+    /// What reading must answer, policy by policy.
+    static let expected: [Situation: [AccessPolicy: Answer]] = [
+        .neverUnlocked: [
+            .whenUnlocked: .refused(.locked), .afterFirstUnlock: .refused(.locked),
+            .whenUnlockedThisDeviceOnly: .refused(.locked),
+            .afterFirstUnlockThisDeviceOnly: .refused(.locked),
+            .whenPasscodeSetThisDeviceOnly: .refused(.locked),
+        ],
+        .unlocked: [
+            .whenUnlocked: .value, .afterFirstUnlock: .value, .whenUnlockedThisDeviceOnly: .value,
+            .afterFirstUnlockThisDeviceOnly: .value, .whenPasscodeSetThisDeviceOnly: .value,
+        ],
+        .unlockedWithKeyFile: [
+            .whenUnlocked: .value, .afterFirstUnlock: .value, .whenUnlockedThisDeviceOnly: .value,
+            .afterFirstUnlockThisDeviceOnly: .value,
+            .whenPasscodeSetThisDeviceOnly: .refused(.notPermitted),
+        ],
+        .lockedAgain: [
+            .whenUnlocked: .refused(.locked), .afterFirstUnlock: .value,
+            .whenUnlockedThisDeviceOnly: .refused(.locked), .afterFirstUnlockThisDeviceOnly: .value,
+            .whenPasscodeSetThisDeviceOnly: .refused(.locked),
+        ],
+        .anotherDevice: [
+            .whenUnlocked: .value, .afterFirstUnlock: .value,
+            .whenUnlockedThisDeviceOnly: .refused(.wrongDevice),
+            .afterFirstUnlockThisDeviceOnly: .refused(.wrongDevice),
+            .whenPasscodeSetThisDeviceOnly: .refused(.wrongDevice),
+        ],
+        .passphraseRemoved: [
+            .whenUnlocked: .value, .afterFirstUnlock: .value, .whenUnlockedThisDeviceOnly: .value,
+            .afterFirstUnlockThisDeviceOnly: .value, .whenPasscodeSetThisDeviceOnly: .absent,
+        ],
+    ]
+
+    static let passphrase = UnlockMethod.passphrase(Secret(utf8: "not a real passphrase"))
+
+    /// A vault with a passphrase, a key file and an item of each policy, in `situation`.
+    private func vault(in sandbox: Sandbox, _ situation: Situation) throws -> BlockingFileVault {
+        let made = try BlockingFileVault.create(
+            at: sandbox.vault, unlockMethod: Self.passphrase, configuration: sandbox.configuration)
+        _ = try made.addSlot(keyFile)
+        let storage = made.storage(service: "policies")
+        #expect(storage.supportedPolicies == Set(AccessPolicy.allCases))
+        for policy in AccessPolicy.allCases {
+            try storage.store(token: "value of \(policy.rawValue)", for: policy.rawValue, policy: policy)
+        }
+        func opened(_ method: UnlockMethod?) throws -> BlockingFileVault {
+            let vault = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
+            if let method { try vault.unlock(with: method) }
+            return vault
+        }
+        switch situation {
+        case .neverUnlocked: return try opened(nil)
+        case .unlocked: return try opened(Self.passphrase)
+        case .unlockedWithKeyFile: return try opened(keyFile)
+        case .lockedAgain:
+            let vault = try opened(Self.passphrase)
+            vault.lock()
+            return vault
+        case .anotherDevice:
+            var elsewhere = sandbox.configuration
+            elsewhere.stateDirectory = sandbox.path.appending("another-device")
+            let vault = try BlockingFileVault.open(at: sandbox.vault, configuration: elsewhere)
+            try vault.unlock(with: Self.passphrase)
+            return vault
+        case .passphraseRemoved:
+            let slot = try #require(try made.slots().first { $0.kind == .passphrase })
+            try made.removeSlot(slot.id)
+            return try opened(keyFile)
+        }
+    }
+
+    private func answer(_ body: () throws -> String?) -> Answer {
+        do {
+            return try body() == nil ? .absent : .value
+        } catch {
+            return .refused((error as? TokenStorageError)?.code ?? .internalError)
+        }
+    }
+
+    @Test(arguments: Situation.allCases)
+    func everyPolicyAnswersAsTheTableSays(_ situation: Situation) throws {
+        let sandbox = try Sandbox()
+        let vault = try vault(in: sandbox, situation)
+        let storage = vault.storage(service: "policies")
+        let expected = try #require(Self.expected[situation])
+        for policy in AccessPolicy.allCases {
+            let wanted = try #require(expected[policy])
+            let read = answer { try storage.retrieve(for: policy.rawValue) }
+            #expect(read == wanted, "\(policy.rawValue), read, \(situation.rawValue)")
+            if read == .value {
+                #expect(try storage.retrieve(for: policy.rawValue) == "value of \(policy.rawValue)")
+            }
+            // What cannot be read cannot be replaced or deleted either: nothing is destroyed unseen.
+            if case .refused(let code) = wanted {
+                let replaced = answer { "\(try storage.store(token: "other", for: policy.rawValue))" }
+                #expect(replaced == .refused(code), "\(policy.rawValue), replace, \(situation.rawValue)")
+                let deleted = answer { "\(try storage.delete(for: policy.rawValue))" }
+                #expect(deleted == .refused(code), "\(policy.rawValue), delete, \(situation.rawValue)")
+            }
+        }
+        let hidden = expected.values.count { if case .refused = $0 { true } else { false } }
+        if situation == .neverUnlocked {
+            #expect(throws: TokenStorageError.self) { try storage.list() }
+        } else {
+            let listing = try storage.list()
+            #expect(listing.hidden == hidden)
+            #expect(listing.items.count == expected.values.count { $0 == .value })
+            #expect(try storage.retrieve(for: "a key that was never stored") == nil)
+        }
+        // Whatever was refused is still there for who may read it.
+        if situation != .passphraseRemoved {
+            let owner = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
+            try owner.unlock(with: Self.passphrase)
+            for policy in AccessPolicy.allCases {
+                #expect(
+                    try owner.storage(service: "policies").retrieve(for: policy.rawValue)
+                        == "value of \(policy.rawValue)")
+            }
+        }
+    }
+
+    @Test func storingNewItemsFollowsTheLockState() throws {
+        let sandbox = try Sandbox()
+        let vault = try vault(in: sandbox, .lockedAgain)
+        let storage = vault.storage(service: "policies")
+        for policy in AccessPolicy.allCases {
+            let stored = answer { "\(try storage.store(token: "new", for: "new \(policy)", policy: policy))" }
+            #expect(stored == (policy.isReadableAfterFirstUnlock ? .value : .refused(.locked)), "\(policy)")
+        }
+        // Unlocking again gives everything back, and what was stored meanwhile is there.
+        try vault.unlock(with: Self.passphrase)
+        #expect(try storage.list().hidden == 0)
+        #expect(try storage.retrieve(for: "new \(AccessPolicy.afterFirstUnlock)") == "new")
+    }
+
+    @Test func anotherDeviceStoresPortableItemsOnly() throws {
+        let sandbox = try Sandbox()
+        let vault = try vault(in: sandbox, .anotherDevice)
+        let storage = vault.storage(service: "policies")
+        #expect(storage.supportedPolicies == [.whenUnlocked, .afterFirstUnlock])
+        #expect(answer { "\(try storage.store(token: "x", for: "plain"))" } == .refused(.unsupportedPolicy))
+        #expect(try storage.store(token: "x", for: "plain", policy: .whenUnlocked) > 0)
+    }
+
+    @Test func withoutAStateDirectoryThereAreOnlyPortablePolicies() throws {
+        let sandbox = try Sandbox()
+        var configuration = sandbox.configuration
+        configuration.stateDirectory = nil
+        let vault = try BlockingFileVault.create(
+            at: sandbox.vault, unlockMethod: keyFile, configuration: configuration)
+        let storage = vault.storage(service: "policies")
+        #expect(storage.defaultPolicy == .whenUnlocked)
+        #expect(storage.supportedPolicies == [.whenUnlocked, .afterFirstUnlock])
+        try storage.store(token: "x", for: "plain")
+        #expect(try storage.metadata(for: "plain")?.policy == .whenUnlocked)
+        #expect(try vault.status().rollbackProtection == .none)
+    }
+
+    @Test func aPasscodeItemNeedsAPassphraseAndDiesWithIt() throws {
+        let sandbox = try Sandbox()
+        let vault = try BlockingFileVault.create(
+            at: sandbox.vault, unlockMethod: keyFile, configuration: sandbox.configuration)
+        let storage = vault.storage(service: "policies")
+        let policy = AccessPolicy.whenPasscodeSetThisDeviceOnly
+        #expect(answer { "\(try storage.store(token: "x", for: "k", policy: policy))" } == .refused(.unsupportedPolicy))
+        let slot = try vault.addSlot(Self.passphrase)
+        try storage.store(token: "first life", for: "k", policy: policy)
+        let copy = try PosixCopy(of: sandbox.vault, state: sandbox.path.appending("state"))
+        try vault.removeSlot(slot.id)
+        #expect(try storage.retrieve(for: "k") == nil)
+        // The old file with the old passphrase opens, and the item is gone all the same: the pepper that
+        // its class was wrapped with is no more.
+        try copy.restore(vaultOnly: true)
+        let old = try BlockingFileVault.open(
+            at: sandbox.vault,
+            configuration: FileVaultConfiguration(
+                stateDirectory: sandbox.path.appending("state"), keyDerivationCost: .minimum))
+        #expect(answer { try old.unlock(with: Self.passphrase); return "" } == .refused(.rolledBack))
+        try copy.removeAnchors()
+        try old.unlock(with: Self.passphrase)
+        #expect(answer { try old.storage(service: "policies").retrieve(for: "k") } == .refused(.wrongDevice))
+    }
+}
