@@ -115,7 +115,8 @@ extension TokenStorageError {
         /// A program error here; please report it.
         case internalError
 
-        /// Lets `catch TokenStorageError.Code.locked` match an error with that code.
+        /// Lets `catch TokenStorageError.Code.locked` match an error with that code where the error's type is
+        /// not known; where it is, write `catch where error.code == .locked`.
         public static func ~= (code: Code, error: any Error) -> Bool {
             (error as? TokenStorageError)?.code == code
         }

@@ -147,9 +147,10 @@ extension VaultLog {
             try lock.take(.shared, until: deadline)
             defer { lock.release() }
             // The state of the file as it is now, under the lock, whatever this process has seen of it.
+            if try isReplaced(file) { continue }
             let state: LogState
             do throws(TokenStorageError) {
-                state = try loader.load(file, holdsLock: true)
+                state = try loader.loadLocked(file)
             } catch {
                 guard error.code == .corrupt else { throw error }
                 return VerificationReport(
@@ -158,7 +159,6 @@ extension VaultLog {
                         VerificationReport.Problem(offset: 0, description: error.underlying ?? "damaged")
                     ], notes: [])
             }
-            if try isReplaced(state) { continue }
             var verifier = LogVerifier(
                 file: file, codec: codec, progress: progress, openContents: openContents)
             return try verifier.verify(named: state.keybag, live: state.index)

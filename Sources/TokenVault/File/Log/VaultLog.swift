@@ -35,7 +35,8 @@ final class VaultLog: Sendable {
         self.observer = observer
         let anchor = Anchor(directory: location.state, vault: codec.vault, key: codec.keys.anchor)
         self.anchor = anchor
-        let loader = LogLoader(codec: codec, anchor: anchor, lockTimeout: lockTimeout)
+        let loader = LogLoader(
+            location: location, codec: codec, anchor: anchor, lockTimeout: lockTimeout)
         self.loader = loader
         state = Mutex(try loader.load(file))
     }
@@ -89,6 +90,14 @@ final class VaultLog: Sendable {
 
     /// Whether the path leads to another file than the one that is open.
     func isReplaced(_ state: LogState) throws(TokenStorageError) -> Bool {
+        try isReplaced(identity: state.identity)
+    }
+
+    func isReplaced(_ file: any DiskFile) throws(TokenStorageError) -> Bool {
+        try isReplaced(identity: try onDisk { () throws(SystemFailure) in try file.attributes().identity })
+    }
+
+    private func isReplaced(identity: FileIdentity) throws(TokenStorageError) -> Bool {
         let location = location
         let there = try onDisk { () throws(SystemFailure) in
             try location.directory.attributes(of: location.name)
@@ -96,7 +105,7 @@ final class VaultLog: Sendable {
         guard let there else {
             throw .file(.unavailable, underlying: "the vault file is gone", advice: "put it back, or restore a backup")
         }
-        return there.identity != state.identity
+        return there.identity != identity
     }
 
     /// For a reader whose bytes did not open: looks whether the path leads to another file by now.
