@@ -150,4 +150,26 @@ extension BlockingTokenStorage {
     ) throws(TokenStorageError) -> Value? {
         try retrieve(type, for: TokenKey(key))
     }
+
+    /// Compares and stores under the key named `key`. See the call that takes a ``TokenKey``.
+    @discardableResult
+    public func compareAndStore(
+        _ secret: Secret, for key: String, expected: Generation?,
+        details: TokenDetails = TokenDetails()
+    ) throws(TokenStorageError) -> Generation {
+        try compareAndStore(secret, for: TokenKey(key), expected: expected, details: details)
+    }
+
+    /// Compares and deletes the key named `key`. See the call that takes a ``TokenKey``.
+    @discardableResult
+    public func compareAndDelete(
+        for key: String, expected: Generation
+    ) throws(TokenStorageError) -> Bool {
+        try compareAndDelete(for: TokenKey(key), expected: expected)
+    }
+
+    /// Whether something is stored under the key named `key`. See the call that takes a ``TokenKey``.
+    public func contains(_ key: String) throws(TokenStorageError) -> Bool {
+        try contains(TokenKey(key))
+    }
 }

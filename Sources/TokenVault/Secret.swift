@@ -35,7 +35,10 @@ public struct Secret: Sendable {
     public func unprotectedBytes() -> [UInt8] { bytes.array() }
 
     /// The bytes as text, in a string that nobody wipes; `nil` when they are not UTF-8.
-    public func unprotectedText() -> String? { String(validating: bytes.array(), as: UTF8.self) }
+    public func unprotectedText() -> String? {
+        // Straight from the wiped memory: no array is left behind.
+        unsafe bytes.withUnsafeBytes { unsafe String(validating: $0, as: UTF8.self) }
+    }
 }
 
 extension Secret: Equatable {

@@ -1,3 +1,5 @@
+internal import TokenVaultCrypto
+
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
 #else
@@ -21,7 +23,7 @@ extension Secret {
 
     /// The value of type `Value` that these bytes are the JSON of. Throws `decodingFailed`.
     func decode<Value: Decodable>(_ type: Value.Type) throws(TokenStorageError) -> Value {
-        var data = Data(unprotectedBytes())
+        var data = unsafe bytes.withUnsafeBytes { unsafe Data($0) }
         defer { data.resetBytes(in: 0..<data.count) }
         do {
             return try JSONDecoder().decode(type, from: data)

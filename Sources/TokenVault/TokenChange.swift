@@ -78,7 +78,7 @@ public struct TokenChange: Sendable {
 }
 
 /// Details of an item to set. `nil` keeps what is there; on a new item it means the default.
-public struct TokenDetails: Equatable, Sendable {
+public struct TokenDetails: Sendable {
     /// The policy. Default: the storage's ``TokenStorage/defaultPolicy``.
     public var policy: AccessPolicy?
     /// The label; an empty one removes it.
@@ -105,6 +105,14 @@ public struct TokenDetails: Equatable, Sendable {
         self.label = label
         self.attributes = attributes
         self.expiry = expiry
+    }
+}
+
+extension TokenDetails: Equatable {
+    /// Whether both set the same; texts compare by bytes of UTF-8.
+    public static func == (left: Self, right: Self) -> Bool {
+        left.policy == right.policy && Bytes.areEqual(left.label, right.label)
+            && left.attributes == right.attributes && left.expiry == right.expiry
     }
 }
 

@@ -5,7 +5,7 @@ public import Foundation
 #endif
 
 /// Everything about an item but its secret.
-public struct TokenMetadata: Equatable, Sendable {
+public struct TokenMetadata: Sendable {
     /// The item's key within its service.
     public var key: TokenKey
     /// The service the item belongs to.
@@ -46,6 +46,16 @@ public struct TokenMetadata: Equatable, Sendable {
     public func isExpired(at date: Date) -> Bool { expires.map { $0 <= date } ?? false }
 }
 
+extension TokenMetadata: Equatable {
+    /// Whether both say the same; texts compare by bytes of UTF-8.
+    public static func == (left: Self, right: Self) -> Bool {
+        left.key == right.key && left.generation == right.generation && left.policy == right.policy
+            && Bytes.areEqual(left.service, right.service) && Bytes.areEqual(left.label, right.label)
+            && left.attributes == right.attributes && left.created == right.created
+            && left.modified == right.modified && left.expires == right.expires
+    }
+}
+
 /// An item: its secret and everything about it.
 public struct TokenItem: Equatable, Sendable {
     /// Everything but the secret.
@@ -61,7 +71,7 @@ public struct TokenItem: Equatable, Sendable {
 }
 
 /// Which items to list. An empty query lists all of a service.
-public struct TokenQuery: Equatable, Sendable {
+public struct TokenQuery: Sendable {
     /// Only keys whose UTF-8 bytes begin with this.
     public var prefix: String
     /// Only items that have all of these attributes.
@@ -79,6 +89,13 @@ public struct TokenQuery: Equatable, Sendable {
     /// Whether an item answers the query.
     public func matches(_ metadata: TokenMetadata) -> Bool {
         metadata.key.name.utf8.starts(with: prefix.utf8) && metadata.attributes.contains(attributes)
+    }
+}
+
+extension TokenQuery: Equatable {
+    /// Whether both ask for the same, by bytes of UTF-8.
+    public static func == (left: Self, right: Self) -> Bool {
+        Bytes.areEqual(left.prefix, right.prefix) && left.attributes == right.attributes
     }
 }
 

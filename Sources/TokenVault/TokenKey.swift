@@ -23,7 +23,9 @@ extension TokenKey: Hashable {
 
     /// Hashes the bytes of UTF-8.
     public func hash(into hasher: inout Hasher) {
-        for byte in name.utf8 { hasher.combine(byte) }
+        var name = name
+        name.withUTF8 { unsafe hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        // No byte of UTF-8: it says where the key ends.
         hasher.combine(UInt8(0xff))
     }
 }
@@ -43,16 +45,4 @@ extension TokenKey: ExpressibleByStringInterpolation {
 extension TokenKey: CustomStringConvertible {
     /// The key's name.
     public var description: String { name }
-}
-
-/// Rules for the names a caller gives.
-enum NameRules {
-    /// Whether `name` is 1 to 1,024 bytes of UTF-8 without control characters.
-    static func isUsable(_ name: String) -> Bool {
-        (1...TokenKey.maximumLength).contains(name.utf8.count) && !hasControlCharacters(name)
-    }
-
-    static func hasControlCharacters(_ text: String) -> Bool {
-        text.unicodeScalars.contains { $0.value < 0x20 || (0x7f...0x9f).contains($0.value) }
-    }
 }

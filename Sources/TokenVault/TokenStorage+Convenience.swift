@@ -150,4 +150,26 @@ extension TokenStorage {
     ) async throws(TokenStorageError) -> Value? {
         try await retrieve(type, for: TokenKey(key))
     }
+
+    /// Compares and stores under the key named `key`. See the call that takes a ``TokenKey``.
+    @discardableResult
+    public func compareAndStore(
+        _ secret: Secret, for key: String, expected: Generation?,
+        details: TokenDetails = TokenDetails()
+    ) async throws(TokenStorageError) -> Generation {
+        try await compareAndStore(secret, for: TokenKey(key), expected: expected, details: details)
+    }
+
+    /// Compares and deletes the key named `key`. See the call that takes a ``TokenKey``.
+    @discardableResult
+    public func compareAndDelete(
+        for key: String, expected: Generation
+    ) async throws(TokenStorageError) -> Bool {
+        try await compareAndDelete(for: TokenKey(key), expected: expected)
+    }
+
+    /// Whether something is stored under the key named `key`. See the call that takes a ``TokenKey``.
+    public func contains(_ key: String) async throws(TokenStorageError) -> Bool {
+        try await contains(TokenKey(key))
+    }
 }

@@ -71,9 +71,33 @@ extension VaultLog {
         // The spare is the copy that is not the one in use; if both are it, the second.
         let spare = copies.copies[1].bytes == current ? (copies.copies[0].bytes == current ? 1 : 0) : 1
         let fresh = try change(keybag)
-        try writeKeybag(fresh, copy: spare, to: file)
-        try name(fresh, generation: keybag.generation + 1, in: file)
-        try writeKeybag(fresh, copy: 1 - spare, to: file)
+        do throws(TokenStorageError) {
+            try writeKeybag(fresh, copy: spare, to: file)
+            try name(fresh, generation: keybag.generation + 1, in: file)
+        } catch {
+            if error.code != .outcomeUnknown { try takeBack(copies.copies[spare].bytes, copy: spare, in: file, after: error) }
+            throw error
+        }
+        // The change has happened. A copy that cannot be written now is mended by a later unlock.
+        try? writeKeybag(fresh, copy: 1 - spare, to: state.withLock { $0.file })
+    }
+
+    /// After a failed write or sync the new copy may be in the file, on the disk, both or neither. Its
+    /// former bytes are put back and synced: then the change did not happen. If that fails too, nobody
+    /// can tell, and this process writes no more.
+    private func takeBack(
+        _ former: [UInt8], copy: Int, in file: any DiskFile, after failure: TokenStorageError
+    ) throws(TokenStorageError) {
+        do throws(TokenStorageError) {
+            try writeKeybag(former, copy: copy, to: file)
+        } catch {
+            broken.withLock {
+                $0 = .file(
+                    .readOnly, underlying: failure.underlying,
+                    advice: "the disk failed; check it and open the vault again")
+            }
+            throw .file(.outcomeUnknown, underlying: failure.underlying)
+        }
     }
 
     /// Makes both copies the one that the log names; says whether one of them was damaged.
@@ -100,7 +124,15 @@ extension VaultLog {
         guard keybag.generation == record.generation + 1,
             try KeybagCopies(reading: file).copies.contains(where: { $0.bytes == copy })
         else { throw .file(.conflict, advice: "another process changed the keybag; try again") }
+        // The copy is visible and perhaps not durable, and a sync that failed once does not write it
+        // later: it is written again before the log names it.
+        for (index, other) in try KeybagCopies(reading: file).copies.enumerated() where other.bytes == copy {
+            try writeKeybag(copy, copy: index, to: file)
+        }
         try name(copy, generation: keybag.generation, in: file)
+        for (index, other) in try KeybagCopies(reading: file).copies.enumerated() where other.bytes != copy {
+            try? writeKeybag(copy, copy: index, to: file)
+        }
     }
 
     private func name(

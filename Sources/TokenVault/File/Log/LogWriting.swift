@@ -59,9 +59,13 @@ extension VaultLog {
                 try TailClassifier(file: file, codec: codec).requireTorn(at: place)
                 try cut(&state)
             }
-            // What others appended is visible and perhaps not durable: frames written from here on say
-            // that all before them is.
-            try onDisk { () throws(SystemFailure) in try file.synchronize() }
+            // What others did is visible and perhaps not durable: frames written from here on say that
+            // all before them is, and a rename whose maker died must not be taken back under them.
+            let (location, isNew) = (location, !state.isTailSettled)
+            try onDisk { () throws(SystemFailure) in
+                try file.synchronize()
+                if isNew { try location.directory.synchronize() }
+            }
             state.isTailSettled = true
             return true
         }
