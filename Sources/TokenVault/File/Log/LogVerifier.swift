@@ -121,7 +121,7 @@ struct LogVerifier {
         // and it is sealed bytes. A single byte among zeros is neither.
         let begin = place - place % VaultFormat.sector
         let start = max(begin, end)
-        let head = Array(bytes[(start - stretch)...].prefix(8))
+        let head = try onDisk { () throws(SystemFailure) in try file.read(8, at: start) }
         guard head.count(where: { $0 != 0 }) >= 4 else {
             problem(place, "bytes where there should be zeros")
             return
