@@ -95,7 +95,10 @@ let package = Package(
         ),
         .testTarget(
             name: "BackendConformanceTests",
-            dependencies: ["TokenVault", "TokenVaultTesting"],
+            dependencies: [
+                "TokenVault", "TokenVaultTesting",
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
             swiftSettings: settings
         ),
         .testTarget(
