@@ -158,6 +158,18 @@ final class VaultSession: Sendable {
 
     /// Removes items whose class keys were destroyed with the last passphrase.
     func removeDestroyedItems() throws(TokenStorageError) {
+        // A look first: most unlocks find none, and a reader should not wait for writers.
+        let isAny = try log.withFreshState { [ring] state in
+            state.index.entries.values.contains { entry in
+                if case .destroyed = ring.access(
+                    policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion)
+                {
+                    return true
+                }
+                return false
+            }
+        }
+        guard isAny else { return }
         _ = try queue.commit { [self] (view) throws(TokenStorageError) in
             var drafts: [FrameDraft] = []
             for (item, found) in view.allItems() {

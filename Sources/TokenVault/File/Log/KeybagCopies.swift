@@ -37,9 +37,6 @@ struct KeybagCopies {
         }
         return result.sorted { $0.keybag.generation > $1.keybag.generation }
     }
-
-    /// Whether one of the copies is damaged.
-    var isDamaged: Bool { copies.contains { (try? $0.keybag.get()) == nil } }
 }
 
 extension VaultLog {
@@ -100,16 +97,24 @@ extension VaultLog {
         }
     }
 
-    /// Makes both copies the one that the log names; says whether one of them was damaged.
+    /// Makes both copies the one that the log names; says whether one was not what a crash leaves: the
+    /// copy before the one in use, or one newer of which nobody was told.
     func healKeybag() throws(TokenStorageError) -> Bool {
         let file = try lockForWriting()
         defer { file.unlock() }
         let current = try currentKeybagCopy(in: state.withLock { $0 })
-        let copies = try KeybagCopies(reading: file)
-        for (index, copy) in copies.copies.enumerated() where copy.bytes != current {
+        let record = keybagRecord
+        var wasDamaged = false
+        for (index, copy) in try KeybagCopies(reading: file).copies.enumerated()
+        where copy.bytes != current {
+            let keybag = try? copy.keybag.get()
+            let isInnocent =
+                keybag?.vault == codec.vault
+                && (keybag?.generation).map { $0 + 1 == record.generation || $0 == record.generation + 1 } ?? false
+            if !isInnocent { wasDamaged = true }
             try writeKeybag(current, copy: index, to: file)
         }
-        return copies.isDamaged
+        return wasDamaged
     }
 
     /// Names a copy in the log that is one newer than the one named: the last steps of a change that a

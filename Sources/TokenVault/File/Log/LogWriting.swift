@@ -80,6 +80,7 @@ extension VaultLog {
         let torn = try onDisk { () throws(SystemFailure) in try file.read(size - tail, at: tail) }
         guard let last = torn.lastIndex(where: { $0 != 0 }) else { return }
         keepAside(Array(torn[...last]))
+        hasCutTail.withLock { $0 = true }
         try onDisk { () throws(SystemFailure) in
             try file.write([UInt8](repeating: 0, count: last + 1), at: tail)
             try file.synchronize()

@@ -21,6 +21,8 @@ final class VaultLog: Sendable {
     let isCommitting = Mutex(false)
     /// Set when a failed sync could not be repaired: this process writes no more.
     let broken = Mutex<TokenStorageError?>(nil)
+    /// Whether this process removed what a crash had left behind the log.
+    let hasCutTail = Mutex(false)
     /// Why compaction is put off, when it is.
     let compactionPutOff = Mutex<String?>(nil)
 
