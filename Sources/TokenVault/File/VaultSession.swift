@@ -1,11 +1,12 @@
+internal import Synchronization
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
 #else
 internal import Foundation
 #endif
-internal import Synchronization
-internal import TokenVaultCrypto
-internal import TokenVaultPlatform
 
 /// A vault that was unlocked at least once: its keys, its log, and the items between the two.
 final class VaultSession: Sendable {

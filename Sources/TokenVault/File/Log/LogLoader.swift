@@ -127,7 +127,8 @@ struct LogLoader {
     }
 
     /// Which keybag a keybag frame names.
-    private func keybag(of frame: ScannedFrame, file: any DiskFile) throws(TokenStorageError) -> KeybagRecord {
+    private func keybag(of frame: ScannedFrame, file: any DiskFile) throws(TokenStorageError) -> KeybagRecord
+    {
         let payload = try control(of: frame, file: file)
         guard let record = try? KeybagRecord(decoding: payload) else {
             throw .damage(at: frame.offset, "an unreadable keybag record")

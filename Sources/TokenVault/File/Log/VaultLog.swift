@@ -105,7 +105,9 @@ final class VaultLog: Sendable {
             try location.directory.attributes(of: location.name)
         }
         guard let there else {
-            throw .file(.unavailable, underlying: "the vault file is gone", advice: "put it back, or restore a backup")
+            throw .file(
+                .unavailable, underlying: "the vault file is gone", advice: "put it back, or restore a backup"
+            )
         }
         return there.identity != identity
     }
