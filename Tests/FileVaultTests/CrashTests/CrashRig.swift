@@ -29,6 +29,8 @@ struct CrashRig: Sendable {
     /// Stops at the first violation: enough to know that the subject is faulty.
     var stopsAtFirst = false
     var seed: UInt64 = 1
+    /// Only crashes at or after this operation.
+    var from = 0
 
     private struct Candidate: Sendable {
         var position: Int
@@ -51,8 +53,11 @@ struct CrashRig: Sendable {
         for position in 0...trace.count {
             let expectation = history.expectation(at: position)
             if expectations.last != expectation { expectations.append(expectation) }
-            report.crashPoints += 1
-            for choice in CrashChoices.all(of: image, seed: seed &+ UInt64(position), samples: samples) {
+            if position >= from { report.crashPoints += 1 }
+            let choices =
+                position < from
+                ? [] : CrashChoices.all(of: image, seed: seed &+ UInt64(position), samples: samples)
+            for choice in choices {
                 let digest = image.contents(after: choice).digest
                 let number = UInt16(truncatingIfNeeded: expectations.count)
                 if seen.insert(digest + [UInt8(number >> 8), UInt8(number & 0xff)]).inserted {

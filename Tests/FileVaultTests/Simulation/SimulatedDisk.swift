@@ -87,6 +87,8 @@ final class SimulatedDisk: Sendable {
         }
     }
 
+    func modify(_ body: (inout State) -> Void) { state.withLock(body) }
+
     func perform<Result>(
         _ body: (inout State) throws(SystemFailure) -> Result
     ) throws(SystemFailure) -> Result {
