@@ -2,8 +2,9 @@ import TokenVaultPlatform
 
 /// What is put on a disk that crashed, and what must be true of it then.
 protocol CrashSubject: Sendable {
-    /// Opens what is on `disk`, reads all of it, writes once more; says what is wrong, one line each.
-    func inspect(_ disk: SimulatedDisk, expecting expectation: Expectation) -> [String]
+    /// Opens what is on `disk`, reads all of it, writes once more; says what is wrong, one line each. The
+    /// same state can come of several crashes: all of `expectations` must be met.
+    func inspect(_ disk: SimulatedDisk, expecting expectations: [Expectation]) -> [String]
 }
 
 /// Explores the crashes of a workload that ran.
@@ -11,7 +12,8 @@ struct CrashRig: Sendable {
     /// What was found.
     struct Report: Sendable {
         var states = 0
-        var inspections = 0
+        /// States and crash points: a state that several crashes leave is held against each.
+        var cases = 0
         var crashPoints = 0
         /// The first violations, with how to come back to them.
         var violations: [String] = []
@@ -20,7 +22,7 @@ struct CrashRig: Sendable {
 
     /// Random mixtures tried at each crash point.
     var samples = 12
-    /// At most this many inspections; states are then left out evenly.
+    /// At most this many states; the others are left out evenly.
     var limit = Int.max
     /// How many violations are told in full.
     var told = 5
@@ -35,8 +37,8 @@ struct CrashRig: Sendable {
     private struct Candidate: Sendable {
         var position: Int
         var choice: CrashChoice
-        var expectation: Int
-        var digest: [UInt8]
+        /// What is to be found, by number.
+        var expectations: [Int]
     }
 
     /// Explores every crash of `history`, whose disk began with `start`.
@@ -49,7 +51,7 @@ struct CrashRig: Sendable {
         var images = [image]
         var candidates: [Candidate] = []
         var expectations: [Expectation] = []
-        var seen: Set<[UInt8]> = []
+        var seen: [[UInt8]: Int] = [:]
         for position in 0...trace.count {
             let expectation = history.expectation(at: position)
             if expectations.last != expectation { expectations.append(expectation) }
@@ -59,12 +61,15 @@ struct CrashRig: Sendable {
                 ? [] : CrashChoices.all(of: image, seed: seed &+ UInt64(position), samples: samples)
             for choice in choices {
                 let digest = image.contents(after: choice).digest
-                let number = UInt16(truncatingIfNeeded: expectations.count)
-                if seen.insert(digest + [UInt8(number >> 8), UInt8(number & 0xff)]).inserted {
+                let expectation = expectations.count - 1
+                if let known = seen[digest] {
+                    if candidates[known].expectations.last != expectation {
+                        candidates[known].expectations.append(expectation)
+                    }
+                } else {
+                    seen[digest] = candidates.count
                     candidates.append(
-                        Candidate(
-                            position: position, choice: choice, expectation: expectations.count - 1,
-                            digest: digest))
+                        Candidate(position: position, choice: choice, expectations: [expectation]))
                 }
             }
             if position < trace.count {
@@ -76,7 +81,8 @@ struct CrashRig: Sendable {
             let step = Double(candidates.count) / Double(limit)
             candidates = (0..<limit).map { candidates[Int(Double($0) * step)] }
         }
-        report.states = Set(candidates.map(\.digest)).count
+        report.states = candidates.count
+        report.cases = candidates.reduce(0) { $0 + $1.expectations.count }
 
         let queue = Monitor((next: 0, report: report))
         let (all, points, facts) = (candidates, images, expectations)
@@ -93,9 +99,8 @@ struct CrashRig: Sendable {
                         guard let candidate else { return }
                         let contents = points[candidate.position].contents(after: candidate.choice)
                         let found = subject.inspect(
-                            SimulatedDisk(contents), expecting: facts[candidate.expectation])
+                            SimulatedDisk(contents), expecting: candidate.expectations.map { facts[$0] })
                         queue.withLock { queue in
-                            queue.report.inspections += 1
                             for problem in found {
                                 let last =
                                     candidate.position > 0 ? "\(trace[candidate.position - 1])" : "nothing"

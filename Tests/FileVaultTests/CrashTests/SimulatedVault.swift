@@ -85,18 +85,18 @@ struct VaultSubject: CrashSubject {
     /// The method that opens the vault in every state; `nil` when none of them need.
     var key: String? = "first"
 
-    func inspect(_ disk: SimulatedDisk, expecting expectation: Expectation) -> [String] {
+    func inspect(_ disk: SimulatedDisk, expecting expectations: [Expectation]) -> [String] {
         do {
-            return try look(at: disk, expecting: expectation)
+            return try look(at: disk, expecting: expectations)
         } catch {
             return ["\(error)"]
         }
     }
 
-    private func look(at disk: SimulatedDisk, expecting expectation: Expectation) throws -> [String] {
+    private func look(at disk: SimulatedDisk, expecting expectations: [Expectation]) throws -> [String] {
         let location = SimulatedVault.location(on: disk)
         guard try disk.directory(0).attributes(of: SimulatedVault.name) != nil else {
-            return expectation.complaint(about: [:]).map { ["no vault file: \($0)"] } ?? []
+            return expectations.compactMap { $0.complaint(about: [:]) }.map { "no vault file: \($0)" }
         }
         var slots: Facts = [:]
         var opener = key
@@ -111,19 +111,15 @@ struct VaultSubject: CrashSubject {
 
         let vault = try SimulatedVault.open(at: location, key: opener)
         let found = try SimulatedVault.facts(of: vault)
-        var complaints: [String] = []
-        func expect(_ facts: Facts) {
-            if let complaint = expectation.complaint(about: facts.merging(slots) { $1 }) {
-                complaints.append(complaint)
-            }
-        }
-        expect(found)
+        let all = found.merging(slots) { $1 }
+        var complaints = expectations.compactMap { $0.complaint(about: all) }
         let report = try vault.verify()
         if !report.isClean { complaints.append("verify: \(report.problems)") }
         let generation = try vault.storage(service: SimulatedVault.service)
             .store(token: "written after the crash", for: "after").rawValue
-        if generation <= expectation.highest {
-            complaints.append("generation \(generation) after \(expectation.highest) was acknowledged")
+        let highest = expectations.map(\.highest).max() ?? 0
+        if generation <= highest {
+            complaints.append("generation \(generation) after \(highest) was acknowledged")
         }
         vault.close()
 

@@ -140,15 +140,16 @@ final class ToyLog {
 
 /// What must be true of a toy log after a crash.
 struct ToySubject: CrashSubject {
-    func inspect(_ disk: SimulatedDisk, expecting expectation: Expectation) -> [String] {
+    func inspect(_ disk: SimulatedDisk, expecting expectations: [Expectation]) -> [String] {
         let (directory, state) = (disk.directory(0), disk.directory(1))
         do {
             guard try directory.attributes(of: "log") != nil else {
-                return expectation.allowed.contains([:]) ? [] : ["the log is gone"]
+                return expectations.compactMap { $0.complaint(about: [:]) }
             }
             let log = try ToyLog(directory, state)
             let found = try log.read()
-            if let complaint = expectation.complaint(about: found) { return [complaint] }
+            let complaints = expectations.compactMap { $0.complaint(about: found) }
+            if !complaints.isEmpty { return complaints }
             let generation = try log.store("after", "crash")
             let again = try ToyLog(directory, state).read()
             var expected = found

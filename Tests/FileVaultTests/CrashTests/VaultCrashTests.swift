@@ -17,7 +17,7 @@ import TokenVaultPlatform
             states += report.states
             lines.append(
                 "  \(workload.name): \(report.states) states at \(report.crashPoints) crash points, "
-                    + "\(report.inspections) inspections in \(begin.duration(to: .now))")
+                    + "\(report.cases) cases, \(begin.duration(to: .now))")
             #expect(
                 report.violationCount == 0,
                 "\(workload.name): \(report.violations.joined(separator: "\n"))")

@@ -13,7 +13,8 @@ struct VaultWorkload: Sendable {
     var start: @Sendable () throws -> DiskContents = { try SimulatedVault.fresh() }
     /// What is in it.
     var initial: Facts = [:]
-    var samples = 12
+    /// Random mixtures at each crash point.
+    var samples = 40
     /// At most this many crash states: each costs a key derivation or more where passphrases are tried.
     var limit = Int.max
     let run: @Sendable (Script) throws -> Void

@@ -37,20 +37,20 @@ extension VaultWorkload {
 
     static let stores = VaultWorkload(name: "store") { script in
         let writer = try script.open()
-        for (index, count) in [0, 1, 40, 300, 500, 1_100, 2_500, 40, 700, 40].enumerated() {
+        for (index, count) in [0, 1, 40, 300, 500, 1_100, 6_500, 40, 700, 2_500, 40].enumerated() {
             writer.store("key \(index)", text("value \(index)", count))
         }
     }
 
     static let replacements = VaultWorkload(name: "replace") { script in
         let writer = try script.open()
-        for index in 0..<9 { writer.store("key \(index % 2)", text("value \(index)", 100 + 190 * index)) }
+        for index in 0..<9 { writer.store("key \(index % 2)", text("value \(index)", 100 + 490 * index)) }
         // A process that comes later goes on where the other stopped.
         let other = try script.open()
         other.store("key 0", text("of the other", 900))
     }
 
-    static let deletions = VaultWorkload(name: "delete", samples: 6) { script in
+    static let deletions = VaultWorkload(name: "delete", samples: 24) { script in
         let writer = try script.open()
         for index in 0..<4 { writer.store("key \(index)", text("value \(index)", 450)) }
         writer.delete("key 1")
@@ -62,16 +62,16 @@ extension VaultWorkload {
 
     static let batches = VaultWorkload(name: "batch commit") { script in
         let writer = try script.open()
-        writer.commit([("access", text("access 1", 600)), ("refresh", text("refresh 1", 300))])
+        writer.commit([("access", text("access 1", 600)), ("refresh", text("refresh 1", 2_300))])
         writer.commit([
             ("access", text("access 2", 900)), ("refresh", text("refresh 2", 300)), ("scope", "all"),
         ])
-        writer.commit((0..<6).map { ("key \($0)", text("value \($0)", 200)) })
+        writer.commit((0..<6).map { ("key \($0)", text("value \($0)", 700)) })
         writer.commit([("access", text("access 3", 500)), ("refresh", text("refresh 3", 1_500))])
         writer.commit([("access", nil), ("refresh", text("refresh 4", 500))])
     }
 
-    static let growth = VaultWorkload(name: "growth", samples: 8) { script in
+    static let growth = VaultWorkload(name: "growth", samples: 24) { script in
         let writer = try script.open()
         writer.store("small", "before")
         writer.store("large", text("large", 70_000))
@@ -121,7 +121,7 @@ extension VaultWorkload {
         writer.store("key 2", "of the first again")
     }
 
-    static let twoWriters = VaultWorkload(name: "two writers", samples: 16) { script in
+    static let twoWriters = VaultWorkload(name: "two writers") { script in
         let first = try script.open()
         let second = try script.open()
         first.store("a", text("first", 400))
@@ -156,7 +156,7 @@ extension VaultWorkload {
         other.store("last", "value 5")
     }
 
-    static let failedCompaction = VaultWorkload(name: "failing compaction", samples: 6) { script in
+    static let failedCompaction = VaultWorkload(name: "failing compaction", samples: 24) { script in
         let writer = try script.open()
         for index in 0..<3 { writer.store("key \(index)", text("value \(index)", 600)) }
         for kind: DiskFault.Kind in [.create, .write, .synchronize, .rename] {
@@ -170,7 +170,8 @@ extension VaultWorkload {
         other.store("key 2", "of the other")
     }
 
-    static let failedSlots = VaultWorkload(name: "failing slots", methods: ["second"], samples: 6) { script in
+    static let failedSlots = VaultWorkload(name: "failing slots", methods: ["second"], samples: 24) {
+        script in
         for skipping in 0..<3 {
             let writer = try script.open()
             writer.store("key", text("value \(skipping)", 200))

@@ -66,6 +66,14 @@ struct TamperedVault: Sendable {
         return result
     }
 
+    /// The same with fewer zeros behind the log, which are read again and again: a vault may end anywhere in
+    /// them.
+    func withFewZeros() -> TamperedVault {
+        var copy = self
+        copy.file = file.bytes(in: 0..<end + 2_048)
+        return copy
+    }
+
     /// What came of looking at a tampered vault.
     enum Verdict: Equatable, CustomStringConvertible {
         /// All is there, and nothing was said.
@@ -96,12 +104,16 @@ struct TamperedVault: Sendable {
             let disk = SimulatedDisk(contents)
             let vault = try SimulatedVault.open(at: SimulatedVault.location(on: disk))
             defer { vault.close() }
+            let storage = vault.storage(service: SimulatedVault.service)
+            // What a list may not show must be refused, by the reason, when it is asked for by name.
+            if try storage.list(.all).hidden > 0 {
+                for key in facts.keys { _ = try storage.retrieve(for: TokenKey(key)) }
+            }
             let found = try SimulatedVault.facts(of: vault)
             if found != facts {
                 return older.contains { $0.facts == found } ? .older(found) : .invented(found)
             }
             // Asking for each by name must say the same as listing them.
-            let storage = vault.storage(service: SimulatedVault.service)
             for (key, fact) in facts where try storage.retrieve(for: TokenKey(key)) != fact.value {
                 return .older([:])
             }
