@@ -6,9 +6,12 @@ import TokenVaultPlatform
 func testProgram(_ name: String) -> FilePath {
     var buffer = [CChar](repeating: 0, count: 4_096)
     let length = readlink("/proc/self/exe", &buffer, buffer.count - 1)
-    var path = FilePath(String(decoding: buffer[..<max(length, 0)].map { UInt8(bitPattern: $0) }, as: UTF8.self))
+    var path = FilePath(
+        String(decoding: buffer[..<max(length, 0)].map { UInt8(bitPattern: $0) }, as: UTF8.self))
     // The tests run in a helper of the toolchain or in the bundle itself: the bundle's path is an argument.
-    if let bundle = CommandLine.arguments.first(where: { $0.hasSuffix(".xctest") }) { path = FilePath(bundle) }
+    if let bundle = CommandLine.arguments.first(where: { $0.hasSuffix(".xctest") }) {
+        path = FilePath(bundle)
+    }
     return path.removingLastComponent().appending(name)
 }
 
