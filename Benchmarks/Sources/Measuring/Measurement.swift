@@ -2,8 +2,10 @@
 public struct Measurement {
     private var samples: [Double] = []
 
+    /// No samples.
     public init() {}
 
+    /// Times one call.
     public mutating func time(_ body: () throws -> Void) rethrows {
         let clock = ContinuousClock()
         let duration = try clock.measure(body)
@@ -11,6 +13,7 @@ public struct Measurement {
         samples.append(Double(parts.seconds) * 1e6 + Double(parts.attoseconds) / 1e12)
     }
 
+    /// Times one call, to the end of its waiting.
     public mutating func time(_ body: () async throws -> Void) async rethrows {
         let clock = ContinuousClock()
         let start = clock.now
@@ -26,6 +29,7 @@ public struct Measurement {
         return sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))]
     }
 
+    /// The median.
     public var p50: Double { percentile(0.5) }
 }
 

@@ -58,7 +58,8 @@ struct VaultWorker {
                 // All of one letter: a reader that sees two letters has seen a half.
                 let letter = String(UnicodeScalar(UInt8(97 + generator.next() % 26)))
                 try storage.store(
-                    token: String(repeating: letter, count: 100 + Int(generator.next() % 5_000)), for: "shared")
+                    token: String(repeating: letter, count: 100 + Int(generator.next() % 5_000)),
+                    for: "shared")
             default:
                 if generator.next() % 8 == 0 { _ = try vault.compact() }
             }
