@@ -45,13 +45,15 @@ soundness: build release ## Check format, warnings, imports, linkage, documentat
 	@Scripts/soundness/all.sh
 
 format: ## Format the sources in place
-	swift format --in-place --parallel --recursive Package.swift Sources Tests Fuzzing
+	swift format --in-place --parallel --recursive Package.swift Sources Tests Fuzzing Benchmarks
 
 docs: build ## Build the documentation into .build/documentation
 	@Scripts/docs.sh .build/documentation
 
-bench: release ## Measure latency of the memory and file backends
-	$(vaultctl) benchmark
+bench: release ## Measure the file vault against this machine's limits, and vaultctl against secret-tool
+	swift build --configuration release --package-path Benchmarks --scratch-path .build-benchmarks
+	.build-benchmarks/release/vault-benchmark .
+	Scripts/bench-retrieve.sh $(vaultctl) .build-benchmarks/release/command-benchmark
 
 crash-test: release ## Kill a real writer thousands of times and check what is left; ROUNDS=10000 for more
 	@Scripts/crash-test.sh $(vaultctl)
@@ -60,4 +62,4 @@ fuzz: release ## Fuzz the parsers of the vault's format for a minute; SECONDS_TO
 	@Scripts/fuzz.sh $(vaultctl)
 
 clean: ## Remove what was built
-	rm -rf .build .build-release .build-fuzz
+	rm -rf .build .build-release .build-fuzz .build-benchmarks

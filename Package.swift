@@ -78,9 +78,16 @@ let package = Package(
             dependencies: ["TokenVault", "TokenVaultPlatform", "TokenVaultCrypto"],
             swiftSettings: settings
         ),
+        .executableTarget(
+            name: "VaultWorker",
+            dependencies: ["TokenVault", .product(name: "SystemPackage", package: "swift-system")],
+            path: "Tests/Support/VaultWorker",
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "FileVaultTests",
             dependencies: [
+                "VaultWorker",
                 "TokenVault", "TokenVaultPlatform", "TokenVaultCrypto",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],

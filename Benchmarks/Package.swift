@@ -9,13 +9,20 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     ],
     targets: [
+        .target(name: "Measuring", swiftSettings: [.swiftLanguageMode(.v6)]),
+        .executableTarget(
+            name: "command-benchmark",
+            dependencies: ["Measuring"],
+            swiftSettings: [.swiftLanguageMode(.v6)]
+        ),
         .executableTarget(
             name: "vault-benchmark",
             dependencies: [
+                "Measuring",
                 .product(name: "TokenVault", package: "TokenVault"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: [.swiftLanguageMode(.v6)]
-        )
+        ),
     ]
 )

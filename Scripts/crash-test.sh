@@ -38,9 +38,9 @@ value[${keys[0]}]=warm-up
 
 # seen KEY: what is stored under KEY, in $now and $there (0: something, 3: nothing).
 seen() {
-    now=$("$vaultctl" retrieve "$1")
+    now=$("$vaultctl" retrieve "$1" 2>"$directory/said")
     there=$?
-    [[ $there == 0 || $there == 3 ]] || fail "retrieve $1: exit status $there"
+    [[ $there == 0 || $there == 3 ]] || fail "retrieve $1: exit status $there: $(<"$directory/said")"
 }
 # holds KEY: KEY is as it was acknowledged.
 holds() {

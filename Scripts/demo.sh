@@ -3,8 +3,9 @@
 # type it, and what it answers. Stops with status 1 at the first step that does not do what it should.
 set -uo pipefail
 
-binary=$(realpath "${1:?usage: demo.sh VAULTCTL}")
-[[ -x $binary ]] || { echo "demo: $1 is not a program" >&2; exit 1; }
+given=${1:?usage: demo.sh VAULTCTL}
+[[ -x $given ]] || { echo "demo: $given is not a program" >&2; exit 1; }
+binary=$(realpath --no-symlinks "$given")
 
 HOME=$(mktemp -d)
 trap 'rm -rf "$HOME"' EXIT
@@ -62,5 +63,5 @@ say "Check every byte of the vault"
 step 0 'vaultctl verify'
 step 0 'vaultctl status' 'unlocked'
 
-printf '\nAll of this ran in a throw-away vault, which is gone now. The program is\n  %s\n' "$binary"
+printf '\nAll of this ran in a throw-away vault, which is gone now. The program is\n  %s\n' "$given"
 printf '`make install PREFIX="$HOME/.local"` installs it; `vaultctl help` tells the rest.\n'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs what the README's ```console blocks show, in order, in a throw-away home, with the release build.
 # A line that begins with `$ ` is a command; it must succeed unless the next one is `echo $?`. The lines below
-# it, if any, are what it must answer; `…` stands for any text. `make TARGET` runs only for install: the
+# it are what it must answer, and without any it must say nothing; `…` stands for any text. `make TARGET` runs only for install: the
 # others are what CI runs anyway, and must exist.
 set -uo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.." || exit 1
@@ -43,7 +43,7 @@ run() {
         answer=$(<"$directory/answer")
         pattern=$(sed -e 's/[][*?\\]/\\&/g' -e 's/…/*/g' <<<"${expected%$'\n'}")
         # shellcheck disable=SC2053 # a pattern
-        if [[ -n $expected && $answer != $pattern ]]; then
+        if [[ $answer != $pattern ]]; then
             printf '%s:%s: %s\nthe page says\n%sand it says\n%s\n' "$page" "$number" "$command" "$expected" "$answer"
             return 1
         fi
@@ -66,6 +66,8 @@ page() { printf '%s\n' '```console' "$@" '```' >"$directory/page.md"; }
 if [[ ${1:-} == --self-test ]]; then
     page '$ name=value' '$ echo "$name [1] and more"' 'value [1] and …' '$ (exit 3)' '$ echo $?' '3' '$ make test'
     run "$directory/page.md" || { echo "a true page is refused"; exit 1; }
+    page '$ echo one'
+    if (run "$directory/page.md") >/dev/null; then echo "an answer that the page does not show passes"; exit 1; fi
     page '$ echo one' 'two'
     if (run "$directory/page.md") >/dev/null; then echo "a wrong answer passes"; exit 1; fi
     page '$ (exit 3)'

@@ -8,21 +8,21 @@ source Scripts/module-flags.sh
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 
-# program PAGE: its ```swift blocks as a function, imports in front. A manifest is no program.
+# program PAGE: its ```swift blocks as a function, imports in front. What a page only shows counts as used.
 program() {
     awk '
         /^```swift$/ { inside = 1; next }
-        /^```$/ { inside = 0; manifest = 0; next }
-        inside && /^\/\/ Package\.swift/ { manifest = 1 }
-        !inside || manifest { next }
+        /^```$/ { inside = 0; next }
+        !inside { next }
         /^import / { imports = imports $0 "\n"; next }
+        /^let [A-Za-z]+/ { split($2, name, /[^A-Za-z]/); shown = shown "_ = " name[1] "\n" }
         { body = body $0 "\n" }
-        END { printf "%sfunc page() async throws {\n%s}\n", imports, body }' "$1"
+        END { printf "%sfunc page() async throws {\n%s%s}\n", imports, body, shown }' "$1"
 }
 check() {
     local page=$1
     program "$page" >"$directory/page.swift"
-    swiftc -typecheck -swift-version 6 "${module_flags[@]}" "$directory/page.swift" \
+    swiftc -typecheck -warnings-as-errors -swift-version 6 "${module_flags[@]}" "$directory/page.swift" \
         || { printf '%s: its Swift does not compile\n' "$page"; return 1; }
 }
 

@@ -4,6 +4,8 @@ internal import CSodium
 package enum Hash {
     /// The unkeyed digest of a part of `bytes`; `length` is 16 to 64 bytes.
     package static func digest(_ bytes: [UInt8], in range: Range<Int>? = nil, length: Int) -> [UInt8] {
+        // libsodium picks its fastest implementation when it is initialized.
+        _ = Sodium.isReady
         let range = (range ?? 0..<bytes.count).clamped(to: 0..<bytes.count)
         return [UInt8](unsafeUninitializedCapacity: length) { output, initialized in
             bytes.withUnsafeBufferPointer { input in
@@ -76,7 +78,9 @@ package enum Hash {
         prefix += withUnsafeBytes(of: UInt64(secret.count).littleEndian) { Array($0) }
         let input = SecretBytes(capacity: prefix.count + secret.count) { target in
             target.copyBytes(from: prefix)
-            secret.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: target[prefix.count...]).copyBytes(from: $0) }
+            secret.withUnsafeBytes {
+                UnsafeMutableRawBufferPointer(rebasing: target[prefix.count...]).copyBytes(from: $0)
+            }
             return target.count
         }
         return try SymmetricKey { (target) throws(CryptoError) in

@@ -34,7 +34,8 @@ package enum PasswordHash {
             let result = passphrase.withUnsafeBytes { passphrase in
                 crypto_pwhash(
                     target.octets, UInt64(SymmetricKey.length),
-                    UnsafeRawPointer(passphrase.octets).assumingMemoryBound(to: CChar.self), UInt64(passphrase.count),
+                    UnsafeRawPointer(passphrase.octets).assumingMemoryBound(to: CChar.self),
+                    UInt64(passphrase.count),
                     salt, UInt64(cost.passes), Int(clamping: cost.memory),
                     crypto_pwhash_alg_argon2id13())
             }

@@ -7,17 +7,28 @@ internal import CSodium
 package final class SecretBytes: @unchecked Sendable {
     // Immutable after initialization, so sharing between threads is safe.
     private let storage: UnsafeMutableRawBufferPointer
+    /// Whose memory this is a part of; `nil` for memory of its own.
+    private let owner: SecretBytes?
 
-    /// `count` bytes, zero until `fill` has written them. `fill` returns how many of them count; the
-    /// rest stays allocated, zero, and is wiped as well.
+    /// The number of bytes.
     package let count: Int
 
+    /// What `fill` writes of `capacity` zero bytes. `fill` returns how many of them count; the rest stays
+    /// allocated, zero, and is wiped as well.
     package init(capacity: Int, fill: (UnsafeMutableRawBufferPointer) -> Int) {
         let size = max(capacity, 1)
         storage = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
+        owner = nil
         sodium_memzero(storage.start, size)
         let wanted = UnsafeMutableRawBufferPointer(rebasing: storage[0..<max(capacity, 0)])
         count = min(max(fill(wanted), 0), max(capacity, 0))
+    }
+
+    /// A part of other bytes, which are wiped when their last part goes.
+    private init(_ range: Range<Int>, of owner: SecretBytes) {
+        storage = UnsafeMutableRawBufferPointer(rebasing: owner.storage[range])
+        self.owner = owner
+        count = range.count
     }
 
     package convenience init(copying bytes: some Sequence<UInt8>) {
@@ -43,6 +54,7 @@ package final class SecretBytes: @unchecked Sendable {
     }
 
     deinit {
+        guard owner == nil else { return }
         sodium_memzero(storage.start, storage.count)
         storage.deallocate()
     }
@@ -63,13 +75,10 @@ package final class SecretBytes: @unchecked Sendable {
         }
     }
 
-    /// A part of the bytes, copied into wiped memory of its own; `nil` when the range is not inside.
+    /// A part of the bytes, without a copy; `nil` when the range is not inside.
     package func slice(_ range: Range<Int>) -> SecretBytes? {
         guard range.lowerBound >= 0, range.upperBound <= count else { return nil }
-        return SecretBytes(capacity: range.count) { target in
-            withUnsafeBytes { target.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[range])) }
-            return range.count
-        }
+        return SecretBytes(range, of: self)
     }
 
     /// An ordinary array of the bytes. For what is not secret in itself (names, padding, headers).

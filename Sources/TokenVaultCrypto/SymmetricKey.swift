@@ -13,8 +13,11 @@ package final class SymmetricKey: @unchecked Sendable {
     // other: a wiped key is refused, never used as zeros.
     private let slot: Mutex<KeyRegion.Slot?>
 
-    /// A key filled by `body`, which gets 32 zero bytes. `nil` from `body` means: no key.
-    package init(filling body: (UnsafeMutableRawBufferPointer) throws(CryptoError) -> Void) throws(CryptoError) {
+    /// A key filled by `body`, which gets 32 zero bytes. Throws `unavailable` when there is no guarded
+    /// memory to be had, and what `body` throws.
+    package init(
+        filling body: (UnsafeMutableRawBufferPointer) throws(CryptoError) -> Void
+    ) throws(CryptoError) {
         let fresh = try KeyRegion.allocate()
         do {
             try body(fresh.bytes)

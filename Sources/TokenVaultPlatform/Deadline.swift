@@ -26,9 +26,8 @@ package struct BackOff {
     package mutating func wait(until deadline: Deadline) -> Bool {
         if deadline.hasPassed { return false }
         let left = deadline.remaining.components
-        let leftNanoseconds =
-            left.seconds > 1 ? UInt64.max : UInt64(left.seconds) * 1_000_000_000 + UInt64(left.attoseconds) / 1_000_000_000
-        let nanoseconds = min(pause, leftNanoseconds)
+        let nanoseconds =
+            left.seconds > 0 ? pause : min(pause, UInt64(left.attoseconds) / 1_000_000_000)
         var request = timespec(tv_sec: 0, tv_nsec: Int(nanoseconds))
         nanosleep(&request, nil)
         pause = min(pause * 2, longest)

@@ -35,11 +35,13 @@ package final class WorkerThread: Sendable {
         pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
         let boxed = Unmanaged.passRetained(Box(body))
         var thread = pthread_t()
-        let result = pthread_create(&thread, &attributes, { argument in
-            guard let argument else { return nil }
-            Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().body()
-            return nil
-        }, boxed.toOpaque())
+        let result = pthread_create(
+            &thread, &attributes,
+            { argument in
+                guard let argument else { return nil }
+                Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().body()
+                return nil
+            }, boxed.toOpaque())
         pthread_attr_destroy(&attributes)
         if result != 0 {
             // No thread to be had: jobs then run on the thread that gives them.

@@ -40,7 +40,9 @@ let keyFile = UnlockMethod.keyFile(Secret(utf8: "not a real key: 0123456789abcde
         vault.close()
 
         let again = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
-        #expect(throws: TokenStorageError.self) { try again.storage(service: "com.example").retrieve(for: "access") }
+        #expect(throws: TokenStorageError.self) {
+            try again.storage(service: "com.example").retrieve(for: "access")
+        }
         try again.unlock(with: keyFile)
         #expect(try again.storage(service: "com.example").retrieve(for: "access") == "fake-token-2")
         #expect(try again.storage(service: "com.example").retrieve(for: "refresh") == nil)

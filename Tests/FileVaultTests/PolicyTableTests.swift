@@ -187,7 +187,9 @@ import TokenVault
             at: sandbox.vault, unlockMethod: keyFile, configuration: sandbox.configuration)
         let storage = vault.storage(service: "policies")
         let policy = AccessPolicy.whenPasscodeSetThisDeviceOnly
-        #expect(answer { "\(try storage.store(token: "x", for: "k", policy: policy))" } == .refused(.unsupportedPolicy))
+        #expect(
+            answer { "\(try storage.store(token: "x", for: "k", policy: policy))" }
+                == .refused(.unsupportedPolicy))
         let slot = try vault.addSlot(Self.passphrase)
         try storage.store(token: "first life", for: "k", policy: policy)
         let copy = try PosixCopy(of: sandbox.vault, state: sandbox.path.appending("state"))
@@ -200,7 +202,10 @@ import TokenVault
             at: sandbox.vault,
             configuration: FileVaultConfiguration(
                 stateDirectory: sandbox.path.appending("state"), keyDerivationCost: .minimum))
-        #expect(answer { try old.unlock(with: Self.passphrase); return "" } == .refused(.rolledBack))
+        #expect(
+            answer {
+                try old.unlock(with: Self.passphrase); return ""
+            } == .refused(.rolledBack))
         try copy.removeAnchors()
         try old.unlock(with: Self.passphrase)
         #expect(answer { try old.storage(service: "policies").retrieve(for: "k") } == .refused(.wrongDevice))

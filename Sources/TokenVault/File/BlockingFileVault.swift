@@ -182,7 +182,7 @@ public final class BlockingFileVault: Sendable {
         }
         let note =
             switch wasDamaged {
-            case true?: "a damaged copy of the keybag was replaced by the other one"
+            case true?: "a damaged copy of the keybag was replaced by the one in use"
             case false?: ""
             case nil: "one of the two copies of the keybag is damaged and could not be replaced"
             }
@@ -252,6 +252,10 @@ public final class BlockingFileVault: Sendable {
             status.rollbackProtection = figures.anchored ? .anchored : .none
             status.device = session.ring.facts.isEnrolled ? .enrolled : .notEnrolled
             if let reason = session.log.compactionPutOff.withLock({ $0 }) { status.notes.append(reason) }
+            if session.log.hasCutTail.withLock({ $0 }) {
+                status.notes.append(
+                    "what a crash left behind the log was removed; it is kept in \(location.name).torn")
+            }
             return status
         }
     }

@@ -1,9 +1,10 @@
+internal import TokenVaultCrypto
+
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
 #else
 internal import Foundation
 #endif
-internal import TokenVaultCrypto
 
 /// Turns the changes of one commit into records, from what the log holds under the lock.
 struct CommitPlanner {

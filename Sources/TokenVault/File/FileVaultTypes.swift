@@ -1,9 +1,10 @@
+public import SystemPackage
+
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
 public import Foundation
 #endif
-public import SystemPackage
 
 /// A path of the file system, from swift-system; a literal or `FilePath(string)` makes one.
 public typealias FilePath = SystemPackage.FilePath

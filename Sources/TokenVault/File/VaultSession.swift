@@ -1,11 +1,12 @@
+internal import Synchronization
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
 #else
 internal import Foundation
 #endif
-internal import Synchronization
-internal import TokenVaultCrypto
-internal import TokenVaultPlatform
 
 /// A vault that was unlocked at least once: its keys, its log, and the items between the two.
 final class VaultSession: Sendable {
@@ -42,7 +43,7 @@ final class VaultSession: Sendable {
     // MARK: - Reading
 
     func secret(service: String, key: TokenKey) throws(TokenStorageError) -> Secret? {
-        try read(service: service, key: key, part: \.bodyRange) {
+        try read(service: service, key: key, part: { $0.bodyRange }) {
             (bytes, entry, item, keys) throws(TokenStorageError) in
             try sealer.openBody(
                 bytes, in: 0..<bytes.count, of: item, generation: entry.generation, keys: keys)
@@ -50,7 +51,7 @@ final class VaultSession: Sendable {
     }
 
     func metadata(service: String, key: TokenKey) throws(TokenStorageError) -> TokenMetadata? {
-        try read(service: service, key: key, part: \.metadataRange) {
+        try read(service: service, key: key, part: { $0.metadataRange }) {
             (bytes, entry, item, keys) throws(TokenStorageError) in
             try sealer.openMetadata(
                 bytes, in: 0..<bytes.count, of: item, generation: entry.generation, keys: keys)
@@ -58,7 +59,7 @@ final class VaultSession: Sendable {
     }
 
     func item(service: String, key: TokenKey) throws(TokenStorageError) -> TokenItem? {
-        try read(service: service, key: key, part: \.contentRange) {
+        try read(service: service, key: key, part: { $0.contentRange }) {
             (bytes, entry, item, keys) throws(TokenStorageError) in
             let split = Int(entry.metadataLength)
             guard bytes.count == entry.contentLength,
@@ -74,7 +75,7 @@ final class VaultSession: Sendable {
     /// Finds an item and opens a part of it. Bytes that do not open may have been erased or moved since
     /// the look-up: only the same place failing twice is damage.
     private func read<Value>(
-        service: String, key: TokenKey, part: KeyPath<IndexEntry, Range<Int>>,
+        service: String, key: TokenKey, part: (IndexEntry) -> Range<Int>,
         open: ([UInt8], IndexEntry, ItemIdentifier, ClassKeys) throws(TokenStorageError) -> Value?
     ) throws(TokenStorageError) -> Value? {
         let item = try log.codec.item(service: service, key: key)
@@ -82,7 +83,7 @@ final class VaultSession: Sendable {
         while true {
             guard let (entry, file) = try log.entry(for: item) else { return nil }
             guard let keys = try keys(toRead: entry) else { return nil }
-            let bytes = try log.read(entry[keyPath: part], from: file)
+            let bytes = try log.read(part(entry), from: file)
             if let value = try open(bytes, entry, item, keys) { return value }
             if let failed, failed.offset == entry.offset, failed.generation == entry.generation {
                 throw .damage(at: entry.offset, "a damaged item")
@@ -158,6 +159,18 @@ final class VaultSession: Sendable {
 
     /// Removes items whose class keys were destroyed with the last passphrase.
     func removeDestroyedItems() throws(TokenStorageError) {
+        // A look first: most unlocks find none, and a reader should not wait for writers.
+        let isAny = try log.withFreshState { [ring] state in
+            state.index.entries.values.contains { entry in
+                if case .destroyed = ring.access(
+                    policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion)
+                {
+                    return true
+                }
+                return false
+            }
+        }
+        guard isAny else { return }
         _ = try queue.commit { [self] (view) throws(TokenStorageError) in
             var drafts: [FrameDraft] = []
             for (item, found) in view.allItems() {

@@ -1,9 +1,10 @@
+internal import TokenVaultCrypto
+
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
 #else
 internal import Foundation
 #endif
-internal import TokenVaultCrypto
 
 /// The plaintext of an item's metadata and body, and their padding.
 enum ItemCoding {

@@ -47,6 +47,7 @@ struct VaultIdentifier: Hashable, Sendable {
     /// The name in the state directory: 32 hexadecimal digits.
     var hexadecimal: String {
         let digits = Array("0123456789abcdef".utf8)
-        return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+        let text = bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+        return String(decoding: text, as: UTF8.self)
     }
 }

@@ -1,9 +1,10 @@
+internal import TokenVaultCrypto
+
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
 #else
 internal import Foundation
 #endif
-internal import TokenVaultCrypto
 
 /// Makes, opens and changes keybags: the key hierarchy.
 ///
@@ -53,7 +54,9 @@ enum KeybagKeys {
                 }))
         if let device = secrets.device {
             var policies: [AccessPolicy] = [.whenUnlockedThisDeviceOnly, .afterFirstUnlockThisDeviceOnly]
-            if roots.passcode != nil, secrets.pepper != nil { policies.append(.whenPasscodeSetThisDeviceOnly) }
+            if roots.passcode != nil, secrets.pepper != nil {
+                policies.append(.whenPasscodeSetThisDeviceOnly)
+            }
             keybag.sets.append(
                 Keybag.ClassSet(
                     device: device.identifier,

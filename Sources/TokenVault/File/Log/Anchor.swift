@@ -48,7 +48,9 @@ final class Anchor: Sendable {
             if state.file == nil { state.file = (try? directory.open(name, .readWrite)) ?? create() }
             guard let file = state.file else { return }
             // Another process may have moved it meanwhile; its counter must not be used again.
-            if let other = Self.newest(in: file, key: key) { state.counter = max(state.counter, other.counter) }
+            if let other = Self.newest(in: file, key: key) {
+                state.counter = max(state.counter, other.counter)
+            }
             state.counter += 1
             let slot = AnchorSlot(
                 counter: state.counter, epoch: epoch, sequence: sequence, head: head,

@@ -95,8 +95,8 @@ final class CommitQueue: Sendable {
 
     private func lead(_ requests: [WriteRequest]) {
         log.perform(requests)
-        // The commits are acknowledged by now. Failing leaves the vault as it is, only larger.
-        if log.wantsCompaction { _ = try? log.compact(progress: nil) }
+        // The commits are acknowledged by now.
+        log.compactIfWorthIt()
         state.announce { $0.isLed = false }
     }
 

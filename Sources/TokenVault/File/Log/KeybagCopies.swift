@@ -37,9 +37,6 @@ struct KeybagCopies {
         }
         return result.sorted { $0.keybag.generation > $1.keybag.generation }
     }
-
-    /// Whether one of the copies is damaged.
-    var isDamaged: Bool { copies.contains { (try? $0.keybag.get()) == nil } }
 }
 
 extension VaultLog {
@@ -61,46 +58,91 @@ extension VaultLog {
     func replaceKeybag(
         _ change: (Keybag) throws(TokenStorageError) -> [UInt8]
     ) throws(TokenStorageError) {
-        let file = try lockForWriting()
-        defer { file.unlock() }
-        let snapshot = state.withLock { $0 }
-        let current = try currentKeybagCopy(in: snapshot)
-        let keybag: Keybag
-        do { keybag = try Keybag(decoding: current) } catch { throw .file(.corrupt) }
-        let copies = try KeybagCopies(reading: file)
-        // The spare is the copy that is not the one in use; if both are it, the second.
-        let spare = copies.copies[1].bytes == current ? (copies.copies[0].bytes == current ? 1 : 0) : 1
-        let fresh = try change(keybag)
-        try writeKeybag(fresh, copy: spare, to: file)
-        try name(fresh, generation: keybag.generation + 1, in: file)
-        try writeKeybag(fresh, copy: 1 - spare, to: file)
+        try whileWriting { file throws(TokenStorageError) in
+            let snapshot = state.withLock { $0 }
+            let current = try currentKeybagCopy(in: snapshot)
+            let keybag: Keybag
+            do { keybag = try Keybag(decoding: current) } catch { throw .file(.corrupt) }
+            let copies = try KeybagCopies(reading: file)
+            // The spare is the copy that is not the one in use; if both are it, the second.
+            let spare = copies.copies[1].bytes == current ? (copies.copies[0].bytes == current ? 1 : 0) : 1
+            let fresh = try change(keybag)
+            do throws(TokenStorageError) {
+                try writeKeybag(fresh, copy: spare, to: file)
+                try name(fresh, generation: keybag.generation + 1, in: file)
+            } catch {
+                if error.code != .outcomeUnknown {
+                    try takeBack(copies.copies[spare].bytes, copy: spare, in: file, after: error)
+                }
+                throw error
+            }
+            // The change has happened. A copy that cannot be written now is mended by a later unlock.
+            try? writeKeybag(fresh, copy: 1 - spare, to: state.withLock { $0.file })
+        }
     }
 
-    /// Makes both copies the one that the log names; says whether one of them was damaged.
-    func healKeybag() throws(TokenStorageError) -> Bool {
-        let file = try lockForWriting()
-        defer { file.unlock() }
-        let current = try currentKeybagCopy(in: state.withLock { $0 })
-        let copies = try KeybagCopies(reading: file)
-        for (index, copy) in copies.copies.enumerated() where copy.bytes != current {
-            try writeKeybag(current, copy: index, to: file)
+    /// After a failed write or sync the new copy may be in the file, on the disk, both or neither. Its
+    /// former bytes are put back and synced: then the change did not happen. If that fails too, nobody
+    /// can tell, and this process writes no more.
+    private func takeBack(
+        _ former: [UInt8], copy: Int, in file: any DiskFile, after failure: TokenStorageError
+    ) throws(TokenStorageError) {
+        do throws(TokenStorageError) {
+            try writeKeybag(former, copy: copy, to: file)
+        } catch {
+            broken.withLock {
+                $0 = .file(
+                    .readOnly, underlying: failure.underlying,
+                    advice: "the disk failed; check it and open the vault again")
+            }
+            throw .file(.outcomeUnknown, underlying: failure.underlying)
         }
-        return copies.isDamaged
+    }
+
+    /// Makes both copies the one that the log names; says whether one was not what a crash leaves: the
+    /// copy before the one in use, or one newer of which nobody was told.
+    func healKeybag() throws(TokenStorageError) -> Bool {
+        try whileWriting { file throws(TokenStorageError) in
+            let current = try currentKeybagCopy(in: state.withLock { $0 })
+            let record = keybagRecord
+            var wasDamaged = false
+            for (index, copy) in try KeybagCopies(reading: file).copies.enumerated()
+            where copy.bytes != current {
+                let keybag = try? copy.keybag.get()
+                let isInnocent =
+                    keybag?.vault == codec.vault
+                    && (keybag?.generation).map { $0 + 1 == record.generation || $0 == record.generation + 1 }
+                        ?? false
+                if !isInnocent { wasDamaged = true }
+                try writeKeybag(current, copy: index, to: file)
+            }
+            return wasDamaged
+        }
     }
 
     /// Names a copy in the log that is one newer than the one named: the last steps of a change that a
     /// crash cut short. Nothing to do when another process has done it meanwhile.
     func nameKeybag(_ copy: [UInt8]) throws(TokenStorageError) {
-        let file = try lockForWriting()
-        defer { file.unlock() }
-        let record = keybagRecord
-        guard let keybag = try? Keybag(decoding: copy), Keybag.digest(of: copy) != record.digest else {
-            return
+        try whileWriting { file throws(TokenStorageError) in
+            let record = keybagRecord
+            guard let keybag = try? Keybag(decoding: copy), Keybag.digest(of: copy) != record.digest else {
+                return
+            }
+            guard keybag.generation == record.generation + 1,
+                try KeybagCopies(reading: file).copies.contains(where: { $0.bytes == copy })
+            else { throw .file(.conflict, advice: "another process changed the keybag; try again") }
+            // The copy is visible and perhaps not durable, and a sync that failed once does not write it
+            // later: it is written again before the log names it.
+            for (index, other) in try KeybagCopies(reading: file).copies.enumerated()
+            where other.bytes == copy {
+                try writeKeybag(copy, copy: index, to: file)
+            }
+            try name(copy, generation: keybag.generation, in: file)
+            for (index, other) in try KeybagCopies(reading: file).copies.enumerated()
+            where other.bytes != copy {
+                try? writeKeybag(copy, copy: index, to: file)
+            }
         }
-        guard keybag.generation == record.generation + 1,
-            try KeybagCopies(reading: file).copies.contains(where: { $0.bytes == copy })
-        else { throw .file(.conflict, advice: "another process changed the keybag; try again") }
-        try name(copy, generation: keybag.generation, in: file)
     }
 
     private func name(

@@ -62,7 +62,9 @@ struct LogBuilder {
     private mutating func append(_ sealed: FrameCodec.Sealed) throws(TokenStorageError) {
         let frame = ScannedFrame(offset: state.tail, header: sealed.header, chain: sealed.chain)
         buffer += sealed.bytes
-        if sealed.header.isItem { state.index.store(sealed.header.item, IndexEntry(sealed.header, at: frame.offset)) }
+        if sealed.header.isItem {
+            state.index.store(sealed.header.item, IndexEntry(sealed.header, at: frame.offset))
+        }
         state.chain = frame.chain
         state.tail = frame.end
         state.trailer = Array(sealed.bytes.suffix(Frame.checksumLength))

@@ -10,18 +10,26 @@ extension VaultLog {
 
     /// Compacts, taking the writers' lock.
     func compact(progress: ((Int, Int) -> Void)?) throws(TokenStorageError) -> CompactionReport {
-        let file = try lockForWriting()
-        let before = state.withLock { $0.size }
-        defer {
-            state.withLock { $0.file }.unlock()
-            file.unlock()
+        try whileWriting { file throws(TokenStorageError) in
+            let before = state.withLock { $0.size }
+            try moveToNewFile(from: file, progress: progress)
+            return CompactionReport(sizeBefore: before, sizeAfter: state.withLock { $0.size })
         }
-        try moveToNewFile(from: file, progress: progress)
-        return CompactionReport(sizeBefore: before, sizeAfter: state.withLock { $0.size })
+    }
+
+    /// Compacts when that is worth it. Failing leaves the vault as it is, only larger, and is not tried
+    /// again by this process: on a full disk every write would try.
+    func compactIfWorthIt() {
+        guard wantsCompaction else { return }
+        do throws(TokenStorageError) {
+            _ = try compact(progress: nil)
+        } catch {
+            compactionPutOff.withLock { $0 = $0 ?? "the vault could not be compacted (\(error.code))" }
+        }
     }
 
     /// Whether more of the file is dead than alive, and enough to be worth a new file.
-    var wantsCompaction: Bool {
+    private var wantsCompaction: Bool {
         state.withLock { state in
             let dead = state.tail - VaultFormat.logStart - state.index.liveBytes
             return dead > max(VaultFormat.compactionFloor, state.index.liveBytes)

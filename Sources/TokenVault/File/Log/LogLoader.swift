@@ -3,31 +3,62 @@ internal import TokenVaultPlatform
 
 /// Reads a whole log, tells crash from damage, and checks it against the anchor.
 struct LogLoader {
+    let location: VaultLocation
     let codec: FrameCodec
     let anchor: Anchor
     let lockTimeout: Duration
 
-    /// The state of `file`. A reader that meets something odd at the end or at the anchor looks again
-    /// under the lock, since a write may be under way; `holdsLock` says that the caller has it.
+    /// The state of the vault: of `file`, or of the one at the path when that was replaced meanwhile.
+    /// What looks damaged, torn or rolled back is looked at again under the lock, since a write or a
+    /// compaction may be under way.
     func load(
-        _ file: any DiskFile, holdsLock: Bool = false, observer: (ScannedFrame) -> Void = { _ in }
+        _ file: any DiskFile, observer: (ScannedFrame) -> Void = { _ in }
     ) throws(TokenStorageError) -> LogState {
-        // The anchor is read first: the log only grows meanwhile.
-        let anchored = anchor.read()
-        let attempt = Result { () throws(TokenStorageError) in try read(file, anchored: anchored, observer: observer) }
-        switch attempt {
-        case .success(let loaded) where loaded.stop == .clean || holdsLock:
-            if case .failing(let place) = loaded.stop {
-                try TailClassifier(file: file, codec: codec).requireTorn(at: place)
-            }
-            return loaded.state
-        case .failure(let error) where holdsLock || !error.code.mayBeAWriteUnderWay:
-            throw error
-        case .success, .failure:
+        let deadline = Deadline(after: lockTimeout)
+        var file = file
+        while true {
+            if let state = try loadUnlocked(file, observer: observer) { return state }
             let lock = WriterLock(file: file)
-            try lock.take(.shared, until: Deadline(after: lockTimeout))
+            try lock.take(.shared, until: deadline)
             defer { lock.release() }
-            return try load(file, holdsLock: true, observer: observer)
+            // An old file is rightly older than what the anchor says.
+            if try isAtPath(file) { return try loadLocked(file, observer: observer) }
+            file = try VaultFiles.open(location)
+            if deadline.hasPassed { throw .file(.timedOut) }
+        }
+    }
+
+    /// The state of `file`, whose lock the caller holds and which is at the path.
+    func loadLocked(
+        _ file: any DiskFile, observer: (ScannedFrame) -> Void = { _ in }
+    ) throws(TokenStorageError) -> LogState {
+        let loaded = try read(file, anchored: anchor.read(), observer: observer)
+        if case .failing(let place) = loaded.stop {
+            try TailClassifier(file: file, codec: codec).requireTorn(at: place)
+        }
+        return loaded.state
+    }
+
+    /// The state of `file` as it is, or `nil` when something about it is odd.
+    private func loadUnlocked(
+        _ file: any DiskFile, observer: (ScannedFrame) -> Void
+    ) throws(TokenStorageError) -> LogState? {
+        do throws(TokenStorageError) {
+            // The anchor is read first: the log only grows meanwhile.
+            let anchored = anchor.read()
+            let loaded = try read(file, anchored: anchored, observer: observer)
+            return loaded.stop == .clean ? loaded.state : nil
+        } catch {
+            if error.code == .corrupt || error.code == .rolledBack { return nil }
+            throw error
+        }
+    }
+
+    private func isAtPath(_ file: any DiskFile) throws(TokenStorageError) -> Bool {
+        let location = location
+        return try onDisk { () throws(SystemFailure) in
+            let there = try location.directory.attributes(of: location.name)
+            return there?.identity == (try file.attributes().identity)
         }
     }
 
@@ -96,7 +127,8 @@ struct LogLoader {
     }
 
     /// Which keybag a keybag frame names.
-    private func keybag(of frame: ScannedFrame, file: any DiskFile) throws(TokenStorageError) -> KeybagRecord {
+    private func keybag(of frame: ScannedFrame, file: any DiskFile) throws(TokenStorageError) -> KeybagRecord
+    {
         let payload = try control(of: frame, file: file)
         guard let record = try? KeybagRecord(decoding: payload) else {
             throw .damage(at: frame.offset, "an unreadable keybag record")
@@ -134,9 +166,4 @@ struct LogLoader {
         state.sequence = max(state.sequence, header.generation)
         state.isSuperseded = header.type == RecordType.superseded.rawValue
     }
-}
-
-extension TokenStorageError.Code {
-    /// Whether a reader that meets this may have looked at a write under way.
-    var mayBeAWriteUnderWay: Bool { self == .corrupt || self == .rolledBack }
 }

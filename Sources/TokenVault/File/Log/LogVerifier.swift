@@ -24,10 +24,10 @@ struct LogVerifier {
         self.openContents = openContents
     }
 
-    /// Verifies the file. `named` is the keybag that the log names; `live` says whether a frame is an
-    /// item's newest.
+    /// Verifies the file. `named` is the keybag that the log names, `live` says whether a frame is an
+    /// item's newest, and `end` is where the last complete commit ends.
     mutating func verify(
-        named: KeybagRecord, live: LogIndex
+        named: KeybagRecord, live: LogIndex, end: Int
     ) throws(TokenStorageError) -> VerificationReport {
         let file = file
         let size = try onDisk { () throws(SystemFailure) in try file.attributes().size }
@@ -37,7 +37,7 @@ struct LogVerifier {
         var chain = FrameCodec.chainStart
         var offset = VaultFormat.logStart
         var scanner = LogScanner(file: file, codec: codec, chunk: 1 << 20)
-        while true {
+        while offset < end {
             if report.frames.isMultiple(of: 1_024) { progress?(offset, size) }
             guard try scanner.fill(offset, Frame.prefixLength),
                 let prefix = scanner.bytes(at: offset, Frame.prefixLength), !isAllZero(prefix)
@@ -110,23 +110,23 @@ struct LogVerifier {
         return false
     }
 
-    /// Behind the last frame there are zeros, or what a crash left of one commit.
+    /// Behind the last complete commit there are zeros, or what a crash left of the next one.
     private mutating func verifyTail(from end: Int, size: Int) throws(TokenStorageError) {
         let scanner = LogScanner(file: file, codec: codec, chunk: 64 << 10)
-        guard let place = try scanner.firstNonZero(from: end) else { return }
+        guard let stretch = try scanner.firstNonZero(from: end) else { return }
         let file = file
-        let head = try onDisk { () throws(SystemFailure) in try file.read(Frame.magic.count, at: end) }
-        guard head == Frame.magic else {
+        let bytes = try onDisk { () throws(SystemFailure) in try file.read(64 << 10, at: stretch) }
+        let place = stretch + (bytes.firstIndex { $0 != 0 } ?? 0)
+        // A crash keeps whole sectors: what is left begins where the commit begins, or with a sector,
+        // and it is sealed bytes. A single byte among zeros is neither.
+        let begin = place - place % VaultFormat.sector
+        let start = max(begin, end)
+        let head = try onDisk { () throws(SystemFailure) in try file.read(8, at: start) }
+        guard head.count(where: { $0 != 0 }) >= 4 else {
             problem(place, "bytes where there should be zeros")
             return
         }
-        do throws(TokenStorageError) {
-            try TailClassifier(file: file, codec: codec).requireTorn(at: end)
-            report.notes.append("a commit that a crash cut short, at byte \(end); the next write removes it")
-        } catch {
-            if error.code != .corrupt { throw error }
-            problem(end, "a damaged frame")
-        }
+        report.notes.append("a commit that a crash cut short, at byte \(end); the next write removes it")
     }
 
     private mutating func problem(_ offset: Int, _ description: String) {
@@ -147,9 +147,10 @@ extension VaultLog {
             try lock.take(.shared, until: deadline)
             defer { lock.release() }
             // The state of the file as it is now, under the lock, whatever this process has seen of it.
+            if try isReplaced(file) { continue }
             let state: LogState
             do throws(TokenStorageError) {
-                state = try loader.load(file, holdsLock: true)
+                state = try loader.loadLocked(file)
             } catch {
                 guard error.code == .corrupt else { throw error }
                 return VerificationReport(
@@ -158,10 +159,10 @@ extension VaultLog {
                         VerificationReport.Problem(offset: 0, description: error.underlying ?? "damaged")
                     ], notes: [])
             }
-            if try isReplaced(state) { continue }
             var verifier = LogVerifier(
                 file: file, codec: codec, progress: progress, openContents: openContents)
-            return try verifier.verify(named: state.keybag, live: state.index)
+            return try verifier.verify(
+                named: state.keybag, live: state.index, end: state.tail)
         }
     }
 }

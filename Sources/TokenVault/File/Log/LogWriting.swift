@@ -6,8 +6,8 @@ internal import TokenVaultPlatform
 // Appending: one lock, one write and one `fdatasync` for as many commits as wait.
 extension VaultLog {
     /// Takes the writers' lock of the file that the path leads to, brings the state up to date and cuts
-    /// what a crash left. Release it with `unlock()` on the file returned.
-    func lockForWriting() throws(TokenStorageError) -> any DiskFile {
+    /// what a crash left. Use ``whileWriting(_:)``.
+    private func lockForWriting() throws(TokenStorageError) -> any DiskFile {
         if let error = broken.withLock({ $0 }) { throw error }
         let deadline = Deadline(after: lockTimeout)
         while true {
@@ -59,9 +59,13 @@ extension VaultLog {
                 try TailClassifier(file: file, codec: codec).requireTorn(at: place)
                 try cut(&state)
             }
-            // What others appended is visible and perhaps not durable: frames written from here on say
-            // that all before them is.
-            try onDisk { () throws(SystemFailure) in try file.synchronize() }
+            // What others did is visible and perhaps not durable: frames written from here on say that
+            // all before them is, and a rename whose maker died must not be taken back under them.
+            let (location, isNew) = (location, !state.isTailSettled)
+            try onDisk { () throws(SystemFailure) in
+                try file.synchronize()
+                if isNew { try location.directory.synchronize() }
+            }
             state.isTailSettled = true
             return true
         }
@@ -76,6 +80,7 @@ extension VaultLog {
         let torn = try onDisk { () throws(SystemFailure) in try file.read(size - tail, at: tail) }
         guard let last = torn.lastIndex(where: { $0 != 0 }) else { return }
         keepAside(Array(torn[...last]))
+        hasCutTail.withLock { $0 = true }
         try onDisk { () throws(SystemFailure) in
             try file.write([UInt8](repeating: 0, count: last + 1), at: tail)
             try file.synchronize()
@@ -90,44 +95,62 @@ extension VaultLog {
         try? file.write(bytes, at: 0)
     }
 
-    /// Writes the commits of `requests` as one group and tells each its outcome.
+    /// Runs `body` with the writers' lock and releases it, also when `body` moved the vault to a new file.
+    func whileWriting<Value>(
+        _ body: (any DiskFile) throws(TokenStorageError) -> Value
+    ) throws(TokenStorageError) -> Value {
+        let file = try lockForWriting()
+        defer {
+            let current = state.withLock { $0.file }
+            current.unlock()
+            if current !== file { file.unlock() }
+        }
+        return try body(file)
+    }
+
+    /// Writes the commits of `requests`, as many in one group as fit, and tells each its outcome.
     func perform(_ requests: [WriteRequest]) {
         let begun = requests.filter { $0.begin() }
         guard !begun.isEmpty else { return }
-        let file: any DiskFile
+        var told = 0
         do throws(TokenStorageError) {
-            file = try lockForWriting()
+            try whileWriting { _ throws(TokenStorageError) in
+                while told < begun.count { told += write(begun[told...]) }
+            }
         } catch {
-            for request in begun { request.finish(.failure(error)) }
-            return
+            for request in begun[told...] { request.finish(.failure(error)) }
         }
+    }
+
+    /// How large a group may grow before it is written.
+    private static let largestGroup = 8 << 20
+
+    /// Writes the first of `requests` as one group and tells each its outcome; returns how many.
+    private func write(_ requests: ArraySlice<WriteRequest>) -> Int {
         var group = LogGroup(after: self)
         var prepared: [(WriteRequest, Generation?)] = []
-        for request in begun {
+        var taken = 0
+        for request in requests where group.bytes.count < Self.largestGroup {
+            taken += 1
             do throws(TokenStorageError) {
                 prepared.append((request, try group.add(request)))
             } catch {
                 request.finish(.failure(error))
             }
         }
+        let file = state.withLock { $0.file }
         let outcome = Result { () throws(TokenStorageError) in
             if !group.isEmpty { try append(&group, to: file) }
         }
-        let current = state.withLock { $0.file }
-        current.unlock()
-        if current !== file { file.unlock() }
         for (request, generation) in prepared {
             switch outcome {
-            case .success: request.finish(.success(generation))
-            case .failure(var error):
-                if generation == nil {
-                    request.finish(.success(nil))
-                } else {
-                    if error.code == .outcomeUnknown { error.generation = generation }
-                    request.finish(.failure(error))
-                }
+            case .failure(var error) where generation != nil:
+                if error.code == .outcomeUnknown { error.generation = generation }
+                request.finish(.failure(error))
+            case .success, .failure: request.finish(.success(generation))
             }
         }
+        return taken
     }
 
     /// Writes a group durably, moves the anchor, and erases what the group deleted.
@@ -147,12 +170,10 @@ extension VaultLog {
         }
         let added = group
         try withLockedState { (state) throws(TokenStorageError) in
-            // A reader of this process may have taken the group in already.
-            if state.tail <= added.start {
-                try apply(
-                    ScanResult(frames: added.frames, end: added.end, trailer: added.trailer, stop: .clean),
-                    to: &state)
-            }
+            // A reader of this process may have taken in some of the group, or all of it.
+            let rest = added.frames.filter { $0.offset >= state.tail }
+            try apply(
+                ScanResult(frames: rest, end: added.end, trailer: added.trailer, stop: .clean), to: &state)
             advanceAnchor(&state)
         }
         try erase(added.deleted)
@@ -175,7 +196,9 @@ extension VaultLog {
             state.withLock { $0.size = wanted }
         } catch {
             // What was written of the zeros may stay; the file's size tells how far it came.
-            if let reached = try? file.attributes().size { state.withLock { $0.size = max($0.size, reached) } }
+            if let reached = try? file.attributes().size {
+                state.withLock { $0.size = max($0.size, reached) }
+            }
             let available = state.withLock { $0.size }
             let needed = group.end + (group.mayUseReserve ? 0 : VaultFormat.reserve)
             guard needed <= available else { throw .system(error) }

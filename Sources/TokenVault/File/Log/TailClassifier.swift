@@ -17,7 +17,9 @@ struct TailClassifier {
         let bytes = try onDisk { () throws(SystemFailure) in try file.read(size - failing, at: failing) }
         guard let last = bytes.lastIndex(where: { $0 != 0 }) else { return }
         try requireNothingDurable(behind: failing, in: bytes, end: last + 1)
-        if let extent = try extent(in: bytes, at: failing), lostSector(in: bytes, offset: failing, extent: extent) {
+        if let extent = try extent(in: bytes, at: failing),
+            lostSector(in: bytes, offset: failing, extent: extent)
+        {
             return
         }
         throw .damage(at: failing, "a damaged frame")
@@ -29,7 +31,9 @@ struct TailClassifier {
         guard bytes.count >= Frame.contentOffset, let header = try codec.header(in: bytes, at: 0) else {
             return Frame.contentOffset
         }
-        guard isAllZero(bytes, in: 0..<Frame.prefixLength) || Frame.length(ofPrefix: bytes) == header.frameLength
+        guard
+            isAllZero(bytes, in: 0..<Frame.prefixLength)
+                || Frame.length(ofPrefix: bytes) == header.frameLength
         else { return nil }
         return header.frameLength
     }

@@ -21,6 +21,8 @@ final class VaultLog: Sendable {
     let isCommitting = Mutex(false)
     /// Set when a failed sync could not be repaired: this process writes no more.
     let broken = Mutex<TokenStorageError?>(nil)
+    /// Whether this process removed what a crash had left behind the log.
+    let hasCutTail = Mutex(false)
     /// Why compaction is put off, when it is.
     let compactionPutOff = Mutex<String?>(nil)
 
@@ -35,7 +37,8 @@ final class VaultLog: Sendable {
         self.observer = observer
         let anchor = Anchor(directory: location.state, vault: codec.vault, key: codec.keys.anchor)
         self.anchor = anchor
-        let loader = LogLoader(codec: codec, anchor: anchor, lockTimeout: lockTimeout)
+        let loader = LogLoader(
+            location: location, codec: codec, anchor: anchor, lockTimeout: lockTimeout)
         self.loader = loader
         state = Mutex(try loader.load(file))
     }
@@ -89,14 +92,24 @@ final class VaultLog: Sendable {
 
     /// Whether the path leads to another file than the one that is open.
     func isReplaced(_ state: LogState) throws(TokenStorageError) -> Bool {
+        try isReplaced(identity: state.identity)
+    }
+
+    func isReplaced(_ file: any DiskFile) throws(TokenStorageError) -> Bool {
+        try isReplaced(identity: try onDisk { () throws(SystemFailure) in try file.attributes().identity })
+    }
+
+    private func isReplaced(identity: FileIdentity) throws(TokenStorageError) -> Bool {
         let location = location
         let there = try onDisk { () throws(SystemFailure) in
             try location.directory.attributes(of: location.name)
         }
         guard let there else {
-            throw .file(.unavailable, underlying: "the vault file is gone", advice: "put it back, or restore a backup")
+            throw .file(
+                .unavailable, underlying: "the vault file is gone", advice: "put it back, or restore a backup"
+            )
         }
-        return there.identity != state.identity
+        return there.identity != identity
     }
 
     /// For a reader whose bytes did not open: looks whether the path leads to another file by now.

@@ -1,0 +1,140 @@
+import TokenVaultPlatform
+
+/// What is put on a disk that crashed, and what must be true of it then.
+protocol CrashSubject: Sendable {
+    /// Opens what is on `disk`, reads all of it, writes once more; says what is wrong, one line each. The
+    /// same state can come of several crashes: all of `expectations` must be met.
+    func inspect(_ disk: SimulatedDisk, expecting expectations: [Expectation]) -> [String]
+}
+
+/// Explores the crashes of a workload that ran.
+struct CrashRig: Sendable {
+    /// What was found.
+    struct Report: Sendable {
+        var states = 0
+        /// States and crash points: a state that several crashes leave is held against each.
+        var cases = 0
+        var crashPoints = 0
+        /// The first violations, with how to come back to them.
+        var violations: [String] = []
+        var violationCount = 0
+    }
+
+    /// Random mixtures tried at each crash point.
+    var samples = 12
+    /// At most this many states; the others are left out evenly.
+    var limit = Int.max
+    /// How many violations are told in full.
+    var told = 5
+    /// How many inspections run at once.
+    var workers = 2
+    /// Stops at the first violation: enough to know that the subject is faulty.
+    var stopsAtFirst = false
+    var seed: UInt64 = 1
+    /// Only crashes at or after this operation.
+    var from = 0
+
+    private struct Candidate: Sendable {
+        var position: Int
+        var choice: CrashChoice
+        /// What is to be found, by number.
+        var expectations: [Int]
+    }
+
+    /// Explores every crash of `history`, whose disk began with `start`.
+    func explore(_ history: History, from start: DiskContents, subject: some CrashSubject) async -> Report {
+        var report = Report()
+        for complaint in history.complaints { report.add("in the workload: \(complaint)", told: told) }
+
+        let trace = history.disk.trace
+        var image = CrashImage(start)
+        var images = [image]
+        var candidates: [Candidate] = []
+        var expectations: [Expectation] = []
+        var seen: [[UInt8]: Int] = [:]
+        for position in 0...trace.count {
+            let expectation = history.expectation(at: position)
+            if expectations.last != expectation { expectations.append(expectation) }
+            if position >= from { report.crashPoints += 1 }
+            let choices =
+                position < from
+                ? [] : CrashChoices.all(of: image, seed: seed &+ UInt64(position), samples: samples)
+            for choice in choices {
+                let digest = image.contents(after: choice).digest
+                let expectation = expectations.count - 1
+                if let known = seen[digest] {
+                    if candidates[known].expectations.last != expectation {
+                        candidates[known].expectations.append(expectation)
+                    }
+                } else {
+                    seen[digest] = candidates.count
+                    candidates.append(
+                        Candidate(position: position, choice: choice, expectations: [expectation]))
+                }
+            }
+            if position < trace.count {
+                image.apply(trace[position], at: position)
+                images.append(image)
+            }
+        }
+        if candidates.count > limit {
+            let step = Double(candidates.count) / Double(limit)
+            candidates = (0..<limit).map { candidates[Int(Double($0) * step)] }
+        }
+        report.states = candidates.count
+        report.cases = candidates.reduce(0) { $0 + $1.expectations.count }
+
+        let queue = Monitor((next: 0, report: report))
+        let (all, points, facts) = (candidates, images, expectations)
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<workers {
+                group.addTask {
+                    while true {
+                        let candidate: Candidate? = queue.withLock { queue in
+                            guard queue.next < all.count else { return nil }
+                            if stopsAtFirst, queue.report.violationCount > 0 { return nil }
+                            defer { queue.next += 1 }
+                            return all[queue.next]
+                        }
+                        guard let candidate else { return }
+                        let contents = points[candidate.position].contents(after: candidate.choice)
+                        let found = subject.inspect(
+                            SimulatedDisk(contents), expecting: candidate.expectations.map { facts[$0] })
+                        queue.withLock { queue in
+                            for problem in found {
+                                let last =
+                                    candidate.position > 0 ? "\(trace[candidate.position - 1])" : "nothing"
+                                queue.report.add(
+                                    "crash at \(candidate.position), after \(last); \(candidate.choice.summary): \(problem)",
+                                    told: told)
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        return queue.withLock { $0.report }
+    }
+}
+
+extension CrashRig.Report {
+    mutating func add(_ violation: String, told: Int) {
+        violationCount += 1
+        if violations.count < told { violations.append(violation) }
+    }
+}
+
+extension CrashChoice {
+    /// What was chosen, in one line.
+    var summary: String {
+        func text(_ position: Int) -> String { position == .max ? "all" : "\(position)" }
+        func text(_ file: File) -> String {
+            let sectors = file.sectors.sorted { $0.key < $1.key }.prefix(8)
+                .map { "\($0.key):\(text($0.value))" }.joined(separator: " ")
+            return "size \(text(file.size)) data \(text(file.data))"
+                + (sectors.isEmpty ? "" : " sectors [\(sectors)]") + (file.keepsLost ? " lost kept" : "")
+        }
+        let named = files.sorted { $0.key < $1.key }.map { "inode \($0.key) \(text($0.value))" }
+        return (named + ["others \(text(otherFiles))", "entries \(entries)"]).joined(separator: ", ")
+    }
+}

@@ -1,0 +1,46 @@
+import SystemPackage
+import Testing
+import TokenVault
+import TokenVaultPlatform
+
+/// The rig again, with the vault on lying disks: the states that it explores are those that tell a vault
+/// which forgets a step from one that does not.
+@Suite struct VaultLyingDiskTests {
+    /// A little of everything that a lie could spoil.
+    static let workload = VaultWorkload(name: "under a liar", samples: 4) { script in
+        let first = try script.open()
+        // The other writer's disk does not lie: it replaces the file behind the first one's back.
+        let second = try Script(disk: script.disk, history: script.history).open()
+        first.store("a", VaultWorkload.text("first", 700))
+        first.store("b", VaultWorkload.text("second", 700))
+        second.compact()
+        second.store("c", "third")
+        first.store("d", "fourth")
+        first.compact()
+        second.store("e", "fifth")
+        first.store("f", "sixth")
+        if script.liar?.lie == .failedSyncRetried {
+            script.fail(.synchronize, .ioError)
+            first.store("g", VaultWorkload.text("seventh", 700))
+            first.store("h", "eighth")
+        }
+    }
+
+    @Test func theTruthHasNoViolation() async throws {
+        let start = try Self.workload.start()
+        let history = try Self.workload.history(from: start)
+        let report = await CrashRig(samples: 4, limit: 300).explore(
+            history, from: start, subject: Self.workload.subject)
+        #expect(report.violations == [])
+    }
+
+    @Test(arguments: Lie.allCases)
+    func everyLieIsCaught(_ lie: Lie) async throws {
+        let start = try Self.workload.start()
+        let history = try Self.workload.history(from: start, lie: lie)
+        let report = await CrashRig(samples: 4, stopsAtFirst: true).explore(
+            history, from: start, subject: Self.workload.subject)
+        #expect(report.violationCount > 0)
+        print("\(lie.rawValue): \(report.violations.first ?? "nothing")")
+    }
+}

@@ -1,0 +1,183 @@
+import SystemPackage
+import TokenVault
+
+extension VaultWorkload {
+    /// Text of `count` bytes that differ from place to place, so that no two sectors are alike.
+    static func text(_ name: String, _ count: Int) -> String {
+        var text = ""
+        var line = 0
+        while text.utf8.count < count {
+            text += "\(name)-\(line),"
+            line += 1
+        }
+        return String(text.prefix(count))
+    }
+
+    static let all: [VaultWorkload] = [
+        creation, stores, replacements, deletions, batches, growth, slots, passphrase, compactions,
+        twoWriters,
+        failedWrites, failedCompaction, failedSlots,
+    ]
+
+    static let creation = VaultWorkload(
+        name: "create", methods: ["first"], key: nil, start: { DiskContents(directories: [[:], [:]]) },
+        samples: 60
+    ) { script in
+        // That there is a vault shows by its slot: an empty one holds no other facts.
+        script.history.perform("create", ["slot first": "opens"]) {
+            _ = try BlockingFileVault.create(
+                at: script.location, unlockMethod: SimulatedVault.key("first"),
+                configuration: SimulatedVault.configuration())
+            return nil
+        }
+        let writer = try script.open()
+        writer.store("first", "stored at once")
+        writer.store("second", "and once more")
+    }
+
+    static let stores = VaultWorkload(name: "store") { script in
+        let writer = try script.open()
+        for (index, count) in [0, 1, 40, 300, 500, 1_100, 6_500, 40, 700, 2_500, 40].enumerated() {
+            writer.store("key \(index)", text("value \(index)", count))
+        }
+    }
+
+    static let replacements = VaultWorkload(name: "replace") { script in
+        let writer = try script.open()
+        for index in 0..<9 { writer.store("key \(index % 2)", text("value \(index)", 100 + 490 * index)) }
+        // A process that comes later goes on where the other stopped.
+        let other = try script.open()
+        other.store("key 0", text("of the other", 900))
+    }
+
+    static let deletions = VaultWorkload(name: "delete", samples: 24) { script in
+        let writer = try script.open()
+        for index in 0..<4 { writer.store("key \(index)", text("value \(index)", 450)) }
+        writer.delete("key 1")
+        writer.store("key 1", text("again", 450))
+        writer.delete("key 3")
+        writer.delete("key 1")
+        writer.store("key 5", "after the deletions")
+    }
+
+    static let batches = VaultWorkload(name: "batch commit") { script in
+        let writer = try script.open()
+        writer.commit([("access", text("access 1", 600)), ("refresh", text("refresh 1", 2_300))])
+        writer.commit([
+            ("access", text("access 2", 900)), ("refresh", text("refresh 2", 300)), ("scope", "all"),
+        ])
+        writer.commit((0..<6).map { ("key \($0)", text("value \($0)", 700)) })
+        writer.commit([("access", text("access 3", 500)), ("refresh", text("refresh 3", 1_500))])
+        writer.commit([("access", nil), ("refresh", text("refresh 4", 500))])
+    }
+
+    static let growth = VaultWorkload(name: "growth", samples: 24) { script in
+        let writer = try script.open()
+        writer.store("small", "before")
+        writer.store("large", text("large", 70_000))
+        writer.store("larger", text("larger", 90_000))
+        writer.store("small", "after")
+    }
+
+    static let slots = VaultWorkload(name: "slots", methods: ["second", "third"]) { script in
+        let writer = try script.open()
+        writer.store("key", text("value", 300))
+        let second = writer.addSlot("second")
+        writer.store("key", text("value 2", 300))
+        let third = writer.addSlot("third")
+        writer.removeSlot("second", second)
+        writer.store("key", text("value 3", 300))
+        writer.compact()
+        writer.removeSlot("third", third)
+        writer.store("other", "last")
+    }
+
+    static let passphrase = VaultWorkload(
+        name: "passphrase", methods: ["old words", "new words"], key: nil,
+        start: { try SimulatedVault.fresh(key: "old words") },
+        initial: ["slot old words": Fact(value: "opens", generation: 0)], limit: 60
+    ) { script in
+        let writer = try script.open(key: "old words")
+        writer.store("key", text("value", 300))
+        writer.history.perform("change passphrase", ["slot old words": nil, "slot new words": "opens"]) {
+            try writer.vault.changePassphrase(
+                from: Secret(utf8: "old words"), to: Secret(utf8: "new words"))
+            return nil
+        }
+        writer.store("key", text("value 2", 300))
+    }
+
+    static let compactions = VaultWorkload(name: "compaction") { script in
+        let writer = try script.open()
+        for index in 0..<5 { writer.store("key \(index)", text("value \(index)", 600)) }
+        writer.compact()
+        for index in 2..<5 { writer.store("key \(index)", text("newer \(index)", 600)) }
+        writer.compact()
+        writer.store("key 0", "after compaction")
+        // Another process, which opened what compaction left.
+        let other = try script.open()
+        other.store("key 1", "of the other")
+        other.compact()
+        writer.store("key 2", "of the first again")
+    }
+
+    static let twoWriters = VaultWorkload(name: "two writers") { script in
+        let first = try script.open()
+        let second = try script.open()
+        first.store("a", text("first", 400))
+        second.store("b", text("second", 700))
+        first.store("a", text("first 2", 900))
+        second.compact()
+        first.store("c", text("first 3", 300))
+        second.commit([("a", text("second 2", 200)), ("d", text("second 3", 200))])
+        first.delete("b")
+        second.store("b", text("second 4", 500))
+        first.compact()
+        second.store("e", "second 5")
+        first.store("a", "first 4")
+    }
+
+    static let failedWrites = VaultWorkload(name: "failing disk") { script in
+        let writer = try script.open()
+        writer.store("key", text("value", 300))
+        script.fail(.synchronize, .ioError)
+        writer.storeFailing("lost", text("lost", 700), [.ioFailure])
+        writer.store("key", text("value 2", 1_200))
+        script.fail(.write, .ioError, bytesWritten: 400)
+        writer.storeFailing("torn", text("torn", 900), [.ioFailure])
+        writer.store("other", text("value 3", 200))
+        script.fail(.write, .diskQuotaExceeded, bytesWritten: 512)
+        writer.storeFailing("full", text("full", 900), [.noSpace])
+        writer.store("key", text("value 4", 100))
+        // Twice: the repair fails as well.
+        script.fail(.synchronize, .ioError, times: 2)
+        writer.storeFailing("lost twice", text("lost twice", 700), [.ioFailure])
+        let other = try script.open()
+        other.store("last", "value 5")
+    }
+
+    static let failedCompaction = VaultWorkload(name: "failing compaction", samples: 24) { script in
+        let writer = try script.open()
+        for index in 0..<3 { writer.store("key \(index)", text("value \(index)", 600)) }
+        for kind: DiskFault.Kind in [.create, .write, .synchronize, .rename] {
+            script.fail(kind, .ioError, bytesWritten: 2_000)
+            writer.compactFailing()
+            writer.store("key 1", text("after \(kind)", 200))
+        }
+        script.fail(.synchronizeDirectory, .ioError)
+        writer.compactFailing()
+        let other = try script.open()
+        other.store("key 2", "of the other")
+    }
+
+    static let failedSlots = VaultWorkload(name: "failing slots", methods: ["second"], samples: 24) {
+        script in
+        for skipping in 0..<3 {
+            let writer = try script.open()
+            writer.store("key", text("value \(skipping)", 200))
+            script.fail(.synchronize, .ioError, skipping: skipping)
+            writer.addSlotFailing("second")
+            script.disk.heal()
+        }
+    }
+}

@@ -1,0 +1,194 @@
+import SystemPackage
+import Testing
+import TokenVault
+import TokenVaultPlatform
+
+/// The disk fails: every call says so with the right code, and what was there before is there afterwards.
+@Suite struct DiskFaultTests {
+    /// What a failing step is to be told as.
+    struct Failure: Sendable, CustomTestStringConvertible {
+        var kind: DiskFault.Kind
+        var errno: Errno
+        var code: TokenStorageError.Code
+        var bytesWritten = 0
+
+        var testDescription: String { "\(kind): \(errno.description), \(bytesWritten) bytes written" }
+    }
+
+    static let failures = [
+        Failure(kind: .write, errno: .noSpace, code: .noSpace),
+        Failure(kind: .write, errno: .noSpace, code: .noSpace, bytesWritten: 512),
+        Failure(kind: .write, errno: .diskQuotaExceeded, code: .noSpace, bytesWritten: 100),
+        Failure(kind: .write, errno: .ioError, code: .ioFailure),
+        Failure(kind: .write, errno: .ioError, code: .ioFailure, bytesWritten: 200),
+        Failure(kind: .write, errno: .readOnlyFileSystem, code: .readOnly),
+        Failure(kind: .synchronize, errno: .ioError, code: .ioFailure),
+        Failure(kind: .synchronize, errno: .noSpace, code: .noSpace),
+        Failure(kind: .synchronize, errno: .diskQuotaExceeded, code: .noSpace),
+        Failure(kind: .lock, errno: .noLocks, code: .resourcesExhausted),
+        Failure(kind: .attributes, errno: .ioError, code: .ioFailure),
+        Failure(kind: .read, errno: .ioError, code: .ioFailure),
+    ]
+
+    /// A disk with a vault of two items, and the vault opened on it.
+    private func open() throws -> (disk: SimulatedDisk, vault: BlockingFileVault, facts: Facts) {
+        let disk = SimulatedDisk(try SimulatedVault.fresh())
+        let vault = try SimulatedVault.open(at: SimulatedVault.location(on: disk))
+        let storage = vault.storage(service: SimulatedVault.service)
+        try storage.store(token: "old", for: "kept")
+        try storage.store(token: "other", for: "other")
+        return (disk, vault, try SimulatedVault.facts(of: vault))
+    }
+
+    private func expectUnchanged(_ disk: SimulatedDisk, _ facts: Facts) throws {
+        let again = try SimulatedVault.open(at: SimulatedVault.location(on: disk))
+        #expect(try SimulatedVault.facts(of: again) == facts)
+        #expect(try again.verify().problems == [])
+        let generation = try again.storage(service: SimulatedVault.service).store(token: "new", for: "later")
+        let highest = facts.values.map(\.generation).max() ?? 0
+        #expect(generation.rawValue > highest)
+        #expect(try again.verify().isClean)
+    }
+
+    /// Every occurrence of the failure within one store, one after the other.
+    @Test(arguments: failures)
+    func aFailingStoreChangesNothing(_ failure: Failure) throws {
+        var failed = 0
+        for skipping in 0..<8 {
+            let (disk, vault, facts) = try open()
+            disk.inject(
+                DiskFault(
+                    kind: failure.kind, directory: 0, skipping: skipping, errno: failure.errno,
+                    bytesWritten: failure.bytesWritten))
+            do {
+                try vault.storage(service: SimulatedVault.service).store(token: "new", for: "kept")
+                // The store has fewer such steps.
+                if skipping > 0 { break }
+                Issue.record("the store does no \(failure.kind)")
+            } catch {
+                failed += 1
+                #expect(error.code == failure.code)
+                #expect(error.operation == "store" || error.operation == "commit")
+                disk.heal()
+                #expect(try SimulatedVault.facts(of: vault) == facts)
+                vault.close()
+                try expectUnchanged(disk, facts)
+            }
+        }
+        #expect(failed > 0)
+    }
+
+    /// The disk stays broken: not even the repair works.
+    @Test(arguments: [Errno.ioError, .noSpace, .readOnlyFileSystem])
+    func aDiskThatStaysBrokenIsToldAndHarmsNothing(_ errno: Errno) throws {
+        let (disk, vault, facts) = try open()
+        for kind: DiskFault.Kind in [.write, .synchronize, .create, .rename, .resize, .synchronizeDirectory] {
+            disk.inject(DiskFault(kind: kind, directory: 0, times: .max, errno: errno))
+        }
+        let storage = vault.storage(service: SimulatedVault.service)
+        for _ in 0..<2 {
+            #expect(throws: TokenStorageError.self) { try storage.store(token: "new", for: "kept") }
+            #expect(try storage.retrieve(for: "kept") == "old")
+        }
+        disk.heal()
+        vault.close()
+        try expectUnchanged(disk, facts)
+    }
+
+    @Test func aFailingReadIsNeverAbsent() throws {
+        let (disk, vault, _) = try open()
+        disk.inject(DiskFault(kind: .read, directory: 0, times: .max, errno: .ioError))
+        let storage = vault.storage(service: SimulatedVault.service)
+        let error = try #require(throws: TokenStorageError.self) { try storage.retrieve(for: "kept") }
+        #expect(error.code == .ioFailure)
+        disk.heal()
+        #expect(try storage.retrieve(for: "kept") == "old")
+    }
+
+    @Test(arguments: [
+        (DiskFault.Kind.open, Errno.tooManyOpenFiles, TokenStorageError.Code.resourcesExhausted),
+        (.open, .tooManyOpenFilesInSystem, .resourcesExhausted), (.open, .ioError, .ioFailure),
+        (.read, .ioError, .ioFailure),
+    ])
+    func openingSaysWhatFailed(_ kind: DiskFault.Kind, _ errno: Errno, _ code: TokenStorageError.Code) throws
+    {
+        let (disk, vault, facts) = try open()
+        vault.close()
+        disk.inject(DiskFault(kind: kind, directory: 0, errno: errno))
+        let error = try #require(throws: TokenStorageError.self) {
+            try SimulatedVault.open(at: SimulatedVault.location(on: disk))
+        }
+        #expect(error.code == code)
+        try expectUnchanged(disk, facts)
+    }
+
+    /// Descriptors run out while compaction wants a new file.
+    @Test(arguments: [
+        DiskFault.Kind.create, .write, .synchronize, .rename, .synchronizeDirectory,
+    ])
+    func aFailingCompactionChangesNothing(_ kind: DiskFault.Kind) throws {
+        let (disk, vault, facts) = try open()
+        disk.inject(DiskFault(kind: kind, directory: 0, errno: .tooManyOpenFiles, bytesWritten: 5_000))
+        let error = try #require(throws: TokenStorageError.self) { try vault.compact() }
+        #expect(error.code == .resourcesExhausted)
+        disk.heal()
+        #expect(try SimulatedVault.facts(of: vault) == facts)
+        vault.close()
+        try expectUnchanged(disk, facts)
+        #expect(disk.contents.directories[0].keys.sorted() == [SimulatedVault.name])
+    }
+
+    @Test func aReadOnlyDiskCanBeReadAndSaysSo() throws {
+        let (disk, vault, facts) = try open()
+        vault.close()
+        for kind: DiskFault.Kind in [
+            .create, .write, .synchronize, .resize, .rename, .remove, .synchronizeDirectory,
+        ] {
+            disk.inject(DiskFault(kind: kind, times: .max, errno: .readOnlyFileSystem))
+        }
+        let readOnly = SimulatedVault.location(
+            ReadOnlyDirectory(disk.directory(0)), ReadOnlyDirectory(disk.directory(1)))
+        let opened = try SimulatedVault.open(at: readOnly)
+        #expect(try SimulatedVault.facts(of: opened) == facts)
+        let storage = opened.storage(service: SimulatedVault.service)
+        let error = try #require(throws: TokenStorageError.self) {
+            try storage.store(token: "new", for: "kept")
+        }
+        #expect(error.code == .readOnly)
+        #expect(try storage.retrieve(for: "kept") == "old")
+        let deletion = try #require(throws: TokenStorageError.self) { try storage.delete(for: "kept") }
+        #expect(deletion.code == .readOnly)
+    }
+
+    /// The anchor protects; that it cannot be written is no error.
+    @Test(arguments: [DiskFault.Kind.write, .open, .create, .synchronize])
+    func aStateDirectoryThatFailsDoesNotStopTheVault(_ kind: DiskFault.Kind) throws {
+        let (disk, vault, _) = try open()
+        disk.inject(DiskFault(kind: kind, directory: 1, times: .max, errno: .ioError))
+        let storage = vault.storage(service: SimulatedVault.service)
+        try storage.store(token: "new", for: "kept")
+        #expect(try storage.retrieve(for: "kept") == "new")
+    }
+}
+
+/// A directory of a file system that is mounted read-only: opening for writing fails.
+final class ReadOnlyDirectory: DiskDirectory {
+    private let base: any DiskDirectory
+
+    init(_ base: any DiskDirectory) { self.base = base }
+
+    func open(_ name: String, _ access: FileAccess) throws(SystemFailure) -> any DiskFile {
+        if access != .read { throw SystemFailure(.readOnlyFileSystem, "openat") }
+        return try base.open(name, access)
+    }
+
+    func attributes(of name: String) throws(SystemFailure) -> FileAttributes? {
+        try base.attributes(of: name)
+    }
+    func rename(_ name: String, to target: String, replacing: Bool) throws(SystemFailure) {
+        try base.rename(name, to: target, replacing: replacing)
+    }
+    func remove(_ name: String) throws(SystemFailure) { try base.remove(name) }
+    func names() throws(SystemFailure) -> [String] { try base.names() }
+    func synchronize() throws(SystemFailure) { try base.synchronize() }
+}

@@ -1,0 +1,96 @@
+import SystemPackage
+import Testing
+import TokenVaultCrypto
+import TokenVaultPlatform
+
+@testable import TokenVault
+
+/// Keybags that someone wrote to harm the program that opens them: with a checksum that fits.
+@Suite struct HostileKeybagTests {
+    /// A change of a keybag's bytes, with what opening it must answer.
+    struct Attack: CustomTestStringConvertible, Sendable {
+        let testDescription: String
+        let offset: Int
+        let bytes: [UInt8]
+        var code: TokenStorageError.Code = .corrupt
+    }
+
+    // The first slot begins at 46: identifier 4, kind 1, scope 1, created 8, passes 4, memory 8.
+    static let attacks = [
+        Attack(testDescription: "no slots", offset: 44, bytes: [0, 0]),
+        Attack(testDescription: "65,535 slots", offset: 44, bytes: [0xff, 0xff]),
+        Attack(testDescription: "17 slots", offset: 44, bytes: [17, 0]),
+        Attack(testDescription: "a cost of 4 billion passes", offset: 60, bytes: [0xff, 0xff, 0xff, 0xff]),
+        Attack(testDescription: "13 passes", offset: 60, bytes: [13, 0, 0, 0]),
+        Attack(testDescription: "16 EiB of memory", offset: 64, bytes: [UInt8](repeating: 0xff, count: 8)),
+        Attack(testDescription: "4 GiB of memory", offset: 64, bytes: [0, 0, 0, 0, 1, 0, 0, 0]),
+        Attack(testDescription: "no cost at all", offset: 60, bytes: [UInt8](repeating: 0, count: 12)),
+        Attack(
+            testDescription: "an unknown kind of slot", offset: 50, bytes: [9], code: .unsupportedFormat),
+        Attack(
+            testDescription: "a newer version", offset: 8, bytes: [2, 0], code: .unsupportedFormat),
+        Attack(testDescription: "a slot number not handed out yet", offset: 46, bytes: [0xff, 0, 0, 0]),
+        Attack(testDescription: "a sealed root of 65,535 bytes", offset: 120, bytes: [0xff, 0xff]),
+    ]
+
+    @Test(arguments: attacks)
+    func isRefusedWithoutWork(_ attack: Attack) throws {
+        let sandbox = try Sandbox()
+        _ = try BlockingFileVault.create(
+            at: sandbox.vault, unlockMethod: .passphrase(Secret(utf8: "not a real passphrase")),
+            configuration: sandbox.configuration)
+        let directory = try PosixDirectory(sandbox.vault.removingLastComponent())
+        let file = try directory.open("test.vault", .readWrite)
+        var copy = try file.read(VaultFormat.keybagLength, at: 0)
+        #expect(throws: Never.self) { try Keybag(decoding: copy) }
+        copy.replaceSubrange(attack.offset..<attack.offset + attack.bytes.count, with: attack.bytes)
+        let end = copy.count - 32
+        copy.replaceSubrange(end..., with: Hash.digest(copy, in: 0..<end, length: 32))
+        try file.write(copy + copy, at: 0)
+        let error = #expect(throws: TokenStorageError.self) {
+            let vault = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
+            try vault.unlock(with: .passphrase(Secret(utf8: "not a real passphrase")))
+        }
+        #expect(error?.code == attack.code)
+    }
+
+    @Test func changedWithinBoundsDoesNotAuthenticate() throws {
+        let sandbox = try Sandbox()
+        _ = try BlockingFileVault.create(
+            at: sandbox.vault, unlockMethod: keyFile, configuration: sandbox.configuration)
+        let directory = try PosixDirectory(sandbox.vault.removingLastComponent())
+        let file = try directory.open("test.vault", .readWrite)
+        let whole = try file.read(VaultFormat.keybagLength, at: 0)
+        let contents = try Keybag(decoding: whole).authenticatedBytes().count + 64
+        // Everything behind the vault's name and the counts, one bit at a time, with a fitting checksum.
+        for offset in 16..<contents {
+            var copy = whole
+            copy[offset] ^= 1
+            let end = copy.count - 32
+            copy.replaceSubrange(end..., with: Hash.digest(copy, in: 0..<end, length: 32))
+            try file.write(copy + copy, at: 0)
+            let error = #expect(throws: TokenStorageError.self, "byte \(offset)") {
+                let vault = try BlockingFileVault.open(
+                    at: sandbox.vault, configuration: sandbox.configuration)
+                try vault.unlock(with: keyFile)
+            }
+            let refusals: [TokenStorageError.Code] = [.corrupt, .wrongPassphrase, .unsupportedFormat]
+            #expect(
+                error.map { refusals.contains($0.code) } == true,
+                "byte \(offset): \(String(describing: error))")
+        }
+    }
+
+    @Test func paddingNeverLeaksMoreThanPadme() {
+        // Values of the paper's function, rounded up to a multiple of eight.
+        #expect(
+            [0, 1, 8, 9, 17, 33, 100, 1_000, 1_048_576].map(VaultFormat.padded) == [
+                8, 8, 8, 16, 24, 40, 104, 1_024, 1_048_576,
+            ])
+        for length in stride(from: 1, to: 200_000, by: 37) {
+            let padded = VaultFormat.padded(length)
+            #expect(padded >= length && padded.isMultiple(of: 8))
+            #expect(Double(padded) <= Double(length) * 1.12 + 8)
+        }
+    }
+}
