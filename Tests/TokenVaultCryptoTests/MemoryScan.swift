@@ -11,7 +11,8 @@ struct Marker {
 
     init() {
         mask = (0..<Self.length).map { _ in UInt8.random(in: .min ... .max) }
-        masked = (0..<Self.length).map { _ in UInt8.random(in: .min ... .max) }
+        // The first byte is not zero: memory is full of those.
+        masked = mask.enumerated().map { index, byte in byte ^ .random(in: (index == 0 ? 1 : 0)...0xff) }
     }
 
     /// Writes the bytes, as often as they fit.
@@ -26,38 +27,39 @@ struct Marker {
         let memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC)
         guard memory >= 0 else { throw ScanFailure() }
         defer { close(memory) }
-        // Whole chunks overlap by the marker's length, and none is left in the buffer afterwards.
-        let chunk = 1 << 20
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: chunk, alignment: 4096)
-        defer { buffer.deallocate() }
-        let own = UInt(bitPattern: buffer.baseAddress)..<UInt(bitPattern: buffer.baseAddress) + UInt(chunk)
-        let words = buffer.bindMemory(to: UInt64.self)
+        // The bytes to look for stand at the end of the buffer, which is not searched and is wiped.
+        let chunk = 4 << 20
+        let size = chunk + Self.length
+        guard let buffer = malloc(size) else { throw ScanFailure() }
+        let needle = UnsafeMutableRawBufferPointer(start: buffer + chunk, count: Self.length)
+        defer {
+            memset(buffer, 0, size)
+            free(buffer)
+        }
+        let own = UInt(bitPattern: buffer)..<UInt(bitPattern: buffer) + UInt(size)
         var found = 0
         for range in try writableRanges() {
             var start = range.lowerBound
             while start < range.upperBound {
-                let wanted = min(chunk, Int(range.upperBound - start))
-                let count = pread(memory, buffer.baseAddress, wanted, off_t(start))
-                defer { for index in 0..<chunk / 8 { words[index] = 0 } }
+                let count = pread(memory, buffer, min(chunk, Int(range.upperBound - start)), off_t(start))
                 guard count >= Self.length else { break }
-                for offset in 0...(count - Self.length)
-                where !own.contains(start + UInt(offset)) && matches(buffer, at: offset) { found += 1 }
-                guard count == wanted, count == chunk else { break }
-                start += UInt(count - Self.length + 1)
+                fill(needle)
+                var position = 0
+                while let match = memchr(buffer + position, Int32(needle[0]), count - position) {
+                    let offset = match - buffer
+                    guard count - offset >= Self.length else { break }
+                    let isOwn = own.contains(start + UInt(offset))
+                    if !isOwn, memcmp(match, buffer + chunk, Self.length) == 0 { found += 1 }
+                    position = offset + 1
+                }
+                // Pieces overlap, so that what lies across their border is found.
+                start += UInt(count < chunk ? count : chunk - Self.length + 1)
             }
         }
         return found
     }
 
     struct ScanFailure: Error {}
-
-    private func matches(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int) -> Bool {
-        guard buffer[offset] ^ mask[0] == masked[0] else { return false }
-        for index in 1..<Self.length where buffer[offset + index] ^ mask[index] != masked[index] {
-            return false
-        }
-        return true
-    }
 
     private func writableRanges() throws -> [Range<UInt>] {
         guard let maps = fopen("/proc/self/maps", "r") else { throw ScanFailure() }

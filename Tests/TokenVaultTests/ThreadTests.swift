@@ -112,11 +112,13 @@ import TokenVaultPlatform
 
     @Test func theNameIsTheThreads() async {
         let thread = WorkerThread(name: "vault-writer")
-        let name = await withCheckedContinuation { continuation in
+        let name: String = await withCheckedContinuation { continuation in
             thread.run {
-                var name = [CChar](repeating: 0, count: 16)
-                pthread_getname_np(pthread_self(), &name, name.count)
-                let bytes = name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+                var name = [UInt8](repeating: 0, count: 16)
+                let file = open("/proc/thread-self/comm", O_RDONLY | O_CLOEXEC)
+                let count = read(file, &name, name.count)
+                close(file)
+                let bytes = name.prefix(max(count, 0)).prefix { $0 != 0x0a }
                 continuation.resume(returning: String(decoding: bytes, as: UTF8.self))
             }
         }
