@@ -5,6 +5,8 @@ struct CrashStates: Sendable {
         var choice: CrashChoice
         /// What is to be found, by number; more than one where several crashes leave the same state.
         var expectations: [Int]
+        /// The latest of those crashes.
+        var last: Int
     }
 
     private var candidates: [Candidate] = []
@@ -46,12 +48,14 @@ struct CrashStates: Sendable {
     ) {
         let expectation = expectations.count - 1
         if let known = seen[digest] {
+            candidates[known].last = position
             if candidates[known].expectations.last != expectation {
                 candidates[known].expectations.append(expectation)
             }
         } else {
             seen[digest] = candidates.count
-            candidates.append(Candidate(position: position, choice: choice, expectations: [expectation]))
+            candidates.append(
+                Candidate(position: position, choice: choice, expectations: [expectation], last: position))
         }
     }
 
@@ -76,6 +80,9 @@ struct CrashStates: Sendable {
     func description(of state: Int) -> String {
         let candidate = candidates[state]
         let last = candidate.position > 0 ? "\(trace[candidate.position - 1])" : "nothing"
-        return "crash at \(candidate.position), after \(last); \(candidate.choice.summary)"
+        let places =
+            candidate.last == candidate.position
+            ? "\(candidate.position)" : "\(candidate.position) to \(candidate.last)"
+        return "crash at \(places), after \(last); \(candidate.choice.summary)"
     }
 }

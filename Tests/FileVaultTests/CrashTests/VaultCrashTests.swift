@@ -34,7 +34,8 @@ import TokenVaultPlatform
             table +=
                 "  \(line.name): \(line.states) states of \(line.crashPoints) crash points (\(line.cases) cases)\n"
             #expect(line.states > 0, "\(line.name)")
-            #expect(line.violations == [], "\(line.name)")
+            #expect(
+                line.violations.isEmpty, "\(line.name): \(line.violations.prefix(6).joined(separator: "\n"))")
         }
         let states = lines.reduce(0) { $0 + $1.states }
         print(table + "  in all: \(states)")
@@ -98,11 +99,10 @@ import TokenVaultPlatform
         states.thin(to: 25)
         for state in 0..<states.count {
             let crashed = states.contents(of: state)
-            // What this state holds: the first test has shown that it may.
-            let seen = SimulatedDisk(crashed)
-            let (slots, _) = try workload.subject.slots(on: seen)
-            let vault = try SimulatedVault.open(at: SimulatedVault.location(on: seen))
-            let initial = try SimulatedVault.facts(of: vault).merging(slots) { $1 }
+            // What this state holds: the workload's own crashes have shown that it may. Whether a slot change
+            // that nobody was told of has happened is decided by the method that opens first: not looked at.
+            let vault = try SimulatedVault.open(at: SimulatedVault.location(on: SimulatedDisk(crashed)))
+            let initial = try SimulatedVault.facts(of: vault)
             vault.close()
 
             let disk = SimulatedDisk(crashed)
@@ -111,8 +111,8 @@ import TokenVaultPlatform
             writer.store("recovered", VaultWorkload.text("recovered", 700))
             writer.compact()
             writer.store("recovered", "again")
-            let rig = CrashRig(samples: 4, limit: 60, seed: 3)
-            var report = await rig.explore(next, from: crashed, subject: workload.subject)
+            let rig = CrashRig(samples: 4, limit: 24, seed: 3)
+            var report = await rig.explore(next, from: crashed, subject: VaultSubject())
             report.violations = report.violations.map { "after \(states.description(of: state)): \($0)" }
             line.add(report)
         }

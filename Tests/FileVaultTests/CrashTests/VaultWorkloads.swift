@@ -188,7 +188,7 @@ extension VaultWorkload {
 
     /// The deletion is durable before its value is erased: a failure in between must not be told as if
     /// nothing had been deleted.
-    static let failedDeletion = VaultWorkload(name: "failing deletion", samples: 12) { script in
+    static let failedDeletion = VaultWorkload(name: "failing deletion", samples: 4, limit: 1_000) { script in
         for kind: DiskFault.Kind in [.create, .write, .synchronize, .rename, .synchronizeDirectory] {
             for skipping in 0..<3 {
                 let writer = try script.open()
