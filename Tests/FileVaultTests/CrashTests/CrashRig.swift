@@ -34,79 +34,35 @@ struct CrashRig: Sendable {
     /// Only crashes at or after this operation.
     var from = 0
 
-    private struct Candidate: Sendable {
-        var position: Int
-        var choice: CrashChoice
-        /// What is to be found, by number.
-        var expectations: [Int]
-    }
-
     /// Explores every crash of `history`, whose disk began with `start`.
     func explore(_ history: History, from start: DiskContents, subject: some CrashSubject) async -> Report {
         var report = Report()
         for complaint in history.complaints { report.add("in the workload: \(complaint)", told: told) }
-
-        let trace = history.disk.trace
-        var image = CrashImage(start)
-        var images = [image]
-        var candidates: [Candidate] = []
-        var expectations: [Expectation] = []
-        var seen: [[UInt8]: Int] = [:]
-        for position in 0...trace.count {
-            let expectation = history.expectation(at: position)
-            if expectations.last != expectation { expectations.append(expectation) }
-            if position >= from { report.crashPoints += 1 }
-            let choices =
-                position < from
-                ? [] : CrashChoices.all(of: image, seed: seed &+ UInt64(position), samples: samples)
-            for choice in choices {
-                let digest = image.contents(after: choice).digest
-                let expectation = expectations.count - 1
-                if let known = seen[digest] {
-                    if candidates[known].expectations.last != expectation {
-                        candidates[known].expectations.append(expectation)
-                    }
-                } else {
-                    seen[digest] = candidates.count
-                    candidates.append(
-                        Candidate(position: position, choice: choice, expectations: [expectation]))
-                }
-            }
-            if position < trace.count {
-                image.apply(trace[position], at: position)
-                images.append(image)
-            }
-        }
-        if candidates.count > limit {
-            let step = Double(candidates.count) / Double(limit)
-            candidates = (0..<limit).map { candidates[Int(Double($0) * step)] }
-        }
-        report.states = candidates.count
-        report.cases = candidates.reduce(0) { $0 + $1.expectations.count }
+        var gathered = CrashStates(of: history, from: start, first: from, samples: samples, seed: seed)
+        gathered.thin(to: limit)
+        let states = gathered
+        report.states = states.count
+        report.cases = states.cases
+        report.crashPoints = states.crashPoints
 
         let queue = Monitor((next: 0, report: report))
-        let (all, points, facts) = (candidates, images, expectations)
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<workers {
                 group.addTask {
                     while true {
-                        let candidate: Candidate? = queue.withLock { queue in
-                            guard queue.next < all.count else { return nil }
+                        let state: Int? = queue.withLock { queue in
+                            if queue.next == states.count { return nil }
                             if stopsAtFirst, queue.report.violationCount > 0 { return nil }
                             defer { queue.next += 1 }
-                            return all[queue.next]
+                            return queue.next
                         }
-                        guard let candidate else { return }
-                        let contents = points[candidate.position].contents(after: candidate.choice)
-                        let found = subject.inspect(
-                            SimulatedDisk(contents), expecting: candidate.expectations.map { facts[$0] })
+                        guard let state else { return }
+                        let problems = subject.inspect(
+                            SimulatedDisk(states.contents(of: state)),
+                            expecting: states.expectations(of: state))
                         queue.withLock { queue in
-                            for problem in found {
-                                let last =
-                                    candidate.position > 0 ? "\(trace[candidate.position - 1])" : "nothing"
-                                queue.report.add(
-                                    "crash at \(candidate.position), after \(last); \(candidate.choice.summary): \(problem)",
-                                    told: told)
+                            for problem in problems {
+                                queue.report.add("\(states.description(of: state)): \(problem)", told: told)
                             }
                         }
                     }

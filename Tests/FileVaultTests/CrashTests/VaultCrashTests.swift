@@ -2,27 +2,120 @@ import Testing
 import TokenVault
 import TokenVaultPlatform
 
-/// Crash safety: every state that a crash of the scripted workloads can leave on the disk is a vault that
-/// opens, holds all that was acknowledged and nothing else, and goes on.
+/// Crash safety: every state that a crash can leave on the disk is a vault that opens, holds all that was
+/// acknowledged and nothing else, verifies, and goes on.
 @Suite struct VaultCrashTests {
-    @Test func noCrashLosesAnything() async throws {
-        var lines: [String] = []
+    /// What one exploration found.
+    struct Line: Sendable {
+        var name: String
         var states = 0
-        for workload in VaultWorkload.all {
-            let start = try workload.start()
-            let history = try workload.history(from: start)
-            let rig = CrashRig(samples: workload.samples, limit: workload.limit)
-            let begin = ContinuousClock.now
-            let report = await rig.explore(history, from: start, subject: workload.subject)
+        var cases = 0
+        var crashPoints = 0
+        var violations: [String] = []
+
+        mutating func add(_ report: CrashRig.Report) {
             states += report.states
-            lines.append(
-                "  \(workload.name): \(report.states) states at \(report.crashPoints) crash points, "
-                    + "\(report.cases) cases, \(begin.duration(to: .now))")
-            #expect(
-                report.violationCount == 0,
-                "\(workload.name): \(report.violations.joined(separator: "\n"))")
+            cases += report.cases
+            crashPoints += report.crashPoints
+            violations += report.violations
         }
-        print("crash states explored:\n\(lines.joined(separator: "\n"))\n  in all: \(states)")
+    }
+
+    @Test func noCrashLosesAnything() async throws {
+        var lines: [Line] = []
+        for workload in VaultWorkload.all { lines.append(try await Self.crashes(of: workload)) }
+        lines.append(try await Self.crashesAfterAKilledWriter())
+        for workload in VaultWorkload.recovered {
+            lines.append(try await Self.crashesOfRecovery(after: workload))
+        }
+
+        var table = "crash states explored:\n"
+        for line in lines {
+            table +=
+                "  \(line.name): \(line.states) states of \(line.crashPoints) crash points (\(line.cases) cases)\n"
+            #expect(line.states > 0, "\(line.name)")
+            #expect(
+                line.violations.isEmpty, "\(line.name): \(line.violations.prefix(6).joined(separator: "\n"))")
+        }
+        let states = lines.reduce(0) { $0 + $1.states }
+        print(table + "  in all: \(states)")
         #expect(states >= 10_000)
+    }
+
+    /// Every crash of a scripted workload.
+    private static func crashes(of workload: VaultWorkload) async throws -> Line {
+        let start = try workload.start()
+        let history = try workload.history(from: start)
+        let rig = CrashRig(samples: workload.samples, limit: workload.limit)
+        var line = Line(name: workload.name)
+        line.add(await rig.explore(history, from: start, subject: workload.subject))
+        return line
+    }
+
+    /// A writer is killed after each of its operations, another goes on with what it sees, and then the power
+    /// fails: what the second was told must hold although the first never synced what the second saw.
+    private static func crashesAfterAKilledWriter() async throws -> Line {
+        var line = Line(name: "killed writer")
+        let start = try SimulatedVault.fresh()
+        var isDead = true
+        var life = 0
+        while isDead {
+            let disk = SimulatedDisk(start)
+            let mortal = MortalDisk(operations: life)
+            // The next writer lives.
+            let isNext = Monitor(false)
+            let history = History(
+                disk: disk, isKilled: { mortal.isDead && !isNext.withLock { $0 } })
+            let location = SimulatedVault.location(
+                mortal.directory(disk.directory(0)), mortal.directory(disk.directory(1)))
+            if let vault = try? SimulatedVault.open(at: location) {
+                let first = Writer(vault: vault, history: history)
+                first.store("a", VaultWorkload.text("first", 900))
+                first.compact()
+                first.commit([
+                    ("a", VaultWorkload.text("second", 300)), ("b", VaultWorkload.text("third", 300)),
+                ])
+                first.delete("b")
+                isDead = mortal.isDead
+                isNext.withLock { $0 = true }
+                let position = disk.position
+                try Script(disk: disk, history: history).open().store(
+                    "c", VaultWorkload.text("of the next", 600))
+                let rig = CrashRig(samples: 4, from: position)
+                line.add(await rig.explore(history, from: start, subject: VaultSubject()))
+            }
+            life += 1
+        }
+        #expect(life > 20)
+        return line
+    }
+
+    /// Crashes of what comes after a crash: opening, mending, writing and compacting what one left.
+    private static func crashesOfRecovery(after workload: VaultWorkload) async throws -> Line {
+        var line = Line(name: "recovery after \(workload.name)")
+        let start = try workload.start()
+        let history = try workload.history(from: start)
+        var states = CrashStates(of: history, from: start, first: 0, samples: 8, seed: 2)
+        states.thin(to: 25)
+        for state in 0..<states.count {
+            let crashed = states.contents(of: state)
+            // What this state holds: the workload's own crashes have shown that it may. Whether a slot change
+            // that nobody was told of has happened is decided by the method that opens first: not looked at.
+            let vault = try SimulatedVault.open(at: SimulatedVault.location(on: SimulatedDisk(crashed)))
+            let initial = try SimulatedVault.facts(of: vault)
+            vault.close()
+
+            let disk = SimulatedDisk(crashed)
+            let next = History(disk: disk, initial: initial)
+            let writer = try Script(disk: disk, history: next).open()
+            writer.store("recovered", VaultWorkload.text("recovered", 700))
+            writer.compact()
+            writer.store("recovered", "again")
+            let rig = CrashRig(samples: 4, limit: 24, seed: 3)
+            var report = await rig.explore(next, from: crashed, subject: VaultSubject())
+            report.violations = report.violations.map { "after \(states.description(of: state)): \($0)" }
+            line.add(report)
+        }
+        return line
     }
 }

@@ -78,6 +78,19 @@ struct Writer {
         }
     }
 
+    /// A deletion that may fail: then nothing is deleted, unless the outcome is unknown.
+    func deleteOnFailingDisk(_ key: String) {
+        history.perform("failing delete \(key)", [key: nil]) {
+            do throws(TokenStorageError) {
+                return try storage.commit([.delete(TokenKey(key))]).generation?.rawValue
+            } catch  where error.code == .outcomeUnknown {
+                throw OutcomeUnknown(generation: error.generation?.rawValue)
+            } catch {
+                throw Refused()
+            }
+        }
+    }
+
     /// One commit of several stores (`nil`: deletes).
     func commit(_ changes: [(String, String?)]) {
         history.perform("commit", Dictionary(uniqueKeysWithValues: changes)) {

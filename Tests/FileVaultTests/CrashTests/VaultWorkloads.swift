@@ -16,7 +16,12 @@ extension VaultWorkload {
     static let all: [VaultWorkload] = [
         creation, stores, replacements, deletions, batches, growth, slots, passphrase, compactions,
         twoWriters,
-        failedWrites, failedCompaction, failedSlots,
+        failedWrites, failedCompaction, failedSlots, failedDeletion, largeDeletion, withoutState,
+    ]
+
+    /// Those whose crashes are followed by a look at the crashes of what mends them.
+    static let recovered: [VaultWorkload] = [
+        stores, batches, deletions, slots, compactions, twoWriters, failedWrites, failedCompaction,
     ]
 
     static let creation = VaultWorkload(
@@ -179,5 +184,58 @@ extension VaultWorkload {
             writer.addSlotFailing("second")
             script.disk.heal()
         }
+    }
+
+    /// The deletion is durable before its value is erased: a failure in between must not be told as if
+    /// nothing had been deleted.
+    static let failedDeletion = VaultWorkload(name: "failing deletion", samples: 4, limit: 1_000) { script in
+        for kind: DiskFault.Kind in [.create, .write, .synchronize, .rename, .synchronizeDirectory] {
+            for skipping in 0..<3 {
+                let writer = try script.open()
+                writer.store("key", text("value", 300))
+                writer.store("other", text("other \(kind) \(skipping)", 300))
+                script.fail(kind, .ioError, skipping: skipping)
+                writer.deleteOnFailingDisk("key")
+                script.disk.heal()
+                writer.vault.close()
+            }
+        }
+    }
+
+    /// A vault too large to be compacted at each deletion: the value is overwritten where it stands.
+    static let largeDeletion = VaultWorkload(
+        name: "deletion in a large vault",
+        start: {
+            let disk = SimulatedDisk(try SimulatedVault.fresh())
+            let vault = try SimulatedVault.open(at: SimulatedVault.location(on: disk))
+            let storage = vault.storage(service: SimulatedVault.service)
+            try storage.store(token: text("large", 1_048_000), for: "large")
+            try storage.store(token: text("old value", 900), for: "key")
+            try storage.store(token: text("value", 1_500), for: "key")
+            vault.close()
+            return disk.contents
+        },
+        initial: [
+            "large": Fact(value: text("large", 1_048_000), generation: 1),
+            "key": Fact(value: text("value", 1_500), generation: 3),
+        ], samples: 8, limit: 150
+    ) { script in
+        let writer = try script.open()
+        writer.delete("key")
+        writer.store("key", text("stored again", 500))
+        writer.commit([("key", nil), ("other", text("other", 500))])
+    }
+
+    /// A vault without a state directory: no device key, no anchor.
+    static let withoutState = VaultWorkload(name: "no anchor file") { script in
+        // The directory is there and what was in it is not: the anchor is made anew by the first commit.
+        for name in script.disk.contents.directories[1].keys where name.hasSuffix(".anchor") {
+            try script.disk.directory(1).remove(name)
+        }
+        try script.disk.directory(1).synchronize()
+        let writer = try script.open()
+        for index in 0..<4 { writer.store("key \(index)", text("value \(index)", 800)) }
+        writer.compact()
+        writer.store("key 1", text("after", 2_000))
     }
 }

@@ -176,7 +176,7 @@ extension VaultLog {
                 ScanResult(frames: rest, end: added.end, trailer: added.trailer, stop: .clean), to: &state)
             advanceAnchor(&state)
         }
-        try erase(added.deleted)
+        erase(added.deleted)
     }
 
     func advanceAnchor(_ state: inout LogState) {
@@ -231,8 +231,9 @@ extension VaultLog {
     }
 
     /// Erases the values of deleted items. A small vault is compacted, which leaves nothing behind at
-    /// all; in a large one, or on a full disk, the dead bodies are overwritten with zeros.
-    private func erase(_ deleted: [ItemIdentifier]) throws(TokenStorageError) {
+    /// all; in a large one, or on a full disk, the dead bodies are overwritten with zeros. The deletion
+    /// itself is durable by now, so that nothing that fails here may deny it.
+    private func erase(_ deleted: [ItemIdentifier]) {
         guard !deleted.isEmpty else { return }
         let (file, size) = state.withLock { ($0.file, $0.tail) }
         if size < VaultFormat.compactionFloor {
@@ -240,7 +241,8 @@ extension VaultLog {
                 try moveToNewFile(from: file)
                 return
             } catch {
-                if broken.withLock({ $0 }) != nil { throw error }
+                // The disk failed when the new file had its name already: nothing more is written.
+                if broken.withLock({ $0 }) != nil { return }
             }
         }
         let dead = state.withLock { state in deleted.flatMap { state.index.takeSuperseded($0) } }
