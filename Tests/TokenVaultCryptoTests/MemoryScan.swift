@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 /// Sixteen random bytes that nothing in the process holds in clear until ``fill(_:)`` writes them.
 ///
@@ -22,8 +23,13 @@ struct Marker {
         }
     }
 
+    /// One search at a time: the buffer of another would hold copies of what this one looks for.
+    private static let oneAtATime = Mutex(())
+
     /// In how many places of the process's writable memory the bytes are.
-    func occurrences() throws -> Int {
+    func occurrences() throws -> Int { try Self.oneAtATime.withLock { _ in try search() } }
+
+    private func search() throws -> Int {
         let memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC)
         guard memory >= 0 else { throw ScanFailure() }
         defer { close(memory) }
