@@ -1,0 +1,112 @@
+import Testing
+import TokenVaultCrypto
+
+@Suite struct SymmetricKeyTests {
+    private func bytes(of key: SymmetricKey) -> [UInt8]? { key.withBytes { Array($0) } }
+
+    @Test func aKeyKeepsItsBytes() throws {
+        let source = SecretBytes(copying: Array(UInt8(0)..<40))
+        #expect(bytes(of: try SymmetricKey(copying: source)) == Array(0..<32))
+        #expect(bytes(of: try SymmetricKey(copying: source, from: 8)) == Array(8..<40))
+    }
+
+    @Test func tooFewBytesAreNoKey() {
+        let source = SecretBytes(copying: [UInt8](repeating: 1, count: 40))
+        for offset in [-1, 9, 40, 41] {
+            #expect(throws: CryptoError.invalidParameter) { try SymmetricKey(copying: source, from: offset) }
+        }
+    }
+
+    @Test func randomKeysDiffer() throws {
+        let keys = try (0..<50).map { _ in bytes(of: try SymmetricKey.random()) }
+        #expect(Set(keys).count == keys.count)
+        #expect(!keys.contains([UInt8](repeating: 0, count: 32)))
+    }
+
+    @Test func aNewKeyStartsFromZeros() throws {
+        // More keys than one region holds; those that are wiped leave their places to the next ones.
+        for _ in 0..<3 {
+            var keys: [SymmetricKey] = []
+            for _ in 0..<200 {
+                keys.append(
+                    try SymmetricKey { (target) throws(CryptoError) in
+                        #expect(target.count == 32)
+                        #expect(target.allSatisfy { $0 == 0 })
+                        for index in target.indices { target[index] = 0xa5 }
+                    })
+            }
+            let addresses = keys.map { key in key.withBytes { UInt(bitPattern: $0.baseAddress) } }
+            #expect(Set(addresses).count == keys.count, "two keys share their bytes")
+            for key in keys { key.wipe() }
+        }
+    }
+
+    @Test func aKeyThatCouldNotBeFilledLeavesNoTrace() throws {
+        var address: UInt?
+        #expect(throws: CryptoError.outOfMemory) {
+            try SymmetricKey { (target) throws(CryptoError) in
+                address = UInt(bitPattern: target.baseAddress)
+                for index in target.indices { target[index] = 0xa5 }
+                throw .outOfMemory
+            }
+        }
+        let place = try #require(address.flatMap { UnsafePointer<UInt8>(bitPattern: $0) })
+        // The region stays mapped; another test's key may be in this place by now, these bytes are not.
+        let left = (0..<32).map { place[$0] }
+        #expect(left != [UInt8](repeating: 0xa5, count: 32))
+    }
+
+    @Test func wipingOneKeyLeavesItsCopyAndItsNeighbours() throws {
+        let keys = try (0..<10).map { _ in try SymmetricKey.random() }
+        let before = keys.map { bytes(of: $0) }
+        let copy = try keys[4].copy()
+        keys[4].wipe()
+        keys[4].wipe()
+        #expect(bytes(of: keys[4]) == nil)
+        #expect(bytes(of: copy) == before[4])
+        for index in keys.indices where index != 4 { #expect(bytes(of: keys[index]) == before[index]) }
+    }
+
+    @Test func aWipedKeyRefusesEverything() throws {
+        let key = try SymmetricKey.random()
+        let other = try SymmetricKey.random()
+        let sealed = try #require(AuthenticatedEncryption.seal([1], key: key, associatedData: []))
+        key.wipe()
+        #expect(AuthenticatedEncryption.seal([1], key: key, associatedData: []) == nil)
+        #expect(Hash.keyed([1], key: key, length: 32) == nil)
+        #expect(throws: CryptoError.unavailable) { try key.copy() }
+        #expect(SymmetricKey.concatenating([other, key]) == nil)
+        #expect(throws: CryptoError.unavailable) { try Hash.derive(from: key, label: "a") }
+        #expect(throws: CryptoError.unavailable) { try Hash.derive(from: other, label: "a", secrets: [key]) }
+        guard
+            case .wiped = AuthenticatedEncryption.open(
+                sealed, at: 0..<sealed.count, key: key, associatedData: []),
+            case .wiped = AuthenticatedEncryption.openPublic(
+                sealed, at: 0..<sealed.count, key: key, associatedData: [])
+        else {
+            Issue.record("a wiped key opened something")
+            return
+        }
+    }
+
+    @Test func wipingBesideUseIsOneOrTheOther() async throws {
+        // A key that is wiped while it seals gives a seal that opens, or none: never one under zeros.
+        let zero = try SymmetricKey { (_) throws(CryptoError) in }
+        for _ in 0..<200 {
+            let key = try SymmetricKey.random()
+            let copy = try key.copy()
+            async let sealed = AuthenticatedEncryption.seal([7], key: key, associatedData: [])
+            async let wiped: Void = key.wipe()
+            _ = await wiped
+            guard let bytes = await sealed else { continue }
+            func opens(_ key: SymmetricKey) -> Bool {
+                let opened = AuthenticatedEncryption.openPublic(
+                    bytes, at: 0..<bytes.count, key: key, associatedData: [])
+                if case .plaintext = opened { return true }
+                return false
+            }
+            #expect(opens(copy))
+            #expect(!opens(zero))
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import Testing
+import TokenVault
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite struct VocabularyTests {
+    @Test func policiesSayWhatTheyPromise() {
+        let portable: Set<AccessPolicy> = [.whenUnlocked, .afterFirstUnlock]
+        let afterFirstUnlock: Set<AccessPolicy> = [.afterFirstUnlock, .afterFirstUnlockThisDeviceOnly]
+        for policy in AccessPolicy.allCases {
+            #expect(policy.isThisDeviceOnly != portable.contains(policy))
+            #expect(policy.isReadableAfterFirstUnlock == afterFirstUnlock.contains(policy))
+            #expect(AccessPolicy(rawValue: policy.rawValue) == policy)
+            #expect(policy.rawValue.hasSuffix("-this-device-only") == policy.isThisDeviceOnly)
+        }
+        #expect(AccessPolicy.allCases.count == 5)
+    }
+
+    @Test func generationsAreNumbers() throws {
+        #expect(Generation(rawValue: 3) < 4)
+        #expect(Generation(rawValue: 9_007_199_254_740_991).description == "9007199254740991")
+        let json = try JSONEncoder().encode([Generation(rawValue: 7)])
+        #expect(String(decoding: json, as: UTF8.self) == "[7]")
+        #expect(try JSONDecoder().decode([Generation].self, from: json) == [7])
+    }
+
+    @Test func expiryIsReachedAtItsTime() throws {
+        let date = Date(timeIntervalSince1970: 1_000)
+        var metadata = TokenMetadata(
+            key: "key", service: "service", policy: .whenUnlocked, created: date, modified: date,
+            expires: date, generation: 1)
+        #expect(metadata.isExpired(at: date))
+        #expect(metadata.isExpired(at: date + 1))
+        #expect(!metadata.isExpired(at: date - 1))
+        metadata.expires = nil
+        #expect(!metadata.isExpired(at: .distantFuture))
+    }
+
+    @Test func operationsAreNamedAfterTheOneChange() {
+        #expect(CommitRules.operation([.store(Secret([]), for: "a")]) == "store")
+        #expect(CommitRules.operation([.update("a", details: TokenDetails())]) == "update")
+        #expect(CommitRules.operation([.delete("a")]) == "delete")
+        #expect(CommitRules.operation([.rename("a", to: "b")]) == "rename")
+        #expect(CommitRules.operation([.delete("a"), .delete("b")]) == "commit")
+        #expect(CommitRules.operation([]) == "commit")
+    }
+
+    @Test func validationSpeaksForItsCaller() {
+        let validation = Validation(operation: "someOperation", backend: "someBackend")
+        let error = #expect(throws: TokenStorageError.self) { try validation.check(key: "") }
+        #expect(error?.code == .invalidKey)
+        #expect(error?.operation == "someOperation")
+        #expect(error?.backend == "someBackend")
+    }
+
+    @Test func aRefusedPolicyIsAdvisedOn() {
+        let validation = Validation(operation: "store", backend: "test")
+        let changes: [TokenChange] = [
+            .store(Secret([1]), for: "a", details: TokenDetails(policy: .whenPasscodeSetThisDeviceOnly))
+        ]
+        let error = #expect(throws: TokenStorageError.self) {
+            try validation.check(
+                policiesOf: changes, supported: [.whenUnlocked], defaultPolicy: .whenUnlocked)
+        }
+        #expect(error?.code == .unsupportedPolicy)
+        #expect(error?.advice?.contains("when-unlocked") == true)
+        #expect(throws: Never.self) {
+            try validation.check(
+                policiesOf: changes, supported: [.whenPasscodeSetThisDeviceOnly],
+                defaultPolicy: .whenUnlocked)
+        }
+    }
+}
