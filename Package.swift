@@ -105,7 +105,7 @@ let package = Package(
         ),
         .testTarget(
             name: "VaultctlTests",
-            dependencies: ["TokenVaultPlatform", "vaultctl"],
+            dependencies: ["TokenVault", "TokenVaultPlatform", "vaultctl"],
             swiftSettings: settings
         ),
     ]

@@ -41,6 +41,13 @@ package enum StandardStream: CInt, Sendable {
         if let failure { throw failure }
     }
 
+    /// Writes all of `bytes` (`write`).
+    package func write(_ bytes: [UInt8]) throws(SystemFailure) {
+        // Array.withUnsafeBytes would make the error an `any Error`.
+        let failure: SystemFailure? = bytes.withUnsafeBytes { Self.write($0, to: rawValue) }
+        if let failure { throw failure }
+    }
+
     /// Closes the stream. Some file systems report a full disk only here (`close`).
     package func finish() throws(SystemFailure) {
         if close(rawValue) != 0, errno != EINTR { throw SystemFailure(Errno(rawValue: errno), "close") }

@@ -14,8 +14,7 @@ final class Console {
     /// Says one line on standard error.
     func say(_ line: String) {
         progress.clear()
-        let bytes = Array((line + "\n").utf8)
-        try? StandardStream.error.write(bytes.span.bytes)
+        try? StandardStream.error.write(Array((line + "\n").utf8))
     }
 
     /// Says something that is worth knowing but no failure.

@@ -55,6 +55,13 @@ struct JSONWriter {
         needsComma = true
     }
 
+    /// `"text"`, in an array.
+    mutating func element(_ text: String) {
+        separate()
+        string(text.utf8)
+        needsComma = true
+    }
+
     /// `"value": "…"` when the bytes are UTF-8, `"valueBase64": "…"` otherwise.
     mutating func value(_ bytes: [UInt8]) {
         if isText(bytes) {

@@ -50,7 +50,7 @@ final class Output {
         guard !buffer.isEmpty else { return }
         if failure == nil {
             wrote = true
-            do { try StandardStream.output.write(buffer.span.bytes) } catch { failure = error }
+            do { try StandardStream.output.write(buffer) } catch { failure = error }
         }
         for index in buffer.indices { buffer[index] = 0 }
         buffer.removeAll(keepingCapacity: true)

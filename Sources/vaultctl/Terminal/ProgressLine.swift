@@ -37,7 +37,6 @@ final class ProgressLine {
     }
 
     private func write(_ text: String) {
-        let bytes = Array(text.utf8)
-        try? StandardStream.error.write(bytes.span.bytes)
+        try? StandardStream.error.write(Array(text.utf8))
     }
 }
