@@ -105,7 +105,10 @@ let package = Package(
         ),
         .testTarget(
             name: "VaultctlTests",
-            dependencies: ["TokenVault", "TokenVaultPlatform", "vaultctl"],
+            dependencies: [
+                "TokenVault", "TokenVaultPlatform", "vaultctl",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
             swiftSettings: settings
         ),
     ]

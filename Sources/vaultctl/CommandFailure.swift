@@ -53,7 +53,7 @@ struct CommandFailure: Error, Equatable {
 
     /// Advice in terms of this program, where it has any that is better than the library's.
     private static func advice(for code: TokenStorageError.Code) -> String? {
-        switch code {
+        switch code.kind {
         case .locked: "give --passphrase-file or --key-file, or run it on a terminal"
         case .notFound: "\"vaultctl list\" shows the keys that are there"
         case .slotNotFound: "\"vaultctl slot list\" shows their numbers"

@@ -21,7 +21,7 @@ enum ExitStatus: Int32, CaseIterable {
     /// The status for an error of the library. One total switch: a new code cannot be forgotten.
     init(_ code: TokenStorageError.Code) {
         self =
-            switch code {
+            switch code.kind {
             case .invalidKey, .invalidArgument: .usage
             case .notFound, .slotNotFound: .notFound
             case .locked: .locked

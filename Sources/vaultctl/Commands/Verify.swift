@@ -62,10 +62,15 @@ struct Verify: VaultCommand {
         for note in report.notes { output.line("note: \(note)") }
         if report.checkedByDigestOnly > 0 {
             output.line(
-                "\(report.checkedByDigestOnly) items could only be checked by digest, their keys not being held")
+                Self.count(report.checkedByDigestOnly, "item")
+                    + " could only be checked by digest, the keys not being held")
         }
         if report.isClean {
-            output.line("clean: \(report.items) items, \(report.frames) frames, \(report.bytes) bytes")
+            output.line("clean: \(Self.count(report.items, "item")), \(Self.count(report.frames, "frame")), \(report.bytes) bytes")
         }
+    }
+
+    private static func count(_ number: Int, _ what: String) -> String {
+        number == 1 ? "1 \(what)" : "\(number) \(what)s"
     }
 }

@@ -12,7 +12,9 @@ enum CommandLineParser {
         case helpWanted(String)
     }
 
+    /// What `arguments` ask for.
     static func parse(_ arguments: [String]) throws(CommandFailure) -> Outcome {
+        if arguments.first == "help" { try checkTopic(arguments.dropFirst()) }
         do {
             var parsed = try VaultControl.parseAsRoot(withEmptyValues(arguments))
             if let command = parsed as? any VaultCommand { return .command(command) }
@@ -32,11 +34,24 @@ enum CommandLineParser {
         }
     }
 
+    /// ArgumentParser shows the program's help for a topic it does not know, and calls that a success.
+    private static func checkTopic(_ words: ArraySlice<String>) throws(CommandFailure) {
+        var command: any ParsableCommand.Type = VaultControl.self
+        for word in words {
+            guard let next = command.configuration.subcommands.first(where: { $0._commandName == word }) else {
+                throw .usage("there is no such command", "see \"vaultctl help\"")
+            }
+            command = next
+        }
+    }
+
     /// `retrieve` as ArgumentParser understands `arguments`; `nil` when it refuses them or they are
-    /// something else. For the test that compares it with the fast path.
-    static func retrieveArguments(_ arguments: [String]) -> RetrieveArguments? {
-        guard case .command(let command as Retrieve) = try? parse(arguments) else { return nil }
-        return command.arguments
+    /// something else. For the test that compares it with the fast path, which brings a smaller root.
+    static func retrieveArguments(
+        _ arguments: [String], root: any ParsableCommand.Type = VaultControl.self
+    ) -> RetrieveArguments? {
+        let parsed = try? root.parseAsRoot(withEmptyValues(arguments))
+        return (parsed as? Retrieve)?.arguments
     }
 
     /// ArgumentParser takes `--label=` for `--label` and would swallow the next argument as its value, and

@@ -7,9 +7,10 @@ import Foundation
 /// Times as RFC 3339 writes them, in the proleptic Gregorian calendar. Done by hand: a calendar of the
 /// system's would cost more at start-up than a whole `retrieve`.
 enum Timestamp {
-    /// `2026-01-31T12:00:00Z`, to the second below.
+    /// `2026-01-31T12:00:00Z`, to the second below, in the years 1 to 9999.
     static func text(_ date: Date) -> String {
-        let seconds = Int(max(-6e10, min(2.5e11, date.timeIntervalSince1970)).rounded(.down))
+        let seconds = Int(
+            max(-62_135_596_800, min(253_402_300_799, date.timeIntervalSince1970)).rounded(.down))
         let days = Int((Double(seconds) / 86_400).rounded(.down))
         let rest = seconds - days * 86_400
         let (year, month, day) = civil(days)
