@@ -108,7 +108,10 @@ let package = Package(
         ),
         .testTarget(
             name: "VaultctlTests",
-            dependencies: ["TokenVaultPlatform", "vaultctl"],
+            dependencies: [
+                "TokenVault", "TokenVaultPlatform", "vaultctl",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
             swiftSettings: settings
         ),
     ]

@@ -1,1 +1,6 @@
-print("vaultctl")
+import TokenVaultPlatform
+
+// In this order: no descriptor that a file could fall into, then no core file with what we come to know.
+StandardStream.prepare()
+ProcessFacts.forbidDumps()
+ProgramContext.end(Program().run(ProgramContext.arguments()).rawValue)

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,5 +62,26 @@ static inline uint64_t clinux_file_system_type(int descriptor) {
     if (fstatfs(descriptor, &information) != 0) return 0;
     return (uint64_t)information.f_type;
 }
+
+// Where the handler of forwarded signals writes each signal's number, as one byte; -1 for nowhere.
+void clinux_forward_signals_to(int descriptor);
+
+// sigaction(2): from now on `signal` is written to that descriptor and does nothing else, unless it is
+// ignored, which it then stays. `previous` gets the action there was. 0, or -1 with errno.
+int clinux_forward_signal(int signal, struct sigaction *previous);
+
+// sigaction(2) and pthread_sigmask(3): `signal` has its default action and is not blocked.
+void clinux_default_signal(int signal);
+
+// pipe2(O_CLOEXEC | O_NONBLOCK): 0, or -1 with errno.
+static inline int clinux_pipe(int descriptors[2]) { return pipe2(descriptors, O_CLOEXEC | O_NONBLOCK); }
+
+// fcntl(F_DUPFD_CLOEXEC): a copy of `descriptor`, numbered `least` or above; -1 with errno.
+static inline int clinux_duplicate(int descriptor, int least) {
+    return fcntl(descriptor, F_DUPFD_CLOEXEC, least);
+}
+
+// fcntl(F_GETFD): whether `descriptor` is open.
+static inline int clinux_is_open(int descriptor) { return fcntl(descriptor, F_GETFD) != -1; }
 
 #endif

@@ -160,7 +160,7 @@ struct Keybag: Equatable, Sendable {
         logKey = try reader.bytes(Self.wrappedLogKeyLength)
         rootCode = try reader.bytes(Self.codeLength)
         holderCode = try reader.bytes(Self.codeLength)
-        guard try reader.bytes(reader.remaining).allSatisfy({ $0 == 0 }) else { throw .outOfBounds }
+        guard isAllZero(try reader.bytes(reader.remaining)) else { throw .outOfBounds }
     }
 
     init(

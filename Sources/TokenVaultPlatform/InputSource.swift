@@ -1,0 +1,108 @@
+internal import CLinux
+internal import Glibc
+package import SystemPackage
+
+/// Something that bytes are read from once, with a bound on how many and on how long it takes: standard
+/// input, an inherited descriptor, a file or a named pipe.
+package final class InputSource: Sendable {
+    private let descriptor: CInt
+    private let isOurs: Bool
+
+    private init(descriptor: CInt, isOurs: Bool) {
+        self.descriptor = descriptor
+        self.isOurs = isOurs
+    }
+
+    deinit { if isOurs { close(descriptor) } }
+
+    /// Standard input.
+    package static let standard = InputSource(descriptor: StandardStream.input.rawValue, isOurs: false)
+
+    /// The descriptor numbered `number` that the parent left open. Ask before opening anything else: a
+    /// number that is not in use would come to mean the next file. Reading takes from the parent's own.
+    package static func inherited(_ number: CInt) throws(SystemFailure) -> InputSource {
+        let copy = try retrying("fcntl(F_DUPFD_CLOEXEC)") { clinux_duplicate(number, 10) }
+        return InputSource(descriptor: copy, isOurs: true)
+    }
+
+    /// The file or pipe at `path`, following links. Opening a named pipe does not wait for its writer.
+    package static func file(_ path: FilePath) throws(SystemFailure) -> InputSource {
+        let descriptor = try retrying("open") {
+            path.withPlatformString { open($0, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) }
+        }
+        return InputSource(descriptor: descriptor, isOurs: true)
+    }
+
+    /// Whether this is a regular file that its group or others can read (`fstat`).
+    package var isReadableByOthers: Bool {
+        var information = stat()
+        guard fstat(descriptor, &information) == 0 else { return false }
+        return clinux_is_regular(information.st_mode) != 0 && information.st_mode & 0o044 != 0
+    }
+
+    /// Everything up to the end. `EFBIG` when that is more than `limit` bytes, `ETIMEDOUT` when
+    /// `deadline` passes first. The caller wipes the result.
+    package func readAll(limit: Int, deadline: Deadline?) throws(SystemFailure) -> [UInt8] {
+        try read(limit: limit, chunk: 1 << 16, stopAtNewline: false, deadline: deadline)
+    }
+
+    /// The first line without its newline, reading nothing behind it. Fails as ``readAll(limit:deadline:)``.
+    package func readLine(limit: Int, deadline: Deadline?) throws(SystemFailure) -> [UInt8] {
+        try read(limit: limit, chunk: 1, stopAtNewline: true, deadline: deadline)
+    }
+
+    private func read(
+        limit: Int, chunk: Int, stopAtNewline: Bool, deadline: Deadline?
+    ) throws(SystemFailure) -> [UInt8] {
+        var failure: SystemFailure?
+        // One buffer that never grows: growing would leave copies of a secret behind.
+        var bytes = [UInt8](unsafeUninitializedCapacity: limit + 1) { buffer, count in
+            while count <= limit {
+                if let reason = Self.wait(for: descriptor, deadline) {
+                    failure = reason
+                    return
+                }
+                let wanted = min(chunk, limit + 1 - count)
+                let result = Glibc.read(descriptor, buffer.baseAddress.map { $0 + count }, wanted)
+                if result == 0 { return }
+                if result > 0 {
+                    count += result
+                    if stopAtNewline, buffer[count - 1] == UInt8(ascii: "\n") {
+                        count -= 1
+                        return
+                    }
+                } else if errno != EINTR && errno != EAGAIN {
+                    failure = SystemFailure(Errno(rawValue: errno), "read")
+                    return
+                }
+            }
+            failure = SystemFailure(.fileTooLarge, "read")
+        }
+        if let failure {
+            SmallFile.wipe(&bytes)
+            throw failure
+        }
+        return bytes
+    }
+
+    /// Waits until `descriptor` can be read, or has ended. `ETIMEDOUT` when `deadline` passes first.
+    static func wait(for descriptor: CInt, _ deadline: Deadline?) -> SystemFailure? {
+        var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        while true {
+            let result = poll(&waiting, 1, milliseconds(until: deadline))
+            if result > 0 { return nil }
+            if result == 0 {
+                if deadline?.hasPassed ?? false { return SystemFailure(.timedOut, "poll") }
+            } else if errno != EINTR {
+                return SystemFailure(Errno(rawValue: errno), "poll")
+            }
+        }
+    }
+
+    /// What `poll` is told to wait at most: rounded up, at most an hour, -1 for ever.
+    static func milliseconds(until deadline: Deadline?) -> CInt {
+        guard let left = deadline?.remaining.components else { return -1 }
+        return left.seconds >= 3_600
+            ? 3_600_000 : CInt(left.seconds * 1_000 + (left.attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
+    }
+}

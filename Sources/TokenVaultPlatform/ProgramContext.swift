@@ -1,0 +1,40 @@
+internal import Glibc
+
+/// What a program was started with, and its end.
+package enum ProgramContext {
+    /// The arguments behind the program's name; `nil` when one of them is not UTF-8, which Swift's own
+    /// `CommandLine.arguments` would repair without a word.
+    package static func arguments() -> [String]? {
+        var texts: [String] = []
+        for index in 1..<max(1, Int(CommandLine.argc)) {
+            guard let argument = CommandLine.unsafeArgv[index] else { break }
+            guard let text = text(argument) else { return nil }
+            texts.append(text)
+        }
+        return texts
+    }
+
+    /// An environment variable.
+    package enum Variable: Equatable, Sendable {
+        /// Not set, or set to nothing.
+        case absent
+        /// Its value.
+        case text(String)
+        /// Its value is not UTF-8.
+        case notText
+    }
+
+    /// The environment variable `name`.
+    package static func variable(_ name: String) -> Variable {
+        guard let value = getenv(name), value[0] != 0 else { return .absent }
+        return text(value).map { .text($0) } ?? .notText
+    }
+
+    /// Ends the program with `status`.
+    package static func end(_ status: CInt) -> Never { exit(status) }
+
+    private static func text(_ pointer: UnsafePointer<CChar>) -> String? {
+        let bytes = UnsafeBufferPointer(start: pointer, count: strlen(pointer))
+        return String(validating: bytes.lazy.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}

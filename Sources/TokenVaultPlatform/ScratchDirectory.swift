@@ -1,0 +1,35 @@
+package import SystemPackage
+
+/// A directory of our own for a while: made with a name that nobody has, mode 0700, and removed with
+/// what is in it.
+package final class ScratchDirectory {
+    /// Where it is.
+    package let path: FilePath
+
+    /// Makes one in `parent`, which is made too when it is missing.
+    package init(in parent: FilePath) throws(SystemFailure) {
+        try PosixDirectory.makeAll(parent)
+        let number = UInt64.random(in: 0...UInt64.max)
+        let path = parent.appending(".scratch-\(String(number, radix: 36))")
+        guard try !SmallFile.exists(path) else { throw SystemFailure(.fileExists, "mkdir") }
+        try PosixDirectory.makeAll(path)
+        self.path = path
+    }
+
+    deinit { remove() }
+
+    /// Removes it and what is in it. What cannot be removed stays.
+    package func remove() { try? Self.remove(path) }
+
+    private static func remove(_ path: FilePath) throws(SystemFailure) {
+        let directory = try PosixDirectory(path)
+        for name in try directory.names() {
+            if try directory.attributes(of: name)?.kind == .directory {
+                try remove(path.appending(name))
+            } else {
+                try directory.remove(name)
+            }
+        }
+        try PosixDirectory.removeEmpty(path)
+    }
+}

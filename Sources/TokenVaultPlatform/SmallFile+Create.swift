@@ -1,0 +1,34 @@
+package import SystemPackage
+
+extension SmallFile {
+    /// Creates the file at `path`, mode 0600, with `bytes`, durably. `EEXIST` when something is there
+    /// already. Missing directories above are made, 0700.
+    package static func create(_ path: FilePath, _ bytes: [UInt8]) throws(SystemFailure) {
+        guard let name = path.lastComponent?.string else { throw SystemFailure(.invalidArgument, "openat") }
+        let parent = path.removingLastComponent()
+        let above: FilePath = parent.isEmpty ? "." : parent
+        if !parent.isEmpty { try PosixDirectory.makeAll(parent) }
+        let directory = try PosixDirectory(above)
+        let file = try directory.open(name, .create)
+        do {
+            try file.write(bytes, at: 0)
+            try file.synchronize()
+            try directory.synchronize()
+        } catch {
+            try? directory.remove(name)
+            throw error
+        }
+    }
+
+    /// Whether something is at `path`, be it a link to nowhere (`fstatat`).
+    package static func exists(_ path: FilePath) throws(SystemFailure) -> Bool {
+        guard let name = path.lastComponent?.string else { return true }
+        let parent = path.removingLastComponent()
+        do {
+            return try PosixDirectory(parent.isEmpty ? "." : parent).attributes(of: name) != nil
+        } catch {
+            if error.errno == .noSuchFileOrDirectory { return false }
+            throw error
+        }
+    }
+}

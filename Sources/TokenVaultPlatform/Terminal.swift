@@ -1,0 +1,167 @@
+internal import Glibc
+internal import SystemPackage
+
+/// The person's terminal, whatever the standard streams are: `/dev/tty`.
+package final class Terminal {
+    private let descriptor: CInt
+
+    /// The controlling terminal; `nil` when the process has none.
+    package init?() {
+        let opened = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)
+        guard opened >= 0 else { return nil }
+        descriptor = opened
+    }
+
+    deinit { close(descriptor) }
+
+    /// What came of asking.
+    package enum Answer {
+        /// What was typed, without the end of line. The caller wipes it.
+        case bytes([UInt8])
+        /// Control-D on an empty line, or the terminal went away.
+        case cancelled
+    }
+
+    /// Writes `text`.
+    package func show(_ text: String) {
+        var text = text
+        text.withUTF8 { _ = StandardStream.write(UnsafeRawBufferPointer($0), to: descriptor) }
+    }
+
+    /// Asks for a line without showing what is typed. Backspace, Control-U and Control-D work as usual;
+    /// unlike the terminal's own line editing this takes lines longer than 4,095 bytes. What comes behind
+    /// the line is thrown away, so that a paste of several lines does not end up in the shell.
+    ///
+    /// The echo is restored before SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN and SIGTTOU take
+    /// effect; when the program is continued, the question is asked again. Throws `EFBIG` above `limit`
+    /// bytes, `ETIMEDOUT` when `deadline` passes.
+    package func askHidden(
+        _ prompt: String, limit: Int, deadline: Deadline?
+    ) throws(SystemFailure) -> Answer {
+        while true {
+            let signals = try SignalForwarder(SignalForwarder.endingOrStopping)
+            var settings = termios()
+            guard tcgetattr(descriptor, &settings) == 0 else {
+                throw SystemFailure(Errno(rawValue: errno), "tcgetattr")
+            }
+            let usual = settings
+            settings.c_lflag &= ~tcflag_t(ECHO | ECHONL | ICANON | IEXTEN)
+            withUnsafeMutableBytes(of: &settings.c_cc) { characters in
+                characters[Int(VMIN)] = 1
+                characters[Int(VTIME)] = 0
+            }
+            guard tcsetattr(descriptor, TCSAFLUSH, &settings) == 0 else {
+                throw SystemFailure(Errno(rawValue: errno), "tcsetattr")
+            }
+            show(prompt)
+            let typed = readHidden(signals, limit: limit, deadline: deadline)
+            var restored = usual
+            tcsetattr(descriptor, TCSAFLUSH, &restored)
+            show("\n")
+            switch typed {
+            case .success(.line(let answer)): return answer
+            case .success(.signal(let signal)): signals.deliver(signal)
+            case .failure(let failure): throw failure
+            }
+        }
+    }
+
+    /// Asks for a line that is shown as it is typed.
+    package func ask(_ prompt: String, deadline: Deadline?) throws(SystemFailure) -> String? {
+        show(prompt)
+        var bytes: [UInt8] = []
+        while bytes.count < 1_024 {
+            if let failure = InputSource.wait(for: descriptor, deadline) { throw failure }
+            var byte: UInt8 = 0
+            let result = read(descriptor, &byte, 1)
+            if result == 0 { return nil }
+            if result < 0 {
+                if errno == EINTR || errno == EAGAIN { continue }
+                throw SystemFailure(Errno(rawValue: errno), "read")
+            }
+            if byte == UInt8(ascii: "\n") { break }
+            bytes.append(byte)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    private enum Typed {
+        case line(Answer)
+        case signal(CInt)
+    }
+
+    private func readHidden(
+        _ signals: SignalForwarder, limit: Int, deadline: Deadline?
+    ) -> Result<Typed, SystemFailure> {
+        var line = HiddenLine(limit: limit)
+        defer { line.wipe() }
+        while true {
+            var waiting = [
+                pollfd(fd: signals.descriptor, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
+            ]
+            let ready = poll(&waiting, 2, InputSource.milliseconds(until: deadline))
+            if let signal = signals.next() { return .success(.signal(signal)) }
+            if ready == 0, deadline?.hasPassed ?? false {
+                return .failure(SystemFailure(.timedOut, "poll"))
+            }
+            guard ready > 0, waiting[1].revents != 0 else { continue }
+            var byte: UInt8 = 0
+            let result = read(descriptor, &byte, 1)
+            if result < 0, errno == EINTR || errno == EAGAIN { continue }
+            guard result > 0 else { return .success(.line(.cancelled)) }
+            switch line.take(byte) {
+            case .more: continue
+            case .done: return .success(.line(.bytes(line.hand())))
+            case .cancelled: return .success(.line(.cancelled))
+            case .tooLong: return .failure(SystemFailure(.fileTooLarge, "read"))
+            }
+        }
+    }
+}
+
+/// A line that is typed unseen, with the editing keys people expect. Holds its bytes in one buffer that
+/// never moves and wipes what is rubbed out.
+struct HiddenLine {
+    enum Step { case more, done, cancelled, tooLong }
+
+    private var bytes: [UInt8] = []
+    private let limit: Int
+
+    init(limit: Int) {
+        self.limit = limit
+        bytes.reserveCapacity(limit + 1)
+    }
+
+    mutating func take(_ byte: UInt8) -> Step {
+        switch byte {
+        case 0x0a, 0x0d: return .done
+        case 0x04: return bytes.isEmpty ? .cancelled : .done
+        case 0x08, 0x7f:
+            // One character, which may be several bytes of UTF-8.
+            while let last = bytes.last {
+                removeLast()
+                if last & 0xc0 != 0x80 { break }
+            }
+        case 0x15: while !bytes.isEmpty { removeLast() }
+        default:
+            if bytes.count == limit { return .tooLong }
+            bytes.append(byte)
+        }
+        return .more
+    }
+
+    /// The bytes, which are the caller's from now on.
+    mutating func hand() -> [UInt8] {
+        let handed = bytes
+        bytes = []
+        return handed
+    }
+
+    mutating func wipe() { SmallFile.wipe(&bytes) }
+
+    private mutating func removeLast() {
+        bytes[bytes.count - 1] = 0
+        bytes.removeLast()
+    }
+}

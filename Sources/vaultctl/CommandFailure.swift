@@ -1,0 +1,81 @@
+import SystemPackage
+import TokenVault
+import TokenVaultPlatform
+
+/// Why a command ends without having done its work: the status and the one line on standard error.
+///
+/// The line says what happened and what to do. It never repeats an argument's value: a secret typed in
+/// the wrong place must not end up in a log.
+struct CommandFailure: Error, Equatable {
+    var status: ExitStatus
+    var happened: String
+    var advice: String
+
+    init(_ status: ExitStatus, _ happened: String, _ advice: String) {
+        self.status = status
+        self.happened = happened
+        self.advice = advice
+    }
+
+    /// A mistake on the command line.
+    static func usage(_ happened: String, _ advice: String) -> CommandFailure {
+        CommandFailure(.usage, happened, advice)
+    }
+
+    /// What an error of the library means at the command line.
+    init(_ error: TokenStorageError) {
+        let underlying = error.underlying.map { " (\($0))" } ?? ""
+        var happened = error.code.summary + underlying
+        if error.code == .outcomeUnknown, let generation = error.generation {
+            happened += ", generation \(generation)"
+        }
+        self.init(
+            ExitStatus(error.code), happened,
+            error.advice ?? Self.advice(for: error.code) ?? error.code.nextStep)
+    }
+
+    /// What a failed system call means, having been about `subject`.
+    init(_ failure: SystemFailure, _ subject: String, _ advice: String) {
+        if failure.errno == .timedOut {
+            self.init(.timedOut, "timed out waiting for \(subject)", "try again with a longer --timeout")
+        } else {
+            self.init(.failure, "\(subject): \(failure.errno.description)", advice)
+        }
+    }
+
+    /// The line, without control characters: advice can name paths.
+    var line: String {
+        let text = "vaultctl: \(happened): \(advice)"
+        return String(
+            String.UnicodeScalarView(
+                text.unicodeScalars.map { $0.value < 0x20 || (0x7f...0x9f).contains($0.value) ? "?" : $0 }))
+    }
+
+    /// Advice in terms of this program, where it has any that is better than the library's.
+    private static func advice(for code: TokenStorageError.Code) -> String? {
+        switch code.kind {
+        case .locked: "give --passphrase-file or --key-file, or run it on a terminal"
+        case .notFound: "\"vaultctl list\" shows the keys that are there"
+        case .slotNotFound: "\"vaultctl slot list\" shows their numbers"
+        case .lastSlot: "add another one first, with \"vaultctl slot add\""
+        case .tooManySlots: "remove one first, with \"vaultctl slot remove\""
+        case .conflict: "\"vaultctl info\" shows the generation it has now"
+        case .corrupt: "\"vaultctl verify\" says where; restore a backup"
+        case .unavailable: "create a vault with \"vaultctl init\", or check --vault"
+        case .notAVault: "check --vault"
+        case .insecurePermissions: "make it yours, with mode 0600 (chmod 600)"
+        case .invalidArgument: "see \"vaultctl help\" for what the options take"
+        case .outcomeUnknown: "compare it with the generation that \"vaultctl info\" shows"
+        case .timedOut: "try again, with a longer --timeout if need be"
+        case .unsupportedPolicy: "choose another --policy"
+        default: nil
+        }
+    }
+}
+
+/// Runs a call of the library and turns its error into ours.
+func calling<Result>(
+    _ body: () throws(TokenStorageError) -> Result
+) throws(CommandFailure) -> Result {
+    do { return try body() } catch { throw CommandFailure(error) }
+}

@@ -1,0 +1,38 @@
+import ArgumentParser
+import TokenVault
+
+struct Compact: VaultCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Rewrite the vault without what was replaced or deleted.",
+        discussion: """
+            Prints the size before and after. Others can go on using the vault.
+
+            Examples:
+              vaultctl compact
+              vaultctl compact --key-file ~/.config/example/vault.key --json
+            """)
+
+    @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
+    @OptionGroup(title: "Where and how") var location: LocationOptions
+    @OptionGroup var format: OutputOptions
+
+    func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
+        let session = try Session(console, location.arguments, unlock.arguments)
+        let vault = try session.openUnlockedVault()
+        let report = try calling { () throws(TokenStorageError) in
+            try vault.compact { done, total in console.progress.show("Compacting", done, of: total) }
+        }
+        console.progress.clear()
+        if format.json {
+            var json = JSONWriter(console.output)
+            json.object { json in
+                json.member("sizeBefore", report.sizeBefore)
+                json.member("sizeAfter", report.sizeAfter)
+            }
+            json.end()
+        } else {
+            console.output.line("\(report.sizeBefore) bytes before, \(report.sizeAfter) after")
+        }
+        return .done
+    }
+}

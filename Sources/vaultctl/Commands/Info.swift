@@ -1,0 +1,55 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+import ArgumentParser
+import TokenVault
+
+struct Info: VaultCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Print what is known of an item, without its secret.",
+        discussion: """
+            Examples:
+              vaultctl info access_token
+              vaultctl info access_token --service com.example.app --json
+            """)
+
+    @Argument(help: "The secret's name.") var key: String
+    @OptionGroup var service: ServiceOptions
+    @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
+    @OptionGroup(title: "Where and how") var location: LocationOptions
+    @OptionGroup var format: OutputOptions
+
+    func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
+        let session = try Session(console, location.arguments, unlock.arguments)
+        let key = try Settings.key(key)
+        let service = try Settings.service(service.service)
+        let storage = try session.storage(service: service)
+        guard let metadata = try calling({ () throws(TokenStorageError) in try storage.metadata(for: key) })
+        else { throw .notFound }
+        if format.json {
+            var json = JSONWriter(console.output)
+            json.object { json in json.item(metadata) }
+            json.end()
+        } else {
+            show(metadata, console.output)
+        }
+        return .done
+    }
+
+    private func show(_ item: TokenMetadata, _ output: Output) {
+        output.line("key:         \(item.key)")
+        output.line("service:     \(item.service)")
+        if let label = item.label { output.line("label:       \(label)") }
+        for (name, value) in item.attributes { output.line("attribute:   \(name)=\(value)") }
+        output.line("policy:      \(item.policy.rawValue)")
+        output.line("created:     \(Timestamp.text(item.created))")
+        output.line("modified:    \(Timestamp.text(item.modified))")
+        if let expires = item.expires {
+            let mark = item.isExpired(at: Date()) ? " (expired)" : ""
+            output.line("expires:     \(Timestamp.text(expires))\(mark)")
+        }
+        output.line("generation:  \(item.generation)")
+    }
+}

@@ -1,0 +1,72 @@
+import ArgumentParser
+import TokenVault
+import TokenVaultPlatform
+
+struct List: VaultCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Print the keys of a service, never their secrets.",
+        discussion: """
+            One key a line; on a terminal a table. With --all-services, service and key with a tab in \
+            between. While locked: what may be shown, and exit status 4.
+
+            Examples:
+              vaultctl list
+              vaultctl list --service com.example.app --prefix refresh
+              vaultctl list --all-services --attribute host=example.com --json
+            """)
+
+    @OptionGroup var service: ServiceOptions
+    @Flag(help: "Those of every service.") var allServices = false
+    @Option(help: ArgumentHelp("Only keys that begin with this.", valueName: "text")) var prefix: String?
+    @Option(
+        help: ArgumentHelp(
+            "Only items that have this attribute. May be given several times.", valueName: "name=value"))
+    var attribute: [String] = []
+    @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
+    @OptionGroup(title: "Where and how") var location: LocationOptions
+    @OptionGroup var format: OutputOptions
+
+    func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
+        let session = try Session(console, location.arguments, unlock.arguments)
+        guard !allServices || service.service == nil else {
+            throw .usage("--service and --all-services exclude each other", "give one of them")
+        }
+        let query = try ItemDetails.query(prefix: prefix, attributes: attribute)
+        let (listing, state) = try items(query, session)
+        if format.json {
+            var json = JSONWriter(console.output)
+            json.array { json in
+                for item in listing.items { json.object { json in json.item(item) } }
+            }
+            json.end()
+        } else if StandardStream.output.isTerminal {
+            ItemTable(listing.items, showsServices: allServices).show(on: console.output)
+        } else {
+            for item in listing.items {
+                console.output.line(allServices ? "\(item.service)\t\(item.key)" : item.key.name)
+            }
+        }
+        guard listing.hidden > 0 else { return .done }
+        let items = listing.hidden == 1 ? "1 item is" : "\(listing.hidden) items are"
+        if state == .unlocked {
+            throw CommandFailure(
+                .wrongDevice, "\(items) not shown, being another device's", "list them there")
+        }
+        throw CommandFailure(.locked, "\(items) not shown while locked", "unlock to see them all")
+    }
+
+    private func items(
+        _ query: TokenQuery, _ session: Session
+    ) throws(CommandFailure) -> (TokenListing, LockState) {
+        if allServices, session.backend == .file {
+            let vault = try session.openUnlockedVault()
+            return try calling { () throws(TokenStorageError) in
+                (try vault.listAllServices(query), try vault.status().state)
+            }
+        }
+        let storage = try session.storage(service: try Settings.service(service.service))
+        return try calling { () throws(TokenStorageError) in
+            (try storage.list(query), try storage.lockState())
+        }
+    }
+}

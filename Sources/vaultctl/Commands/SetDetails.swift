@@ -1,0 +1,67 @@
+import ArgumentParser
+import TokenVault
+
+struct SetDetails: VaultCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "set",
+        abstract: "Change label, attributes, policy or expiry, and keep the secret.",
+        discussion: """
+            What is not given stays. An --attribute is added, or changed if it is there; an empty --label \
+            removes the label; --expires never removes the expiry.
+
+            Examples:
+              vaultctl set access_token --label "Work account" --attribute host=example.com
+              vaultctl set access_token --remove-attribute host --expires never
+              vaultctl set access_token --policy after-first-unlock
+            """)
+
+    @Argument(help: "The secret's name.") var key: String
+    @OptionGroup var service: ServiceOptions
+    @OptionGroup var details: DetailOptions
+    @Option(help: ArgumentHelp("Remove this attribute. May be given several times.", valueName: "name"))
+    var removeAttribute: [String] = []
+    @Option(help: ArgumentHelp("Only when the item has this generation.", valueName: "number"))
+    var ifGeneration: String?
+    @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
+    @OptionGroup(title: "Where and how") var location: LocationOptions
+
+    func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
+        let session = try Session(console, location.arguments, unlock.arguments)
+        let key = try Settings.key(key)
+        let service = try Settings.service(service.service)
+        let given = try ItemDetails.details(
+            policy: details.policy, label: details.label, attributes: details.attribute,
+            expires: details.expires)
+        guard given != TokenDetails() || !removeAttribute.isEmpty else {
+            throw .usage("there is nothing to set", "see \"vaultctl help set\"")
+        }
+        let expected = try ifGeneration.map { text throws(CommandFailure) in try Settings.generation(text) }
+        let storage = try session.storage(service: service)
+        // Attributes are merged with those there are, so the item may not change in between: when it
+        // does, look again.
+        for attempt in 1... {
+            guard
+                let metadata = try calling({ () throws(TokenStorageError) in
+                    try storage.metadata(for: key)
+                })
+            else { throw .notFound }
+            var changed = given
+            if given.attributes != nil || !removeAttribute.isEmpty {
+                var attributes = metadata.attributes
+                for (name, value) in given.attributes ?? [:] { attributes[name] = value }
+                for name in removeAttribute { attributes[name] = nil }
+                changed.attributes = attributes
+            }
+            let expectation = TokenChange.Expectation.generation(expected ?? metadata.generation)
+            do {
+                try storage.commit([.update(key, details: changed, expecting: expectation)])
+                return .done
+            } catch {
+                guard error.code == .conflict, expected == nil, attempt < 100 else {
+                    throw CommandFailure(error)
+                }
+            }
+        }
+        return .done
+    }
+}

@@ -1,0 +1,142 @@
+import ArgumentParser
+import TokenVault
+
+struct Slot: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Show and change what opens the vault.",
+        discussion: """
+            Each passphrase and each key file that opens the vault has a slot.
+
+            Examples:
+              vaultctl slot list
+              vaultctl slot add key-file ~/.config/example/vault.key
+              vaultctl slot remove 2
+            """,
+        subcommands: [SlotList.self, SlotAdd.self, SlotRemove.self])
+}
+
+struct SlotList: VaultCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "Print the slots.",
+        discussion: """
+            One a line: its number, its kind, when it was made. Needs no unlocking.
+
+            Examples:
+              vaultctl slot list
+              vaultctl slot list --json
+            """)
+
+    @OptionGroup(title: "Where and how") var location: LocationOptions
+    @OptionGroup var format: OutputOptions
+
+    func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
+        let session = try Session(console, location.arguments)
+        let vault = try session.openVault()
+        let slots = try calling { () throws(TokenStorageError) in try vault.slots() }
+        if format.json {
+            var json = JSONWriter(console.output)
+            json.array { json in
+                for slot in slots { json.slot(slot) }
+            }
+            json.end()
+        } else {
+            for slot in slots {
+                console.output.line("\(slot.id)\t\(slot.kind.rawValue)\t\(Timestamp.text(slot.created))")
+            }
+        }
+        return .done
+    }
+}
+
+struct SlotAdd: VaultCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "add",
+        abstract: "Add a passphrase or a key file.",
+        discussion: """
+            The vault is unlocked with what opens it now. A new passphrase is asked for twice, or read with \
+            --new-passphrase-file; a key file is made (mode 0600) when it is missing. Prints the number of \
+            the slot.
+
+            Examples:
+              vaultctl slot add key-file ~/.config/example/vault.key
+              vaultctl slot add passphrase --key-file ~/.config/example/vault.key
+            """)
+
+    @Argument(help: "What to add: passphrase or key-file.", completion: .list(["passphrase", "key-file"]))
+    var kind: String
+    @Argument(help: "The key file to add.", completion: .file()) var path: String?
+    @OptionGroup var new: NewPassphraseOptions
+    @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
+    @OptionGroup(title: "Where and how") var location: LocationOptions
+    @OptionGroup var format: OutputOptions
+
+    func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
+        let session = try Session(console, location.arguments, unlock.arguments)
+        let newFile = try new.path
+        let keyFile = try Settings.path(path, named: "the path", environment: nil)
+        switch (kind, keyFile, newFile) {
+        case ("passphrase", nil, _), ("key-file", .some, nil): break
+        case ("passphrase", .some, _):
+            throw .usage(
+                "there is an argument too many; a passphrase is never an argument",
+                "leave it out to be asked, or give --new-passphrase-file")
+        case ("key-file", nil, _): throw .usage("an argument is missing", "give the path of the key file")
+        case ("key-file", .some, .some):
+            throw .usage("--new-passphrase-file is for a passphrase", "leave it out")
+        default: throw .usage("that is no kind of slot", "use passphrase or key-file")
+        }
+        let vault = try session.openUnlockedVault()
+        let method: UnlockMethod =
+            if let keyFile {
+                .keyFile(try UnlockSource.makeKeyFile(keyFile, console))
+            } else {
+                .passphrase(try NewPassphraseOptions.read(newFile, console))
+            }
+        console.progress.show("Adding the slot …")
+        let slot = try calling { () throws(TokenStorageError) in try vault.addSlot(method) }
+        console.progress.clear()
+        if format.json {
+            var json = JSONWriter(console.output)
+            json.slot(slot)
+            json.end()
+        } else {
+            console.output.line(String(slot.id))
+        }
+        return .done
+    }
+}
+
+struct SlotRemove: VaultCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "remove",
+        abstract: "Remove a slot; the last one cannot be removed.",
+        discussion: """
+            With the last passphrase go the items of the policy when-passcode-set-this-device-only: that is \
+            asked about, unless --yes is given. Copies of the vault made before still open with the slot.
+
+            Examples:
+              vaultctl slot list
+              vaultctl slot remove 2
+            """)
+
+    @Argument(help: "The slot's number.") var id: String
+    @Flag(help: "Do not ask.") var yes = false
+    @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
+    @OptionGroup(title: "Where and how") var location: LocationOptions
+
+    func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
+        let session = try Session(console, location.arguments, unlock.arguments)
+        let number: Int = try Settings.number(id, named: "the slot", 0...Int(Int32.max))
+        let vault = try session.openUnlockedVault()
+        let slots = try calling { () throws(TokenStorageError) in try vault.slots() }
+        let passphrases = slots.filter { $0.kind == .passphrase }
+        if slots.count > 1, passphrases.count == 1, passphrases[0].id == number, !yes {
+            try console.confirm(
+                "With the last passphrase go the items that need one (when-passcode-set-this-device-only).")
+        }
+        try calling { () throws(TokenStorageError) in try vault.removeSlot(number) }
+        console.note("copies of the vault made before still open with that slot")
+        return .done
+    }
+}

@@ -1,0 +1,105 @@
+import ArgumentParser
+import SystemPackage
+import TokenVault
+import TokenVaultPlatform
+
+struct Status: VaultCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Print the state of the vault.",
+        discussion: """
+            Never asks. With an unlock method it unlocks and tells more: the number of items, whether an \
+            older copy of the file would be noticed, and what compaction would free.
+
+            Examples:
+              vaultctl status
+              vaultctl status --key-file ~/.config/example/vault.key --json
+            """)
+
+    @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
+    @OptionGroup(title: "Where and how") var location: LocationOptions
+    @OptionGroup var format: OutputOptions
+
+    func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
+        let session = try Session(console, location.arguments, unlock.arguments)
+        let report: Report
+        switch session.backend {
+        case .memory: report = Report(backend: .memory, vault: nil, state: "unlocked", status: nil, items: 0)
+        case .file: report = try Self.report(session, console)
+        }
+        if format.json { report.writeJSON(console.output) } else { report.show(console.output) }
+        return .done
+    }
+
+    private static func report(
+        _ session: Session, _ console: Console
+    ) throws(CommandFailure) -> Report {
+        let path = try session.vaultPath
+        let exists: Bool
+        do { exists = try SmallFile.exists(path) } catch {
+            throw CommandFailure(error, "the vault's directory", "check --vault")
+        }
+        guard exists else {
+            return Report(backend: .file, vault: path.string, state: "absent", status: nil, items: nil)
+        }
+        let vault = try session.openVault()
+        if !session.unlock.isTerminal {
+            try session.unlock(vault, with: try session.unlock.unlockMethod(console))
+        }
+        let status = try calling { () throws(TokenStorageError) in try vault.status() }
+        return Report(
+            backend: .file, vault: path.string, state: status.state.rawValue, status: status,
+            items: status.items)
+    }
+
+    private struct Report {
+        let backend: Backend
+        let vault: String?
+        let state: String
+        let status: VaultStatus?
+        let items: Int?
+
+        func writeJSON(_ output: Output) {
+            var json = JSONWriter(output)
+            json.object { json in
+                json.member("backend", backend.rawValue)
+                json.member("vault", vault)
+                json.member("state", state)
+                json.member("items", items)
+                json.member("agent", false)
+                if let status {
+                    json.member("fileSize", status.fileSize)
+                    json.member("reclaimable", status.reclaimable)
+                    json.member("rollbackProtection", status.rollbackProtection.rawValue)
+                    json.member("device", status.device?.rawValue)
+                    json.array("slots") { json in
+                        for slot in status.slots { json.slot(slot) }
+                    }
+                    json.array("notes") { json in
+                        for note in status.notes { json.element(note) }
+                    }
+                }
+            }
+            json.end()
+        }
+
+        func show(_ output: Output) {
+            output.line("backend:     \(backend.rawValue)")
+            if let vault { output.line("vault:       \(vault)") }
+            output.line("state:       \(state)")
+            if let items { output.line("items:       \(items)") }
+            guard let status else { return }
+            output.line("size:        \(status.fileSize) bytes")
+            if let reclaimable = status.reclaimable {
+                output.line("reclaimable: \(reclaimable) bytes")
+            }
+            if status.state != .locked {
+                output.line("rollback:    \(status.rollbackProtection == .anchored ? "noticed" : "not noticed")")
+            }
+            if let device = status.device {
+                output.line("device:      \(device == .enrolled ? "enrolled" : "not enrolled")")
+            }
+            output.line("opened by:   \(status.slots.map(\.kind.rawValue).joined(separator: ", "))")
+            for note in status.notes { output.line("note:        \(note)") }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+import ArgumentParser
+import TokenVault
+
+/// The root of the commands.
+struct VaultControl: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "vaultctl",
+        abstract: "Keep tokens and other secrets in an encrypted vault.",
+        discussion: """
+            A secret has a key, its name, within a service, the program or purpose it belongs to. Secrets \
+            and passphrases are never arguments: they are read from standard input or files, or asked for.
+
+            The first minute:
+              vaultctl init
+              vaultctl store access_token
+              vaultctl retrieve access_token
+
+            In a script, with a key file in place of a passphrase:
+              export VAULTCTL_KEY_FILE=~/.config/example/vault.key
+              get-token | vaultctl store access_token --service com.example.app
+              token=$(vaultctl retrieve access_token --service com.example.app) || exit
+
+            Exit status: 0 done, 1 other failure, 3 not found, 4 locked, 5 wrong passphrase or not \
+            permitted, 6 another device's, 7 damaged, 8 not available, 9 conflict, 10 timed out or outcome \
+            unknown, 64 usage.
+            """,
+        version: Self.version + " (libsodium \(LinkedLibraries.sodiumVersion))",
+        subcommands: [
+            Initialize.self, Store.self, Retrieve.self, Info.self, SetDetails.self, Rename.self,
+            Delete.self, List.self, Status.self, Verify.self, Compact.self, Passphrase.self, Slot.self,
+            Destroy.self, Benchmark.self,
+        ])
+
+    /// The version of this program.
+    static let version = "vaultctl 0.1.0"
+}

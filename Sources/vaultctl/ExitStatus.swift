@@ -1,0 +1,40 @@
+import TokenVault
+
+/// How the program ends: the numbers scripts rely on.
+enum ExitStatus: Int32, CaseIterable {
+    case done = 0
+    case failure = 1
+    case notFound = 3
+    case locked = 4
+    /// Wrong passphrase, or not permitted.
+    case refused = 5
+    case wrongDevice = 6
+    /// Corrupt, tampered with or rolled back.
+    case damaged = 7
+    /// The backend, the vault or the agent is not available.
+    case unavailable = 8
+    case conflict = 9
+    /// Timed out, or the outcome is unknown.
+    case timedOut = 10
+    case usage = 64
+
+    /// The status for an error of the library. One total switch: a new code cannot be forgotten.
+    init(_ code: TokenStorageError.Code) {
+        self =
+            switch code.kind {
+            case .invalidKey, .invalidArgument: .usage
+            case .notFound, .slotNotFound: .notFound
+            case .locked: .locked
+            case .wrongPassphrase, .notPermitted: .refused
+            case .wrongDevice: .wrongDevice
+            case .corrupt, .rolledBack: .damaged
+            case .unavailable, .notAVault, .unsupportedFormat, .insecurePermissions: .unavailable
+            case .conflict, .alreadyExists, .duplicateVault: .conflict
+            case .timedOut, .outcomeUnknown: .timedOut
+            case .tooLarge, .unsupportedPolicy, .notText, .encodingFailed, .decodingFailed, .noSpace,
+                .readOnly, .ioFailure, .resourcesExhausted, .cancelled, .closed, .tooManySlots, .lastSlot,
+                .internalError:
+                .failure
+            }
+    }
+}

@@ -1,0 +1,25 @@
+/// What the command line says about where and how, word by word and not yet looked at. Both parsers, the
+/// fast one of `retrieve` and ArgumentParser, end in these, so that they can be held against each other.
+struct LocationArguments: Equatable {
+    var vault: String?
+    var backend: String?
+    var stateDirectory: String?
+    var timeout: String?
+    var noInput = false
+}
+
+/// What the command line says about unlocking.
+struct UnlockArguments: Equatable {
+    var passphraseFile: String?
+    var passphraseDescriptor: String?
+    var keyFile: String?
+}
+
+/// `retrieve`, as given.
+struct RetrieveArguments: Equatable {
+    var key = ""
+    var service: String?
+    var location = LocationArguments()
+    var unlock = UnlockArguments()
+    var json = false
+}

@@ -1,0 +1,91 @@
+import ArgumentParser
+
+/// Where the vault is, and how long and whether to wait.
+struct LocationOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The vault file.", valueName: "path"), completion: .file())
+    var vault: String?
+
+    @Option(
+        help: ArgumentHelp("Where secrets are kept: file or memory.", valueName: "backend"),
+        completion: .list(["file", "memory"]))
+    var backend: String?
+
+    @Option(
+        name: .customLong("state-dir"),
+        help: ArgumentHelp("The directory of the device key and the rollback anchor.", valueName: "path"),
+        completion: .directory)
+    var stateDirectory: String?
+
+    @Option(help: ArgumentHelp("Give up waiting after this time.", valueName: "seconds"))
+    var timeout: String?
+
+    @Flag(name: .customLong("no-input"), help: "Never ask; end with status 4 or 5 instead.")
+    var noInput = false
+
+    var arguments: LocationArguments {
+        LocationArguments(
+            vault: vault, backend: backend, stateDirectory: stateDirectory, timeout: timeout,
+            noInput: noInput)
+    }
+}
+
+/// What opens the vault.
+struct UnlockOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp("The file whose first line is the passphrase.", valueName: "path"),
+        completion: .file())
+    var passphraseFile: String?
+
+    @Option(
+        name: .customLong("passphrase-fd"),
+        help: ArgumentHelp("The open descriptor whose first line is the passphrase.", valueName: "number"))
+    var passphraseDescriptor: String?
+
+    @Option(
+        help: ArgumentHelp("The key file, in place of a passphrase.", valueName: "path"),
+        completion: .file())
+    var keyFile: String?
+
+    var arguments: UnlockArguments {
+        UnlockArguments(
+            passphraseFile: passphraseFile, passphraseDescriptor: passphraseDescriptor, keyFile: keyFile)
+    }
+}
+
+/// Which service's items.
+struct ServiceOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The program or purpose that the key belongs to.", valueName: "name"))
+    var service: String?
+}
+
+/// How to print.
+struct OutputOptions: ParsableArguments {
+    @Flag(help: "Print JSON.")
+    var json = false
+}
+
+/// What an item has beside its secret.
+struct DetailOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            """
+            When and where it can be read: when-unlocked, after-first-unlock, \
+            when-unlocked-this-device-only (the default), after-first-unlock-this-device-only or \
+            when-passcode-set-this-device-only.
+            """, valueName: "policy"),
+        completion: .list(ItemDetails.policyNames))
+    var policy: String?
+
+    @Option(help: ArgumentHelp("A text for people.", valueName: "text"))
+    var label: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "An attribute to search by. May be given several times.", valueName: "name=value"))
+    var attribute: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "When it stops being of use: 15m, 1h, 30d, or 2027-01-31T12:00:00Z.", valueName: "time"))
+    var expires: String?
+}

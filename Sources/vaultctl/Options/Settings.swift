@@ -1,0 +1,98 @@
+import SystemPackage
+import TokenVault
+import TokenVaultPlatform
+
+/// Options, environment and defaults brought together: an option beats the environment.
+enum Settings {
+    /// The text of an option or else of the environment variable. An empty option is a mistake: an unset
+    /// variable in a script must not silently mean the default vault.
+    static func text(
+        _ option: String?, named name: String, environment variable: String?
+    ) throws(CommandFailure) -> String? {
+        if let option {
+            guard !option.isEmpty else {
+                throw .usage("\(name) is empty", "give it a value, or leave it out")
+            }
+            return option
+        }
+        guard let variable else { return nil }
+        switch ProgramContext.variable(variable) {
+        case .absent: return nil
+        case .text(let text): return text
+        case .notText: throw .usage("\(variable) is not UTF-8", "set it to UTF-8 text")
+        }
+    }
+
+    static func path(
+        _ option: String?, named name: String, environment variable: String?
+    ) throws(CommandFailure) -> FilePath? {
+        try text(option, named: name, environment: variable).map { FilePath($0) }
+    }
+
+    /// The service: `--service`, `VAULTCTL_SERVICE` or `default`.
+    static func service(_ option: String?) throws(CommandFailure) -> String {
+        let service =
+            try text(option, named: "--service", environment: "VAULTCTL_SERVICE") ?? "default"
+        try calling { () throws(TokenStorageError) in
+            try Validation(operation: "service", backend: "vaultctl").check(service: service)
+        }
+        return service
+    }
+
+    /// A usable key. Checked before anything is unlocked or asked.
+    static func key(_ name: String) throws(CommandFailure) -> TokenKey {
+        let key = TokenKey(name)
+        try calling { () throws(TokenStorageError) in
+            try Validation(operation: "key", backend: "vaultctl").check(key: key)
+        }
+        return key
+    }
+
+    /// A whole number in `range`.
+    static func number<Number: FixedWidthInteger>(
+        _ text: String, named name: String, _ range: ClosedRange<Number>
+    ) throws(CommandFailure) -> Number {
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Number(text),
+            range.contains(number)
+        else {
+            throw .usage(
+                "\(name) is not a number in its range",
+                "give a whole number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    /// A generation, as `info` and `list --json` show it.
+    static func generation(_ text: String) throws(CommandFailure) -> Generation {
+        let highest: UInt64 = (1 << 53) - 1
+        return Generation(rawValue: try number(text, named: "--if-generation", 0...highest))
+    }
+
+    /// The bound on waiting; `nil` when none was given.
+    static func timeout(_ text: String?) throws(CommandFailure) -> Duration? {
+        guard let text else { return nil }
+        guard let seconds = Double(text), seconds > 0, seconds <= 1e6 else {
+            throw .usage("--timeout is not a number of seconds", "give a number above 0, such as 10 or 0.5")
+        }
+        return .milliseconds(max(1, Int64(seconds * 1_000)))
+    }
+}
+
+/// Which backend a command works on.
+enum Backend: String, CaseIterable {
+    case file
+    case memory
+
+    /// The backend of `--backend` or `VAULTCTL_BACKEND`; `file` by default.
+    init(option: String?) throws(CommandFailure) {
+        let name = try Settings.text(option, named: "--backend", environment: "VAULTCTL_BACKEND") ?? "file"
+        if let backend = Backend(rawValue: name) {
+            self = backend
+        } else if name == "secret-service" {
+            throw CommandFailure(
+                .unavailable, "the secret-service backend is not part of this version", "use --backend file")
+        } else {
+            throw .usage("--backend is none there is", "use file or memory")
+        }
+    }
+}

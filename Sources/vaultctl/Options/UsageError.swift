@@ -1,0 +1,61 @@
+import ArgumentParser
+
+/// One line for each way a command line can be wrong.
+///
+/// ArgumentParser's own messages repeat what was typed. Its errors are looked at for their kind and for
+/// names of our own options, nothing else.
+enum UsageError {
+    static func failure(for error: any Error) -> CommandFailure {
+        let mirror = Mirror(reflecting: error)
+        let stack = mirror.descendant("commandStack") as? [Any.Type] ?? []
+        let command = stack.compactMap { names[ObjectIdentifier($0)] }.joined(separator: " ")
+        let help = command.isEmpty ? "see \"vaultctl help\"" : "see \"vaultctl help \(command)\""
+        guard let parserError = mirror.descendant("parserError") else {
+            return .usage("the arguments are not understood", help)
+        }
+        let kind = Mirror(reflecting: parserError).children.first
+        // A case without values has no children; its description is its name.
+        let name = kind?.label ?? String(describing: parserError)
+        let option = kind.flatMap { optionName(in: $0.value, depth: 4) }
+        switch name {
+        case "unknownOption", "invalidOption", "nonAlphanumericShortOption":
+            return .usage("there is no such option", help)
+        case "missingValueForOption", "missingValueOrUnknownCompositeOption":
+            return .usage("\(option ?? "an option") needs a value", help)
+        case "unexpectedValueForOption":
+            return .usage("\(option ?? "an option") takes no value", help)
+        case "unexpectedExtraValues":
+            return command.isEmpty || stack.last.map({ groups.contains(ObjectIdentifier($0)) }) ?? false
+                ? .usage("there is no such command", help)
+                : .usage("there is an argument too many; a secret is never an argument", help)
+        case "noValue":
+            return .usage("an argument is missing", help)
+        case "unsupportedShell", "completionScriptRequested":
+            return .usage("there are no completions for that shell", "use bash, zsh or fish")
+        default:
+            return .usage("the arguments are not understood", help)
+        }
+    }
+
+    private static let names: [ObjectIdentifier: String] = Dictionary(
+        uniqueKeysWithValues: (VaultControl.configuration.subcommands
+            + Slot.configuration.subcommands).map { (ObjectIdentifier($0), $0._commandName) })
+
+    private static let groups: Set<ObjectIdentifier> = [
+        ObjectIdentifier(VaultControl.self), ObjectIdentifier(Slot.self),
+    ]
+
+    /// The first long name of an option of ours in what an error carries.
+    private static func optionName(in value: Any, depth: Int) -> String? {
+        let mirror = Mirror(reflecting: value)
+        if let child = mirror.children.first, child.label == "long", let name = child.value as? String {
+            let isOurs = OptionNames.valued.contains(name) || OptionNames.flags.contains(name)
+            return isOurs ? "--\(name)" : nil
+        }
+        guard depth > 0 else { return nil }
+        for child in mirror.children {
+            if let name = optionName(in: child.value, depth: depth - 1) { return name }
+        }
+        return nil
+    }
+}

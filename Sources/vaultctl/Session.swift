@@ -1,0 +1,97 @@
+import SystemPackage
+import TokenVault
+import TokenVaultPlatform
+
+/// One command's way to its storage: where it is, what opens it, and the calls in between.
+struct Session {
+    let console: Console
+    let backend: Backend
+    let unlock: UnlockSource
+    private let vaultOption: FilePath?
+    private let stateOption: FilePath?
+    private let timeout: Duration?
+
+    /// Looks at what was given, before anything is opened. Sets what the console may ask and for how long.
+    init(
+        _ console: Console, _ location: LocationArguments, _ unlock: UnlockArguments = UnlockArguments()
+    ) throws(CommandFailure) {
+        self.console = console
+        console.mayAsk = !location.noInput
+        timeout = try Settings.timeout(location.timeout)
+        console.deadline = timeout.map { Deadline(after: $0) }
+        backend = try Backend(option: location.backend)
+        vaultOption = try Settings.path(
+            location.vault, named: "--vault", environment: "VAULTCTL_VAULT")
+        stateOption = try Settings.path(
+            location.stateDirectory, named: "--state-dir", environment: "VAULTCTL_STATE_DIR")
+        self.unlock = try UnlockSource(unlock)
+    }
+
+    /// The vault file.
+    var vaultPath: FilePath {
+        get throws(CommandFailure) {
+            if let vaultOption { return vaultOption }
+            guard let data = UserDirectories.data else { throw Self.noHome("--vault") }
+            return data.appending("tokenvault").appending("default.vault")
+        }
+    }
+
+    private var stateDirectory: FilePath {
+        get throws(CommandFailure) {
+            if let stateOption { return stateOption }
+            guard let state = UserDirectories.state else { throw Self.noHome("--state-dir") }
+            return state.appending("tokenvault")
+        }
+    }
+
+    var configuration: FileVaultConfiguration {
+        get throws(CommandFailure) {
+            var configuration = FileVaultConfiguration(stateDirectory: try stateDirectory)
+            if let timeout { configuration.lockTimeout = console.deadline?.remaining ?? timeout }
+            return configuration
+        }
+    }
+
+    /// Refuses a command that makes sense for a vault file alone.
+    func requireFile() throws(CommandFailure) {
+        guard backend == .file else {
+            throw .usage(
+                "the \(backend.rawValue) backend has no file, slots or passphrase", "use --backend file")
+        }
+    }
+
+    /// The vault, locked.
+    func openVault() throws(CommandFailure) -> BlockingFileVault {
+        try requireFile()
+        let (path, configuration) = (try vaultPath, try configuration)
+        return try calling { () throws(TokenStorageError) in
+            try BlockingFileVault.open(at: path, configuration: configuration)
+        }
+    }
+
+    /// The vault, unlocked with what was given or what the person types.
+    func openUnlockedVault() throws(CommandFailure) -> BlockingFileVault {
+        let vault = try openVault()
+        try unlock(vault, with: try unlock.unlockMethod(console))
+        return vault
+    }
+
+    /// Unlocks, telling that a passphrase takes a while.
+    func unlock(_ vault: BlockingFileVault, with method: UnlockMethod) throws(CommandFailure) {
+        if case .passphrase = method { console.progress.show("Unlocking …") }
+        defer { console.progress.clear() }
+        try calling { () throws(TokenStorageError) in try vault.unlock(with: method) }
+    }
+
+    /// The storage of `service`, unlocked.
+    func storage(service: String) throws(CommandFailure) -> any BlockingTokenStorage {
+        switch backend {
+        case .file: try openUnlockedVault().storage(service: service)
+        case .memory: InMemoryTokenStorage(service: service).blocking
+        }
+    }
+
+    private static func noHome(_ option: String) -> CommandFailure {
+        CommandFailure(.unavailable, "there is no home directory", "set HOME, or give \(option)")
+    }
+}

@@ -1,0 +1,88 @@
+import SystemPackage
+import TokenVault
+import TokenVaultPlatform
+
+/// Everything a command says to people and asks of them.
+final class Console {
+    /// Standard output: only what was asked for.
+    let output = Output()
+    /// Whether `--no-input` forbids asking.
+    var mayAsk = true
+    /// When `--timeout` is over.
+    var deadline: Deadline?
+
+    /// Says one line on standard error.
+    func say(_ line: String) {
+        progress.clear()
+        try? StandardStream.error.write(Array((line + "\n").utf8))
+    }
+
+    /// Says something that is worth knowing but no failure.
+    func note(_ text: String) { say("vaultctl: note: \(text)") }
+
+    /// Says something to a person only, not to a log.
+    func remark(_ text: String) {
+        if StandardStream.error.isTerminal { say(text) }
+    }
+
+    /// The progress of long work.
+    let progress = ProgressLine()
+
+    /// The terminal to ask on; `nil` when there is none, or `--no-input` was given.
+    private var terminal: Terminal? { mayAsk ? Terminal() : nil }
+
+    /// Asks for a secret that is not shown. `nil` when nobody can be asked.
+    func askHidden(_ prompt: String) throws(CommandFailure) -> Secret? {
+        guard let terminal else { return nil }
+        progress.clear()
+        let answer: Terminal.Answer
+        do {
+            answer = try terminal.askHidden(prompt, limit: Secret.maximumLength, deadline: deadline)
+        } catch {
+            if error.errno == .fileTooLarge { throw CommandFailure(TokenStorageError.tooLarge) }
+            throw CommandFailure(error, "the terminal", "give the secret or passphrase another way")
+        }
+        switch answer {
+        case .bytes(var bytes):
+            defer { SmallFile.wipe(&bytes) }
+            return Secret(bytes)
+        case .cancelled:
+            throw CommandFailure(.failure, "nothing was entered", "nothing was changed")
+        }
+    }
+
+    /// Asks for a new passphrase, twice. `nil` when nobody can be asked.
+    func askNewPassphrase(_ prompt: String) throws(CommandFailure) -> Secret? {
+        for _ in 1...3 {
+            guard let first = try askHidden("\(prompt): ") else { return nil }
+            if first.isEmpty {
+                say("An empty passphrase protects nothing.")
+                continue
+            }
+            guard let second = try askHidden("The same again: ") else { return nil }
+            if first == second { return first }
+            say("The two are not the same.")
+        }
+        throw CommandFailure(.failure, "no new passphrase was given", "nothing was changed; try again")
+    }
+
+    /// Asks for a "yes" before something that cannot be undone.
+    func confirm(_ question: String) throws(CommandFailure) {
+        guard let terminal else {
+            throw CommandFailure(.refused, "this needs a confirmation", "give --yes if you mean it")
+        }
+        let answer: String?
+        do {
+            answer = try terminal.ask("\(question) Type yes to go on: ", deadline: deadline)
+        } catch {
+            throw CommandFailure(error, "the terminal", "give --yes if you mean it")
+        }
+        guard answer == "yes" else {
+            throw CommandFailure(.refused, "not confirmed", "nothing was changed")
+        }
+    }
+}
+
+extension TokenStorageError {
+    static let tooLarge = TokenStorageError(.tooLarge, operation: "store", backend: "vaultctl")
+}

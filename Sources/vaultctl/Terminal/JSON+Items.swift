@@ -1,0 +1,35 @@
+import TokenVault
+
+extension JSONWriter {
+    /// The members of an item, in the contract's order; its value only where it was asked for.
+    mutating func item(_ item: TokenMetadata, value bytes: [UInt8]? = nil) {
+        member("service", item.service)
+        member("key", item.key.name)
+        if let bytes { value(bytes) }
+        member("policy", item.policy.rawValue)
+        member("label", item.label)
+        if !item.attributes.isEmpty {
+            object("attributes") { json in
+                for (name, value) in item.attributes { json.member(name, value) }
+            }
+        }
+        member("created", Timestamp.text(item.created))
+        member("modified", Timestamp.text(item.modified))
+        member("expires", item.expires.map { Timestamp.text($0) })
+        member("generation", item.generation)
+    }
+
+    /// `"name": number`, or nothing when there is no generation.
+    mutating func member(_ name: String, _ generation: Generation?) {
+        member(name, generation.map { Int($0.rawValue) })
+    }
+
+    /// A slot.
+    mutating func slot(_ slot: VaultSlot) {
+        object { json in
+            json.member("id", slot.id)
+            json.member("kind", slot.kind.rawValue)
+            json.member("created", Timestamp.text(slot.created))
+        }
+    }
+}

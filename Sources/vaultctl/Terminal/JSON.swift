@@ -1,0 +1,147 @@
+/// JSON written by hand, member by member: the order is the contract's, no copy of a secret stays behind
+/// in a string, and a command that prints none pays nothing for it.
+struct JSONWriter {
+    private let output: Output
+    private var needsComma = false
+
+    init(_ output: Output) { self.output = output }
+
+    /// `{ … }`
+    mutating func object(_ body: (inout JSONWriter) -> Void) { nest("{", "}", body) }
+
+    /// `[ … ]`
+    mutating func array(_ body: (inout JSONWriter) -> Void) { nest("[", "]", body) }
+
+    /// `"name": { … }`
+    mutating func object(_ name: String, _ body: (inout JSONWriter) -> Void) {
+        key(name)
+        object(body)
+    }
+
+    /// `"name": [ … ]`
+    mutating func array(_ name: String, _ body: (inout JSONWriter) -> Void) {
+        key(name)
+        array(body)
+    }
+
+    /// `"name": "text"`, or nothing when there is no text.
+    mutating func member(_ name: String, _ text: String?) {
+        guard let text else { return }
+        key(name)
+        string(text.utf8)
+        needsComma = true
+    }
+
+    /// `"name": number`, or nothing when there is no number.
+    mutating func member(_ name: String, _ number: Int?) {
+        guard let number else { return }
+        key(name)
+        output.write(String(number))
+        needsComma = true
+    }
+
+    /// `"name": true|false`
+    mutating func member(_ name: String, _ flag: Bool) {
+        key(name)
+        output.write(flag ? "true" : "false")
+        needsComma = true
+    }
+
+    /// `"name": 12.3`, with one decimal.
+    mutating func member(_ name: String, tenths number: Double) {
+        key(name)
+        let tenths = Int((number * 10).rounded())
+        output.write("\(tenths / 10).\(tenths % 10)")
+        needsComma = true
+    }
+
+    /// `"text"`, in an array.
+    mutating func element(_ text: String) {
+        separate()
+        string(text.utf8)
+        needsComma = true
+    }
+
+    /// `"value": "…"` when the bytes are UTF-8, `"valueBase64": "…"` otherwise.
+    mutating func value(_ bytes: [UInt8]) {
+        if isText(bytes) {
+            key("value")
+            string(bytes)
+        } else {
+            key("valueBase64")
+            output.write("\"")
+            base64(bytes)
+            output.write("\"")
+        }
+        needsComma = true
+    }
+
+    /// Ends the line.
+    func end() { output.write("\n") }
+
+    private mutating func nest(_ open: String, _ close: String, _ body: (inout JSONWriter) -> Void) {
+        separate()
+        output.write(open)
+        needsComma = false
+        body(&self)
+        output.write(close)
+        needsComma = true
+    }
+
+    private mutating func key(_ name: String) {
+        separate()
+        string(name.utf8)
+        output.write(":")
+        needsComma = false
+    }
+
+    private func separate() {
+        if needsComma { output.write(",") }
+    }
+
+    private func string(_ bytes: some Sequence<UInt8>) {
+        output.write("\"")
+        for byte in bytes {
+            switch byte {
+            case UInt8(ascii: "\""): output.write("\\\"")
+            case UInt8(ascii: "\\"): output.write("\\\\")
+            case 0x0a: output.write("\\n")
+            case 0x0d: output.write("\\r")
+            case 0x09: output.write("\\t")
+            case 0..<0x20:
+                output.write("\\u00")
+                output.write([Self.hexadecimal[Int(byte >> 4)], Self.hexadecimal[Int(byte & 15)]])
+            default: output.write(CollectionOfOne(byte))
+            }
+        }
+        output.write("\"")
+    }
+
+    private func isText(_ bytes: [UInt8]) -> Bool {
+        do {
+            _ = try UTF8Span(validating: bytes.span)
+            return true
+        } catch { return false }
+    }
+
+    private func base64(_ bytes: [UInt8]) {
+        var index = 0
+        while index < bytes.count {
+            let left = bytes.count - index
+            let first = bytes[index]
+            let second = left > 1 ? bytes[index + 1] : 0
+            let third = left > 2 ? bytes[index + 2] : 0
+            output.write([
+                Self.base64Alphabet[Int(first >> 2)],
+                Self.base64Alphabet[Int((first & 3) << 4 | second >> 4)],
+                left > 1 ? Self.base64Alphabet[Int((second & 15) << 2 | third >> 6)] : UInt8(ascii: "="),
+                left > 2 ? Self.base64Alphabet[Int(third & 63)] : UInt8(ascii: "="),
+            ])
+            index += 3
+        }
+    }
+
+    private static let hexadecimal = Array("0123456789abcdef".utf8)
+    private static let base64Alphabet = Array(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+}

@@ -1,0 +1,58 @@
+import SystemPackage
+import TokenVaultPlatform
+
+/// Standard output, written through one buffer that never grows and is wiped: secrets pass through it.
+/// A failure is kept, and told at the end: a full or closed standard output never exits 0.
+final class Output {
+    private var buffer: [UInt8] = []
+    private let capacity = 16 << 10
+    private var failure: SystemFailure?
+    private var wrote = false
+
+    /// Writes bytes.
+    func write(_ bytes: RawSpan) {
+        flush()
+        guard failure == nil, bytes.byteCount > 0 else { return }
+        wrote = true
+        do { try StandardStream.output.write(bytes) } catch { failure = error }
+    }
+
+    /// Writes a few bytes.
+    func write(_ bytes: some Sequence<UInt8>) {
+        if buffer.capacity < capacity { buffer.reserveCapacity(capacity) }
+        for byte in bytes {
+            if buffer.count == capacity { flush() }
+            buffer.append(byte)
+        }
+    }
+
+    /// Writes text.
+    func write(_ text: String) { write(text.utf8) }
+
+    /// Writes text and a newline.
+    func line(_ text: String) {
+        write(text.utf8)
+        write(CollectionOfOne(UInt8(ascii: "\n")))
+    }
+
+    /// Writes what is buffered and closes standard output if anything was written to it.
+    func finish() throws(CommandFailure) {
+        flush()
+        if failure == nil, wrote {
+            do { try StandardStream.output.finish() } catch { failure = error }
+        }
+        if let failure {
+            throw CommandFailure(failure, "standard output", "check where it goes to")
+        }
+    }
+
+    private func flush() {
+        guard !buffer.isEmpty else { return }
+        if failure == nil {
+            wrote = true
+            do { try StandardStream.output.write(buffer) } catch { failure = error }
+        }
+        for index in buffer.indices { buffer[index] = 0 }
+        buffer.removeAll(keepingCapacity: true)
+    }
+}

@@ -1,0 +1,114 @@
+import ArgumentParser
+import Testing
+
+@testable import vaultctl
+
+/// `retrieve` has two parsers. They must never disagree.
+@Suite struct ParserAgreementTests {
+    @Test func bothParsersUnderstandEveryLineAlike() {
+        var generator = SplitMix(state: 20_261_121)
+        var accepted = 0
+        for _ in 0..<2_000 {
+            let arguments = Self.line(using: &generator)
+            let fast = FastRetrieve.parse(arguments)
+            let slow = CommandLineParser.retrieveArguments(arguments, root: Root.self)
+            if let fast {
+                accepted += 1
+                #expect(slow == fast, "\(arguments)")
+            } else if !Self.isLeftToTheSlowOne(arguments) {
+                #expect(slow == nil, "\(arguments)")
+            }
+        }
+        // Enough of the lines are good ones, and enough are not.
+        #expect((400...1_600).contains(accepted))
+    }
+
+    @Test(arguments: [
+        (["retrieve", "k"], RetrieveArguments(key: "k")),
+        (["retrieve", "--", "-k"], RetrieveArguments(key: "-k")),
+        (["retrieve", "--service", "s", "k", "--json"], RetrieveArguments(key: "k", service: "s", json: true)),
+        (["retrieve", "--service=a=b", "k"], RetrieveArguments(key: "k", service: "a=b")),
+        (["retrieve", "--service=", "k"], RetrieveArguments(key: "k", service: "")),
+        (["retrieve", "--service", "-", "k"], RetrieveArguments(key: "k", service: "-")),
+        (["retrieve", "help"], RetrieveArguments(key: "help")),
+    ])
+    func linesThatMeanSomething(_ arguments: [String], _ meaning: RetrieveArguments) {
+        #expect(FastRetrieve.parse(arguments) == meaning)
+        #expect(CommandLineParser.retrieveArguments(arguments) == meaning)
+    }
+
+    @Test(arguments: [
+        ["retrieve"], ["retrieve", "a", "b"], ["retrieve", "--json=", "k"], ["retrieve", "--json=1", "k"],
+        ["retrieve", "k", "--service"], ["retrieve", "k", "--service", "--json"],
+        ["retrieve", "k", "--service", "--", "s"], ["retrieve", "k", "--help"],
+        ["retrieve", "k", "--version"], ["retrieve", "-k"], ["retrieve", "---k"], ["retrieve", "k", "--Json"],
+        ["store", "k"], [], ["--", "retrieve", "k"],
+    ])
+    func linesThatAreNoRetrieve(_ arguments: [String]) {
+        #expect(FastRetrieve.parse(arguments) == nil)
+        #expect(CommandLineParser.retrieveArguments(arguments) == nil)
+    }
+
+    /// The program with one command only: building all of them for each line would take minutes.
+    private struct Root: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "vaultctl", version: "1", subcommands: [Retrieve.self])
+    }
+
+    /// A dash followed by something that is not ASCII: Swift may see one character in the two.
+    private static func isLeftToTheSlowOne(_ arguments: [String]) -> Bool {
+        arguments.contains { $0.utf8.first == UInt8(ascii: "-") && !$0.utf8.allSatisfy { $0 < 0x80 } }
+    }
+
+    private static let names = [
+        "service", "vault", "backend", "state-dir", "timeout", "passphrase-file", "passphrase-fd",
+        "key-file", "json", "no-input",
+    ]
+    private static let values = [
+        "k", "", "-", "a=b", "=", "é", "e\u{301}", "\u{301}", "日本", "retrieve", "help", "store", "s p", "12",
+        "a\nb", "--", "---", "-x", "-1", "--é", "-\u{301}x", "--=x", "--service\u{301}",
+    ]
+
+    private static func line(using generator: inout SplitMix) -> [String] {
+        var arguments = ["retrieve"]
+        if generator.next(below: 20) == 0 { arguments = [] }
+        var hasKey = false
+        for _ in 0..<generator.next(below: 5) {
+            let name = names[generator.next(below: names.count)]
+            let isFlag = name == "json" || name == "no-input"
+            // Mostly sensible values, so that many lines are good.
+            let value = values[generator.next(below: generator.next(below: 4) == 0 ? values.count : 15)]
+            switch generator.next(below: 12) {
+            case 0: arguments.append("--\(name)")
+            case 1: arguments.append("--\(name)=\(value)")
+            case 2: arguments.append(value)
+            case 3 where generator.next(below: 4) == 0:
+                arguments.append(["--help", "-h", "--version", "--jso", "--json-", "--vault\u{301}=x"][
+                    generator.next(below: 6)])
+            case 4 where generator.next(below: 3) == 0: arguments.append("--")
+            default: arguments += isFlag ? ["--\(name)"] : ["--\(name)", value]
+            }
+            if !hasKey, generator.next(below: 3) == 0 {
+                hasKey = true
+                arguments.append("k")
+            }
+        }
+        if !hasKey, generator.next(below: 8) != 0 { arguments.append("key") }
+        return arguments
+    }
+}
+
+/// Random numbers that are the same in every run.
+struct SplitMix: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return mixed ^ (mixed >> 31)
+    }
+
+    mutating func next(below bound: Int) -> Int { Int.random(in: 0..<bound, using: &self) }
+}

@@ -1,0 +1,164 @@
+import Glibc
+import Testing
+import TokenVaultPlatform
+
+/// Prompts on a terminal, at which a script types.
+@Suite struct PromptTests {
+    private static let passphrase = "fake correct horse"
+
+    /// The first minute, as a person types it. One test: each passphrase costs the better part of a second.
+    @Test func aPersonsFirstMinute() throws {
+        let sandbox = try Sandbox()
+        let creating = try PseudoTerminal(sandbox, ["init"])
+        // Empty ones and two that differ are asked for again.
+        try creating.expect("New passphrase: ")
+        #expect(!creating.echoes)
+        try creating.type("\r")
+        try creating.expect("protects nothing")
+        try creating.expect("New passphrase: ")
+        try creating.type("one\r")
+        try creating.expect("The same again: ")
+        try creating.type("another\r")
+        try creating.expect("not the same")
+        try creating.expect("New passphrase: ")
+        // Typing errors: one rubbed out, one taken back whole.
+        try creating.type("wrong\u{15}fake correct horss\u{7f}e\r")
+        try creating.expect("The same again: ")
+        try creating.type("\(Self.passphrase)\r")
+        #expect(try creating.end() == 0)
+        #expect(!creating.shown.contains("horse"))
+
+        let storing = try PseudoTerminal(sandbox, ["store", "k"])
+        try storing.expect("Passphrase: ")
+        try storing.type("\(Self.passphrase)\r")
+        try storing.expect("Secret: ")
+        #expect(!storing.echoes)
+        // Longer than the 4,095 bytes that a terminal's own line takes.
+        let secret = String(repeating: "fake-secret-", count: 1_000)
+        try storing.type("\(secret)\r")
+        #expect(try storing.end() == 0)
+        #expect(!storing.shown.contains("fake-secret"))
+
+        let retrieving = try PseudoTerminal(sandbox, ["retrieve", "k"])
+        try retrieving.expect("Passphrase: ")
+        try retrieving.type("\(Self.passphrase)\r")
+        #expect(try retrieving.end() == 0)
+        // The newline, and what the terminal makes of it.
+        #expect(retrieving.shown == "\r\n\(secret)\r\n")
+
+        // Standard output elsewhere: the prompt is not in it, nor a newline.
+        let captured = try ScratchFile()
+        let piped = try PseudoTerminal(sandbox, ["retrieve", "k"], output: captured.descriptor)
+        try piped.expect("Passphrase: ")
+        try piped.type("\(Self.passphrase)\r")
+        #expect(try piped.end() == 0)
+        #expect(try captured.contents() == Array(secret.utf8))
+
+        let wrong = try PseudoTerminal(sandbox, ["retrieve", "k"])
+        try wrong.expect("Passphrase: ")
+        try wrong.type("fake guess\r")
+        #expect(try wrong.end() == 5)
+        #expect(!wrong.shown.contains("guess"))
+    }
+
+    @Test(arguments: [SIGINT, SIGTERM, SIGHUP, SIGQUIT])
+    func theEchoIsBackAfterASignal(_ signal: Int32) throws {
+        let terminal = try PseudoTerminal(try Sandbox(), ["init"])
+        try terminal.expect("New passphrase: ")
+        #expect(!terminal.echoes)
+        try terminal.type("half a pass")
+        terminal.send(signal)
+        #expect(try terminal.end() == 128 + signal)
+        #expect(terminal.echoes)
+        #expect(!terminal.shown.contains("half"))
+    }
+
+    @Test func controlCEndsIt() throws {
+        let terminal = try PseudoTerminal(try Sandbox(), ["init"])
+        try terminal.expect("New passphrase: ")
+        try terminal.type("half\u{3}")
+        #expect(try terminal.end() == 128 + SIGINT)
+        #expect(terminal.echoes)
+    }
+
+    @Test func stoppingAndContinuingAsksAgain() throws {
+        let terminal = try PseudoTerminal(try Sandbox(), ["init"])
+        try terminal.expect("New passphrase: ")
+        try terminal.type("half")
+        // A session's leader has no parent to continue it, so SIGTSTP would be ignored; SIGTTIN as well.
+        // What comes after stopping is tried with a signal that a handler of ours sees all the same.
+        terminal.send(SIGTSTP)
+        try terminal.expect("New passphrase: ")
+        #expect(!terminal.echoes)
+        try terminal.type("\u{4}")
+        #expect(try terminal.end() == 1)
+        #expect(terminal.echoes)
+        #expect(terminal.shown.contains("vaultctl: nothing was entered"))
+    }
+
+    @Test func aStoppedProgramLeavesTheEchoOn() throws {
+        // Under a shell with job control, as people have it.
+        let sandbox = try Sandbox()
+        let shell = try PseudoTerminal(
+            sandbox, program: "/bin/bash", ["--norc", "--noprofile", "--noediting", "-i"])
+        try shell.type("PS1='ready> '\r")
+        try shell.expect("\nready> ")
+        try shell.type("\(Child.program) init\r")
+        try shell.expect("New passphrase: ")
+        #expect(!shell.echoes)
+        try shell.type("half\u{1a}")
+        try shell.expect("Stopped")
+        try shell.expect("ready> ")
+        #expect(shell.echoes)
+        try shell.type("fg\r")
+        try shell.expect("New passphrase: ")
+        #expect(!shell.echoes)
+        try shell.type("\u{3}")
+        try shell.expect("ready> ")
+        #expect(shell.echoes)
+        try shell.type("exit\r")
+        _ = try shell.end()
+        #expect(!shell.shown.contains("half"))
+    }
+
+    @Test func nobodyIsAskedWithNoInput() throws {
+        let terminal = try PseudoTerminal(try Sandbox(), ["init", "--no-input"])
+        #expect(try terminal.end() == 4)
+        #expect(!terminal.shown.contains("passphrase: "))
+        let sandbox = try Sandbox.withVault()
+        let key = "\(sandbox.home)/vault.key"
+        let store = try PseudoTerminal(sandbox, ["store", "k", "--no-input", "--key-file", key])
+        #expect(try store.end() == 5)
+    }
+
+    @Test func aQuestionTimesOut() throws {
+        let terminal = try PseudoTerminal(try Sandbox(), ["init", "--timeout", "0.1"])
+        #expect(try terminal.end() == 10)
+        #expect(terminal.echoes)
+    }
+
+    @Test func destroyingAsksForAYes() throws {
+        let sandbox = try Sandbox.withVault()
+        let declined = try PseudoTerminal(sandbox, ["destroy"])
+        try declined.expect("Type yes to go on: ")
+        try declined.type("y\r")
+        #expect(try declined.end() == 5)
+        #expect(access(sandbox.vault, F_OK) == 0)
+        let confirmed = try PseudoTerminal(sandbox, ["destroy"])
+        try confirmed.expect("Type yes to go on: ")
+        try confirmed.type("yes\r")
+        #expect(try confirmed.end() == 0)
+        #expect(access(sandbox.vault, F_OK) != 0)
+    }
+
+    @Test func aListOnATerminalIsATable() throws {
+        let sandbox = try Sandbox.withVault()
+        _ = try sandbox.run("store", "k", "--label", "a label", "--expires", "2001-01-01T00:00:00Z", input: "x")
+        let terminal = try PseudoTerminal(sandbox, ["list", "--key-file", "\(sandbox.home)/vault.key"])
+        #expect(try terminal.end() == 0)
+        let lines = terminal.shown.split(separator: "\r\n")
+        #expect(lines.count == 2)
+        #expect(lines.first?.hasPrefix("KEY  POLICY") ?? false)
+        #expect(lines.last?.contains("expired  a label") ?? false)
+    }
+}

@@ -1,0 +1,100 @@
+import Glibc
+import Testing
+
+/// A terminal with `vaultctl` on it and a script at the keyboard.
+final class PseudoTerminal {
+    private let keyboard: Int32
+    private let process: pid_t
+    private var ended: Int32?
+    /// What has been shown since the last ``expect(_:)``.
+    private(set) var shown = ""
+
+    /// Starts the program in a session whose terminal this is; standard streams too, but for those given.
+    init(
+        _ sandbox: Sandbox, program: String = Child.program, _ arguments: [String], output: Int32? = nil
+    ) throws {
+        // What posix_openpt, unlockpt and ptsname do, which Swift's Glibc does not show.
+        keyboard = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
+        let (unlock, number): (UInt, UInt) = (0x4004_5431, 0x8004_5430)
+        var zero: Int32 = 0
+        var index: Int32 = 0
+        try #require(
+            keyboard >= 0 && ioctl(keyboard, unlock, &zero) == 0 && ioctl(keyboard, number, &index) == 0)
+        let name = "/dev/pts/\(index)"
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        // The first terminal that a session's leader opens becomes its controlling one.
+        posix_spawn_file_actions_addopen(&actions, 0, name, O_RDWR, 0)
+        posix_spawn_file_actions_adddup2(&actions, 0, 2)
+        posix_spawn_file_actions_adddup2(&actions, output ?? 0, 1)
+        var environment = sandbox.environment
+        environment["VAULTCTL_KEY_FILE"] = nil
+        environment["TERM"] = "dumb"
+        process = try Child.spawn(
+            program, arguments.map { Array($0.utf8) }, environment, &actions, newSession: true)
+    }
+
+    deinit {
+        if ended == nil {
+            kill(process, SIGKILL)
+            _ = try? Child.wait(for: process)
+        }
+        close(keyboard)
+    }
+
+    /// Waits until `text` is shown.
+    func expect(_ text: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
+        while true {
+            if let range = shown.firstRange(of: text) {
+                shown = String(shown[range.upperBound...])
+                return
+            }
+            let more = read()
+            try #require(!more.isEmpty, "\(text) never came, but: \(shown)", sourceLocation: sourceLocation)
+            shown += more
+        }
+    }
+
+    /// Types `text`; Control-C is `\u{3}`, Enter `\r`.
+    func type(_ text: String) throws {
+        var bytes = Array(text.utf8)[...]
+        while !bytes.isEmpty {
+            let count = bytes.withUnsafeBytes { write(keyboard, $0.baseAddress, $0.count) }
+            try #require(count > 0)
+            bytes = bytes.dropFirst(count)
+        }
+    }
+
+    /// Sends a signal as another process would.
+    func send(_ signal: Int32) { kill(process, signal) }
+
+    /// Whether the terminal shows what is typed.
+    var echoes: Bool {
+        var settings = termios()
+        return tcgetattr(keyboard, &settings) == 0 && settings.c_lflag & tcflag_t(ECHO) != 0
+            && settings.c_lflag & tcflag_t(ICANON) != 0
+    }
+
+    /// Reads to the end; the status the program ended with.
+    func end() throws -> Int32 {
+        while true {
+            let more = read()
+            if more.isEmpty { break }
+            shown += more
+        }
+        let status = try Child.wait(for: process)
+        ended = status
+        return status
+    }
+
+    /// What is shown next; empty when the program has closed the terminal.
+    private func read() -> String {
+        var buffer = [UInt8](repeating: 0, count: 4_096)
+        while true {
+            let count = Glibc.read(keyboard, &buffer, buffer.count)
+            if count > 0 { return String(decoding: buffer.prefix(count), as: UTF8.self) }
+            if count == 0 || errno != EINTR { return "" }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+import Testing
+
+@testable import vaultctl
+
+/// Mistakes on the command line: one line, status 64, and nothing repeated that was typed.
+@Suite struct UsageTests {
+    private static let typed = "fake-secret-typed-by-mistake"
+
+    @Test(arguments: [
+        ["store", "key", typed], ["store", "--service", "s", "key", typed], ["store"],
+        ["store", "key", "--\(typed)"], ["store", "key", "--label"], ["store", "key", "-\(typed)"],
+        ["store", "key", "---\(typed)"], ["store", "key", "--binary=\(typed)"], ["store", "key", "--binary="],
+        ["store", "key", "--policy", typed], ["store", "key", "--expires", typed],
+        ["store", "key", "--attribute", typed], ["store", "key", "--timeout", typed],
+        ["store", "key", "--if-generation", typed], ["store", "key", "--if-generation", "9007199254740992"],
+        ["store", "key", "--if-absent", "--if-generation", "1"], ["store", "key", "--backend", typed],
+        ["store", "key", "--passphrase-fd", typed], ["store", "key", "--service="],
+        ["store", "key", "--key-file", typed, "--passphrase-file", typed], ["store", "key", "--vault="],
+        ["retrieve", "key", typed], ["retrieve", "--", "key", typed], ["retrieve", "key", "--\(typed)"],
+        ["retrieve"], ["retrieve", "key", "--json=\(typed)"], ["retrieve", "key", "--timeout", "0"],
+        ["retrieve", "key", "--timeout", "nan"], ["retrieve", "key", "--passphrase-fd", "-1"],
+        ["delete"], ["delete", "key", "--all"], ["set", "key"], ["rename", "key"], ["rename", "key", "key"],
+        ["slot", "add", typed], ["slot", "add", "passphrase", typed], ["slot", "add", "key-file"],
+        ["slot", "remove", typed], ["slot", typed], [typed], ["--\(typed)"], ["help", typed, typed],
+        ["init", "--backend", "memory"], ["verify", "--backend", "memory"], ["benchmark", "--items", typed],
+        ["list", "--service", "s", "--all-services"], ["passphrase", "--key-file", typed],
+        ["--generate-completion-script", typed],
+    ])
+    func mistakesAreOneLine(_ arguments: [String]) throws {
+        let sandbox = try Sandbox()
+        let outcome = try Child.run(
+            arguments.map { Array($0.utf8) }, environment: sandbox.environment,
+            input: .bytes(Array("fake-token".utf8)))
+        expectOneLine(outcome, status: 64, hiding: [Self.typed, "fake-token"])
+    }
+
+    @Test(arguments: [
+        "", "a\nb", "a\u{7f}b", "a\u{85}b", String(repeating: "k", count: 1_025),
+    ])
+    func unusableKeys(_ key: String) throws {
+        let sandbox = try Sandbox()
+        let hidden = key.isEmpty ? [] : [key]
+        for command in ["store", "retrieve", "info", "delete"] {
+            expectOneLine(try sandbox.run(command, key, input: "x"), status: 64, hiding: hidden)
+        }
+        expectOneLine(try sandbox.run("rename", "key", key), status: 64, hiding: hidden)
+        expectOneLine(try sandbox.run("retrieve", "key", "--service", "a\nb"), status: 64)
+    }
+
+    @Test(arguments: [["retrieve"], ["store"], ["info"], []])
+    func argumentsThatAreNotUTF8(_ command: [String]) throws {
+        let sandbox = try Sandbox()
+        let outcome = try Child.run(
+            command.map { Array($0.utf8) } + [[0x6b, 0xff, 0x6b]], environment: sandbox.environment)
+        expectOneLine(outcome, status: 64, hiding: ["\u{fffd}"])
+    }
+
+    @Test func variablesThatAreNotUTF8() throws {
+        let outcome = try Sandbox().shell("VAULTCTL_SERVICE=$'\\xff' \"$V\" retrieve key")
+        expectOneLine(outcome, status: 64)
+    }
+
+    @Test func noCommandIsHelpOnStandardError() throws {
+        let sandbox = try Sandbox()
+        for (arguments, word) in [([], "benchmark"), (["slot"], "remove")] {
+            let outcome = try Child.run(
+                arguments.map { Array($0.utf8) }, environment: sandbox.environment)
+            #expect(outcome.status == 64)
+            #expect(outcome.output.isEmpty)
+            #expect(outcome.error.contains(word))
+        }
+    }
+
+    @Test func helpTeaches() throws {
+        let sandbox = try Sandbox()
+        let names = try sandbox.run("help").text.matches(of: #/\n  ([a-z]+)  /#).map { String($0.output.1) }
+        #expect(names.count == 15)
+        for name in names {
+            let asked = try sandbox.run("help", name)
+            #expect(asked.status == 0)
+            #expect(asked.error.isEmpty)
+            #expect(asked.text.contains("Examples:"), "\(name)")
+            #expect(try sandbox.run(name, "--help").text == asked.text)
+        }
+    }
+
+    @Test func versionNamesLibsodium() throws {
+        let outcome = try Sandbox().run("--version")
+        #expect(outcome.status == 0)
+        #expect(outcome.text.wholeMatch(of: /vaultctl \d+\.\d+\.\d+ \(libsodium 1\.\d+\.\d+\)\n/) != nil)
+    }
+
+    @Test(arguments: ["bash", "zsh", "fish"])
+    func completions(_ shell: String) throws {
+        let outcome = try Sandbox().run("--generate-completion-script", shell)
+        #expect(outcome.status == 0)
+        #expect(outcome.text.contains("passphrase-file"))
+    }
+
+    /// The names that error lines may use are those there are.
+    @Test func optionNamesAreComplete() throws {
+        let help = try Sandbox().run("--experimental-dump-help").text
+        var names: Set<String> = []
+        for match in help.matches(of: /"kind"\s*:\s*"long",\s*"name"\s*:\s*"([a-z-]+)"/) {
+            names.insert(String(match.output.1))
+        }
+        let known = OptionNames.valued.union(OptionNames.flags).subtracting(["generate-completion-script"])
+        #expect(names == known.union(names.contains("help-hidden") ? ["help-hidden"] : []))
+    }
+}

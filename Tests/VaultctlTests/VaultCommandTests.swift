@@ -1,0 +1,248 @@
+import Glibc
+import Testing
+
+@Suite struct VaultCommandTests {
+    @Test func initNeverOverwrites() throws {
+        let sandbox = try Sandbox.withVault()
+        let key = try String(contentsOfFile: "\(sandbox.home)/vault.key")
+        #expect(key.wholeMatch(of: #/[0-9a-f]{64}\n/#) != nil)
+        var information = stat()
+        #expect(stat("\(sandbox.home)/vault.key", &information) == 0 && information.st_mode & 0o777 == 0o600)
+        #expect(stat(sandbox.vault, &information) == 0 && information.st_mode & 0o777 == 0o600)
+        _ = try sandbox.run("store", "k", input: "fake")
+        expectOneLine(try sandbox.run("init"), status: 9)
+        // Not even the key file of a vault that is not made.
+        expectOneLine(try sandbox.run("init", "--key-file", "\(sandbox.home)/other"), status: 9)
+        #expect(access("\(sandbox.home)/other", F_OK) != 0)
+        #expect(try sandbox.run("retrieve", "k").text == "fake")
+        // A second vault with the same key file.
+        let second = try sandbox.run("init", "--vault", "\(sandbox.home)/deep/er/second.vault", "--json")
+        #expect(second.text.hasPrefix(#"{"vault":"\#(sandbox.home)/deep/er/second.vault","slots":[{"id":"#))
+        #expect(try String(contentsOfFile: "\(sandbox.home)/vault.key") == key)
+    }
+
+    @Test func xdgDirectoriesAndOptions() throws {
+        let sandbox = try Sandbox()
+        sandbox.environment["XDG_DATA_HOME"] = "\(sandbox.home)/data"
+        sandbox.environment["XDG_STATE_HOME"] = "relative/is/ignored"
+        #expect(try sandbox.run("init").status == 0)
+        #expect(access("\(sandbox.home)/data/tokenvault/default.vault", F_OK) == 0)
+        #expect(access("\(sandbox.home)/.local/state/tokenvault", F_OK) == 0)
+        let other = try sandbox.run(
+            "init", "--vault", "\(sandbox.home)/o.vault",
+            with: ["VAULTCTL_VAULT": "\(sandbox.home)/e.vault", "VAULTCTL_STATE_DIR": "\(sandbox.home)/st"])
+        #expect(other.status == 0)
+        #expect(access("\(sandbox.home)/o.vault", F_OK) == 0)
+        #expect(access("\(sandbox.home)/e.vault", F_OK) != 0)
+        #expect(access("\(sandbox.home)/st", F_OK) == 0)
+    }
+
+    @Test func filesThatAreNoVaultToOpen() throws {
+        let sandbox = try Sandbox()
+        expectOneLine(try sandbox.run("retrieve", "k"), status: 8)
+        #expect(try sandbox.run("init").status == 0)
+        let text = try sandbox.file("text", "this is no vault, and long enough to be none by its contents")
+        let empty = try sandbox.file("empty", "")
+        symlink(sandbox.vault, "\(sandbox.home)/link")
+        chmod(sandbox.vault, 0o640)
+        for path in [text, empty, sandbox.home, "\(sandbox.home)/link", "\(sandbox.home)/none", sandbox.vault] {
+            for command in [["retrieve", "k"], ["store", "k"], ["list"], ["verify"], ["status"]] {
+                if command == ["status"], path.hasSuffix("none") { continue }
+                let outcome = try Child.run(
+                    (command + ["--vault", path]).map { Array($0.utf8) },
+                    environment: sandbox.environment, input: .bytes(Array("fake".utf8)))
+                expectOneLine(outcome, status: 8, hiding: [path])
+            }
+            expectOneLine(try sandbox.run("destroy", "--yes", "--vault", path), status: 8, hiding: [path])
+        }
+        chmod(sandbox.vault, 0o600)
+        #expect(try sandbox.run("list").status == 0)
+        #expect(access(text, F_OK) == 0)
+    }
+
+    @Test func wrongKeyAndNoKey() throws {
+        let sandbox = try Sandbox.withVault()
+        _ = try sandbox.run("store", "k", input: "fake")
+        let wrong = try sandbox.file("wrong", String(repeating: "0", count: 64) + "\n")
+        for command in [["retrieve", "k"], ["list"], ["delete", "k"], ["verify"], ["slot", "remove", "1"]] {
+            let bytes = command.map { Array($0.utf8) }
+            let key = ["--key-file", wrong].map { Array($0.utf8) }
+            expectOneLine(
+                try Child.run(bytes + key, environment: sandbox.environment), status: 5, hiding: [wrong])
+            var environment = sandbox.environment
+            environment["VAULTCTL_KEY_FILE"] = nil
+            // Nothing given and nobody to ask: locked, which is not "not found".
+            expectOneLine(try Child.run(bytes, environment: environment), status: 4)
+            expectOneLine(
+                try Child.run(bytes + [Array("--no-input".utf8)], environment: environment), status: 4)
+        }
+        expectOneLine(
+            try sandbox.run("retrieve", "k", "--key-file", "\(sandbox.home)/none"), status: 1,
+            hiding: [sandbox.home])
+        expectOneLine(try sandbox.run("init", "--vault", "v", without: "VAULTCTL_KEY_FILE"), status: 4)
+        #expect(try sandbox.run("retrieve", "k").text == "fake")
+    }
+
+    @Test func keyFilesThatOthersCanReadAreWarnedAbout() throws {
+        let sandbox = try Sandbox.withVault()
+        _ = try sandbox.run("store", "k", input: "fake")
+        chmod("\(sandbox.home)/vault.key", 0o640)
+        let outcome = try sandbox.run("retrieve", "k")
+        #expect(outcome.status == 0 && outcome.text == "fake")
+        #expect(outcome.error == "vaultctl: note: others can read the key file: chmod 600 it\n")
+    }
+
+    @Test func statusTellsWhatIsKnown() throws {
+        let sandbox = try Sandbox()
+        #expect(
+            try sandbox.run("status", "--json").text
+                == #"{"backend":"file","vault":"\#(sandbox.vault)","state":"absent","agent":false}"# + "\n")
+        #expect(try sandbox.run("init").status == 0)
+        _ = try sandbox.run("store", "k", input: "fake")
+        let unlocked = try sandbox.run("status", "--json").text
+        #expect(
+            unlocked.hasPrefix(
+                #"{"backend":"file","vault":"\#(sandbox.vault)","state":"unlocked","items":1,"agent":false,"#))
+        #expect(unlocked.contains(#""rollbackProtection":"anchored","device":"enrolled""#))
+        let locked = try sandbox.run("status", "--json", without: "VAULTCTL_KEY_FILE")
+        #expect(locked.status == 0)
+        #expect(locked.text.contains(#""state":"locked","agent":false"#))
+        #expect(try sandbox.run("status").text.contains("state:       unlocked\n"))
+    }
+
+    @Test func verifySaysWhere() throws {
+        let sandbox = try Sandbox.withVault()
+        _ = try sandbox.run("store", "k", input: "fake")
+        let clean = try sandbox.run("verify", "--json")
+        #expect(clean.status == 0)
+        #expect(clean.text.contains(#""clean":true"#) && clean.text.contains(#""problems":[]"#))
+        // A stray byte in the zeros that are written ahead.
+        let descriptor = open(sandbox.vault, O_RDWR | O_CLOEXEC)
+        try #require(descriptor >= 0)
+        let offset = lseek(descriptor, 0, SEEK_END) - 100
+        try #require(pwrite(descriptor, "x", 1, offset) == 1)
+        close(descriptor)
+        let damaged = try sandbox.run("verify", "--json")
+        #expect(damaged.status == 7)
+        #expect(damaged.text.contains(#""clean":false"#))
+        #expect(damaged.text.contains(#""problems":[{"offset":\#(offset),"#), "\(damaged.text)")
+        #expect(damaged.error.hasPrefix("vaultctl: ") && damaged.error.split(separator: "\n").count == 1)
+        #expect(try sandbox.run("retrieve", "k").text == "fake")
+    }
+
+    @Test func slotsAndPassphrase() throws {
+        let sandbox = try Sandbox.withVault()
+        _ = try sandbox.run("store", "k", input: "fake")
+        let old = try sandbox.file("old", "correct horse\nsecond line is not read\n")
+        let new = try sandbox.file("new", "battery staple")
+        let empty = try sandbox.file("empty", "\n")
+        expectOneLine(
+            try sandbox.run("slot", "add", "passphrase", "--new-passphrase-file", empty), status: 64)
+        expectOneLine(try sandbox.run("slot", "add", "passphrase"), status: 5)
+        let added = try sandbox.run("slot", "add", "passphrase", "--new-passphrase-file", old)
+        #expect(added.status == 0 && added.text == "2\n", "\(added.error)")
+        #expect(try sandbox.run("slot", "list", "--json").text.contains(#"{"id":2,"kind":"passphrase","#))
+        #expect(try sandbox.run("retrieve", "k", "--passphrase-file", old).text == "fake")
+        expectOneLine(try sandbox.run("retrieve", "k", "--passphrase-file", empty), status: 5)
+
+        expectOneLine(
+            try sandbox.run("passphrase", "--passphrase-file", new, "--new-passphrase-file", old), status: 5)
+        let changed = try sandbox.run("passphrase", "--passphrase-file", old, "--new-passphrase-file", new)
+        #expect(changed.status == 0)
+        #expect(changed.error.contains("old passphrase"))
+        expectOneLine(try sandbox.run("retrieve", "k", "--passphrase-file", old), status: 5)
+        // By descriptor, the rest of the stream being the secret.
+        let piped = try sandbox.shell(
+            "printf 'battery staple\\nfake-2' | \"$V\" store k --passphrase-fd 0 && "
+                + "\"$V\" retrieve k --passphrase-fd 3 3< <(echo 'battery staple')")
+        #expect(piped.text == "fake-2", "\(piped.error)")
+
+        expectOneLine(try sandbox.run("slot", "remove", "7"), status: 3)
+        #expect(try sandbox.run("slot", "remove", "1").status == 0)
+        expectOneLine(try sandbox.run("retrieve", "k"), status: 5)
+        expectOneLine(try sandbox.run("slot", "remove", "2", "--passphrase-file", new), status: 1)
+    }
+
+    @Test func theLastPassphraseIsAskedAbout() throws {
+        let sandbox = try Sandbox.withVault()
+        let file = try sandbox.file("passphrase", "correct horse")
+        _ = try sandbox.run("slot", "add", "passphrase", "--new-passphrase-file", file)
+        expectOneLine(try sandbox.run("slot", "remove", "2"), status: 5)
+        #expect(try sandbox.run("slot", "remove", "2", "--yes").status == 0)
+        #expect(try sandbox.run("slot", "list").text.split(separator: "\n").count == 1)
+    }
+
+    @Test func anInheritedDescriptorThatIsNotThereIsNoFile() throws {
+        let sandbox = try Sandbox.withVault()
+        // Were it not refused first, the vault file itself would get the number 3.
+        expectOneLine(try sandbox.run("retrieve", "k", "--passphrase-fd", "3"), status: 1)
+    }
+
+    @Test func aPipeThatNobodyWritesToTimesOut() throws {
+        let sandbox = try Sandbox.withVault()
+        try #require(mkfifo("\(sandbox.home)/fifo", 0o600) == 0)
+        let fifo = "\(sandbox.home)/fifo"
+        for option in ["--passphrase-file", "--key-file"] {
+            expectOneLine(
+                try sandbox.run("retrieve", "k", option, fifo, "--timeout", "0.2"), status: 10, hiding: [fifo])
+        }
+        let silent = try sandbox.shell("\"$V\" store k --timeout 0.2 0<>\(fifo)")
+        expectOneLine(silent, status: 10)
+    }
+
+    @Test func compactingAndDestroying() throws {
+        let sandbox = try Sandbox.withVault()
+        for _ in 0..<3 { _ = try sandbox.run("store", "k", bytes: [UInt8](repeating: 1, count: 300_000)) }
+        let compacted = try sandbox.run("compact", "--json")
+        let sizes = try #require(
+            compacted.text.wholeMatch(of: #/{"sizeBefore":(\d+),"sizeAfter":(\d+)}\n/#))
+        #expect(try #require(Int(sizes.output.1)) > 900_000)
+        #expect(try #require(Int(sizes.output.2)) < 600_000)
+        #expect(try sandbox.run("retrieve", "k").output.count == 300_000)
+        expectOneLine(try sandbox.run("destroy"), status: 5)
+        #expect(access(sandbox.vault, F_OK) == 0)
+        #expect(try sandbox.run("destroy", "--yes").status == 0)
+        #expect(access(sandbox.vault, F_OK) != 0)
+        let left = try sandbox.shell("find .local -type f | wc -l")
+        #expect(left.status == 0)
+        #expect(try sandbox.shell("find \"$HOME/.local\" -type f").output.isEmpty)
+        expectOneLine(try sandbox.run("destroy", "--yes"), status: 8)
+    }
+
+    @Test func benchmarkMeasuresAndLeavesNothing() throws {
+        let sandbox = try Sandbox()
+        let outcome = try sandbox.run("benchmark", "--items", "20", "--samples", "10", "--value-size", "64", "--json")
+        #expect(outcome.status == 0, "\(outcome.error)")
+        for (backend, operation) in [
+            ("memory", "store"), ("memory", "retrieve"), ("memory", "delete"), ("file", "store"),
+            ("file", "retrieve"), ("file", "delete"),
+        ] {
+            let start = #"{"backend":"\#(backend)","operation":"\#(operation)","items":20,"valueSize":64,"count":10,"p50":"#
+            #expect(outcome.text.contains(start), "\(outcome.text)")
+        }
+        #expect(outcome.text.contains(#/"p50":[\d.]+,"p90":[\d.]+,"p99":[\d.]+,"p999":[\d.]+,"max":[\d.]+,"perSecond":\d+}/#))
+        #expect(try sandbox.shell("find \"$HOME\" -type f").output.isEmpty)
+        #expect(try sandbox.shell("find \"$HOME\" -name '.scratch*'").output.isEmpty)
+        // Only the backends that were asked for.
+        #expect(!(try sandbox.run("benchmark", "--backend", "memory", "--items", "1", "--samples", "1").text.contains("file")))
+    }
+
+    @Test func anInterruptedBenchmarkLeavesNothing() throws {
+        let sandbox = try Sandbox()
+        let outcome = try sandbox.shell(
+            """
+            "$V" benchmark --backend file --items 10000000 --value-size 16 & child=$!
+            until compgen -G "$HOME/.local/share/tokenvault/.scratch-*" >/dev/null; do :; done
+            kill -TERM "$child"; wait "$child"; echo $?
+            find "$HOME" -name '.scratch*'
+            """)
+        #expect(outcome.text == "143\n", "\(outcome.text) \(outcome.error)")
+    }
+}
+
+extension String {
+    init(contentsOfFile path: String) throws {
+        let outcome = try Child.run(program: "/bin/cat", [Array(path.utf8)], environment: [:])
+        self = outcome.text
+    }
+}
