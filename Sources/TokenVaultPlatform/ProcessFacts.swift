@@ -18,6 +18,17 @@ package enum ProcessFacts {
         setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
     }
 
+    /// Takes from Swift's runtime the signals it catches to print a backtrace: it shows registers and memory,
+    /// and on a terminal waits for a key. Those that are ignored stay so.
+    package static func forbidBacktraces() {
+        for signal in [SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP] {
+            var action = sigaction()
+            if sigaction(signal, nil, &action) == 0, clinux_is_ignored(&action) == 0 {
+                clinux_default_signal(signal)
+            }
+        }
+    }
+
     /// The value of an environment variable; `nil` when it is not set or empty. Only programs ask: the
     /// library reads no environment.
     package static func environment(_ name: String) -> String? {

@@ -43,8 +43,7 @@ import TokenVaultPlatform
         try retrieving.expect("Passphrase: ")
         try retrieving.type("\(Self.passphrase)\r")
         #expect(try retrieving.end() == 0)
-        // The newline, and what the terminal makes of it.
-        #expect(retrieving.shown == "\r\n\(secret)\r\n")
+        #expect(retrieving.shown == "\n\(secret)\n")
 
         // Standard output elsewhere: the prompt is not in it, nor a newline.
         let captured = try ScratchFile()
@@ -156,7 +155,7 @@ import TokenVaultPlatform
         _ = try sandbox.run("store", "k", "--label", "a label", "--expires", "2001-01-01T00:00:00Z", input: "x")
         let terminal = try PseudoTerminal(sandbox, ["list", "--key-file", "\(sandbox.home)/vault.key"])
         #expect(try terminal.end() == 0)
-        let lines = terminal.shown.split(separator: "\r\n")
+        let lines = terminal.shown.split(separator: "\n")
         #expect(lines.count == 2)
         #expect(lines.first?.hasPrefix("KEY  POLICY") ?? false)
         #expect(lines.last?.contains("expired  a label") ?? false)

@@ -73,6 +73,11 @@ int clinux_forward_signal(int signal, struct sigaction *previous);
 // sigaction(2) and pthread_sigmask(3): `signal` has its default action and is not blocked.
 void clinux_default_signal(int signal);
 
+// Whether an action that sigaction(2) gave ignores its signal.
+static inline int clinux_is_ignored(const struct sigaction *action) {
+    return action->sa_handler == SIG_IGN;
+}
+
 // pipe2(O_CLOEXEC | O_NONBLOCK): 0, or -1 with errno.
 static inline int clinux_pipe(int descriptors[2]) { return pipe2(descriptors, O_CLOEXEC | O_NONBLOCK); }
 

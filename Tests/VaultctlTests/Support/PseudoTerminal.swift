@@ -51,7 +51,8 @@ final class PseudoTerminal {
                 return
             }
             let more = read()
-            try #require(!more.isEmpty, "\(text) never came, but: \(shown)", sourceLocation: sourceLocation)
+            let hasMore = !more.isEmpty
+            try #require(hasMore, "\(text) never came, but: \(shown)", sourceLocation: sourceLocation)
             shown += more
         }
     }
@@ -92,8 +93,20 @@ final class PseudoTerminal {
     private func read() -> String {
         var buffer = [UInt8](repeating: 0, count: 4_096)
         while true {
+            // A program that shows nothing for so long never will: the test fails instead of hanging.
+            var waiting = pollfd(fd: keyboard, events: Int16(POLLIN), revents: 0)
+            guard poll(&waiting, 1, 60_000) != 0 else {
+                shown += "[nothing for a minute]"
+                kill(process, SIGKILL)
+                return ""
+            }
             let count = Glibc.read(keyboard, &buffer, buffer.count)
-            if count > 0 { return String(decoding: buffer.prefix(count), as: UTF8.self) }
+            // Without the carriage returns that the terminal adds: with one, a newline is another Character.
+            if count > 0 {
+                let bytes = buffer.prefix(count).filter { $0 != UInt8(ascii: "\r") }
+                if bytes.isEmpty { continue }
+                return String(decoding: bytes, as: UTF8.self)
+            }
             if count == 0 || errno != EINTR { return "" }
         }
     }
