@@ -1,0 +1,100 @@
+import Synchronization
+import Testing
+import TokenVaultPlatform
+
+@testable import TokenVault
+
+/// On which thread the calls of a vault touch the disk.
+@Suite struct ThreadTests {
+    /// Remembers the threads that read and wrote.
+    final class Recorder: Sendable {
+        private let threads = Mutex<(readers: Set<Int32>, writers: Set<Int32>)>(([], []))
+        var readers: Set<Int32> { threads.withLock { $0.readers } }
+        var writers: Set<Int32> { threads.withLock { $0.writers } }
+        func forget() { threads.withLock { $0 = ([], []) } }
+        func read() { _ = threads.withLock { $0.readers.insert(ProcessFacts.thread) } }
+        func wrote() { _ = threads.withLock { $0.writers.insert(ProcessFacts.thread) } }
+    }
+
+    final class RecordingDirectory: DiskDirectory {
+        let real: any DiskDirectory
+        let recorder: Recorder
+
+        init(_ real: any DiskDirectory, _ recorder: Recorder) {
+            self.real = real
+            self.recorder = recorder
+        }
+
+        func open(_ name: String, _ access: FileAccess) throws(SystemFailure) -> any DiskFile {
+            RecordingFile(try real.open(name, access), recorder)
+        }
+        func attributes(of name: String) throws(SystemFailure) -> FileAttributes? {
+            try real.attributes(of: name)
+        }
+        func rename(_ name: String, to target: String, replacing: Bool) throws(SystemFailure) {
+            try real.rename(name, to: target, replacing: replacing)
+        }
+        func remove(_ name: String) throws(SystemFailure) { try real.remove(name) }
+        func names() throws(SystemFailure) -> [String] { try real.names() }
+        func synchronize() throws(SystemFailure) { try real.synchronize() }
+    }
+
+    final class RecordingFile: DiskFile {
+        let real: any DiskFile
+        let recorder: Recorder
+
+        init(_ real: any DiskFile, _ recorder: Recorder) {
+            self.real = real
+            self.recorder = recorder
+        }
+
+        func read(_ count: Int, at offset: Int) throws(SystemFailure) -> [UInt8] {
+            recorder.read()
+            return try real.read(count, at: offset)
+        }
+        func write(_ bytes: [UInt8], at offset: Int) throws(SystemFailure) {
+            recorder.wrote()
+            try real.write(bytes, at: offset)
+        }
+        func synchronize() throws(SystemFailure) {
+            recorder.wrote()
+            try real.synchronize()
+        }
+        func resize(to size: Int) throws(SystemFailure) { try real.resize(to: size) }
+        func attributes() throws(SystemFailure) -> FileAttributes { try real.attributes() }
+        func tryLock(_ kind: FileLock) throws(SystemFailure) -> Bool { try real.tryLock(kind) }
+        func unlock() { real.unlock() }
+    }
+
+    // On the main actor, so that the test's own code stays on one thread.
+    @MainActor @Test func readsStayOnTheCallersThreadAndWritesLeaveIt() async throws {
+        let sandbox = try Sandbox()
+        let recorder = Recorder()
+        let vault = try BlockingFileVault.create(
+            at: VaultLocation(
+                directory: RecordingDirectory(try PosixDirectory(sandbox.path), recorder), name: "v.vault",
+                state: nil, path: sandbox.path),
+            unlockMethod: keyFile, configuration: sandbox.configuration)
+        let storage = FileTokenStorage(vault, service: "threads")
+        let caller = ProcessFacts.thread
+
+        recorder.forget()
+        try await storage.store(token: "fake-token", for: "key")
+        #expect(!recorder.writers.isEmpty && !recorder.writers.contains(caller))
+
+        recorder.forget()
+        #expect(try await storage.retrieve(for: "key") == "fake-token")
+        #expect(try await storage.metadata(for: "key") != nil)
+        #expect(recorder.readers == [caller] && recorder.writers.isEmpty)
+
+        // A list reads as much as there is: it does not hold up the caller's thread.
+        recorder.forget()
+        #expect(try await storage.list().items.count == 1)
+        #expect(recorder.readers.count == 1 && !recorder.readers.contains(caller))
+
+        recorder.forget()
+        try storage.blocking.store(token: "fake-token-2", for: "key")
+        #expect(try storage.blocking.retrieve(for: "key") == "fake-token-2")
+        #expect(recorder.readers == [caller] && recorder.writers == [caller])
+    }
+}
