@@ -8,7 +8,8 @@ FILTER ?=
 .PHONY: help run test build release install uninstall soundness format docs bench crash-test fuzz clean
 
 # One scratch path and one set of flags per configuration: other flags would build everything anew.
-debug := --scratch-path .build -Xswiftc -warnings-as-errors
+# The tests are optimized: those of crashes and tampering look at so many states that it saves most of their time.
+debug := --scratch-path .build -Xswiftc -warnings-as-errors -Xswiftc -O
 # Static links of the standard library warn about `mktemp` with any linker but lld.
 release := --scratch-path .build-release --configuration release --product vaultctl \
 	--static-swift-stdlib -Xswiftc -use-ld=lld
