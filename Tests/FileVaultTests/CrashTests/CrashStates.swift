@@ -40,7 +40,10 @@ struct CrashStates: Sendable {
                 if expectations.last != expectation { expectations.append(expectation) }
                 crashPoints += 1
                 var choices = CrashChoices.all(of: image, seed: seed &+ UInt64(position), samples: samples)
-                if choices.count > most { choices = Array(choices.shuffled(using: &random).prefix(most)) }
+                if choices.count > most {
+                    let others = choices.dropFirst(CrashChoices.corners).shuffled(using: &random)
+                    choices = choices.prefix(CrashChoices.corners) + others.prefix(most)
+                }
                 for choice in choices {
                     add(choice, at: position, digest: image.contents(after: choice).digest, seen: &seen)
                 }
