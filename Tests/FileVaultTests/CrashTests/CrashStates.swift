@@ -42,7 +42,7 @@ struct CrashStates: Sendable {
                 var choices = CrashChoices.all(of: image, seed: seed &+ UInt64(position), samples: samples)
                 if choices.count > most {
                     let others = choices.dropFirst(CrashChoices.corners).shuffled(using: &random)
-                    choices = choices.prefix(CrashChoices.corners) + others.prefix(most)
+                    choices = Array(choices.prefix(CrashChoices.corners)) + others.prefix(most)
                 }
                 for choice in choices {
                     add(choice, at: position, digest: image.contents(after: choice).digest, seen: &seen)
