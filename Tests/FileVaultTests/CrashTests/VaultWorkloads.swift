@@ -18,6 +18,7 @@ extension VaultWorkload {
         creation, stores, replacements, deletions, batches, growth, slots, passphrase, compactions,
         twoWriters,
         failedWrites, failedCompaction, failedSlots, failedDeletion, largeDeletion, withoutState,
+        refusedRename,
         threads,
     ]
 
@@ -263,5 +264,18 @@ extension VaultWorkload {
             return worker
         }
         done.wait { $0 == workers.count ? () : nil }
+    }
+
+    /// The file cannot be replaced (it is bind-mounted): compaction leaves its mark in the old file, which
+    /// goes on being used. The sizes move the mark over the boundaries of sectors.
+    static let refusedRename = VaultWorkload(name: "refused rename", samples: 8, limit: 900) { script in
+        let writer = try script.open()
+        script.fail(.rename, .resourceBusy, times: .max)
+        for round in 0..<8 {
+            writer.store("key \(round)", text("value \(round)", 60 + 70 * round))
+            writer.compactFailing()
+            writer.store("other", text("other \(round)", 300))
+            if round % 4 == 3 { writer.delete("key \(round)") }
+        }
     }
 }
