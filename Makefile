@@ -58,6 +58,8 @@ bench: release ## Measure the file vault against this machine's limits, and vaul
 
 crash-test: release ## Kill a real writer thousands of times and check what is left; ROUNDS=10000 for more
 	@Scripts/crash-test.sh $(vaultctl)
+	swift build $(debug) --product CrashWriter
+	.build/debug/CrashWriter $(or $(ROUNDS),2000)
 
 fuzz: release ## Fuzz the parsers of the vault's format for a minute; SECONDS_TO_RUN=600 for longer
 	@Scripts/fuzz.sh $(vaultctl)

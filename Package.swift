@@ -84,10 +84,16 @@ let package = Package(
             path: "Tests/Support/VaultWorker",
             swiftSettings: settings
         ),
+        .executableTarget(
+            name: "CrashWriter",
+            dependencies: ["TokenVault", .product(name: "SystemPackage", package: "swift-system")],
+            path: "Tests/Support/CrashWriter",
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "FileVaultTests",
             dependencies: [
-                "VaultWorker",
+                "VaultWorker", "CrashWriter",
                 "TokenVault", "TokenVaultPlatform", "TokenVaultCrypto",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],

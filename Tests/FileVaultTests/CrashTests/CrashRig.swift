@@ -38,9 +38,8 @@ struct CrashRig: Sendable {
     func explore(_ history: History, from start: DiskContents, subject: some CrashSubject) async -> Report {
         var report = Report()
         for complaint in history.complaints { report.add("in the workload: \(complaint)", told: told) }
-        var gathered = CrashStates(of: history, from: start, first: from, samples: samples, seed: seed)
-        gathered.thin(to: limit)
-        let states = gathered
+        let states = CrashStates(
+            of: history, from: start, first: from, samples: samples, limit: limit, seed: seed)
         report.states = states.count
         report.cases = states.cases
         report.crashPoints = states.crashPoints

@@ -20,10 +20,17 @@ struct CrashStates: Sendable {
     /// States and crash points: a state that several crashes leave counts for each.
     var cases: Int { candidates.reduce(0) { $0 + $1.expectations.count } }
 
-    /// The states of crashes of `history` at or after operation `first`. `start` is what its disk held when it
-    /// began; `samples` is how many random mixtures to try at each crash point.
-    init(of history: History, from start: DiskContents, first: Int, samples: Int, seed: UInt64) {
+    /// The states of crashes of `history` at or after operation `first`, at most `limit` of them, from all
+    /// over. `start` is what its disk held when it began; `samples` is how many random mixtures to try at each
+    /// crash point.
+    init(
+        of history: History, from start: DiskContents, first: Int = 0, samples: Int, limit: Int = .max,
+        seed: UInt64
+    ) {
         trace = history.disk.trace
+        // Making a state to see whether it is new costs a part of what looking at it costs.
+        let most = limit == .max ? Int.max : max(4, 4 * limit / (trace.count + 1 - first))
+        var random = SeededGenerator(seed: seed)
         var image = CrashImage(start)
         images = [image]
         var seen: [[UInt8]: Int] = [:]
@@ -32,7 +39,12 @@ struct CrashStates: Sendable {
                 let expectation = history.expectation(at: position)
                 if expectations.last != expectation { expectations.append(expectation) }
                 crashPoints += 1
-                for choice in CrashChoices.all(of: image, seed: seed &+ UInt64(position), samples: samples) {
+                var choices = CrashChoices.all(of: image, seed: seed &+ UInt64(position), samples: samples)
+                if choices.count > most {
+                    let others = choices.dropFirst(CrashChoices.corners).shuffled(using: &random)
+                    choices = Array(choices.prefix(CrashChoices.corners)) + others.prefix(most)
+                }
+                for choice in choices {
                     add(choice, at: position, digest: image.contents(after: choice).digest, seen: &seen)
                 }
             }
@@ -41,6 +53,7 @@ struct CrashStates: Sendable {
                 images.append(image)
             }
         }
+        thin(to: limit)
     }
 
     private mutating func add(
@@ -60,7 +73,7 @@ struct CrashStates: Sendable {
     }
 
     /// Keeps at most `limit` states, leaving others out evenly.
-    mutating func thin(to limit: Int) {
+    private mutating func thin(to limit: Int) {
         guard candidates.count > limit, limit > 0 else { return }
         let step = Double(candidates.count) / Double(limit)
         candidates = (0..<limit).map { candidates[Int(Double($0) * step)] }

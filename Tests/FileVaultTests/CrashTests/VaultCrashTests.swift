@@ -112,8 +112,7 @@ import TokenVaultPlatform
         var line = Line(name: "recovery after \(workload.name)")
         let start = try workload.start()
         let history = try workload.history(from: start)
-        var states = CrashStates(of: history, from: start, first: 0, samples: 8, seed: 2)
-        states.thin(to: 25)
+        let states = CrashStates(of: history, from: start, samples: 8, limit: 25, seed: 2)
         for state in 0..<states.count {
             let crashed = states.contents(of: state)
             // What this state holds: the workload's own crashes have shown that it may. Whether a slot change

@@ -38,6 +38,8 @@ import TokenVaultPlatform
     func everyLieIsCaught(_ lie: Lie) async throws {
         let start = try Self.workload.start()
         let history = try Self.workload.history(from: start, lie: lie)
+        // The calls themselves saw nothing: only a crash, or opening anew, shows the lie.
+        #expect(history.complaints == [])
         let report = await CrashRig(samples: 4, stopsAtFirst: true).explore(
             history, from: start, subject: Self.workload.subject)
         #expect(report.violationCount > 0)

@@ -1,5 +1,6 @@
 import SystemPackage
 import TokenVault
+import TokenVaultPlatform
 
 extension VaultWorkload {
     /// Text of `count` bytes that differ from place to place, so that no two sectors are alike.
@@ -17,6 +18,8 @@ extension VaultWorkload {
         creation, stores, replacements, deletions, batches, growth, slots, passphrase, compactions,
         twoWriters,
         failedWrites, failedCompaction, failedSlots, failedDeletion, largeDeletion, withoutState,
+        refusedRename,
+        threads,
     ]
 
     /// Those whose crashes are followed by a look at the crashes of what mends them.
@@ -237,5 +240,42 @@ extension VaultWorkload {
         for index in 0..<4 { writer.store("key \(index)", text("value \(index)", 800)) }
         writer.compact()
         writer.store("key 1", text("after", 2_000))
+    }
+
+    /// Four threads of two processes at once: commits are written in groups, and the processes wait for each
+    /// other. Each thread has keys of its own.
+    static let threads = VaultWorkload(name: "threads", samples: 16) { script in
+        let writers = [try script.open(), try script.open()]
+        let done = Monitor(0)
+        let workers = (0..<4).map { number in
+            let worker = WorkerThread(name: "writer \(number)")
+            worker.run {
+                let writer = writers[number % 2]
+                for round in 0..<4 {
+                    writer.store("\(number) a", text("of \(number), \(round)", 100 + 300 * round))
+                    writer.commit([
+                        ("\(number) b", text("b of \(number), \(round)", 400)),
+                        ("\(number) c", round == 2 ? nil : text("c of \(number), \(round)", 150)),
+                    ])
+                }
+                if number == 3 { writer.compact() }
+                done.announce { $0 += 1 }
+            }
+            return worker
+        }
+        done.wait { $0 == workers.count ? () : nil }
+    }
+
+    /// The file cannot be replaced (it is bind-mounted): compaction leaves its mark in the old file, which
+    /// goes on being used. The sizes move the mark over the boundaries of sectors.
+    static let refusedRename = VaultWorkload(name: "refused rename", samples: 8, limit: 900) { script in
+        let writer = try script.open()
+        script.fail(.rename, .resourceBusy, times: .max)
+        for round in 0..<8 {
+            writer.store("key \(round)", text("value \(round)", 60 + 70 * round))
+            writer.compactFailing()
+            writer.store("other", text("other \(round)", 300))
+            if round % 4 == 3 { writer.delete("key \(round)") }
+        }
     }
 }

@@ -28,7 +28,14 @@ struct CrashChoices {
     private var noEntries: [Int] { image.directories.map { _ in 0 } }
     private var allEntries: [Int] { image.directories.map { $0.changes.count } }
 
+    /// How many of the choices, the first, are corners: nothing or all, of files and of names.
+    static let corners = 4
+
     private mutating func collect() {
+        for entries in [noEntries, allEntries] {
+            add([:], others: .nothing, entries: entries)
+            add([:], others: .everything, entries: entries)
+        }
         for entries in entryCombinations() {
             add([:], others: .nothing, entries: entries)
             add([:], others: .everything, entries: entries)
