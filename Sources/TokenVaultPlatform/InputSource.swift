@@ -102,7 +102,8 @@ package final class InputSource: Sendable {
     /// What `poll` is told to wait at most: rounded up, at most an hour, -1 for ever.
     static func milliseconds(until deadline: Deadline?) -> CInt {
         guard let left = deadline?.remaining.components else { return -1 }
-        return left.seconds >= 3_600
-            ? 3_600_000 : CInt(left.seconds * 1_000 + (left.attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
+        if left.seconds >= 3_600 { return 3_600_000 }
+        let attosecondsInOne: Int64 = 1_000_000_000_000_000
+        return CInt(left.seconds * 1_000 + (left.attoseconds + attosecondsInOne - 1) / attosecondsInOne)
     }
 }

@@ -8,8 +8,10 @@ import TokenVault
     @Test func everyErrorHasItsStatus() {
         let table: [Int32: Set<TokenStorageError.Code>] = [
             1: [
-                .tooLarge, .unsupportedPolicy, .notText, .encodingFailed, .decodingFailed, .noSpace, .readOnly,
-                .ioFailure, .resourcesExhausted, .cancelled, .closed, .tooManySlots, .lastSlot, .internalError,
+                .tooLarge, .unsupportedPolicy, .notText, .encodingFailed, .decodingFailed, .noSpace,
+                .readOnly,
+                .ioFailure, .resourcesExhausted, .cancelled, .closed, .tooManySlots, .lastSlot,
+                .internalError,
             ],
             3: [.notFound, .slotNotFound],
             4: [.locked],

@@ -108,7 +108,8 @@ import Testing
 
     @Test func detailsChangeWithoutTheSecret() throws {
         let sandbox = try Sandbox.withVault()
-        _ = try sandbox.run("store", "k", "--attribute", "a=1", "--attribute", "b=2", "--label", "old",
+        _ = try sandbox.run(
+            "store", "k", "--attribute", "a=1", "--attribute", "b=2", "--label", "old",
             "--expires", "1h", input: "fake")
         let set = try sandbox.run(
             "set", "k", "--attribute", "b=3", "--attribute", "c=4", "--remove-attribute", "a", "--label=",

@@ -26,7 +26,10 @@ import Testing
     @Test(arguments: [
         (["retrieve", "k"], RetrieveArguments(key: "k")),
         (["retrieve", "--", "-k"], RetrieveArguments(key: "-k")),
-        (["retrieve", "--service", "s", "k", "--json"], RetrieveArguments(key: "k", service: "s", json: true)),
+        (
+            ["retrieve", "--service", "s", "k", "--json"],
+            RetrieveArguments(key: "k", service: "s", json: true)
+        ),
         (["retrieve", "--service=a=b", "k"], RetrieveArguments(key: "k", service: "a=b")),
         (["retrieve", "--service=", "k"], RetrieveArguments(key: "k", service: "")),
         (["retrieve", "--service", "-", "k"], RetrieveArguments(key: "k", service: "-")),
@@ -41,7 +44,8 @@ import Testing
         ["retrieve"], ["retrieve", "a", "b"], ["retrieve", "--json=", "k"], ["retrieve", "--json=1", "k"],
         ["retrieve", "k", "--service"], ["retrieve", "k", "--service", "--json"],
         ["retrieve", "k", "--service", "--", "s"], ["retrieve", "k", "--help"],
-        ["retrieve", "k", "--version"], ["retrieve", "-k"], ["retrieve", "---k"], ["retrieve", "k", "--Json"],
+        ["retrieve", "k", "--version"], ["retrieve", "-k"], ["retrieve", "---k"],
+        ["retrieve", "k", "--Json"],
         ["store", "k"], [], ["--", "retrieve", "k"],
     ])
     func linesThatAreNoRetrieve(_ arguments: [String]) {
@@ -83,8 +87,9 @@ import Testing
             case 1: arguments.append("--\(name)=\(value)")
             case 2: arguments.append(value)
             case 3 where generator.next(below: 4) == 0:
-                arguments.append(["--help", "-h", "--version", "--jso", "--json-", "--vault\u{301}=x"][
-                    generator.next(below: 6)])
+                arguments.append(
+                    ["--help", "-h", "--version", "--jso", "--json-", "--vault\u{301}=x"][
+                        generator.next(below: 6)])
             case 4 where generator.next(below: 3) == 0: arguments.append("--")
             default: arguments += isFlag ? ["--\(name)"] : ["--\(name)", value]
             }

@@ -46,7 +46,9 @@ import Foundation
 
     @Test func spans() throws {
         let now = Date(timeIntervalSince1970: 1_000)
-        for (text, seconds) in [("90s", 90.0), ("15m", 900), ("1h", 3_600), ("30d", 2_592_000), ("2w", 1_209_600)] {
+        for (text, seconds) in [
+            ("90s", 90.0), ("15m", 900), ("1h", 3_600), ("30d", 2_592_000), ("2w", 1_209_600),
+        ] {
             #expect(try ItemDetails.expiry(text, now: now) == .at(now.addingTimeInterval(seconds)))
         }
         #expect(try ItemDetails.expiry("never", now: now) == .never)

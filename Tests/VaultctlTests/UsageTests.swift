@@ -9,7 +9,8 @@ import Testing
     @Test(arguments: [
         ["store", "key", typed], ["store", "--service", "s", "key", typed], ["store"],
         ["store", "key", "--\(typed)"], ["store", "key", "--label"], ["store", "key", "-\(typed)"],
-        ["store", "key", "---\(typed)"], ["store", "key", "--binary=\(typed)"], ["store", "key", "--binary="],
+        ["store", "key", "---\(typed)"], ["store", "key", "--binary=\(typed)"],
+        ["store", "key", "--binary="],
         ["store", "key", "--policy", typed], ["store", "key", "--expires", typed],
         ["store", "key", "--attribute", typed], ["store", "key", "--timeout", typed],
         ["store", "key", "--if-generation", typed], ["store", "key", "--if-generation", "9007199254740992"],

@@ -45,7 +45,9 @@ import Testing
         let empty = try sandbox.file("empty", "")
         symlink(sandbox.vault, "\(sandbox.home)/link")
         chmod(sandbox.vault, 0o640)
-        for path in [text, empty, sandbox.home, "\(sandbox.home)/link", "\(sandbox.home)/none", sandbox.vault] {
+        for path in [
+            text, empty, sandbox.home, "\(sandbox.home)/link", "\(sandbox.home)/none", sandbox.vault,
+        ] {
             for command in [["retrieve", "k"], ["store", "k"], ["list"], ["verify"], ["status"]] {
                 if command == ["status"], path.hasSuffix("none") { continue }
                 let outcome = try Child.run(
@@ -102,7 +104,8 @@ import Testing
         let unlocked = try sandbox.run("status", "--json").text
         #expect(
             unlocked.hasPrefix(
-                #"{"backend":"file","vault":"\#(sandbox.vault)","state":"unlocked","items":1,"agent":false,"#))
+                #"{"backend":"file","vault":"\#(sandbox.vault)","state":"unlocked","items":1,"agent":false,"#)
+        )
         #expect(unlocked.contains(#""rollbackProtection":"anchored","device":"enrolled""#))
         let locked = try sandbox.run("status", "--json", without: "VAULTCTL_KEY_FILE")
         #expect(locked.status == 0)
@@ -184,7 +187,8 @@ import Testing
         let fifo = "\(sandbox.home)/fifo"
         for option in ["--passphrase-file", "--key-file"] {
             expectOneLine(
-                try sandbox.run("retrieve", "k", option, fifo, "--timeout", "0.2"), status: 10, hiding: [fifo])
+                try sandbox.run("retrieve", "k", option, fifo, "--timeout", "0.2"), status: 10, hiding: [fifo]
+            )
         }
         let silent = try sandbox.shell("\"$V\" store k --timeout 0.2 0<>\(fifo)")
         expectOneLine(silent, status: 10)
@@ -211,20 +215,26 @@ import Testing
 
     @Test func benchmarkMeasuresAndLeavesNothing() throws {
         let sandbox = try Sandbox()
-        let outcome = try sandbox.run("benchmark", "--items", "20", "--samples", "10", "--value-size", "64", "--json")
+        let outcome = try sandbox.run(
+            "benchmark", "--items", "20", "--samples", "10", "--value-size", "64", "--json")
         #expect(outcome.status == 0, "\(outcome.error)")
         for (backend, operation) in [
             ("memory", "store"), ("memory", "retrieve"), ("memory", "delete"), ("file", "store"),
             ("file", "retrieve"), ("file", "delete"),
         ] {
-            let start = #"{"backend":"\#(backend)","operation":"\#(operation)","items":20,"valueSize":64,"count":10,"p50":"#
+            let start =
+                #"{"backend":"\#(backend)","operation":"\#(operation)","items":20,"valueSize":64,"count":10,"p50":"#
             #expect(outcome.text.contains(start), "\(outcome.text)")
         }
-        #expect(outcome.text.contains(#/"p50":[\d.]+,"p90":[\d.]+,"p99":[\d.]+,"p999":[\d.]+,"max":[\d.]+,"perSecond":\d+}/#))
+        #expect(
+            outcome.text.contains(
+                #/"p50":[\d.]+,"p90":[\d.]+,"p99":[\d.]+,"p999":[\d.]+,"max":[\d.]+,"perSecond":\d+}/#))
         #expect(try sandbox.shell("find \"$HOME\" -type f").output.isEmpty)
         #expect(try sandbox.shell("find \"$HOME\" -name '.scratch*'").output.isEmpty)
         // Only the backends that were asked for.
-        #expect(!(try sandbox.run("benchmark", "--backend", "memory", "--items", "1", "--samples", "1").text.contains("file")))
+        #expect(
+            !(try sandbox.run("benchmark", "--backend", "memory", "--items", "1", "--samples", "1").text
+                .contains("file")))
     }
 
     @Test func anInterruptedBenchmarkLeavesNothing() throws {

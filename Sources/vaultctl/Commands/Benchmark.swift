@@ -55,7 +55,8 @@ struct Benchmark: VaultCommand {
                 let storage = InMemoryTokenStorage(service: "benchmark").blocking
                 measurements += try plan.run("memory", storage, console) { false }
             case .file:
-                let above = if let directory { directory } else { try session.vaultPath.removingLastComponent() }
+                let above =
+                    if let directory { directory } else { try session.vaultPath.removingLastComponent() }
                 measurements += try Self.measureFile(plan, above, console)
             }
         }

@@ -1,10 +1,11 @@
+import ArgumentParser
+import TokenVault
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
 import Foundation
 #endif
-import ArgumentParser
-import TokenVault
 
 struct Info: VaultCommand {
     static let configuration = CommandConfiguration(

@@ -93,7 +93,8 @@ struct Status: VaultCommand {
                 output.line("reclaimable: \(reclaimable) bytes")
             }
             if status.state != .locked {
-                output.line("rollback:    \(status.rollbackProtection == .anchored ? "noticed" : "not noticed")")
+                let isNoticed = status.rollbackProtection == .anchored
+                output.line("old copies:  \(isNoticed ? "noticed" : "not noticed")")
             }
             if let device = status.device {
                 output.line("device:      \(device == .enrolled ? "enrolled" : "not enrolled")")

@@ -66,7 +66,8 @@ struct Verify: VaultCommand {
                     + " could only be checked by digest, the keys not being held")
         }
         if report.isClean {
-            output.line("clean: \(Self.count(report.items, "item")), \(Self.count(report.frames, "frame")), \(report.bytes) bytes")
+            let (items, frames) = (Self.count(report.items, "item"), Self.count(report.frames, "frame"))
+            output.line("clean: \(items), \(frames), \(report.bytes) bytes")
         }
     }
 

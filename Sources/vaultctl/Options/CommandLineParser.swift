@@ -38,7 +38,8 @@ enum CommandLineParser {
     private static func checkTopic(_ words: ArraySlice<String>) throws(CommandFailure) {
         var command: any ParsableCommand.Type = VaultControl.self
         for word in words {
-            guard let next = command.configuration.subcommands.first(where: { $0._commandName == word }) else {
+            guard let next = command.configuration.subcommands.first(where: { $0._commandName == word })
+            else {
                 throw .usage("there is no such command", "see \"vaultctl help\"")
             }
             command = next

@@ -1,9 +1,10 @@
+import TokenVault
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
 import Foundation
 #endif
-import TokenVault
 
 /// What `--policy`, `--label`, `--attribute` and `--expires` mean.
 enum ItemDetails {

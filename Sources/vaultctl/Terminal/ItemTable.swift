@@ -1,9 +1,10 @@
+import TokenVault
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
 import Foundation
 #endif
-import TokenVault
 
 /// Items as a person likes to see them.
 struct ItemTable {

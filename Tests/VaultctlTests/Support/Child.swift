@@ -110,7 +110,9 @@ enum Child {
     }
 
     private static func strdup(bytes: [UInt8]) -> UnsafeMutablePointer<CChar>? {
-        (bytes + [0]).withUnsafeBytes { $0.baseAddress.flatMap { Glibc.strdup($0.assumingMemoryBound(to: CChar.self)) } }
+        (bytes + [0]).withUnsafeBytes {
+            $0.baseAddress.flatMap { Glibc.strdup($0.assumingMemoryBound(to: CChar.self)) }
+        }
     }
 }
 
