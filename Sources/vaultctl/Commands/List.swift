@@ -40,7 +40,8 @@ struct List: VaultCommand {
             }
             json.end()
         } else if StandardStream.output.isTerminal {
-            ItemTable(listing.items, showsServices: allServices).show(on: console.output)
+            ItemTable(listing.items, showsServices: allServices)
+                .show(on: console.output, columns: StandardStream.output.columns)
         } else {
             for item in listing.items {
                 console.output.line(allServices ? "\(item.service)\t\(item.key)" : item.key.name)

@@ -17,8 +17,8 @@ struct ItemTable {
             [header]
             + items.map { item in
                 var row = [
-                    item.key.name, item.policy.rawValue, Timestamp.text(item.modified),
-                    item.isExpired(at: now) ? "expired" : item.expires.map { Timestamp.text($0) } ?? "-",
+                    item.key.name, item.policy.rawValue, Timestamp.short(item.modified),
+                    item.isExpired(at: now) ? "expired" : item.expires.map { Timestamp.short($0) } ?? "-",
                     item.label ?? "",
                 ]
                 if showsServices { row.insert(item.service, at: 0) }
@@ -26,8 +26,8 @@ struct ItemTable {
             }
     }
 
-    /// Prints the rows, each column as wide as its widest text.
-    func show(on output: Output) {
+    /// Prints the rows, each column as wide as its widest text, cut to a terminal of `columns`.
+    func show(on output: Output, columns: Int?) {
         guard rows.count > 1 else { return }
         let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
         for row in rows {
@@ -36,6 +36,7 @@ struct ItemTable {
                 line += text + String(repeating: " ", count: width - text.count + 2)
             }
             while line.last == " " { line.removeLast() }
+            if let columns, line.count > columns { line = line.prefix(columns - 1) + "…" }
             output.line(line)
         }
     }

@@ -19,6 +19,12 @@ enum Timestamp {
             + "\(padded(rest / 3_600, 2)):\(padded(rest / 60 % 60, 2)):\(padded(rest % 60, 2))Z"
     }
 
+    /// `2026-01-31 12:00`, in UTC, for a table.
+    static func short(_ date: Date) -> String {
+        let text = text(date)
+        return text.prefix(10) + " " + text.dropFirst(11).prefix(5)
+    }
+
     /// The time of `2026-01-31T12:00:00Z`, `2026-01-31t12:00:00.25+01:00` and the like; `nil` for what is
     /// none.
     static func date(_ text: String) -> Date? {

@@ -44,12 +44,13 @@ final class Sandbox {
             input: stdin ?? .bytes(bytes ?? Array((input ?? "").utf8)), output: output)
     }
 
-    /// Runs a shell script that calls `vaultctl`.
+    /// Runs a shell script in the home directory, where `$V` is `vaultctl`.
     func shell(_ script: String) throws -> Child.Outcome {
         var environment = environment
         environment["V"] = Child.program
+        let inHome = "cd \"$HOME\" || exit\n" + script
         return try Child.run(
-            program: "/bin/bash", [Array("-c".utf8), Array(script.utf8)], environment: environment)
+            program: "/bin/bash", [Array("-c".utf8), Array(inHome.utf8)], environment: environment)
     }
 
     /// Writes a file in the home directory and gives its path.
