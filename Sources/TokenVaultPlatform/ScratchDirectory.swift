@@ -1,25 +1,37 @@
 package import SystemPackage
 
 /// A directory of our own for a while: made with a name that nobody has, mode 0700, and removed with
-/// what is in it.
+/// what is in it, and with the directories above that had to be made for it.
 package final class ScratchDirectory {
     /// Where it is.
     package let path: FilePath
+    private var above: [FilePath] = []
 
     /// Makes one in `parent`, which is made too when it is missing.
     package init(in parent: FilePath) throws(SystemFailure) {
+        var missing: [FilePath] = []
+        var ancestor = parent
+        while !ancestor.isEmpty, try !SmallFile.exists(ancestor) {
+            missing.append(ancestor)
+            ancestor = ancestor.removingLastComponent()
+        }
         try PosixDirectory.makeAll(parent)
         let number = UInt64.random(in: 0...UInt64.max)
         let path = parent.appending(".scratch-\(String(number, radix: 36))")
         guard try !SmallFile.exists(path) else { throw SystemFailure(.fileExists, "mkdir") }
         try PosixDirectory.makeAll(path)
         self.path = path
+        above = missing
     }
 
     deinit { remove() }
 
     /// Removes it and what is in it. What cannot be removed stays.
-    package func remove() { try? Self.remove(path) }
+    package func remove() {
+        try? Self.remove(path)
+        for directory in above { try? PosixDirectory.removeEmpty(directory) }
+        above = []
+    }
 
     private static func remove(_ path: FilePath) throws(SystemFailure) {
         let directory = try PosixDirectory(path)
