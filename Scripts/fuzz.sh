@@ -20,8 +20,8 @@ vault=$directory/seed.vault
 run() { "$vaultctl" "$@" --vault "$vault" --state-dir "$directory/state" --key-file "$directory/key" >/dev/null; }
 run init
 echo fake-token | run store access_token
-head --bytes=8192 "$vault" | tail --bytes=+9 | seed 0 key-file
-tail --bytes=+16385 "$vault" | head --bytes=4096 | seed 1 frames
+head --bytes=8192 "$vault" | tail --bytes=8184 | seed 0 key-file
+head --bytes=20480 "$vault" | tail --bytes=4096 | seed 1 frames
 head --bytes=136 "$vault" | seed 2 header
 printf '\x40\0\0\0\x04\0\0\0name\x05\0\0\0token%48s' '' | tr ' ' '\0' | seed 5 metadata
 find "$directory/state" -type f -size -4k -exec cat {} + | tail --bytes=+9 | seed 7 anchor

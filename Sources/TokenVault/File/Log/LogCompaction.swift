@@ -60,6 +60,9 @@ extension VaultLog {
         } catch {
             let reason = "\(error.call): \(error.errno.description)"
             compactionPutOff.withLock { $0 = "the vault file cannot be replaced (\(reason))" }
+            // The old file goes on being used. What is appended next will say that all before it was
+            // durable, and the mark that was just left is not yet.
+            do { try file.synchronize() } catch { stopWriting(after: error) }
             throw .system(error)
         }
         renamed = true
@@ -67,10 +70,7 @@ extension VaultLog {
             try directory.synchronize()
         } catch {
             // The name may lead to the old file again after a power cut: nothing more may be written.
-            let reason = TokenStorageError.file(
-                .readOnly, underlying: "\(error.call): \(error.errno.description)",
-                advice: "the disk failed; check it and open the vault again")
-            broken.withLock { $0 = reason }
+            stopWriting(after: error)
             throw .system(error)
         }
         compactionPutOff.withLock { $0 = nil }

@@ -218,16 +218,22 @@ extension VaultLog {
             do throws(TokenStorageError) {
                 try moveToNewFile(from: file)
             } catch {
-                let reason = TokenStorageError.file(
-                    .readOnly, underlying: "\(failure.call): \(failure.errno.description)",
-                    advice: "the disk failed; check it and open the vault again")
-                broken.withLock { $0 = reason }
+                stopWriting(after: failure)
                 throw .file(.outcomeUnknown, underlying: "\(failure.call): \(failure.errno.description)")
             }
         }
         var error = TokenStorageError.system(failure)
         if error.code == .unavailable || error.code == .notAVault { error.code = .ioFailure }
         throw error
+    }
+
+    /// After a failure that leaves open what is on the disk: this process writes no more.
+    func stopWriting(after failure: SystemFailure) {
+        broken.withLock {
+            $0 = .file(
+                .readOnly, underlying: "\(failure.call): \(failure.errno.description)",
+                advice: "the disk failed; check it and open the vault again")
+        }
     }
 
     /// Erases the values of deleted items. A small vault is compacted, which leaves nothing behind at
