@@ -195,6 +195,11 @@ import TokenVault
         let copy = try PosixCopy(of: sandbox.vault, state: sandbox.path.appending("state"))
         try vault.removeSlot(slot.id)
         #expect(try storage.retrieve(for: "k") == nil)
+        // A passphrase that comes later begins a new class, in the same session as well.
+        let later = try vault.addSlot(Self.passphrase)
+        try storage.store(token: "second life", for: "k2", policy: policy)
+        #expect(try storage.retrieve(for: "k2") == "second life")
+        try vault.removeSlot(later.id)
         // The old file with the old passphrase opens, and the item is gone all the same: the pepper that
         // its class was wrapped with is no more.
         try copy.restore(vaultOnly: true)

@@ -46,39 +46,28 @@ extension BlockingFileVault {
             let session = try session()
             guard let held = session.ring.roots else { throw .file(.locked) }
             var roots = held
-            var secrets = secretStore?.load() ?? KeybagKeys.DeviceSecrets()
-            var firstPassphrase = false
             let before = try currentKeybag(session)
-            if method.isPassphrase, held.passcode == nil {
-                guard !before.slots.contains(where: { $0.kind == .passphrase }) else {
-                    throw .file(.notPermitted, advice: "unlock with the passphrase that is there first")
-                }
-                firstPassphrase = true
+            let isFirstPassphrase = method.isPassphrase && !before.hasPassphrase
+            if method.isPassphrase, !isFirstPassphrase, held.passcode == nil {
+                throw .file(.notPermitted, advice: "unlock with the passphrase that is there first")
+            }
+            if isFirstPassphrase {
                 let passcode: SymmetricKey
-                do throws(CryptoError) { passcode = try SymmetricKey.random() } catch { throw .crypto(error) }
+                do throws(CryptoError) { passcode = try .random() } catch { throw .crypto(error) }
                 roots = KeyRing.Roots(all: held.all, holder: held.holder, passcode: passcode)
-                if secrets.device != nil { secrets.pepper = try secretStore?.makePepper() }
             }
             let made = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
                 try KeybagKeys.makeSlot(
                     method, identifier: before.nextSlot, cost: cost, created: configuration.clock(),
                     roots: roots, vault: before.vault)
             }
-            let (finalRoots, finalSecrets) = (roots, secrets)
+            let finalRoots = roots
             try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
                 guard keybag.nextSlot == before.nextSlot else {
                     throw .file(.conflict, advice: "another slot was added meanwhile; try again")
                 }
+                if isFirstPassphrase { try addPasscodeClass(to: &keybag, roots: finalRoots) }
                 try keybag.append(made)
-                guard firstPassphrase, let device = finalSecrets.device, finalSecrets.pepper != nil,
-                    let index = keybag.sets.firstIndex(where: { $0.device == device.identifier })
-                else { return }
-                keybag.sets[index].keys.append(
-                    try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
-                        try KeybagKeys.freshClass(
-                            .whenPasscodeSetThisDeviceOnly, vault: keybag.vault, roots: finalRoots,
-                            secrets: finalSecrets)
-                    })
             }
             return VaultSlot(made)
         }
@@ -91,29 +80,54 @@ extension BlockingFileVault {
         try during("slot remove") { () throws(TokenStorageError) in
             let session = try session()
             guard let roots = session.ring.roots else { throw .file(.locked) }
-            let before = try currentKeybag(session)
-            guard let slot = before.slots.first(where: { Int($0.identifier) == id }) else {
-                throw .file(.slotNotFound)
-            }
-            guard before.slots.count > 1 else { throw .file(.lastSlot) }
-            let isLastPassphrase =
-                slot.kind == .passphrase && before.slots.count(where: { $0.kind == .passphrase }) == 1
-            // First what wraps the class goes, durably, then the class: at no point is there a keybag
-            // without a passphrase that still leads to these items.
-            if isLastPassphrase { try secretStore?.removePepper() }
-            try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
-                guard let index = keybag.slots.firstIndex(of: slot) else { throw .file(.slotNotFound) }
-                guard keybag.slots.count > 1 else { throw .file(.lastSlot) }
-                keybag.slots.remove(at: index)
-                guard !keybag.slots.contains(where: { $0.kind == .passphrase }) else { return }
-                for set in keybag.sets.indices {
-                    keybag.sets[set].keys.removeAll {
-                        $0.policy == AccessPolicy.whenPasscodeSetThisDeviceOnly.number
+            var removedLastPassphrase = false
+            do throws(TokenStorageError) {
+                try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
+                    guard let index = keybag.slots.firstIndex(where: { Int($0.identifier) == id }) else {
+                        throw .file(.slotNotFound)
+                    }
+                    guard keybag.slots.count > 1 else { throw .file(.lastSlot) }
+                    let had = keybag.hasPassphrase
+                    keybag.slots.remove(at: index)
+                    guard had, !keybag.hasPassphrase else { return }
+                    // First what wraps the class goes, durably, then the class: at no point is there a
+                    // keybag without a passphrase that still leads to these items.
+                    try secretStore?.removePepper()
+                    removedLastPassphrase = true
+                    for set in keybag.sets.indices {
+                        keybag.sets[set].keys.removeAll {
+                            $0.policy == AccessPolicy.whenPasscodeSetThisDeviceOnly.number
+                        }
                     }
                 }
+            } catch {
+                guard removedLastPassphrase else { throw error }
+                throw .file(
+                    .outcomeUnknown, underlying: error.underlying,
+                    advice: "the items that need a passphrase are gone; remove the slot again")
             }
-            if isLastPassphrase { try session.removeDestroyedItems() }
+            if removedLastPassphrase { try session.removeDestroyedItems() }
         }
+    }
+
+    /// Makes the passcode class for this device, with a new pepper. The caller holds the writers' lock:
+    /// two processes that add the first passphrase at once must not remove each other's pepper.
+    private func addPasscodeClass(
+        to keybag: inout Keybag, roots: KeyRing.Roots
+    ) throws(TokenStorageError) {
+        guard !keybag.hasPassphrase else {
+            throw .file(.conflict, advice: "a passphrase was added meanwhile; unlock with it first")
+        }
+        guard let store = secretStore, let device = store.load().device,
+            let index = keybag.sets.firstIndex(where: { $0.device == device.identifier })
+        else { return }
+        let secrets = KeybagKeys.DeviceSecrets(device: device, pepper: try store.makePepper())
+        let vault = keybag.vault
+        keybag.sets[index].keys.append(
+            try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+                try KeybagKeys.freshClass(
+                    .whenPasscodeSetThisDeviceOnly, vault: vault, roots: roots, secrets: secrets)
+            })
     }
 
     private func currentKeybag(_ session: VaultSession) throws(TokenStorageError) -> Keybag {
@@ -157,6 +171,9 @@ extension BlockingFileVault {
 }
 
 extension Keybag {
+    /// Whether a passphrase opens the vault.
+    fileprivate var hasPassphrase: Bool { slots.contains { $0.kind == .passphrase } }
+
     /// Adds a slot within the bounds that readers insist on. Throws `tooManySlots`.
     fileprivate mutating func append(_ slot: Slot) throws(TokenStorageError) {
         slots.append(slot)
