@@ -78,6 +78,19 @@ struct Writer {
         }
     }
 
+    /// A store that may fail: then nothing is stored, unless the outcome is unknown.
+    func storeOnFailingDisk(_ key: String, _ value: String) {
+        history.perform("store \(key)", [key: value]) {
+            do throws(TokenStorageError) {
+                return try storage.store(token: value, for: key).rawValue
+            } catch  where error.code == .outcomeUnknown {
+                throw OutcomeUnknown(generation: error.generation?.rawValue)
+            } catch {
+                throw Refused()
+            }
+        }
+    }
+
     /// A deletion that may fail: then nothing is deleted, unless the outcome is unknown.
     func deleteOnFailingDisk(_ key: String) {
         history.perform("failing delete \(key)", [key: nil]) {

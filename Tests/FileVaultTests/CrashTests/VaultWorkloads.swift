@@ -19,7 +19,7 @@ extension VaultWorkload {
         twoWriters,
         failedWrites, failedCompaction, failedSlots, failedDeletion, largeDeletion, withoutState,
         refusedRename,
-        threads,
+        threads, threadsOnFailingDisk,
     ]
 
     /// Those whose crashes are followed by a look at the crashes of what mends them.
@@ -277,5 +277,26 @@ extension VaultWorkload {
             writer.store("other", text("other \(round)", 300))
             if round % 4 == 3 { writer.delete("key \(round)") }
         }
+    }
+
+    /// Groups of commits whose sync or write fails: all of a group are told, and none of it stays.
+    static let threadsOnFailingDisk = VaultWorkload(name: "threads on a failing disk", samples: 8, limit: 800)
+    {
+        script in
+        let vault = try script.open()
+        for skipping in [3, 6, 11] { script.fail(.synchronize, .ioError, skipping: skipping) }
+        script.fail(.write, .ioError, skipping: 9, bytesWritten: 600)
+        let done = Monitor(0)
+        let workers = (0..<4).map { number in
+            let worker = WorkerThread(name: "writer \(number)")
+            worker.run {
+                for round in 0..<5 {
+                    vault.storeOnFailingDisk("\(number) \(round)", text("of \(number), \(round)", 500))
+                }
+                done.announce { $0 += 1 }
+            }
+            return worker
+        }
+        done.wait { $0 == workers.count ? () : nil }
     }
 }
