@@ -21,6 +21,8 @@ package enum StandardStream: CInt, Sendable {
             _ = open("/dev/null", mode)
         }
         clinux_default_signal(SIGPIPE)
+        // A file that may not grow further is an error of the write, not the end of the program.
+        clinux_ignore_signal(SIGXFSZ)
     }
 
     /// Whether the stream is a terminal (`isatty`).

@@ -70,17 +70,20 @@ struct Session {
     }
 
     /// The vault, unlocked with what was given or what the person types.
-    func openUnlockedVault() throws(CommandFailure) -> BlockingFileVault {
+    /// Without `mending` nothing in the file changes.
+    func openUnlockedVault(mending: Bool = true) throws(CommandFailure) -> BlockingFileVault {
         let vault = try openVault()
-        try unlock(vault, with: try unlock.unlockMethod(console))
+        try unlock(vault, with: try unlock.unlockMethod(console), mending: mending)
         return vault
     }
 
     /// Unlocks, telling that a passphrase takes a while.
-    func unlock(_ vault: BlockingFileVault, with method: UnlockMethod) throws(CommandFailure) {
+    func unlock(
+        _ vault: BlockingFileVault, with method: UnlockMethod, mending: Bool = true
+    ) throws(CommandFailure) {
         if case .passphrase = method { console.progress.show("Unlocking …") }
         defer { console.progress.clear() }
-        try calling { () throws(TokenStorageError) in try vault.unlock(with: method) }
+        try calling { () throws(TokenStorageError) in try vault.unlock(with: method, mending: mending) }
     }
 
     /// The storage of `service`, unlocked.

@@ -70,6 +70,9 @@ void clinux_forward_signals_to(int descriptor);
 // ignored, which it then stays. `previous` gets the action there was. 0, or -1 with errno.
 int clinux_forward_signal(int signal, struct sigaction *previous);
 
+// signal(SIG_IGN), whose value is a cast.
+static inline void clinux_ignore_signal(int number) { signal(number, SIG_IGN); }
+
 // sigaction(2) and pthread_sigmask(3): `signal` has its default action and is not blocked.
 void clinux_default_signal(int signal);
 

@@ -118,7 +118,7 @@ extension BlockingFileVault {
         guard !keybag.hasPassphrase else {
             throw .file(.conflict, advice: "a passphrase was added meanwhile; unlock with it first")
         }
-        guard let store = secretStore, let device = store.load().device,
+        guard let store = secretStore, let device = try store.load().device,
             let index = keybag.sets.firstIndex(where: { $0.device == device.identifier })
         else { return }
         let secrets = KeybagKeys.DeviceSecrets(device: device, pepper: try store.makePepper())
@@ -160,13 +160,15 @@ extension BlockingFileVault {
         }
         guard let changed else { return }
         remember(changed)
+        let locks = session.ring.locks
         guard session.ring.isUnlocked else { return }
+        let secrets = try secretStore?.load() ?? KeybagKeys.DeviceSecrets()
         let ring = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
             try KeybagKeys.ring(
                 of: changed, slot: session.ring.facts.slot, roots: try roots.copied(),
-                secrets: secretStore?.load() ?? KeybagKeys.DeviceSecrets())
+                secrets: secrets)
         }
-        session.ring.replace(with: ring)
+        session.ring.replace(with: ring, unlessLockedSince: locks)
     }
 }
 

@@ -99,7 +99,12 @@ public final class BlockingFileVault: Sendable {
     /// method. Throws `wrongPassphrase` when no slot has this passphrase or key, `corrupt` or
     /// `rolledBack` for a file that is not as it was left, `resourcesExhausted` when the memory that the
     /// passphrase's cost asks for cannot be had.
-    public func unlock(with method: UnlockMethod) throws(TokenStorageError) {
+    ///
+    /// A damaged copy of the keybag is mended, and ``VaultStatus/notes`` says so, unless `mending` is
+    /// false.
+    public func unlock(
+        with method: UnlockMethod, mending: Bool = true
+    ) throws(TokenStorageError) {
         try during("unlock") { () throws(TokenStorageError) in
             try checkUsable()
             try method.check()
@@ -108,7 +113,7 @@ public final class BlockingFileVault: Sendable {
                 let snapshot = session.log.state.withLock { $0 }
                 let current = try session.log.currentKeybagCopy(in: snapshot)
                 let fresh = try openKeybag(current, with: method)
-                session.ring.replace(with: fresh.ring)
+                session.ring.replace(with: fresh.ring, unlessLockedSince: nil)
                 state.withLock { $0.keybag = fresh.keybag }
                 return
             }
@@ -120,15 +125,31 @@ public final class BlockingFileVault: Sendable {
             }
             if lost { opened.ring.wipeEverything() }
             try checkUsable()
+            guard mending else { return }
             if opened.ring.facts.hasPasscodeSlot == false { try? opened.removeDestroyedItems() }
             healIfNeeded(opened)
         }
     }
 
     private func openSession(with method: UnlockMethod) throws(TokenStorageError) -> VaultSession {
+        // A change of the keybag while a key is derived leaves the copy that was read behind.
+        for _ in 0..<Self.unlockAttempts {
+            if let session = try openSessionOnce(with: method) { return session }
+        }
+        throw .file(.timedOut, advice: "other processes keep changing the vault's slots; try again")
+    }
+
+    private static let unlockAttempts = 5
+
+    /// The session, or `nil` when the keybag that was read was no longer the one in use by the time that
+    /// it had opened, and another one is there now.
+    private func openSessionOnce(
+        with method: UnlockMethod
+    ) throws(TokenStorageError) -> VaultSession? {
         let file = try VaultFiles.open(location)
         let copies = try KeybagCopies(reading: file)
         var failure = TokenStorageError.file(.wrongPassphrase)
+        var wasLeftBehind = false
         for copy in copies.whole {
             let ring: KeyRing
             do throws(TokenStorageError) {
@@ -138,7 +159,8 @@ public final class BlockingFileVault: Sendable {
                 continue
             }
             let session = try VaultSession(
-                ring: ring, location: location, file: file, configuration: configuration, hub: hub)
+                ring: ring, location: location, file: file, store: secretStore,
+                configuration: configuration, hub: hub)
             let record = session.log.keybagRecord
             let isNamed =
                 copy.keybag.generation == record.generation
@@ -149,11 +171,16 @@ public final class BlockingFileVault: Sendable {
                 // An older copy opens the log but no longer the vault.
                 ring.wipeEverything()
                 if copy.keybag.generation > record.generation { failure = .file(.rolledBack) }
+                wasLeftBehind = true
                 continue
             }
             if !isNamed { try session.log.nameKeybag(copy.bytes) }
             state.withLock { $0.keybag = copy.keybag }
             return session
+        }
+        if wasLeftBehind {
+            let now = try KeybagCopies(reading: try VaultFiles.open(location))
+            if now.whole.first?.bytes != copies.whole.first?.bytes { return nil }
         }
         throw failure
     }
@@ -163,11 +190,11 @@ public final class BlockingFileVault: Sendable {
     ) throws(TokenStorageError) -> (keybag: Keybag, ring: KeyRing) {
         let keybag: Keybag
         do { keybag = try Keybag(decoding: bytes) } catch { throw .file(.corrupt) }
+        let secrets = try secretStore?.load() ?? KeybagKeys.DeviceSecrets()
         return (
             keybag,
             try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
-                try KeybagKeys.open(
-                    keybag, with: method, secrets: secretStore?.load() ?? KeybagKeys.DeviceSecrets())
+                try KeybagKeys.open(keybag, with: method, secrets: secrets)
             }
         )
     }

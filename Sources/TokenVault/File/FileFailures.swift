@@ -54,6 +54,16 @@ extension TokenStorageError {
     }
 }
 
+extension SystemFailure {
+    /// Whether the system had nothing left to look with: that says nothing about what is there.
+    var isExhaustion: Bool {
+        switch errno {
+        case .tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory: true
+        default: false
+        }
+    }
+}
+
 /// Runs what talks to the disk, with its failures as ``TokenStorageError``.
 func onDisk<Result: ~Copyable>(
     _ body: () throws(SystemFailure) -> Result

@@ -29,6 +29,10 @@ package struct VaultLocation: Sendable {
         else {
             throw .file(.invalidArgument, advice: "the path of a vault ends in a name of at most 200 bytes")
         }
+        // The vault beside it makes and removes files of such names.
+        guard !name.hasSuffix(".torn"), !(name.hasPrefix(".") && name.hasSuffix(".new")) else {
+            throw .file(.invalidArgument, advice: "a vault is not named .….new or ….torn")
+        }
         var parent = path.removingLastComponent()
         if parent.isEmpty { parent = "." }
         let state = configuration.stateDirectory
@@ -41,7 +45,7 @@ package struct VaultLocation: Sendable {
                 directory: try PosixDirectory(parent), name: name,
                 state: creating
                     ? try state.map { (path) throws(SystemFailure) in try PosixDirectory(path) }
-                    : state.flatMap { try? PosixDirectory($0) },
+                    : try existing(state),
                 path: path)
         } catch {
             if error.errno == .noSuchFileOrDirectory {
@@ -50,6 +54,18 @@ package struct VaultLocation: Sendable {
                     advice: "create the vault with init, or check the path")
             }
             throw .system(error)
+        }
+    }
+
+    /// The state directory; `nil` when it is not there or may not be looked into. That the system has no
+    /// descriptor left says neither.
+    private static func existing(_ path: FilePath?) throws(SystemFailure) -> PosixDirectory? {
+        guard let path else { return nil }
+        do {
+            return try PosixDirectory(path)
+        } catch {
+            if error.isExhaustion { throw error }
+            return nil
         }
     }
 }

@@ -16,14 +16,16 @@ final class VaultSession: Sendable {
     let hub: ChangeHub
     let sealer: ItemSealer
     let clock: @Sendable () -> Date
+    private let store: StateStore?
 
     init(
-        ring: KeyRing, location: VaultLocation, file: any DiskFile, configuration: FileVaultConfiguration,
-        hub: ChangeHub
+        ring: KeyRing, location: VaultLocation, file: any DiskFile, store: StateStore?,
+        configuration: FileVaultConfiguration, hub: ChangeHub
     ) throws(TokenStorageError) {
         self.ring = ring
         self.hub = hub
         clock = configuration.clock
+        self.store = store
         let sealer = ItemSealer(vault: ring.vault)
         self.sealer = sealer
         let announcer = ChangeAnnouncer(ring: ring, sealer: sealer, hub: hub)
@@ -38,6 +40,28 @@ final class VaultSession: Sendable {
     var defaultPolicy: AccessPolicy {
         let facts = ring.facts
         return facts.isEnrolled || facts.hasDevices ? .whenUnlockedThisDeviceOnly : .whenUnlocked
+    }
+
+    /// Takes the keys of the keybag that is in use, when another process has changed it. While locked
+    /// the roots for that are not held, and what depends on passphrases stays unanswered.
+    func refreshKeys() throws(TokenStorageError) {
+        let facts = ring.facts
+        guard !facts.isStale, log.keybagRecord.generation != facts.keybagGeneration else { return }
+        let locks = ring.locks
+        guard let roots = ring.roots else {
+            ring.markStale()
+            return
+        }
+        let copy = try log.currentKeybagCopy(in: log.state.withLock { $0 })
+        let keybag: Keybag
+        do { keybag = try Keybag(decoding: copy) } catch { throw .file(.corrupt) }
+        let secrets = try store?.load() ?? KeybagKeys.DeviceSecrets()
+        let fresh = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+            try KeybagKeys.check(keybag, roots: roots)
+            return try KeybagKeys.ring(
+                of: keybag, slot: facts.slot, roots: try roots.copied(), secrets: secrets)
+        }
+        ring.replace(with: fresh, unlessLockedSince: locks)
     }
 
     // MARK: - Reading
@@ -82,6 +106,7 @@ final class VaultSession: Sendable {
         var failed: IndexEntry?
         while true {
             guard let (entry, file) = try log.entry(for: item) else { return nil }
+            try refreshKeys()
             guard let keys = try keys(toRead: entry) else { return nil }
             let bytes = try log.read(part(entry), from: file)
             if let value = try open(bytes, entry, item, keys) { return value }
@@ -102,6 +127,7 @@ final class VaultSession: Sendable {
     func list(service: String?, query: TokenQuery) throws(TokenStorageError) -> TokenListing {
         let tag: UInt64? = if let service { try log.codec.tag(ofService: service) } else { nil }
         let (entries, file) = try log.entries()
+        try refreshKeys()
         var listing = TokenListing(items: [])
         for (item, entry) in entries.sorted(by: { $0.1.offset < $1.1.offset })
         where tag == nil || entry.serviceTag == tag {
@@ -136,6 +162,7 @@ final class VaultSession: Sendable {
         service: String, changes: [TokenChange], existed: CommitFacts
     ) -> @Sendable (LogView) throws(TokenStorageError) -> [FrameDraft] {
         { [self] (view) throws(TokenStorageError) in
+            try refreshKeys()
             var planner = CommitPlanner(session: self, service: service, view: view, now: clock())
             for change in changes { try planner.add(change) }
             existed.set(planner.existed)
@@ -148,6 +175,7 @@ final class VaultSession: Sendable {
         service: String, existed: CommitFacts
     ) -> @Sendable (LogView) throws(TokenStorageError) -> [FrameDraft] {
         { [self] (view) throws(TokenStorageError) in
+            try refreshKeys()
             var planner = CommitPlanner(session: self, service: service, view: view, now: clock())
             for (item, found) in view.items(ofService: try log.codec.tag(ofService: service)) {
                 try planner.delete(item, found)
@@ -159,6 +187,7 @@ final class VaultSession: Sendable {
 
     /// Removes items whose class keys were destroyed with the last passphrase.
     func removeDestroyedItems() throws(TokenStorageError) {
+        try refreshKeys()
         // A look first: most unlocks find none, and a reader should not wait for writers.
         let isAny = try log.withFreshState { [ring] state in
             state.index.entries.values.contains { entry in

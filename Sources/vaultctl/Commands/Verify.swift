@@ -19,7 +19,7 @@ struct Verify: VaultCommand {
 
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         let session = try Session(console, location.arguments, unlock.arguments)
-        let vault = try session.openUnlockedVault()
+        let vault = try session.openUnlockedVault(mending: false)
         let report = try calling { () throws(TokenStorageError) in
             try vault.verify { done, total in console.progress.show("Verifying", done, of: total) }
         }

@@ -66,6 +66,10 @@ final class KeyRing: Sendable {
         var hasPasscodeSlot: Bool
         /// Whether this device has the passcode pepper.
         var hasPepper: Bool
+        /// Which keybag the keys are from.
+        var keybagGeneration: UInt64
+        /// Whether another keybag is in use by now, and the roots to look into it are not held.
+        var isStale = false
     }
 
     private struct State {
@@ -75,6 +79,8 @@ final class KeyRing: Sendable {
         /// The newest version of each class, for writing.
         var current: [AccessPolicy: ClassKeys]
         var facts: Facts
+        /// How often ``KeyRing/lock()`` was called.
+        var locks = 0
     }
 
     struct ClassName: Hashable {
@@ -102,9 +108,14 @@ final class KeyRing: Sendable {
         state = Mutex(State(roots: roots, classes: named, current: current, facts: facts))
     }
 
-    /// Takes over what another unlock of the same vault gave, and wipes what was held before.
-    func replace(with other: KeyRing) {
-        let fresh = other.state.withLock { state in
+    /// How often the ring was locked, for ``replace(with:unlessLockedSince:)``.
+    var locks: Int { state.withLock { $0.locks } }
+
+    /// Takes over what another unlock of the same vault gave, and wipes what was held before. Nothing
+    /// happens if the ring was locked since `locks` was read: a lock is never undone by what began
+    /// before it.
+    func replace(with other: KeyRing, unlessLockedSince locks: Int?) {
+        var fresh = other.state.withLock { state in
             defer {
                 state.roots = nil
                 state.classes = [:]
@@ -113,6 +124,8 @@ final class KeyRing: Sendable {
             return state
         }
         let old = state.withLock { state in
+            fresh.locks = state.locks
+            if let locks, state.locks != locks { return fresh }
             defer { state = fresh }
             return state
         }
@@ -127,6 +140,10 @@ final class KeyRing: Sendable {
 
     /// What the unlock found beside the keys.
     var facts: Facts { state.withLock { $0.facts } }
+
+    /// Says that another keybag is in use and cannot be looked into: nothing that depends on passphrases
+    /// is answered until the next unlock.
+    func markStale() { state.withLock { $0.facts.isStale = true } }
 
     /// The policies that items can be stored with.
     var supportedPolicies: Set<AccessPolicy> {
@@ -148,12 +165,14 @@ final class KeyRing: Sendable {
         guard let policy = AccessPolicy(number: number) else { return .unsupported }
         return state.withLock { state in
             let name = ClassName(policy: number, setTag: setTag, version: version)
-            if let keys = state.classes[name] { return .keys(keys) }
+            let isDoubtful = state.facts.isStale && policy == .whenPasscodeSetThisDeviceOnly
+            if let keys = state.classes[name], !isDoubtful { return .keys(keys) }
             let facts = state.facts
             if policy.isThisDeviceOnly, setTag != facts.deviceTag || !facts.isEnrolled {
                 return .wrongDevice
             }
             if policy == .whenPasscodeSetThisDeviceOnly {
+                if facts.isStale { return .locked }
                 if !facts.hasPasscodeSlot { return .destroyed }
                 if !facts.hasPepper { return .wrongDevice }
                 return state.roots == nil ? .locked : .notPermitted
@@ -166,6 +185,7 @@ final class KeyRing: Sendable {
     /// The keys to write an item of `policy` with.
     func accessForWriting(_ policy: AccessPolicy) -> Access {
         state.withLock { state in
+            if state.facts.isStale, policy == .whenPasscodeSetThisDeviceOnly { return .locked }
             if let keys = state.current[policy] { return .keys(keys) }
             if policy.isThisDeviceOnly, !state.facts.isEnrolled { return .unsupported }
             if policy == .whenPasscodeSetThisDeviceOnly {
@@ -183,6 +203,7 @@ final class KeyRing: Sendable {
             let gone = state.classes.values.filter { !$0.policy.isReadableAfterFirstUnlock }
             state.classes = state.classes.filter { $0.value.policy.isReadableAfterFirstUnlock }
             state.current = state.current.filter { $0.key.isReadableAfterFirstUnlock }
+            state.locks += 1
             defer { state.roots = nil }
             return (state.roots, Array(gone))
         }

@@ -182,6 +182,7 @@ enum KeybagKeys {
             try LogKeys(logKey: try SymmetricKey(copying: logKeyBytes))
         }
         var classes: [ClassKeys] = []
+        var opensPasscodeClass = secrets.pepper != nil
         for set in keybag.sets {
             let isPortable = set.device == Keybag.ClassSet.portable
             guard isPortable || set.device == secrets.device?.identifier else { continue }
@@ -190,8 +191,16 @@ enum KeybagKeys {
                 else { throw .corrupt }
                 guard let wrap = try classWrap(policy, vault: keybag.vault, roots: roots, secrets: secrets)
                 else { continue }
-                let bytes = try open(
-                    key.wrapped, wrap, classData(key, device: set.device, vault: keybag.vault))
+                let bytes: SecretBytes
+                do throws(Failure) {
+                    bytes = try open(
+                        key.wrapped, wrap, classData(key, device: set.device, vault: keybag.vault))
+                } catch {
+                    // A pepper that is not the one it was wrapped with darkens this class alone.
+                    guard case .corrupt = error, policy == .whenPasscodeSetThisDeviceOnly else { throw error }
+                    opensPasscodeClass = false
+                    continue
+                }
                 classes.append(
                     try wrapped { () throws(CryptoError) in
                         ClassKeys(
@@ -209,7 +218,7 @@ enum KeybagKeys {
                 isEnrolled: keybag.sets.contains { $0.device == secrets.device?.identifier },
                 hasDevices: keybag.sets.contains { $0.device != Keybag.ClassSet.portable },
                 hasPasscodeSlot: keybag.slots.contains { $0.kind == .passphrase },
-                hasPepper: secrets.pepper != nil))
+                hasPepper: opensPasscodeClass, keybagGeneration: keybag.generation))
     }
 
     // MARK: - Derivations

@@ -10,14 +10,15 @@ struct StateStore: Sendable {
     private var deviceName: String { vault.hexadecimal + ".device" }
     private var pepperName: String { vault.hexadecimal + ".pepper" }
 
-    /// What is there. A missing or damaged file gives no key: its items are then another device's.
-    func load() -> KeybagKeys.DeviceSecrets {
+    /// What is there. A missing or damaged file gives no key: its items are then another device's. Throws
+    /// `resourcesExhausted` when the system could not even look.
+    func load() throws(TokenStorageError) -> KeybagKeys.DeviceSecrets {
         var secrets = KeybagKeys.DeviceSecrets()
-        if var bytes = read(deviceName, length: DeviceKey.encodedLength) {
+        if var bytes = try read(deviceName, length: DeviceKey.encodedLength) {
             secrets.device = DeviceKey(decoding: bytes)
             SmallFile.wipe(&bytes)
         }
-        if var bytes = read(pepperName, length: SymmetricKey.length) {
+        if var bytes = try read(pepperName, length: SymmetricKey.length) {
             secrets.pepper = try? SymmetricKey(copying: SecretBytes(copying: bytes))
             SmallFile.wipe(&bytes)
         }
@@ -57,10 +58,14 @@ struct StateStore: Sendable {
         try onDisk { () throws(SystemFailure) in try directory.synchronize() }
     }
 
-    private func read(_ name: String, length: Int) -> [UInt8]? {
-        guard let bytes = try? directory.open(name, .read).read(length, at: 0), bytes.count == length
-        else { return nil }
-        return bytes
+    private func read(_ name: String, length: Int) throws(TokenStorageError) -> [UInt8]? {
+        do {
+            let bytes = try directory.open(name, .read).read(length, at: 0)
+            return bytes.count == length ? bytes : nil
+        } catch {
+            if error.isExhaustion { throw .system(error) }
+            return nil
+        }
     }
 
     private func write(_ bytes: [UInt8], to name: String) throws(TokenStorageError) {

@@ -25,19 +25,25 @@ final class Anchor: Sendable {
 
     static func name(of vault: VaultIdentifier) -> String { vault.hexadecimal + ".anchor" }
 
-    /// The newest slot that authenticates; `nil` when there is none.
-    func read() -> AnchorSlot? {
+    /// The newest slot that authenticates; `nil` when there is none. Throws `resourcesExhausted` when the
+    /// system could not even look: that must not pass for no anchor.
+    func read() throws(TokenStorageError) -> AnchorSlot? {
         guard let directory else { return nil }
-        return state.withLock { state in
+        let result = state.withLock { state -> Result<AnchorSlot?, TokenStorageError> in
             if state.file == nil {
-                state.file =
-                    (try? directory.open(name, .readWrite)) ?? (try? directory.open(name, .read))
+                do throws(SystemFailure) {
+                    state.file = try directory.open(name, .readWrite)
+                } catch {
+                    if error.isExhaustion { return .failure(.system(error)) }
+                    state.file = try? directory.open(name, .read)
+                }
             }
-            guard let file = state.file else { return nil }
+            guard let file = state.file else { return .success(nil) }
             let slot = Self.newest(in: file, key: key)
             if let slot { state.counter = max(state.counter, slot.counter) }
-            return slot
+            return .success(slot)
         }
+        return try result.get()
     }
 
     /// Moves the anchor on. The vault's log is durable up to there, and the caller holds its lock.

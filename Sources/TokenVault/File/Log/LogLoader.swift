@@ -32,7 +32,7 @@ struct LogLoader {
     func loadLocked(
         _ file: any DiskFile, observer: (ScannedFrame) -> Void = { _ in }
     ) throws(TokenStorageError) -> LogState {
-        let loaded = try read(file, anchored: anchor.read(), observer: observer)
+        let loaded = try read(file, anchored: try anchor.read(), observer: observer)
         if case .failing(let place) = loaded.stop {
             try TailClassifier(file: file, codec: codec).requireTorn(at: place)
         }
@@ -45,7 +45,7 @@ struct LogLoader {
     ) throws(TokenStorageError) -> LogState? {
         do throws(TokenStorageError) {
             // The anchor is read first: the log only grows meanwhile.
-            let anchored = anchor.read()
+            let anchored = try anchor.read()
             let loaded = try read(file, anchored: anchored, observer: observer)
             return loaded.stop == .clean ? loaded.state : nil
         } catch {

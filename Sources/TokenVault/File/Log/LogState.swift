@@ -20,6 +20,9 @@ struct LogState {
     var isSuperseded = false
     /// Whether this process, holding the lock, has seen that nothing but zeros lies behind `tail`.
     var isTailSettled = false
+    /// Whether a commit of this process is between its `pwrite` and its `fdatasync`: readers then look
+    /// no further than what is durable.
+    var isCommitting = false
     /// How far the anchor says the log must go, seen or not.
     var isAnchored = false
 }

@@ -57,6 +57,11 @@ extension VaultLog {
             if stop == .clean, try !scanner.isZeroToEnd(from: state.tail) { stop = .failing(at: state.tail) }
             if case .failing(let place) = stop {
                 try TailClassifier(file: file, codec: codec).requireTorn(at: place)
+                if let anchored = try anchor.read(), anchored.epoch == state.epoch,
+                    anchored.sequence > state.sequence
+                {
+                    throw .damage(at: place, "a damaged frame that had been acknowledged")
+                }
                 try cut(&state)
             }
             // What others did is visible and perhaps not durable: frames written from here on say that
@@ -156,8 +161,8 @@ extension VaultLog {
     /// Writes a group durably, moves the anchor, and erases what the group deleted.
     func append(_ group: inout LogGroup, to file: any DiskFile) throws(TokenStorageError) {
         try makeRoom(for: group, in: file)
-        isCommitting.withLock { $0 = true }
-        defer { isCommitting.withLock { $0 = false } }
+        state.withLock { $0.isCommitting = true }
+        defer { state.withLock { $0.isCommitting = false } }
         do {
             try file.write(group.bytes, at: group.start)
         } catch {
@@ -170,13 +175,12 @@ extension VaultLog {
         }
         let added = group
         try withLockedState { (state) throws(TokenStorageError) in
-            // A reader of this process may have taken in some of the group, or all of it.
-            let rest = added.frames.filter { $0.offset >= state.tail }
             try apply(
-                ScanResult(frames: rest, end: added.end, trailer: added.trailer, stop: .clean), to: &state)
+                ScanResult(frames: added.frames, end: added.end, trailer: added.trailer, stop: .clean),
+                to: &state)
             advanceAnchor(&state)
         }
-        erase(added.deleted)
+        erase(added.deleted, in: added)
     }
 
     func advanceAnchor(_ state: inout LogState) {
@@ -239,7 +243,7 @@ extension VaultLog {
     /// Erases the values of deleted items. A small vault is compacted, which leaves nothing behind at
     /// all; in a large one, or on a full disk, the dead bodies are overwritten with zeros. The deletion
     /// itself is durable by now, so that nothing that fails here may deny it.
-    private func erase(_ deleted: [ItemIdentifier]) {
+    private func erase(_ deleted: [ItemIdentifier], in group: LogGroup) {
         guard !deleted.isEmpty else { return }
         let (file, size) = state.withLock { ($0.file, $0.tail) }
         if size < VaultFormat.compactionFloor {
@@ -252,6 +256,18 @@ extension VaultLog {
             }
         }
         let dead = state.withLock { state in deleted.flatMap { state.index.takeSuperseded($0) } }
+        // What a crash may have torn is checked in the frames that were written last. Before a value of
+        // this very group is erased, a frame behind it says that the group was whole.
+        if dead.contains(where: { $0.offset >= group.start }) {
+            var checkpoint = LogGroup(after: self)
+            do throws(TokenStorageError) {
+                _ = try checkpoint.add([FrameDraft(type: .checkpoint)])
+                try append(&checkpoint, to: file)
+            } catch {
+                compactionPutOff.withLock { $0 = "a deleted value could not be erased yet (\(error.code))" }
+                return
+            }
+        }
         do {
             for entry in dead {
                 try file.write([UInt8](repeating: 0, count: entry.contentLength), at: entry.contentStart)

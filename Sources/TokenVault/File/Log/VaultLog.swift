@@ -16,9 +16,6 @@ final class VaultLog: Sendable {
     let observer: @Sendable (ScannedFrame, any DiskFile) -> Void
 
     let state: Mutex<LogState>
-    /// Whether a commit of this process is between its `pwrite` and its `fdatasync`: readers then look
-    /// no further than what is durable.
-    let isCommitting = Mutex(false)
     /// Set when a failed sync could not be repaired: this process writes no more.
     let broken = Mutex<TokenStorageError?>(nil)
     /// Whether this process removed what a crash had left behind the log.
@@ -57,9 +54,8 @@ final class VaultLog: Sendable {
     func withFreshState<Value: Sendable>(
         _ body: (inout LogState) -> Value
     ) throws(TokenStorageError) -> Value {
-        let committing = isCommitting.withLock { $0 }
         let result = state.withLock { state -> Result<Value, TokenStorageError> in
-            if !committing {
+            if !state.isCommitting {
                 do throws(TokenStorageError) { try refresh(&state) } catch { return .failure(error) }
             }
             return .success(body(&state))
