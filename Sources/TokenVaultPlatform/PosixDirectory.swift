@@ -99,6 +99,13 @@ package final class PosixDirectory: DiskDirectory {
         _ = try retrying("fsync") { fsync(descriptor) }
     }
 
+    /// Where the directory is now, without links (`/proc/self/fd`); `nil` when that cannot be told.
+    package var absolutePath: FilePath? {
+        var buffer = [CChar](repeating: 0, count: 4_097)
+        guard readlink("/proc/self/fd/\(descriptor)", &buffer, buffer.count - 1) > 0 else { return nil }
+        return FilePath(platformString: buffer)
+    }
+
     /// The kind of file system below, as `statfs(2)` numbers it; 0 when it cannot be told.
     package var fileSystemType: UInt64 { clinux_file_system_type(descriptor) }
 }

@@ -1,7 +1,10 @@
 import Glibc
+import Synchronization
 import SystemPackage
 import Testing
-import TokenVault
+import TokenVaultPlatform
+
+@testable import TokenVault
 
 /// A directory of its own for a test's vault and state, removed when the test ends.
 final class Sandbox {
@@ -60,5 +63,104 @@ let keyFile = UnlockMethod.keyFile(Secret(utf8: "not a real key: 0123456789abcde
             try vault.unlock(with: .keyFile(Secret(utf8: "another key that is not real 0123456789")))
         }
         #expect(error?.code == .wrongPassphrase)
+    }
+
+    @Test func destroyingACopySparesTheOriginalsKeys() throws {
+        let sandbox = try Sandbox()
+        let vault = try BlockingFileVault.create(
+            at: sandbox.vault, unlockMethod: keyFile, configuration: sandbox.configuration)
+        try vault.storage(service: "com.example").store(token: "fake-token", for: "access")
+        vault.close()
+        let copy = try PosixCopy(of: sandbox.vault, state: sandbox.path.appending("state"))
+        let elsewhere = sandbox.vault.removingLastComponent().appending("copy.vault")
+        try copy.write(to: "copy.vault")
+        try BlockingFileVault.destroy(at: elsewhere, configuration: sandbox.configuration)
+        let again = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
+        try again.unlock(with: keyFile)
+        #expect(try again.storage(service: "com.example").retrieve(for: "access") == "fake-token")
+        again.close()
+        try BlockingFileVault.destroy(at: sandbox.vault, configuration: sandbox.configuration)
+        #expect(try PosixDirectory(sandbox.path.appending("state")).names().isEmpty)
+    }
+
+    /// A store and a delete of one key in one group erase a body in the frames that were written last,
+    /// which the next opener looks at closest. The vault is too large to be compacted instead.
+    @Test(arguments: [4, 5_000]) func oneGroupStoresAndDeletes(length: Int) throws {
+        let sandbox = try Sandbox()
+        let vault = try BlockingFileVault.create(
+            at: sandbox.vault, unlockMethod: keyFile, configuration: sandbox.configuration)
+        let storage = vault.storage(service: "group")
+        let filling = Secret([UInt8](repeating: 1, count: 300_000))
+        for number in 0..<5 { try storage.store(filling, for: "filling \(number)") }
+        let session = try vault.session()
+        let outcomes = Mutex<[Result<Generation?, TokenStorageError>]>([])
+        let changes: [TokenChange] = [
+            .store(Secret(utf8: "one"), for: "first"),
+            .store(Secret([UInt8](repeating: 2, count: length)), for: "temporary"),
+            .delete("temporary"),
+            .store(Secret(utf8: "two"), for: "second"),
+        ]
+        let requests = changes.map { change in
+            WriteRequest(
+                prepare: session.preparation(service: "group", changes: [change], existed: CommitFacts())
+            ) { result in outcomes.withLock { $0.append(result) } }
+        }
+        session.log.perform(requests)
+        #expect(outcomes.withLock { $0.allSatisfy { (try? $0.get()) != nil } && $0.count == 4 })
+        vault.close()
+        let again = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
+        try again.unlock(with: keyFile)
+        #expect(try again.storage(service: "group").retrieve(for: "first") == "one")
+        #expect(try again.storage(service: "group").retrieve(for: "temporary") == nil)
+        #expect(try again.storage(service: "group").retrieve(for: "second") == "two")
+        #expect(try again.verify().isClean)
+    }
+
+    /// A handle that was open before another one changed the slots.
+    @Test func aLongLivedHandleFollowsTheSlots() throws {
+        let sandbox = try Sandbox()
+        let policy = AccessPolicy.whenPasscodeSetThisDeviceOnly
+        let early = try BlockingFileVault.create(
+            at: sandbox.vault, unlockMethod: keyFile, configuration: sandbox.configuration)
+        let other = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
+        try other.unlock(with: keyFile)
+        let slot = try other.addSlot(.passphrase(Secret(utf8: "not a real passphrase")))
+        try other.storage(service: "s").store(token: "secret", for: "k", policy: policy)
+        // The early handle may not read it, and must not take it for absent.
+        let refusal = #expect(throws: TokenStorageError.self) {
+            try early.storage(service: "s").retrieve(for: "k")
+        }
+        #expect(refusal?.code == .notPermitted)
+        #expect(throws: TokenStorageError.self) {
+            try early.storage(service: "s").compareAndStore(Secret(utf8: "over it"), for: "k", expected: nil)
+        }
+        let late = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
+        try late.unlock(with: .passphrase(Secret(utf8: "not a real passphrase")))
+        #expect(try late.storage(service: "s").retrieve(for: "k") == "secret")
+        try other.removeSlot(slot.id)
+        // The passphrase is gone, and with it the class: nothing may be acknowledged into it.
+        let stored = #expect(throws: TokenStorageError.self) {
+            try late.storage(service: "s").store(token: "lost", for: "k2", policy: policy)
+        }
+        #expect(stored?.code == .unsupportedPolicy)
+        #expect(try late.storage(service: "s").retrieve(for: "k") == nil)
+    }
+
+    @Test func verifyChangesNothing() throws {
+        let sandbox = try Sandbox()
+        _ = try BlockingFileVault.create(
+            at: sandbox.vault, unlockMethod: keyFile, configuration: sandbox.configuration)
+        let file = try PosixDirectory(sandbox.vault.removingLastComponent()).open("test.vault", .readWrite)
+        var byte = try file.read(1, at: 100)
+        byte[0] ^= 1
+        try file.write(byte, at: 100)
+        let vault = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
+        try vault.unlock(with: keyFile, mending: false)
+        #expect(try !vault.verify().isClean)
+        #expect(try file.read(1, at: 100) == byte)
+        vault.close()
+        let mended = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
+        try mended.unlock(with: keyFile)
+        #expect(try mended.verify().isClean && !mended.status().notes.isEmpty)
     }
 }

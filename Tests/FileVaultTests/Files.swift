@@ -41,6 +41,12 @@ struct PosixCopy {
         if !vaultOnly { try removeAnchors() }
     }
 
+    /// Writes the copy beside the vault, under another name.
+    func write(to name: String) throws {
+        let file = try PosixDirectory(vault.removingLastComponent()).open(name, .create)
+        try file.write(bytes, at: 0)
+    }
+
     /// Forgets how far this device has seen the vault go.
     func removeAnchors() throws {
         let directory = try PosixDirectory(state)

@@ -29,6 +29,7 @@ struct VaultCreation {
                     secrets: secrets)
             }
             defer { ring.wipeEverything() }
+            if let store, let place = location.absolutePath { try store.rememberPlace(place) }
             try write(keybag, ring: ring)
             return keybag
         } catch {
@@ -79,7 +80,8 @@ struct VaultRemoval {
         defer { file.unlock() }
         if let directory = location.state {
             for vault in try identifiers(in: file) {
-                try StateStore(directory: directory, vault: vault).removeAll()
+                let store = StateStore(directory: directory, vault: vault)
+                if !livesElsewhere(vault, store) { try store.removeAll() }
             }
         }
         try onDisk { () throws(SystemFailure) in
@@ -89,6 +91,17 @@ struct VaultRemoval {
             }
             try location.directory.synchronize()
         }
+    }
+
+    /// Whether this is a copy, and the vault itself is where it was made: what this device keeps is then
+    /// the vault's, and the copy's removal must not make its items unreadable.
+    private func livesElsewhere(_ vault: VaultIdentifier, _ store: StateStore) -> Bool {
+        guard let place = store.place(), let here = location.absolutePath, place != here,
+            let original = try? VaultLocation.real(
+                place, configuration: FileVaultConfiguration(stateDirectory: nil), creating: false),
+            let file = try? VaultFiles.open(original), let copies = try? KeybagCopies(reading: file)
+        else { return false }
+        return copies.whole.contains { $0.keybag.vault == vault }
     }
 
     /// The vault's identifier, as far as a copy of the keybag is whole. A damaged vault can be removed;

@@ -11,8 +11,14 @@ package struct VaultLocation: Sendable {
     package let state: (any DiskDirectory)?
     /// The vault's path, for messages.
     package let path: FilePath
+    /// The path without links, from the root; `nil` on a disk that has none.
+    package let absolutePath: FilePath?
 
-    package init(directory: any DiskDirectory, name: String, state: (any DiskDirectory)?, path: FilePath) {
+    package init(
+        directory: any DiskDirectory, name: String, state: (any DiskDirectory)?, path: FilePath,
+        absolutePath: FilePath? = nil
+    ) {
+        self.absolutePath = absolutePath
         self.directory = directory
         self.name = name
         self.state = state
@@ -41,12 +47,13 @@ package struct VaultLocation: Sendable {
                 try PosixDirectory.makeAll(parent)
                 if let state { try PosixDirectory.makeAll(state) }
             }
+            let directory = try PosixDirectory(parent)
             return VaultLocation(
-                directory: try PosixDirectory(parent), name: name,
+                directory: directory, name: name,
                 state: creating
                     ? try state.map { (path) throws(SystemFailure) in try PosixDirectory(path) }
                     : try existing(state),
-                path: path)
+                path: path, absolutePath: directory.absolutePath?.appending(name))
         } catch {
             if error.errno == .noSuchFileOrDirectory {
                 throw .file(

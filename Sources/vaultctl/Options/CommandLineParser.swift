@@ -15,6 +15,7 @@ enum CommandLineParser {
     /// What `arguments` ask for.
     static func parse(_ arguments: [String]) throws(CommandFailure) -> Outcome {
         if arguments.first == "help" { try checkTopic(arguments.dropFirst()) }
+        try checkSingleDashes(arguments)
         do {
             var parsed = try VaultControl.parseAsRoot(withEmptyValues(arguments))
             if let command = parsed as? any VaultCommand { return .command(command) }
@@ -31,6 +32,15 @@ enum CommandLineParser {
                 return .text(VaultControl.fullMessage(for: error))
             }
             throw UsageError.failure(for: error)
+        }
+    }
+
+    /// `-h` is the only word with a single dash. ArgumentParser would take `-hash` for `-h` with other
+    /// letters behind it, print the help and call that a success.
+    private static func checkSingleDashes(_ arguments: [String]) throws(CommandFailure) {
+        for argument in arguments.prefix(while: { $0 != "--" })
+        where argument.hasPrefix("-") && !argument.hasPrefix("--") && argument != "-" && argument != "-h" {
+            throw .usage("there is no such option", "a key that starts with a dash follows --")
         }
     }
 

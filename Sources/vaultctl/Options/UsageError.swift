@@ -19,7 +19,9 @@ enum UsageError {
         let option = kind.flatMap { optionName(in: $0.value, depth: 4) }
         switch name {
         case "unknownOption", "invalidOption", "nonAlphanumericShortOption":
-            return .usage("there is no such option", help)
+            return .usage(
+                "there is no such option here", command.isEmpty ? "options follow the command; \(help)" : help
+            )
         case "missingValueForOption", "missingValueOrUnknownCompositeOption":
             return .usage("\(option ?? "an option") needs a value", help)
         case "unexpectedValueForOption":

@@ -9,6 +9,7 @@ struct StateStore: Sendable {
 
     private var deviceName: String { vault.hexadecimal + ".device" }
     private var pepperName: String { vault.hexadecimal + ".pepper" }
+    private var placeName: String { vault.hexadecimal + ".path" }
 
     /// What is there. A missing or damaged file gives no key: its items are then another device's. Throws
     /// `resourcesExhausted` when the system could not even look.
@@ -52,9 +53,22 @@ struct StateStore: Sendable {
         try onDisk { () throws(SystemFailure) in try directory.synchronize() }
     }
 
+    /// Remembers where the vault was made, so that removing a copy of it spares this device's keys.
+    func rememberPlace(_ path: FilePath) throws(TokenStorageError) {
+        try write(Array(path.string.utf8), to: placeName)
+    }
+
+    /// Where the vault was made, as far as that is known.
+    func place() -> FilePath? {
+        guard let bytes = try? directory.open(placeName, .read).read(8_192, at: 0), !bytes.isEmpty,
+            let path = String(validating: bytes, as: UTF8.self)
+        else { return nil }
+        return FilePath(path)
+    }
+
     /// Removes all that this device keeps for the vault, the keys first.
     func removeAll() throws(TokenStorageError) {
-        for name in [deviceName, pepperName, Anchor.name(of: vault)] { try remove(name) }
+        for name in [deviceName, pepperName, Anchor.name(of: vault), placeName] { try remove(name) }
         try onDisk { () throws(SystemFailure) in try directory.synchronize() }
     }
 

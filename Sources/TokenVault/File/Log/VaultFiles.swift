@@ -31,6 +31,14 @@ enum VaultFiles {
         case .directory: throw .file(.notAVault, underlying: "a directory")
         case .symbolicLink, .other: throw .file(.notAVault, underlying: "not a regular file")
         }
+        // Advice to change the mode of a file that is no vault would be bad advice.
+        let magic = try onDisk { () throws(SystemFailure) in
+            [
+                try file.read(Keybag.magic.count, at: 0),
+                try file.read(Keybag.magic.count, at: VaultFormat.keybagLength),
+            ]
+        }
+        guard magic.contains(Keybag.magic) else { throw .file(.notAVault) }
         guard attributes.owner == ProcessFacts.user else {
             throw .file(.insecurePermissions, underlying: "another user owns the file")
         }
