@@ -39,7 +39,8 @@ struct Marker {
         guard let buffer = malloc(size) else { throw ScanFailure() }
         let needle = UnsafeMutableRawBufferPointer(start: buffer + chunk, count: Self.length)
         defer {
-            memset(buffer, 0, size)
+            // Not memset: the optimizer drops a write to memory that is freed next.
+            explicit_bzero(buffer, size)
             free(buffer)
         }
         let own = UInt(bitPattern: buffer)..<UInt(bitPattern: buffer) + UInt(size)
