@@ -58,7 +58,7 @@ package struct VaultLocation: Sendable {
             if error.errno == .noSuchFileOrDirectory {
                 throw .file(
                     .unavailable, underlying: "no such directory",
-                    advice: "create the vault with init, or check the path")
+                    advice: "create the vault first, or check the path")
             }
             throw .system(error)
         }

@@ -14,7 +14,7 @@ enum ItemDetails {
     static func policy(_ text: String?) throws(CommandFailure) -> AccessPolicy? {
         guard let text else { return nil }
         guard let policy = AccessPolicy(rawValue: text) else {
-            throw .usage("--policy is none there is", "use \(policyNames.joined(separator: ", "))")
+            throw .usage("there is no such policy", "use \(policyNames.joined(separator: ", "))")
         }
         return policy
     }

@@ -92,7 +92,7 @@ enum Backend: String, CaseIterable {
             throw CommandFailure(
                 .unavailable, "the secret-service backend is not part of this version", "use --backend file")
         } else {
-            throw .usage("--backend is none there is", "use file or memory")
+            throw .usage("there is no such backend", "use file or memory")
         }
     }
 }

@@ -18,7 +18,7 @@ enum VaultFiles {
             case .noSuchFileOrDirectory:
                 throw .file(
                     .unavailable, underlying: "no such file",
-                    advice: "create it with init, or check the path")
+                    advice: "create it first, or check the path")
             case .tooManySymbolicLinkLevels:
                 throw .file(.notAVault, underlying: "a symbolic link", advice: "give the path it leads to")
             default:
