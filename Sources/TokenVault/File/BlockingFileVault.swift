@@ -5,7 +5,7 @@ internal import TokenVaultPlatform
 /// The encrypted file vault, for code that may block: every call runs on the caller's thread.
 ///
 /// One file holds the items of any number of services; ``storage(service:)`` gives one service's view.
-/// Several processes may have the same vault open. A vault opens locked; ``unlock(with:)`` reads the log.
+/// Several processes may have the same vault open. A vault opens locked; ``unlock(with:mending:)`` reads the log.
 /// The file's format, and what a crash may leave of it, is described in the documentation catalog.
 public final class BlockingFileVault: Sendable {
     /// The path the vault was opened at.

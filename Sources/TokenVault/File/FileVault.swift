@@ -44,7 +44,7 @@ public final class FileVault: Sendable {
         return FileVault(vault, thread: thread)
     }
 
-    /// See ``BlockingFileVault/unlock(with:)``.
+    /// See ``BlockingFileVault/unlock(with:mending:)``.
     public func unlock(with method: UnlockMethod) async throws(TokenStorageError) {
         let blocking = blocking
         try await thread.result { () throws(TokenStorageError) in try blocking.unlock(with: method) }
