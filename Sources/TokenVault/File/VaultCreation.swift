@@ -14,7 +14,9 @@ struct VaultCreation {
         let existing = try onDisk { () throws(SystemFailure) in
             try location.directory.attributes(of: location.name)
         }
-        guard existing == nil else { throw .file(.alreadyExists, advice: "open it instead, or choose another path") }
+        guard existing == nil else {
+            throw .file(.alreadyExists, advice: "open it instead, or choose another path")
+        }
         let vault = VaultIdentifier(bytes: Random.bytes(VaultIdentifier.length))
         let store = location.state.map { StateStore(directory: $0, vault: vault) }
         do throws(TokenStorageError) {
