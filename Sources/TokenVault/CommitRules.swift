@@ -1,7 +1,5 @@
 #if canImport(FoundationEssentials)
 package import FoundationEssentials
-#else
-package import Foundation
 #endif
 
 /// What a commit means, the same in every backend: pure functions from what is there to what will be.

@@ -1,7 +1,5 @@
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
-#else
-public import Foundation
 #endif
 
 /// One change of a commit: what to do to a key, and what must be true of it for the commit to happen.

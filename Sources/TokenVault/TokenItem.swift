@@ -1,7 +1,5 @@
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
-#else
-public import Foundation
 #endif
 
 /// Everything about an item but its secret.

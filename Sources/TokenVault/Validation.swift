@@ -1,7 +1,5 @@
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
-#else
-internal import Foundation
 #endif
 
 /// The limits of what callers give, checked alike by every backend before anything else is looked at.

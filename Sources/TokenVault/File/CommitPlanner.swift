@@ -2,8 +2,6 @@ internal import TokenVaultCrypto
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
-#else
-internal import Foundation
 #endif
 
 /// Turns the changes of one commit into records, from what the log holds under the lock.

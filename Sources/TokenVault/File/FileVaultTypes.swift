@@ -2,8 +2,6 @@ public import SystemPackage
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
-#else
-public import Foundation
 #endif
 
 /// A path of the file system, from swift-system; a literal or `FilePath(string)` makes one.

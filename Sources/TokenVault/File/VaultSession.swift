@@ -4,8 +4,6 @@ internal import TokenVaultPlatform
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
-#else
-internal import Foundation
 #endif
 
 /// A vault that was unlocked at least once: its keys, its log, and the items between the two.

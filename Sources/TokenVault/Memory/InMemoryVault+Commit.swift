@@ -1,7 +1,5 @@
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
-#else
-internal import Foundation
 #endif
 
 /// Writes: everything is checked before anything is changed, and readers are told in the order of

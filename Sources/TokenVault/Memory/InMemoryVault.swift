@@ -2,8 +2,6 @@ internal import Synchronization
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
-#else
-public import Foundation
 #endif
 
 /// A keychain in memory, shared by the storages of several services; it goes with the last of them.

@@ -2,8 +2,6 @@ import TokenVault
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
-#else
-import Foundation
 #endif
 
 extension TokenStorageConformance {

@@ -3,8 +3,6 @@ import TokenVault
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
-#else
-import Foundation
 #endif
 
 struct Info: VaultCommand {

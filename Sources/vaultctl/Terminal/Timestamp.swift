@@ -1,7 +1,5 @@
 #if canImport(FoundationEssentials)
 import FoundationEssentials
-#else
-import Foundation
 #endif
 
 /// Times as RFC 3339 writes them, in the proleptic Gregorian calendar. Done by hand: a calendar of the

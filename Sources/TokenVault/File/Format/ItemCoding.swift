@@ -2,8 +2,6 @@ internal import TokenVaultCrypto
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
-#else
-internal import Foundation
 #endif
 
 /// The plaintext of an item's metadata and body, and their padding.

@@ -2,8 +2,6 @@ internal import TokenVaultCrypto
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
-#else
-internal import Foundation
 #endif
 
 /// Makes, opens and changes keybags: the key hierarchy.

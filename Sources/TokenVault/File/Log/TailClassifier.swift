@@ -18,7 +18,7 @@ struct TailClassifier {
         guard let last = bytes.lastIndex(where: { $0 != 0 }) else { return }
         try requireNothingDurable(behind: failing, in: bytes, end: last + 1)
         if let extent = try extent(in: bytes, at: failing),
-            lostSector(in: bytes, offset: failing, extent: extent)
+            isCutShort(in: bytes, offset: failing, extent: extent)
         {
             return
         }
@@ -55,10 +55,13 @@ struct TailClassifier {
         }
     }
 
-    /// Whether the file ends inside the first `extent` bytes, or some sector's share of them is all
-    /// zeros. A share is at least eight bytes and never all zeros when it was written.
-    private func lostSector(in bytes: [UInt8], offset: Int, extent: Int) -> Bool {
-        if bytes.count < extent { return true }
+    /// Whether the file ends inside the first `extent` bytes, some sector's share of them is all zeros, or
+    /// the last 16 are: a write that came to an end early is cut at any byte. A share is at least eight
+    /// bytes and, like the 16, never all zeros when it was written.
+    private func isCutShort(in bytes: [UInt8], offset: Int, extent: Int) -> Bool {
+        if bytes.count < extent || isAllZero(bytes, in: extent - Frame.checksumLength..<extent) {
+            return true
+        }
         var position = 0
         while position < extent {
             let next = min(extent, position + VaultFormat.sector - (offset + position) % VaultFormat.sector)
