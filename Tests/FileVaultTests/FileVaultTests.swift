@@ -163,4 +163,29 @@ let keyFile = UnlockMethod.keyFile(Secret(utf8: "not a real key: 0123456789abcde
         try mended.unlock(with: keyFile)
         #expect(try mended.verify().isClean && !mended.status().notes.isEmpty)
     }
+
+    /// A write that ended early and was never acknowledged: cut between any two bytes of a sector. There
+    /// is no anchor here.
+    @Test(arguments: Array(stride(from: 200, to: 720, by: 40))) func aWriteThatEndedEarlyIsTorn(length: Int)
+        throws
+    {
+        let sandbox = try Sandbox()
+        var configuration = sandbox.configuration
+        configuration.stateDirectory = nil
+        let vault = try BlockingFileVault.create(
+            at: sandbox.vault, unlockMethod: keyFile, configuration: configuration)
+        let storage = vault.storage(service: "s")
+        try storage.store(token: "first", for: "first")
+        try storage.store(Secret([UInt8](repeating: 3, count: length)), for: "second")
+        let end = try vault.session().log.state.withLock { $0.tail }
+        vault.close()
+        let file = try PosixDirectory(sandbox.vault.removingLastComponent()).open("test.vault", .readWrite)
+        try file.write([UInt8](repeating: 0, count: 24), at: end - 24)
+        let again = try BlockingFileVault.open(at: sandbox.vault, configuration: configuration)
+        try again.unlock(with: keyFile)
+        #expect(try again.storage(service: "s").retrieve(for: "first") == "first")
+        #expect(try again.storage(service: "s").retrieve(for: "second") == nil)
+        try again.storage(service: "s").store(token: "third", for: "third")
+        #expect(try again.verify().isClean)
+    }
 }
