@@ -9,7 +9,9 @@ quiet() { ! grep --ignore-case 'warning:' "$1"; }
 if [[ ${1:-} == --self-test ]]; then
     directory=$(mktemp -d)
     trap 'rm -rf "$directory"' EXIT
-    make --dry-run build | grep --quiet -- '-Xswiftc -warnings-as-errors' \
+    # Read to the end, then looked at: `grep --quiet` in a pipeline would end `make` by a closed pipe, sometimes.
+    commands=$(make --dry-run build)
+    [[ $commands == *'-Xswiftc -warnings-as-errors'* ]] \
         || { echo "make build does not make warnings errors"; exit 1; }
     printf 'func planted() { let unused = 1 }\n' >"$directory/planted.swift"
     if swiftc -typecheck -warnings-as-errors "$directory/planted.swift" 2>/dev/null; then
