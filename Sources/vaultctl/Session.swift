@@ -70,10 +70,11 @@ struct Session {
     }
 
     /// The vault, unlocked with what was given or what the person types.
-    /// Without `mending` nothing in the file changes.
+    /// Without `mending` nothing in the file changes; what was mended is told.
     func openUnlockedVault(mending: Bool = true) throws(CommandFailure) -> BlockingFileVault {
         let vault = try openVault()
         try unlock(vault, with: try unlock.unlockMethod(console), mending: mending)
+        for note in vault.notesOfUnlocking { console.note(note) }
         return vault
     }
 

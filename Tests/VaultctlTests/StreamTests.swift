@@ -49,6 +49,18 @@ import Testing
         #expect(try sandbox.run("verify").status == 0)
     }
 
+    /// The kernel would end the process in the middle of a write.
+    @Test func aLimitOnFileSizesIsAFailureAndLosesNothing() throws {
+        let sandbox = try Sandbox.withVault()
+        _ = try sandbox.run("store", "k", input: "fake")
+        let limited = try sandbox.shell(
+            "ulimit -f 64; head -c 600000 /dev/zero | \"$V\" store k --binary; exit \"${PIPESTATUS[1]}\"")
+        expectOneLine(limited, status: 1)
+        #expect(limited.error.contains("no space left"), "\(limited.error)")
+        #expect(try sandbox.run("retrieve", "k").text == "fake")
+        #expect(try sandbox.run("verify").status == 0)
+    }
+
     @Test func aClosedInputIsNoSecret() throws {
         let sandbox = try Sandbox.withVault()
         _ = try sandbox.run("store", "k", input: "fake")

@@ -133,6 +133,23 @@ import Testing
         #expect(try sandbox.run("retrieve", "k").text == "fake")
     }
 
+    /// Whoever mends a copy of the keybag says so: it may be the trace of a failing disk, or of somebody.
+    @Test func aMendedKeybagIsTold() throws {
+        let sandbox = try Sandbox.withVault()
+        _ = try sandbox.run("store", "k", input: "fake")
+        let descriptor = open(sandbox.vault, O_RDWR | O_CLOEXEC)
+        try #require(descriptor >= 0)
+        defer { close(descriptor) }
+        try #require(pwrite(descriptor, "x", 1, 4_096 + 64) == 1)
+        #expect(try sandbox.run("verify").status == 7)
+        let mending = try sandbox.run("retrieve", "k")
+        #expect(mending.status == 0 && mending.text == "fake")
+        #expect(
+            mending.error == "vaultctl: note: a damaged copy of the keybag was replaced by the one in use\n")
+        #expect(try sandbox.run("verify").status == 0)
+        #expect(try sandbox.run("retrieve", "k").error.isEmpty)
+    }
+
     @Test func onAnotherDeviceItemsStayDark() throws {
         let sandbox = try Sandbox.withVault()
         _ = try sandbox.run("store", "here", input: "fake-here")

@@ -287,6 +287,9 @@ public final class BlockingFileVault: Sendable {
         }
     }
 
+    /// What unlocking mended or could not mend, in words for a person; part of ``VaultStatus/notes``.
+    package var notesOfUnlocking: [String] { state.withLock { $0.notes } }
+
     /// The unlock methods, in the order they were added. Throws `closed`.
     public func slots() throws(TokenStorageError) -> [VaultSlot] { try status().slots }
 
