@@ -101,34 +101,25 @@ import TokenVaultPlatform
         #expect(unlocks.withLock { $0 } > 0)
     }
 
-    /// A change of slots takes the keys of the new keybag; `lock` in the middle of it is final.
+    /// A change of slots takes the keys of the new keybag; a `lock` in the middle of it is final.
     @Test func lockingDuringAChangeOfSlotsStays() throws {
-        let sandbox = try Sandbox()
-        let vault = try BlockingFileVault.create(
-            at: sandbox.vault, unlockMethod: keyFile, configuration: sandbox.configuration)
-        let other = UnlockMethod.keyFile(Secret([UInt8](repeating: 0x55, count: 32)))
-        var overtaken = 0
-        for _ in 0..<60 {
-            let added = Mutex<VaultSlot?>(nil)
-            race([
-                {
-                    let slot = try? vault.addSlot(other)
-                    added.withLock { $0 = slot }
-                },
-                { vault.lock() },
-            ])
-            #expect(try vault.lockState() == .afterFirstUnlock)
-            let error = try #require(throws: TokenStorageError.self) {
-                try vault.storage(service: "race").store(token: "fake", for: "key")
-            }
-            #expect(error.code == .locked)
-            try vault.unlock(with: keyFile)
-            if let slot = added.withLock({ $0 }) {
-                overtaken += 1
-                try vault.removeSlot(slot.id)
-            }
+        let disk = SimulatedDisk(try SimulatedVault.fresh())
+        let writer = Mutex<BlockingFileVault?>(nil)
+        let directory = HookedDirectory(disk.directory(0)) { writer.withLock { $0 }?.lock() }
+        let vault = try SimulatedVault.open(at: SimulatedVault.location(directory, disk.directory(1)))
+        writer.withLock { $0 = vault }
+        #expect(try vault.lockState() == .unlocked)
+        let slot = try vault.addSlot(SimulatedVault.key("second"))
+        #expect(try vault.lockState() == .afterFirstUnlock)
+        let error = try #require(throws: TokenStorageError.self) {
+            try vault.storage(service: SimulatedVault.service).store(token: "fake", for: "key")
         }
-        #expect(overtaken > 0)
+        #expect(error.code == .locked)
+
+        writer.withLock { $0 = nil }
+        try vault.unlock(with: SimulatedVault.key("second"))
+        try vault.removeSlot(slot.id)
+        #expect(try vault.lockState() == .unlocked)
     }
 
     /// What is written but not synced may yet fail: a reader of the same handle sees it only once it is

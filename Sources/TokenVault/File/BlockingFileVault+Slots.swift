@@ -44,7 +44,7 @@ extension BlockingFileVault {
             try method.check()
             let cost = try configuration.keyDerivationCost.checked()
             let session = try session()
-            guard let held = session.ring.roots else { throw .file(.locked) }
+            let held = try heldRoots(session)
             var roots = held
             let before = try currentKeybag(session)
             let isFirstPassphrase = method.isPassphrase && !before.hasPassphrase
@@ -79,7 +79,7 @@ extension BlockingFileVault {
     public func removeSlot(_ id: Int) throws(TokenStorageError) {
         try during("slot remove") { () throws(TokenStorageError) in
             let session = try session()
-            guard let roots = session.ring.roots else { throw .file(.locked) }
+            let roots = try heldRoots(session)
             var removedLastPassphrase = false
             do throws(TokenStorageError) {
                 try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
@@ -162,13 +162,29 @@ extension BlockingFileVault {
         remember(changed)
         let locks = session.ring.locks
         guard session.ring.isUnlocked else { return }
-        let secrets = try secretStore?.load() ?? KeybagKeys.DeviceSecrets()
-        let ring = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
-            try KeybagKeys.ring(
-                of: changed, slot: session.ring.facts.slot, roots: try roots.copied(),
-                secrets: secrets)
+        do throws(TokenStorageError) {
+            let secrets = try secretStore?.load() ?? KeybagKeys.DeviceSecrets()
+            let ring = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+                try KeybagKeys.ring(
+                    of: changed, slot: session.ring.facts.slot, roots: try roots.copied(),
+                    secrets: secrets)
+            }
+            session.ring.replace(with: ring, unlessLockedSince: locks)
+        } catch {
+            // The change was made, and stays so: what the old keys cannot answer waits for the next unlock.
+            session.ring.markStale()
         }
-        session.ring.replace(with: ring, unlessLockedSince: locks)
+    }
+
+    /// The roots, in memory of their own: a lock in the middle of a change wipes the ring's and not these.
+    private func heldRoots(_ session: VaultSession) throws(TokenStorageError) -> KeyRing.Roots {
+        guard let roots = session.ring.roots else { throw .file(.locked) }
+        do throws(KeybagKeys.Failure) {
+            return try roots.copied()
+        } catch {
+            if session.ring.isUnlocked { throw .file(.resourcesExhausted, underlying: "no guarded memory") }
+            throw .file(.locked)
+        }
     }
 }
 

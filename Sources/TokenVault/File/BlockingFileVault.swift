@@ -133,13 +133,12 @@ public final class BlockingFileVault: Sendable {
 
     private func openSession(with method: UnlockMethod) throws(TokenStorageError) -> VaultSession {
         // A change of the keybag while a key is derived leaves the copy that was read behind.
-        for _ in 0..<Self.unlockAttempts {
+        let deadline = Deadline(after: configuration.lockTimeout)
+        repeat {
             if let session = try openSessionOnce(with: method) { return session }
-        }
+        } while !deadline.hasPassed
         throw .file(.timedOut, advice: "other processes keep changing the vault's slots; try again")
     }
-
-    private static let unlockAttempts = 5
 
     /// The session, or `nil` when the keybag that was read was no longer the one in use by the time that
     /// it had opened, and another one is there now.
