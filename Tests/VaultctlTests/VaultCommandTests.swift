@@ -133,6 +133,22 @@ import Testing
         #expect(try sandbox.run("retrieve", "k").text == "fake")
     }
 
+    /// Whoever may rename in it takes the anchor away, and an older copy of the vault goes unseen.
+    @Test func aStateDirectoryOfOthersIsRefused() throws {
+        let sandbox = try Sandbox.withVault()
+        let state = "\(sandbox.home)/.local/state/tokenvault"
+        for (mode, isRefused) in [(0o777, true), (0o720, true), (0o755, false), (0o700, false)] {
+            try #require(chmod(state, mode_t(mode)) == 0)
+            let outcome = try sandbox.run("store", "k", input: "fake")
+            if isRefused {
+                expectOneLine(outcome, status: 8, hiding: ["fake"])
+                #expect(outcome.error.contains("state directory"))
+            } else {
+                #expect(outcome.status == 0, "\(outcome.error)")
+            }
+        }
+    }
+
     /// Whoever mends a copy of the keybag says so: it may be the trace of a failing disk, or of somebody.
     @Test func aMendedKeybagIsTold() throws {
         let sandbox = try Sandbox.withVault()

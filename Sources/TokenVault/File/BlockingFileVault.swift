@@ -42,8 +42,8 @@ public final class BlockingFileVault: Sendable {
     // MARK: - Opening
 
     /// Opens the vault at `path`, locked. Throws `unavailable` when there is none, `notAVault`,
-    /// `insecurePermissions` unless the file is this user's and mode 0600, `corrupt` when both copies of
-    /// its keybag are damaged, `unsupportedFormat`.
+    /// `insecurePermissions` unless the file is this user's, mode 0600, and nobody else can write to the
+    /// state directory, `corrupt` when both copies of its keybag are damaged, `unsupportedFormat`.
     public static func open(
         at path: FilePath, configuration: FileVaultConfiguration
     ) throws(TokenStorageError) -> BlockingFileVault {

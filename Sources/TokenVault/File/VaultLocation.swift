@@ -42,18 +42,22 @@ package struct VaultLocation: Sendable {
         var parent = path.removingLastComponent()
         if parent.isEmpty { parent = "." }
         let state = configuration.stateDirectory
+        let location: VaultLocation
+        let own: FileAttributes?
         do {
             if creating {
                 try PosixDirectory.makeAll(parent)
                 if let state { try PosixDirectory.makeAll(state) }
             }
             let directory = try PosixDirectory(parent)
-            return VaultLocation(
-                directory: directory, name: name,
-                state: creating
-                    ? try state.map { (path) throws(SystemFailure) in try PosixDirectory(path) }
-                    : try existing(state),
-                path: path, absolutePath: directory.absolutePath?.appending(name))
+            let stateDirectory =
+                creating
+                ? try state.map { (path) throws(SystemFailure) in try PosixDirectory(path) }
+                : try existing(state)
+            location = VaultLocation(
+                directory: directory, name: name, state: stateDirectory, path: path,
+                absolutePath: directory.absolutePath?.appending(name))
+            own = try stateDirectory?.attributes(of: ".")
         } catch {
             if error.errno == .noSuchFileOrDirectory {
                 throw .file(
@@ -62,6 +66,13 @@ package struct VaultLocation: Sendable {
             }
             throw .system(error)
         }
+        // Whoever may rename in it takes the anchor away, and an older copy of the vault goes unseen.
+        if let own, own.owner != ProcessFacts.user || own.mode & 0o022 != 0 {
+            throw .file(
+                .insecurePermissions, underlying: "the state directory",
+                advice: "make the state directory yours alone: chmod 700 on it")
+        }
+        return location
     }
 
     /// The state directory; `nil` when it is not there or may not be looked into. That the system has no
