@@ -10,15 +10,14 @@ extension InMemoryVault {
         state: inout State, call: Validation
     ) throws(TokenStorageError) -> TokenCommit {
         let name = TokenKey(service)
-        var items = state.items[name] ?? [:]
-        for change in changes {
-            try check(change, among: items, defaultPolicy: defaultPolicy, state: state, call: call)
-        }
-        let existed = changes.map { items[$0.key] != nil }
+        let existed = try check(
+            changes, among: state.items[name] ?? [:], defaultPolicy: defaultPolicy, state: state, call: call)
         let effective = zip(changes, existed).filter { change, existed in existed || !change.isDelete }
         guard !effective.isEmpty else { return TokenCommit(generation: nil, existed: existed) }
 
         let generation = try state.nextGeneration(call.operation)
+        // Taken out, so that the dictionary is changed in place: left in, each commit would copy it.
+        var items = state.items.removeValue(forKey: name) ?? [:]
         var events: [TokenKey: TokenEvent] = [:]
         for (change, _) in effective {
             let current = items.removeValue(forKey: change.key)
@@ -51,6 +50,17 @@ extension InMemoryVault {
             hub.publish(service: service, .deleted(key, generation))
         }
         return items.count
+    }
+
+    /// Checks every change; tells for each whether its key is there.
+    private func check(
+        _ changes: [TokenChange], among items: [TokenKey: Item], defaultPolicy: AccessPolicy, state: State,
+        call: Validation
+    ) throws(TokenStorageError) -> [Bool] {
+        for change in changes {
+            try check(change, among: items, defaultPolicy: defaultPolicy, state: state, call: call)
+        }
+        return changes.map { items[$0.key] != nil }
     }
 
     private func check(
