@@ -15,9 +15,9 @@ public final class BlockingFileVault: Sendable {
     let configuration: FileVaultConfiguration
     let hub = ChangeHub()
     private let process = ProcessFacts.identifier
-    private let state: Mutex<State>
+    let state: Mutex<State>
 
-    private struct State {
+    struct State {
         var session: VaultSession?
         var isClosed = false
         /// Until the first unlock the slots are what the keybag says unauthenticated.
@@ -93,127 +93,7 @@ public final class BlockingFileVault: Sendable {
         }
     }
 
-    // MARK: - Unlocking
-
-    /// Unlocks with one of the vault's slots. For a vault that is unlocked already this checks the
-    /// method. Throws `wrongPassphrase` when no slot has this passphrase or key, `corrupt` or
-    /// `rolledBack` for a file that is not as it was left, `resourcesExhausted` when the memory that the
-    /// passphrase's cost asks for cannot be had.
-    ///
-    /// A damaged copy of the keybag is mended, and ``VaultStatus/notes`` says so, unless `mending` is
-    /// false.
-    public func unlock(
-        with method: UnlockMethod, mending: Bool = true
-    ) throws(TokenStorageError) {
-        try during("unlock") { () throws(TokenStorageError) in
-            try checkUsable()
-            try method.check()
-            if let session = state.withLock({ $0.session }) {
-                try session.log.withFreshState { _ in }
-                let snapshot = session.log.state.withLock { $0 }
-                let current = try session.log.currentKeybagCopy(in: snapshot)
-                let fresh = try openKeybag(current, with: method)
-                session.ring.replace(with: fresh.ring, unlessLockedSince: nil)
-                state.withLock { $0.keybag = fresh.keybag }
-                return
-            }
-            let opened = try openSession(with: method)
-            let lost = state.withLock { state in
-                if state.isClosed || state.session != nil { return true }
-                state.session = opened
-                return false
-            }
-            if lost { opened.ring.wipeEverything() }
-            try checkUsable()
-            guard mending else { return }
-            if opened.ring.facts.hasPasscodeSlot == false { try? opened.removeDestroyedItems() }
-            healIfNeeded(opened)
-        }
-    }
-
-    private func openSession(with method: UnlockMethod) throws(TokenStorageError) -> VaultSession {
-        // A change of the keybag while a key is derived leaves the copy that was read behind.
-        let deadline = Deadline(after: configuration.lockTimeout)
-        repeat {
-            if let session = try openSessionOnce(with: method) { return session }
-        } while !deadline.hasPassed
-        throw .file(.timedOut, advice: "other processes keep changing the vault's slots; try again")
-    }
-
-    /// The session, or `nil` when the keybag that was read was no longer the one in use by the time that
-    /// it had opened, and another one is there now.
-    private func openSessionOnce(
-        with method: UnlockMethod
-    ) throws(TokenStorageError) -> VaultSession? {
-        let file = try VaultFiles.open(location)
-        let copies = try KeybagCopies(reading: file)
-        var failure = TokenStorageError.file(.wrongPassphrase)
-        var wasLeftBehind = false
-        for copy in copies.whole {
-            let ring: KeyRing
-            do throws(TokenStorageError) {
-                ring = try openKeybag(copy.bytes, with: method).ring
-            } catch {
-                if error.code != .wrongPassphrase { failure = error }
-                continue
-            }
-            let session = try VaultSession(
-                ring: ring, location: location, file: file, store: secretStore,
-                configuration: configuration, hub: hub)
-            let record = session.log.keybagRecord
-            let isNamed =
-                copy.keybag.generation == record.generation
-                && Keybag.digest(of: copy.bytes) == record.digest
-            // One newer than the log names: a change whose last steps a crash prevented. Nobody was
-            // told that it happened, and it may count as happened.
-            guard isNamed || copy.keybag.generation == record.generation + 1 else {
-                // An older copy opens the log but no longer the vault.
-                ring.wipeEverything()
-                if copy.keybag.generation > record.generation { failure = .file(.rolledBack) }
-                wasLeftBehind = true
-                continue
-            }
-            if !isNamed { try session.log.nameKeybag(copy.bytes) }
-            state.withLock { $0.keybag = copy.keybag }
-            return session
-        }
-        if wasLeftBehind {
-            let now = try KeybagCopies(reading: try VaultFiles.open(location))
-            if now.whole.first?.bytes != copies.whole.first?.bytes { return nil }
-        }
-        throw failure
-    }
-
-    func openKeybag(
-        _ bytes: [UInt8], with method: UnlockMethod
-    ) throws(TokenStorageError) -> (keybag: Keybag, ring: KeyRing) {
-        let keybag: Keybag
-        do { keybag = try Keybag(decoding: bytes) } catch { throw .file(.corrupt) }
-        let secrets = try secretStore?.load() ?? KeybagKeys.DeviceSecrets()
-        return (
-            keybag,
-            try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
-                try KeybagKeys.open(keybag, with: method, secrets: secrets)
-            }
-        )
-    }
-
-    /// Mends a damaged copy of the keybag. Failing is no reason to refuse the unlock.
-    private func healIfNeeded(_ session: VaultSession) {
-        guard let copies = try? KeybagCopies(reading: session.log.state.withLock { $0.file }) else { return }
-        let bytes = copies.copies.map(\.bytes)
-        guard bytes[0] != bytes[1] else { return }
-        let wasDamaged = try? session.queue.alone { () throws(TokenStorageError) in
-            try session.log.healKeybag()
-        }
-        let note =
-            switch wasDamaged {
-            case true?: "a damaged copy of the keybag was replaced by the one in use"
-            case false?: ""
-            case nil: "one of the two copies of the keybag is damaged and could not be replaced"
-            }
-        if !note.isEmpty { state.withLock { $0.notes.append(note) } }
-    }
+    // MARK: - Locking
 
     /// Wipes the when-unlocked keys. After-first-unlock items stay readable until ``close()`` or the end
     /// of the process.
@@ -363,21 +243,4 @@ func during<Value>(
     _ operation: String, _ body: () throws(TokenStorageError) -> Value
 ) throws(TokenStorageError) -> Value {
     do { return try body() } catch { throw error.during(operation) }
-}
-
-extension KeybagKeys {
-    /// Runs what opens or makes keybags, with its failures as ``TokenStorageError``.
-    static func translating<Value>(
-        _ body: () throws(Failure) -> Value
-    ) throws(TokenStorageError) -> Value {
-        do {
-            return try body()
-        } catch {
-            switch error {
-            case .noSlot: throw .file(.wrongPassphrase)
-            case .corrupt: throw .file(.corrupt, underlying: "the keybag does not authenticate")
-            case .crypto(let error): throw .crypto(error)
-            }
-        }
-    }
 }
