@@ -81,7 +81,16 @@ extension BlockingFileVault {
                 wasLeftBehind = true
                 continue
             }
-            if !isNamed { try session.log.nameKeybag(copy.bytes) }
+            if !isNamed {
+                do throws(TokenStorageError) {
+                    try session.log.nameKeybag(copy.bytes)
+                } catch {
+                    // Whoever began that change was still at it, or another one came between.
+                    guard error.code == .conflict else { throw error }
+                    ring.wipeEverything()
+                    return nil
+                }
+            }
             state.withLock { $0.keybag = copy.keybag }
             return session
         }
