@@ -121,6 +121,18 @@ extension SecretBytes {
         }
     }
 
+    /// `front`, which is no secret, and `bytes` behind it.
+    package convenience init(joining front: [UInt8], _ bytes: SecretBytes) {
+        let size = front.count + bytes.count
+        self.init(capacity: size) { target in
+            target.copyBytes(from: front)
+            bytes.withUnsafeBytes { source in
+                UnsafeMutableRawBufferPointer(rebasing: target[front.count..<size]).copyBytes(from: source)
+            }
+            return size
+        }
+    }
+
     /// What ``init(prefixingLengthOf:paddedTo:)`` was given; `nil` when the length is outside or the
     /// padding is not zero.
     package func unprefixed() -> SecretBytes? {

@@ -89,6 +89,11 @@ static inline int clinux_duplicate(int descriptor, int least) {
     return fcntl(descriptor, F_DUPFD_CLOEXEC, least);
 }
 
+// open(O_TMPFILE): a file without a name in `directory`, mode 0600; -1 with errno.
+static inline int clinux_nameless_file(const char *directory) {
+    return open(directory, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
+}
+
 // fcntl(F_GETFD): whether `descriptor` is open.
 static inline int clinux_is_open(int descriptor) { return fcntl(descriptor, F_GETFD) != -1; }
 

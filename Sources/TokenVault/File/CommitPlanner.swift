@@ -50,6 +50,33 @@ struct CommitPlanner {
         try store(secret, metadata, as: target ?? item)
     }
 
+    /// Plans an item of an import, which keeps its dates.
+    mutating func add(
+        _ item: TokenItem, onConflict rule: ImportConflictRule, report: inout ImportReport
+    ) throws(TokenStorageError) {
+        let identifier = try identifier(of: item.metadata.key)
+        if let found = try existing(identifier) {
+            let there = TokenItem(
+                metadata: try metadata(of: identifier, found), secret: try secret(of: identifier, found))
+            if there.isSame(as: item) {
+                report.unchanged += 1
+                return
+            }
+            switch rule {
+            case .fail:
+                throw .file(
+                    .conflict, advice: "a key was stored meanwhile; import again to go on")
+            case .skip:
+                report.skipped += 1
+                return
+            case .replace: report.replaced += 1
+            }
+        } else {
+            report.added += 1
+        }
+        try store(item.secret, item.metadata, as: identifier)
+    }
+
     /// Plans the deletion of an item.
     mutating func delete(_ item: ItemIdentifier, _ found: LogView.Found) throws(TokenStorageError) {
         guard let keys = try access(found) else { return }

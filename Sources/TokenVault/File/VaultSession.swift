@@ -65,7 +65,7 @@ final class VaultSession: Sendable {
     // MARK: - Reading
 
     func secret(service: String, key: TokenKey) throws(TokenStorageError) -> Secret? {
-        try read(service: service, key: key, part: { $0.bodyRange }) {
+        try read(try log.codec.item(service: service, key: key), part: { $0.bodyRange }) {
             (bytes, entry, item, keys) throws(TokenStorageError) in
             try sealer.openBody(
                 bytes, in: 0..<bytes.count, of: item, generation: entry.generation, keys: keys)
@@ -73,7 +73,7 @@ final class VaultSession: Sendable {
     }
 
     func metadata(service: String, key: TokenKey) throws(TokenStorageError) -> TokenMetadata? {
-        try read(service: service, key: key, part: { $0.metadataRange }) {
+        try read(try log.codec.item(service: service, key: key), part: { $0.metadataRange }) {
             (bytes, entry, item, keys) throws(TokenStorageError) in
             try sealer.openMetadata(
                 bytes, in: 0..<bytes.count, of: item, generation: entry.generation, keys: keys)
@@ -81,7 +81,12 @@ final class VaultSession: Sendable {
     }
 
     func item(service: String, key: TokenKey) throws(TokenStorageError) -> TokenItem? {
-        try read(service: service, key: key, part: { $0.contentRange }) {
+        try item(try log.codec.item(service: service, key: key))
+    }
+
+    /// The item whose name has this digest, whatever its service.
+    func item(_ identifier: ItemIdentifier) throws(TokenStorageError) -> TokenItem? {
+        try read(identifier, part: { $0.contentRange }) {
             (bytes, entry, item, keys) throws(TokenStorageError) in
             let split = Int(entry.metadataLength)
             guard bytes.count == entry.contentLength,
@@ -97,10 +102,9 @@ final class VaultSession: Sendable {
     /// Finds an item and opens a part of it. Bytes that do not open may have been erased or moved since
     /// the look-up: only the same place failing twice is damage.
     private func read<Value>(
-        service: String, key: TokenKey, part: (IndexEntry) -> Range<Int>,
+        _ item: ItemIdentifier, part: (IndexEntry) -> Range<Int>,
         open: ([UInt8], IndexEntry, ItemIdentifier, ClassKeys) throws(TokenStorageError) -> Value?
     ) throws(TokenStorageError) -> Value? {
-        let item = try log.codec.item(service: service, key: key)
         var failed: IndexEntry?
         while true {
             guard let (entry, file) = try log.entry(for: item) else { return nil }

@@ -28,6 +28,7 @@ struct VaultControl: ParsableCommand {
         subcommands: [
             Initialize.self, Store.self, Retrieve.self, Info.self, SetDetails.self, Rename.self,
             Delete.self, List.self, Status.self, Verify.self, Compact.self, Passphrase.self, Slot.self,
+            Export.self, Import.self,
             Destroy.self, Benchmark.self,
         ])
 

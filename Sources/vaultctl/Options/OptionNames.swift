@@ -2,14 +2,16 @@
 enum OptionNames {
     /// Those that take a value.
     static let valued: Set<String> = [
-        "attribute", "backend", "directory", "expires", "generate-completion-script", "if-generation",
-        "items", "key-file", "label", "new-passphrase-file", "passphrase-fd", "passphrase-file", "policy",
+        "attribute", "backend", "directory", "expires", "export-passphrase-file",
+        "generate-completion-script", "if-generation", "items", "key-file", "label",
+        "new-passphrase-file", "on-conflict", "passphrase-fd", "passphrase-file", "policy",
         "prefix", "remove-attribute", "samples", "service", "state-dir", "timeout", "value-size", "vault",
     ]
 
     /// Those that take none.
     static let flags: Set<String> = [
-        "all", "all-services", "binary", "help", "if-absent", "ignore-missing", "json", "no-input",
+        "all", "all-or-nothing", "all-services", "binary", "help", "if-absent", "ignore-missing", "json",
+        "no-input",
         "version", "yes",
     ]
 }

@@ -1,0 +1,116 @@
+public import SystemPackage
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+extension BlockingFileVault {
+    /// Writes the portable items of all services into an encrypted file at `path`, mode 0600, under a
+    /// passphrase of its own. Items that may not leave this device stay, and are counted.
+    ///
+    /// The vault must be unlocked (`locked`). Throws `alreadyExists` rather than overwriting, `wrongDevice`
+    /// when `allOrNothing` is asked for and an item has to stay, `invalidArgument` for an empty passphrase,
+    /// `resourcesExhausted`, and what the system failed with; then there is no file. `progress` gets items
+    /// done and in all.
+    public func export(
+        to path: FilePath, passphrase: Secret, allOrNothing: Bool = false,
+        progress: ((Int, Int) -> Void)? = nil
+    ) throws(TokenStorageError) -> ExportReport {
+        try during("export") { () throws(TokenStorageError) in
+            guard let name = path.lastComponent?.string, path.lastComponent?.kind == .regular else {
+                throw .file(.invalidArgument, advice: "give the path of a file")
+            }
+            let plan = try exportPlan(passphrase, allOrNothing: allOrNothing)
+            let parent = path.removingLastComponent()
+            let directory = try onDisk { () throws(SystemFailure) in
+                try PosixDirectory(parent.isEmpty ? "." : parent)
+            }
+            let file = try onDisk { () throws(SystemFailure) in try directory.open(name, .create) }
+            do throws(TokenStorageError) {
+                var offset = 0
+                let report = try write(plan, passphrase, progress: progress) {
+                    (bytes) throws(TokenStorageError) in
+                    try onDisk { () throws(SystemFailure) in try file.write(bytes, at: offset) }
+                    offset += bytes.count
+                }
+                try onDisk { () throws(SystemFailure) in
+                    try file.synchronize()
+                    try directory.synchronize()
+                }
+                return report
+            } catch {
+                try? directory.remove(name)
+                throw error
+            }
+        }
+    }
+
+    /// The same, written to an open descriptor as it comes.
+    public func export(
+        to descriptor: FileDescriptor, passphrase: Secret, allOrNothing: Bool = false,
+        progress: ((Int, Int) -> Void)? = nil
+    ) throws(TokenStorageError) -> ExportReport {
+        try during("export") { () throws(TokenStorageError) in
+            let plan = try exportPlan(passphrase, allOrNothing: allOrNothing)
+            return try write(plan, passphrase, progress: progress) { (bytes) throws(TokenStorageError) in
+                try onDisk { () throws(SystemFailure) in
+                    try StreamFile.write(bytes, to: descriptor.rawValue)
+                }
+            }
+        }
+    }
+
+    private struct ExportPlan {
+        let session: VaultSession
+        var items: [ItemIdentifier] = []
+        var staying = 0
+    }
+
+    private func exportPlan(
+        _ passphrase: Secret, allOrNothing: Bool
+    ) throws(TokenStorageError) -> ExportPlan {
+        try UnlockMethod.passphrase(passphrase).check()
+        let session = try session()
+        let (entries, _) = try session.log.entries()
+        try session.refreshKeys()
+        guard session.ring.isUnlocked else { throw .file(.locked) }
+        var plan = ExportPlan(session: session)
+        for (item, entry) in entries.sorted(by: { $0.1.offset < $1.1.offset }) {
+            let access = session.ring.access(
+                policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion)
+            switch access {
+            case .keys(let keys) where !keys.policy.isThisDeviceOnly: plan.items.append(item)
+            case .keys, .wrongDevice, .notPermitted, .unsupported: plan.staying += 1
+            case .locked: throw .file(.locked)
+            case .destroyed: break
+            }
+        }
+        if allOrNothing, plan.staying > 0 {
+            throw .file(
+                .wrongDevice, underlying: "\(plan.staying) items may not leave this device",
+                advice: "give them a portable policy, or export without all-or-nothing")
+        }
+        return plan
+    }
+
+    private func write(
+        _ plan: ExportPlan, _ passphrase: Secret, progress: ((Int, Int) -> Void)?,
+        to sink: @escaping ([UInt8]) throws(TokenStorageError) -> Void
+    ) throws(TokenStorageError) -> ExportReport {
+        let cost = try configuration.keyDerivationCost.checked()
+        var writer = try ExportWriter(passphrase: passphrase, cost: cost, sink: sink)
+        var report = ExportReport(items: 0, staying: plan.staying)
+        for (position, item) in plan.items.enumerated() {
+            if position.isMultiple(of: 64) { progress?(position, plan.items.count) }
+            // Deleted since the plan was made, or moved to a policy of this device.
+            guard let found = try plan.session.item(item) else { continue }
+            guard !found.metadata.policy.isThisDeviceOnly else {
+                report.staying += 1
+                continue
+            }
+            try writer.add(found)
+            report.items += 1
+        }
+        try writer.finish()
+        progress?(plan.items.count, plan.items.count)
+        return report
+    }
+}

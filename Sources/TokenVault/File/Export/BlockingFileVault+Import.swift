@@ -1,0 +1,146 @@
+public import SystemPackage
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+extension BlockingFileVault {
+    /// Stores the items of an export in their services, with their labels, attributes, policies, expiries and
+    /// dates. The whole file is authenticated before anything is stored; then the items are stored in commits
+    /// of up to a thousand. Running it again goes on where it stopped: what is there already is unchanged.
+    ///
+    /// The vault must be unlocked (`locked`). Throws `wrongPassphrase`, `corrupt` when anything of the file was
+    /// changed, added or cut off, `unsupportedFormat`, `alreadyExists` when `rule` is to fail and a key has
+    /// another value here: then nothing was stored; and what storing throws. A file that is a pipe is kept in a
+    /// nameless file beside the vault meanwhile, sealed as it is. `progress` gets items done and in all.
+    public func importItems(
+        from path: FilePath, passphrase: Secret, onConflict rule: ImportConflictRule = .fail,
+        progress: ((Int, Int) -> Void)? = nil
+    ) throws(TokenStorageError) -> ImportReport {
+        try during("import") { () throws(TokenStorageError) in
+            let beside = directoryForSpooling
+            let file: any DiskFile
+            do throws(SystemFailure) {
+                file = try StreamFile.reading(path, spoolingIn: beside)
+            } catch {
+                guard error.errno == .noSuchFileOrDirectory else { throw .system(error) }
+                throw .file(.unavailable, underlying: "no such export", advice: "check its path")
+            }
+            return try importItems(file, passphrase, rule, progress)
+        }
+    }
+
+    /// The same from an open descriptor, read to its end.
+    public func importItems(
+        from descriptor: FileDescriptor, passphrase: Secret, onConflict rule: ImportConflictRule = .fail,
+        progress: ((Int, Int) -> Void)? = nil
+    ) throws(TokenStorageError) -> ImportReport {
+        try during("import") { () throws(TokenStorageError) in
+            let beside = directoryForSpooling
+            let file = try onDisk { () throws(SystemFailure) in
+                try StreamFile.spooled(descriptor.rawValue, in: beside)
+            }
+            return try importItems(file, passphrase, rule, progress)
+        }
+    }
+
+    private var directoryForSpooling: FilePath {
+        let parent = path.removingLastComponent()
+        return parent.isEmpty ? "." : parent
+    }
+
+    private func importItems(
+        _ file: any DiskFile, _ passphrase: Secret, _ rule: ImportConflictRule,
+        _ progress: ((Int, Int) -> Void)?
+    ) throws(TokenStorageError) -> ImportReport {
+        let session = try session()
+        guard session.ring.isUnlocked else { throw .file(.locked) }
+        let reader = try ExportReader(file, passphrase: passphrase)
+        var count = 0
+        var names = Set<ItemIdentifier>()
+        var differing = 0
+        try reader.readItems { (item) throws(TokenStorageError) in
+            count += 1
+            let metadata = item.metadata
+            let name = try session.log.codec.item(service: metadata.service, key: metadata.key)
+            guard names.insert(name).inserted else {
+                throw .file(.corrupt, underlying: "the export has a key twice")
+            }
+            guard rule == .fail, let there = try session.item(name) else { return }
+            if !there.isSame(as: item) { differing += 1 }
+        }
+        guard differing == 0 else {
+            throw .file(
+                .alreadyExists, underlying: "keys that have another value here: \(differing)",
+                advice: "nothing was imported; say whether to skip or replace them")
+        }
+        var batch = ImportBatch(session: session, rule: rule)
+        var done = 0
+        try reader.readItems { (item) throws(TokenStorageError) in
+            try batch.add(item)
+            done += 1
+            if done.isMultiple(of: 64) { progress?(done, count) }
+        }
+        try batch.finish()
+        progress?(count, count)
+        return batch.report
+    }
+}
+
+/// Items of an import that are stored in one commit.
+private struct ImportBatch {
+    let session: VaultSession
+    let rule: ImportConflictRule
+    private(set) var report = ImportReport()
+    private var items: [TokenItem] = []
+    private var bytes = 0
+
+    private static let mostItems = 1_000
+    private static let mostBytes = 4 << 20
+
+    init(session: VaultSession, rule: ImportConflictRule) {
+        self.session = session
+        self.rule = rule
+    }
+
+    mutating func add(_ item: TokenItem) throws(TokenStorageError) {
+        items.append(item)
+        bytes += item.secret.count
+        if items.count >= Self.mostItems || bytes >= Self.mostBytes { try finish() }
+    }
+
+    /// Stores what was added since.
+    mutating func finish() throws(TokenStorageError) {
+        guard !items.isEmpty else { return }
+        let (session, rule, items) = (session, rule, items)
+        let outcome = ImportOutcome()
+        _ = try session.queue.commit { (view) throws(TokenStorageError) in
+            try session.refreshKeys()
+            var report = ImportReport()
+            var drafts: [FrameDraft] = []
+            for item in items {
+                var planner = CommitPlanner(
+                    session: session, service: item.metadata.service, view: view, now: session.clock())
+                try planner.add(item, onConflict: rule, report: &report)
+                drafts += planner.drafts
+            }
+            outcome.set(report)
+            return drafts
+        }
+        let done = outcome.report
+        report.added += done.added
+        report.replaced += done.replaced
+        report.skipped += done.skipped
+        report.unchanged += done.unchanged
+        self.items = []
+        bytes = 0
+    }
+}
+
+extension TokenItem {
+    /// Whether both have the same secret and say the same of it, but for when and in which commit.
+    func isSame(as other: TokenItem) -> Bool {
+        secret == other.secret && metadata.policy == other.metadata.policy
+            && Bytes.areEqual(metadata.label, other.metadata.label)
+            && metadata.attributes == other.metadata.attributes
+            && metadata.expires == other.metadata.expires
+    }
+}

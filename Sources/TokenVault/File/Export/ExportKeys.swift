@@ -1,0 +1,23 @@
+internal import TokenVaultCrypto
+
+/// The keys of an export file: from its passphrase, and from nothing of the vault it was made from.
+struct ExportKeys {
+    /// What the stream is sealed under.
+    let stream: SymmetricKey
+    /// Ties the file to the passphrase: another passphrase gives another one.
+    let commitment: [UInt8]
+
+    init(
+        passphrase: Secret, salt: [UInt8], cost: PasswordHashCost
+    ) throws(TokenStorageError) {
+        do throws(CryptoError) {
+            let key = try PasswordHash.derive(passphrase: passphrase.bytes, salt: salt, cost: cost)
+            stream = try Hash.derive(from: key, label: "tokenvault 1 export stream", parts: [salt])
+            let message = Array("tokenvault 1 export commitment".utf8) + [0] + salt
+            guard let code = Hash.keyed(message, key: key, length: 32) else { throw .unavailable }
+            commitment = code
+        } catch {
+            throw .crypto(error)
+        }
+    }
+}

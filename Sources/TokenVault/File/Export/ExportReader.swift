@@ -1,0 +1,87 @@
+internal import SystemPackage
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+/// Reads an export file. Nothing of a file counts before ``readItems(_:)`` has come to its end once.
+struct ExportReader {
+    private let file: any DiskFile
+    private let header: ExportHeader
+    private let front: [UInt8]
+    private let keys: ExportKeys
+
+    /// Reads the front of `file`. Throws `corrupt` when it is no export, `unsupportedFormat` when a newer
+    /// program wrote it, `wrongPassphrase`.
+    init(_ file: any DiskFile, passphrase: Secret) throws(TokenStorageError) {
+        self.file = file
+        front = try onDisk { () throws(SystemFailure) in try file.read(ExportHeader.length, at: 0) }
+        do throws(FormatError) {
+            header = try ExportHeader(decoding: front)
+        } catch {
+            if error == .newerVersion {
+                throw .file(.unsupportedFormat, underlying: "the export", advice: "use a newer version")
+            }
+            throw Self.damage("not an export, or cut short")
+        }
+        keys = try ExportKeys(passphrase: passphrase, salt: header.salt, cost: header.cost)
+        guard constantTimeEqual(keys.commitment, header.commitment) else {
+            throw .file(.wrongPassphrase, advice: "give the passphrase that the export was made with")
+        }
+    }
+
+    /// Every item, in the order of the file, each as soon as it is authentic. Throws `corrupt` when anything
+    /// was changed, left out, moved, cut off or added, by the end of the file at the latest.
+    func readItems(
+        _ body: (TokenItem) throws(TokenStorageError) -> Void
+    ) throws(TokenStorageError) {
+        let stream: SecretStream.Opener
+        do {
+            stream = try SecretStream.Opener(key: keys.stream, header: header.stream)
+        } catch {
+            throw .crypto(error)
+        }
+        var offset = ExportHeader.length
+        var count: UInt64 = 0
+        while true {
+            let sealed = try message(at: offset)
+            offset += 4 + sealed.count
+            guard let (plaintext, isLast) = stream.open(sealed, associatedData: front),
+                let message = try? ExportMessage(decoding: plaintext)
+            else { throw Self.damage("a damaged item before byte \(offset)") }
+            switch message {
+            case .item(let policy, let metadata, let secret):
+                guard !isLast, let policy = AccessPolicy(number: policy), !policy.isThisDeviceOnly,
+                    let metadata = try? ItemCoding.decodeMetadata(metadata, policy: policy, generation: 0),
+                    let secret = try? ItemCoding.decodeBody(secret)
+                else { throw Self.damage("an unreadable item before byte \(offset)") }
+                count += 1
+                try body(TokenItem(metadata: metadata, secret: secret))
+            case .end(let items):
+                guard isLast, items == count, try isEnd(offset) else {
+                    throw Self.damage("an unexpected end at byte \(offset)")
+                }
+                return
+            }
+        }
+    }
+
+    private func message(at offset: Int) throws(TokenStorageError) -> [UInt8] {
+        let file = file
+        let prefix = try onDisk { () throws(SystemFailure) in try file.read(4, at: offset) }
+        var reader = ByteReader(prefix)
+        guard let length = try? reader.integer(UInt32.self), Int(length) <= ExportMessage.longest else {
+            throw Self.damage("cut off or damaged at byte \(offset)")
+        }
+        let sealed = try onDisk { () throws(SystemFailure) in try file.read(Int(length), at: offset + 4) }
+        guard sealed.count == Int(length) else { throw Self.damage("cut off at byte \(offset)") }
+        return sealed
+    }
+
+    private func isEnd(_ offset: Int) throws(TokenStorageError) -> Bool {
+        let file = file
+        return try onDisk { () throws(SystemFailure) in try file.read(1, at: offset) }.isEmpty
+    }
+
+    private static func damage(_ what: String) -> TokenStorageError {
+        .file(.corrupt, underlying: "the export: \(what)", advice: "export anew, or use another copy of it")
+    }
+}

@@ -1,0 +1,50 @@
+internal import TokenVaultCrypto
+
+/// Writes an export file, a message at a time: it needs as much memory as its largest item.
+struct ExportWriter {
+    private let sink: ([UInt8]) throws(TokenStorageError) -> Void
+    private let sealer: SecretStream.Sealer
+    private let front: [UInt8]
+    private var items: UInt64 = 0
+
+    /// Begins the file. `sink` gets its bytes in order.
+    init(
+        passphrase: Secret, cost: PasswordHashCost,
+        sink: @escaping ([UInt8]) throws(TokenStorageError) -> Void
+    ) throws(TokenStorageError) {
+        let salt = Random.bytes(PasswordHash.saltLength)
+        let keys = try ExportKeys(passphrase: passphrase, salt: salt, cost: cost)
+        do { sealer = try SecretStream.Sealer(key: keys.stream) } catch { throw .crypto(error) }
+        front = ExportHeader(
+            cost: cost, salt: salt, commitment: keys.commitment, stream: sealer.header
+        ).encoded()
+        self.sink = sink
+        try sink(front)
+    }
+
+    /// Adds an item.
+    mutating func add(_ item: TokenItem) throws(TokenStorageError) {
+        let metadata = item.metadata
+        try write(
+            .item(
+                policy: metadata.policy.number,
+                metadata: ItemCoding.metadata(
+                    service: metadata.service, key: metadata.key, label: metadata.label,
+                    attributes: metadata.attributes, created: metadata.created,
+                    modified: metadata.modified, expires: metadata.expires),
+                body: ItemCoding.body(item.secret)))
+        items += 1
+    }
+
+    /// Ends the file.
+    mutating func finish() throws(TokenStorageError) {
+        try write(.end(items: items), isLast: true)
+    }
+
+    private func write(_ message: ExportMessage, isLast: Bool = false) throws(TokenStorageError) {
+        let sealed = sealer.seal(message.encoded(), associatedData: front, isLast: isLast)
+        var length = ByteWriter(reserving: 4)
+        length.append(UInt32(sealed.count))
+        try sink(length.bytes + sealed)
+    }
+}
