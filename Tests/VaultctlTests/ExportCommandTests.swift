@@ -68,3 +68,68 @@ import Testing
         expectOneLine(full, status: 1)
     }
 }
+
+/// `import --format ndjson`: what other programs kept, one object a line.
+@Suite struct ImportLinesTests {
+    @Test func linesAreStoredAsOneCommit() throws {
+        let sandbox = try Sandbox.withVault()
+        let lines = """
+            {"service":"a","key":"text","value":"fake-1","label":"a label","attributes":{"x":"y"},\
+            "policy":"when-unlocked","expires":"2030-01-01T00:00:00Z"}
+
+            {"key":"bytes","valueBase64":"AP8KDQ=="}
+            {"service":"a","key":"e\u{301}","value":"","generation":7,"created":"2020-01-01T00:00:00Z"}\r
+
+            """
+        let done = try sandbox.run(
+            "import", "--format", "ndjson", "-", "--service", "other", "--json", input: lines)
+        #expect(done.status == 0, "\(done.error)")
+        #expect(done.text == #"{"added":3,"replaced":0,"skipped":0,"unchanged":0}"# + "\n")
+        let text = try sandbox.run("retrieve", "text", "--service", "a", "--json").text
+        #expect(text.contains(#""value":"fake-1","policy":"when-unlocked","label":"a label","#))
+        #expect(
+            text.contains(#""attributes":{"x":"y"}"#) && text.contains(#""expires":"2030-01-01T00:00:00Z""#))
+        #expect(try sandbox.run("retrieve", "bytes", "--service", "other").output == [0, 255, 10, 13])
+        #expect(try sandbox.run("retrieve", "e\u{301}", "--service", "a").output == [])
+        // One commit has one generation.
+        let generations = try sandbox.run("list", "--all-services", "--json").text
+            .matches(of: /"generation":(\d+)/).map { String($0.output.1) }
+        #expect(generations.count == 3 && Set(generations).count == 1)
+        // What one vault prints, another takes.
+        let again = try sandbox.run(
+            "import", "--format", "ndjson", "-", "--on-conflict", "replace", "--json", input: text)
+        #expect(again.text == #"{"added":0,"replaced":0,"skipped":0,"unchanged":1}"# + "\n")
+    }
+
+    @Test(arguments: [
+        #"{"key":"k"}"#, #"{"value":"fake-secret"}"#,
+        #"{"key":"k","value":"fake-secret","valueBase64":"AA=="}"#,
+        #"{"key":"k","valueBase64":"fake-secret!"}"#, #"{"key":"k","value":7}"#, "fake-secret", "[]",
+        #"{"key":"k","value":"fake-secret","policy":"fake-policy"}"#,
+        #"{"key":"k","value":"fake-secret","expires":"fake-time"}"#,
+        #"{"key":"","value":"fake-secret"}"#, #"{"key":"good","value":"fake-secret"}"#,
+        "{\"key\":\"k\",\"value\":\"fake-secret",
+    ])
+    func aLineThatIsNoItemImportsNothing(_ line: String) throws {
+        let sandbox = try Sandbox.withVault()
+        let failed = try sandbox.run(
+            "import", "--format", "ndjson", "-", input: #"{"key":"good","value":"fake-good"}"# + "\n" + line)
+        expectOneLine(failed, status: failed.status, hiding: ["fake-secret", "fake-policy", "fake-time"])
+        #expect([1, 64].contains(failed.status), "\(failed.error)")
+        #expect(try sandbox.run("retrieve", "good").status == 3)
+    }
+
+    @Test func aKeyWithAnotherValueIsAConflict() throws {
+        let sandbox = try Sandbox.withVault()
+        _ = try sandbox.run("store", "k", input: "fake-old")
+        let lines = #"{"key":"new","value":"fake-new"}"# + "\n" + #"{"key":"k","value":"fake-other"}"# + "\n"
+        expectOneLine(try sandbox.run("import", "--format", "ndjson", "-", input: lines), status: 9)
+        #expect(try sandbox.run("retrieve", "new").status == 3)
+        let skipped = try sandbox.run(
+            "import", "--format", "ndjson", "-", "--on-conflict", "skip", input: lines)
+        #expect(skipped.status == 0)
+        #expect(skipped.error == "vaultctl: note: items of which this vault keeps its own value: 1\n")
+        #expect(try sandbox.run("retrieve", "k").text == "fake-old")
+        #expect(try sandbox.run("retrieve", "new").text == "fake-new")
+    }
+}

@@ -65,7 +65,8 @@ struct CommitPlanner {
             switch rule {
             case .fail:
                 throw .file(
-                    .conflict, advice: "a key was stored meanwhile; import again to go on")
+                    .alreadyExists, underlying: "a key has another value here",
+                    advice: "nothing of this commit was imported; say whether to skip or replace such keys")
             case .skip:
                 report.skipped += 1
                 return

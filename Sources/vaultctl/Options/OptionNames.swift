@@ -2,7 +2,7 @@
 enum OptionNames {
     /// Those that take a value.
     static let valued: Set<String> = [
-        "attribute", "backend", "directory", "expires", "export-passphrase-file",
+        "attribute", "backend", "directory", "expires", "export-passphrase-file", "format",
         "generate-completion-script", "if-generation", "items", "key-file", "label",
         "new-passphrase-file", "on-conflict", "passphrase-fd", "passphrase-file", "policy",
         "prefix", "remove-attribute", "samples", "service", "state-dir", "timeout", "value-size", "vault",

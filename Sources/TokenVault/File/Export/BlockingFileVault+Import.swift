@@ -42,6 +42,30 @@ extension BlockingFileVault {
         }
     }
 
+    /// Stores `items` in their services as one commit, or none of them. Of their metadata, the generation is
+    /// of no meaning here; the dates are kept.
+    ///
+    /// The vault must be unlocked once (`locked`). Throws `alreadyExists` when `rule` is to fail and a key has
+    /// another value here, `invalidArgument` for a key that occurs twice, and what a commit throws.
+    public func importItems(
+        _ items: [TokenItem], onConflict rule: ImportConflictRule = .fail
+    ) throws(TokenStorageError) -> ImportReport {
+        try during("import") { () throws(TokenStorageError) in
+            let session = try session()
+            let check = Validation(operation: "import", backend: TokenStorageError.fileBackend)
+            var names = Set<ItemIdentifier>()
+            for item in items {
+                try check.check(item)
+                let name = try session.log.codec.item(
+                    service: item.metadata.service, key: item.metadata.key)
+                guard names.insert(name).inserted else {
+                    throw .file(.invalidArgument, advice: "an import stores each key once")
+                }
+            }
+            return try session.importItems(items, rule)
+        }
+    }
+
     private var directoryForSpooling: FilePath {
         let parent = path.removingLastComponent()
         return parent.isEmpty ? "." : parent
@@ -82,65 +106,5 @@ extension BlockingFileVault {
         try batch.finish()
         progress?(count, count)
         return batch.report
-    }
-}
-
-/// Items of an import that are stored in one commit.
-private struct ImportBatch {
-    let session: VaultSession
-    let rule: ImportConflictRule
-    private(set) var report = ImportReport()
-    private var items: [TokenItem] = []
-    private var bytes = 0
-
-    private static let mostItems = 1_000
-    private static let mostBytes = 4 << 20
-
-    init(session: VaultSession, rule: ImportConflictRule) {
-        self.session = session
-        self.rule = rule
-    }
-
-    mutating func add(_ item: TokenItem) throws(TokenStorageError) {
-        items.append(item)
-        bytes += item.secret.count
-        if items.count >= Self.mostItems || bytes >= Self.mostBytes { try finish() }
-    }
-
-    /// Stores what was added since.
-    mutating func finish() throws(TokenStorageError) {
-        guard !items.isEmpty else { return }
-        let (session, rule, items) = (session, rule, items)
-        let outcome = ImportOutcome()
-        _ = try session.queue.commit { (view) throws(TokenStorageError) in
-            try session.refreshKeys()
-            var report = ImportReport()
-            var drafts: [FrameDraft] = []
-            for item in items {
-                var planner = CommitPlanner(
-                    session: session, service: item.metadata.service, view: view, now: session.clock())
-                try planner.add(item, onConflict: rule, report: &report)
-                drafts += planner.drafts
-            }
-            outcome.set(report)
-            return drafts
-        }
-        let done = outcome.report
-        report.added += done.added
-        report.replaced += done.replaced
-        report.skipped += done.skipped
-        report.unchanged += done.unchanged
-        self.items = []
-        bytes = 0
-    }
-}
-
-extension TokenItem {
-    /// Whether both have the same secret and say the same of it, but for when and in which commit.
-    func isSame(as other: TokenItem) -> Bool {
-        secret == other.secret && metadata.policy == other.metadata.policy
-            && Bytes.areEqual(metadata.label, other.metadata.label)
-            && metadata.attributes == other.metadata.attributes
-            && metadata.expires == other.metadata.expires
     }
 }

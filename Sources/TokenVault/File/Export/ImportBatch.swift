@@ -1,0 +1,84 @@
+internal import TokenVaultPlatform
+
+/// Items of an import that are stored together, a batch after the other.
+struct ImportBatch {
+    let session: VaultSession
+    let rule: ImportConflictRule
+    private(set) var report = ImportReport()
+    private var items: [TokenItem] = []
+    private var bytes = 0
+
+    private static let mostItems = 1_000
+    private static let mostBytes = 4 << 20
+
+    init(session: VaultSession, rule: ImportConflictRule) {
+        self.session = session
+        self.rule = rule
+    }
+
+    mutating func add(_ item: TokenItem) throws(TokenStorageError) {
+        items.append(item)
+        bytes += item.secret.count
+        if items.count >= Self.mostItems || bytes >= Self.mostBytes { try finish() }
+    }
+
+    /// Stores what was added since.
+    mutating func finish() throws(TokenStorageError) {
+        guard !items.isEmpty else { return }
+        let done = try session.importItems(items, rule)
+        report.added += done.added
+        report.replaced += done.replaced
+        report.skipped += done.skipped
+        report.unchanged += done.unchanged
+        items = []
+        bytes = 0
+    }
+}
+
+extension VaultSession {
+    /// Stores items of any services in one commit.
+    func importItems(
+        _ items: [TokenItem], _ rule: ImportConflictRule
+    ) throws(TokenStorageError) -> ImportReport {
+        let outcome = ImportOutcome()
+        _ = try queue.commit { [self] (view) throws(TokenStorageError) in
+            try refreshKeys()
+            var report = ImportReport()
+            var drafts: [FrameDraft] = []
+            drafts.reserveCapacity(items.count)
+            for item in items {
+                var planner = CommitPlanner(
+                    session: self, service: item.metadata.service, view: view, now: item.metadata.modified)
+                try planner.add(item, onConflict: rule, report: &report)
+                drafts += planner.drafts
+            }
+            outcome.set(report)
+            return drafts
+        }
+        return outcome.report
+    }
+}
+
+extension Validation {
+    /// An item is within the limits of what can be stored.
+    func check(_ item: TokenItem) throws(TokenStorageError) {
+        let metadata = item.metadata
+        try check(service: metadata.service)
+        try check(key: metadata.key)
+        try check(secret: item.secret)
+        try check(
+            details: TokenDetails(
+                label: metadata.label, attributes: metadata.attributes,
+                expiry: metadata.expires.map { .at($0) }))
+    }
+}
+
+extension TokenItem {
+    /// Whether both have the same secret and say the same of it, but for when and in which commit.
+    func isSame(as other: TokenItem) -> Bool {
+        secret == other.secret && metadata.policy == other.metadata.policy
+            && Bytes.areEqual(metadata.label, other.metadata.label)
+            && metadata.attributes == other.metadata.attributes
+            && metadata.expires == other.metadata.expires
+    }
+}

@@ -1,0 +1,131 @@
+import ArgumentParser
+import SystemPackage
+import TokenVault
+import TokenVaultPlatform
+
+struct Import: VaultCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Store the items of an exported file, or of lines of JSON.",
+        discussion: """
+            The file's passphrase is asked for, or read with --export-passphrase-file. The whole file is \
+            authenticated before anything is stored. When a key has another value here already, nothing is \
+            imported, unless --on-conflict says which of the two to keep.
+
+            With --format ndjson each line is an object with key, value (or valueBase64) and, if need be, \
+            service, policy, label, attributes and expires. All lines are stored as one commit, or none.
+
+            Examples:
+              vaultctl import tokens.export
+              vaultctl import tokens.export --on-conflict skip
+              ssh host 'cat tokens.export' | vaultctl import - --export-passphrase-file export.txt
+              vaultctl import --format ndjson tokens.json
+            """)
+
+    @Argument(help: "The file, or - for standard input.", completion: .file()) var file: String
+    @OptionGroup var passphrase: ExportPassphraseOptions
+    @Option(
+        name: .customLong("format"),
+        help: ArgumentHelp(
+            "What the file is: export (the default) or ndjson, lines of JSON.", valueName: "format"),
+        completion: .list(["export", "ndjson"]))
+    var inputFormat: String?
+    @Option(
+        help: ArgumentHelp(
+            "What to do when a key has another value here: fail, skip or replace.", valueName: "rule"),
+        completion: .list(ImportConflictRule.allCases.map(\.rawValue)))
+    var onConflict: String?
+    @OptionGroup var scope: ServiceOptions
+    @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
+    @OptionGroup(title: "Where and how") var location: LocationOptions
+    @OptionGroup var format: OutputOptions
+
+    func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
+        let session = try Session(console, location.arguments, unlock.arguments)
+        let path = try ExportPassphraseOptions.path(file)
+        guard let rule = ImportConflictRule(rawValue: onConflict ?? "fail") else {
+            throw .usage("--on-conflict has no such rule", "use fail, skip or replace")
+        }
+        let report: ImportReport
+        switch inputFormat ?? "export" {
+        case "export": report = try importExport(session, path, rule)
+        case "ndjson": report = try importLines(session, path, rule)
+        default: throw .usage("--format has no such format", "use export or ndjson")
+        }
+        console.progress.clear()
+        show(report, console)
+        return .done
+    }
+
+    private func importExport(
+        _ session: Session, _ path: FilePath?, _ rule: ImportConflictRule
+    ) throws(CommandFailure) -> ImportReport {
+        guard scope.service == nil else {
+            throw .usage("an export names the services itself", "leave --service out")
+        }
+        let console = session.console
+        let source = try passphrase.path
+        let vault = try session.openUnlockedVault()
+        let secret = try ExportPassphraseOptions.readCurrent(source, console)
+        console.progress.show("Importing …")
+        let progress = { (done: Int, total: Int) in console.progress.show("Importing", done, of: total) }
+        return try calling { () throws(TokenStorageError) in
+            if let path {
+                try vault.importItems(
+                    from: path, passphrase: secret, onConflict: rule, progress: progress)
+            } else {
+                try vault.importItems(
+                    from: .standardInput, passphrase: secret, onConflict: rule, progress: progress)
+            }
+        }
+    }
+
+    private func importLines(
+        _ session: Session, _ path: FilePath?, _ rule: ImportConflictRule
+    ) throws(CommandFailure) -> ImportReport {
+        guard try passphrase.path == nil else {
+            throw .usage("lines of JSON have no passphrase", "leave --export-passphrase-file out")
+        }
+        let console = session.console
+        let service = try Settings.service(scope.service)
+        let vault = try session.openUnlockedVault()
+        console.progress.show("Reading …")
+        var bytes: [UInt8]
+        do {
+            let input = try path.map { (path) throws(SystemFailure) in try InputSource.file(path) }
+            bytes = try (input ?? .standard).readAll(
+                limit: ImportLines.longestInput, deadline: console.deadline)
+        } catch {
+            throw CommandFailure(error, "the lines", "check the path; at most 1 GiB is read")
+        }
+        defer { SmallFile.wipe(&bytes) }
+        let lines = ImportLines(
+            service: service, defaultPolicy: vault.storage(service: service).defaultPolicy)
+        let items = try lines.items(in: bytes) { done, total in
+            console.progress.show("Reading", done, of: total)
+        }
+        console.progress.show("Importing …")
+        return try calling { () throws(TokenStorageError) in
+            try vault.importItems(items, onConflict: rule)
+        }
+    }
+
+    private func show(_ report: ImportReport, _ console: Console) {
+        if report.skipped > 0 {
+            console.note("items of which this vault keeps its own value: \(report.skipped)")
+        }
+        if format.json {
+            var json = JSONWriter(console.output)
+            json.object { json in
+                json.member("added", report.added)
+                json.member("replaced", report.replaced)
+                json.member("skipped", report.skipped)
+                json.member("unchanged", report.unchanged)
+            }
+            json.end()
+        } else {
+            console.remark(
+                "Imported \(report.added + report.replaced) items, "
+                    + "\(report.unchanged) were here already")
+        }
+    }
+}
