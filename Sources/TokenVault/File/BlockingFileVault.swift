@@ -258,6 +258,12 @@ public final class BlockingFileVault: Sendable {
         }
     }
 
+    /// The services that have items, and how many items cannot be shown. Throws as
+    /// ``TokenStorage/list(_:)``.
+    public func services() throws(TokenStorageError) -> ServiceListing {
+        ServiceListing(of: try listAllServices())
+    }
+
     /// What is known of the vault. Before the first unlock that is little. Throws `closed`, `corrupt`,
     /// and what the system failed with.
     public func status() throws(TokenStorageError) -> VaultStatus {
