@@ -1,4 +1,5 @@
 public import SystemPackage
+internal import TokenVaultPlatform
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -57,6 +58,24 @@ public enum UnlockMethod: Sendable {
     case passphrase(Secret)
     /// The contents of a key file: 32 to 4,096 bytes that nobody can guess.
     case keyFile(Secret)
+}
+
+extension UnlockMethod {
+    /// The contents of the key file at `path`, but for a newline at the end; a systemd credential is such a
+    /// file too. Throws `unavailable` when there is none, `invalidArgument` unless it has 32 to 4,096 bytes,
+    /// and what the system failed with. Who may read the file is not checked: mounted secrets are often
+    /// group-readable.
+    public static func keyFile(at path: FilePath) throws(TokenStorageError) -> UnlockMethod {
+        try during("key file") { () throws(TokenStorageError) in
+            var bytes = try onDisk { () throws(SystemFailure) in try SmallFile.read(path, limit: 8_192).bytes
+            }
+            defer { SmallFile.wipe(&bytes) }
+            if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
+            let method = UnlockMethod.keyFile(Secret(bytes))
+            try method.check()
+            return method
+        }
+    }
 }
 
 /// An unlock method of a vault, without what opens it.
