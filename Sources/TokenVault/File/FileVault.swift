@@ -15,7 +15,7 @@ internal import TokenVaultPlatform
 public final class FileVault: TokenKeychain {
     /// The same vault for code that may block.
     public let blocking: BlockingFileVault
-    private let thread: WorkerThread
+    let thread: WorkerThread
 
     private init(_ blocking: BlockingFileVault, thread: WorkerThread) {
         self.blocking = blocking

@@ -58,6 +58,8 @@ public enum UnlockMethod: Sendable {
     case passphrase(Secret)
     /// The contents of a key file: 32 to 4,096 bytes that nobody can guess.
     case keyFile(Secret)
+    /// The 32 random bytes that a person's keyring keeps for the vault: see ``KeyringItems``.
+    case secretService(Secret)
 }
 
 extension UnlockMethod {
@@ -86,6 +88,8 @@ public struct VaultSlot: Hashable, Sendable, Identifiable {
         case passphrase
         /// A key file.
         case keyFile = "key-file"
+        /// A key in a person's keyring, found there by the vault's identifier.
+        case secretService = "secret-service"
     }
 
     /// The slot's number in its vault; not used again when the slot is removed.
@@ -101,6 +105,7 @@ public struct VaultSlot: Hashable, Sendable, Identifiable {
             switch slot.kind {
             case .passphrase: .passphrase
             case .keyFile: .keyFile
+            case .secretService: .secretService
             }
         created = Date(timeIntervalSince1970: Double(slot.created) / 1_000)
     }
