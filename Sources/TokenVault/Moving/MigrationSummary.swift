@@ -58,8 +58,11 @@ public struct MigrationSummary: Sendable {
 }
 
 extension MigrationSummary: CustomStringConvertible {
+    /// The figures, and what stopped it, in one line.
+    public var description: String { figures + (stop.map { ", stopped: \($0)" } ?? "") }
+
     /// The figures, in one line.
-    public var description: String {
+    package var figures: String {
         var parts = ["\(found) found", "\(copied) copied", "\(alreadyThere) already there"]
         parts += ["\(verified) verified", "\(deleted) deleted"]
         for (number, what) in [
@@ -69,7 +72,6 @@ extension MigrationSummary: CustomStringConvertible {
         ] where number > 0 {
             parts.append("\(number) \(what)")
         }
-        if let stop { parts.append("stopped: \(stop)") }
         return parts.joined(separator: ", ")
     }
 }

@@ -2,14 +2,17 @@
 enum OptionNames {
     /// Those that take a value.
     static let valued: Set<String> = [
-        "attribute", "backend", "directory", "expires", "generate-completion-script", "if-generation",
-        "items", "key-file", "label", "new-passphrase-file", "passphrase-fd", "passphrase-file", "policy",
-        "prefix", "remove-attribute", "samples", "service", "state-dir", "timeout", "value-size", "vault",
+        "attribute", "backend", "directory", "expires", "from", "from-vault", "generate-completion-script",
+        "if-generation",
+        "items", "key-file", "label", "map-policy", "new-passphrase-file", "on-conflict", "passphrase-fd",
+        "passphrase-file", "policy",
+        "prefix", "remove-attribute", "samples", "service", "state-dir", "timeout", "to", "to-key-file",
+        "to-passphrase-file", "to-vault", "value-size", "vault",
     ]
 
     /// Those that take none.
     static let flags: Set<String> = [
-        "all", "all-services", "binary", "help", "if-absent", "ignore-missing", "json", "no-input",
+        "all", "all-services", "binary", "delete", "help", "if-absent", "ignore-missing", "json", "no-input",
         "version", "yes",
     ]
 }
