@@ -181,29 +181,6 @@ extension StorageCandidate {
     static let desktop: [StorageCandidate] = []
 }
 
-extension StorageCandidate {
-    fileprivate func presence() async throws(TokenStorageError) -> Presence {
-        try await naming(probe)
-    }
-
-    fileprivate func open(_ service: String) async throws(TokenStorageError) -> any TokenStorage {
-        try await naming { () async throws(TokenStorageError) in try await storage(service) }
-    }
-
-    /// Runs `body`, with this candidate as the backend in its errors.
-    fileprivate func naming<Value>(
-        _ body: () async throws(TokenStorageError) -> Value
-    ) async throws(TokenStorageError) -> Value {
-        do {
-            return try await body()
-        } catch {
-            var error = error
-            error.backend = name
-            throw error
-        }
-    }
-}
-
 extension StorageChoice {
     fileprivate var remembered: StorageChoice {
         StorageChoice(storage: storage, name: name, findings: findings, isRemembered: true)
