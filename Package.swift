@@ -90,10 +90,16 @@ let package = Package(
             path: "Tests/Support/CrashWriter",
             swiftSettings: settings
         ),
+        .executableTarget(
+            name: "VaultMover",
+            dependencies: ["TokenVault", .product(name: "SystemPackage", package: "swift-system")],
+            path: "Tests/Support/VaultMover",
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "FileVaultTests",
             dependencies: [
-                "VaultWorker", "CrashWriter",
+                "VaultWorker", "CrashWriter", "VaultMover",
                 "TokenVault", "TokenVaultPlatform", "TokenVaultCrypto",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],

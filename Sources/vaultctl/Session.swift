@@ -63,7 +63,12 @@ struct Session {
     /// The vault, locked.
     func openVault() throws(CommandFailure) -> BlockingFileVault {
         try requireFile()
-        let (path, configuration) = (try vaultPath, try configuration)
+        return try openVault(at: try vaultPath)
+    }
+
+    /// The vault at `path`, locked.
+    func openVault(at path: FilePath) throws(CommandFailure) -> BlockingFileVault {
+        let configuration = try configuration
         return try calling { () throws(TokenStorageError) in
             try BlockingFileVault.open(at: path, configuration: configuration)
         }
@@ -73,9 +78,30 @@ struct Session {
     /// Without `mending` nothing in the file changes; what was mended is told.
     func openUnlockedVault(mending: Bool = true) throws(CommandFailure) -> BlockingFileVault {
         let vault = try openVault()
+        if unlock.isTerminal, try unlockFromKeyring(vault, mending: mending) { return vault }
         try unlock(vault, with: try unlock.unlockMethod(console), mending: mending)
         for note in vault.notesOfUnlocking { console.note(note) }
         return vault
+    }
+
+    /// Whether the keyring opened the vault. False when it has no slot for one, or when the keyring cannot and a
+    /// person can be asked for a passphrase instead. Throws why the keyring cannot.
+    func unlockFromKeyring(
+        _ vault: BlockingFileVault, mending: Bool = true
+    ) throws(CommandFailure) -> Bool {
+        let kinds = try calling { () throws(TokenStorageError) in try vault.slots().map(\.kind) }
+        guard kinds.contains(.secretService), let keyring = console.keyring else { return false }
+        do {
+            try vault.unlock(from: keyring, mending: mending)
+            return true
+        } catch {
+            switch error.code {
+            case .locked, .unavailable, .timedOut, .wrongPassphrase:
+                if kinds.contains(.passphrase), console.canAsk { return false }
+            default: break
+            }
+            throw CommandFailure(error)
+        }
     }
 
     /// Unlocks, telling that a passphrase takes a while.

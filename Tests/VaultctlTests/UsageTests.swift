@@ -25,7 +25,17 @@ import Testing
         ["slot", "remove", typed], ["slot", typed], [typed], ["--\(typed)"], ["help", typed, typed],
         ["init", "--backend", "memory"], ["verify", "--backend", "memory"], ["benchmark", "--items", typed],
         ["list", "--service", "s", "--all-services"], ["passphrase", "--key-file", typed],
-        ["--generate-completion-script", typed],
+        ["--generate-completion-script", typed], ["migrate"], ["migrate", "--from", "file"],
+        ["migrate", "--from", "file", "--to", "file"], ["migrate", "--from", "file", "--to", typed],
+        ["migrate", "--from", "file", "--to", "memory", "--delete"],
+        ["migrate", "--from", "memory", "--from-vault", typed, "--to", "file"],
+        ["migrate", "--from", "memory", "--to", "file", "--on-conflict", typed],
+        ["migrate", "--from", "memory", "--to", "file", "--map-policy", typed],
+        ["migrate", "--from", "memory", "--to", "file", "--map-policy", "when-unlocked=\(typed)"],
+        ["migrate", "--from", "memory", "--to", "file", "--backend", "file"],
+        ["migrate", "--from", "memory", "--to", "file", "--to-key-file="],
+        ["migrate", "--from", "file", "--to", "memory", "--to-key-file", typed],
+        ["migrate", "--from", "memory", "--to", "file", "--service", "s", "--all-services"],
     ])
     func mistakesAreOneLine(_ arguments: [String]) throws {
         let sandbox = try Sandbox()
@@ -75,7 +85,7 @@ import Testing
     @Test func helpTeaches() throws {
         let sandbox = try Sandbox()
         let names = try sandbox.run("help").text.matches(of: #/\n  ([a-z]+)  /#).map { String($0.output.1) }
-        #expect(names.count == 17)
+        #expect(names.count == 18)
         for name in names {
             let asked = try sandbox.run("help", name)
             #expect(asked.status == 0)

@@ -130,7 +130,7 @@ extension BlockingFileVault {
             })
     }
 
-    private func currentKeybag(_ session: VaultSession) throws(TokenStorageError) -> Keybag {
+    func currentKeybag(_ session: VaultSession) throws(TokenStorageError) -> Keybag {
         try session.log.withFreshState { _ in }
         let copy = try session.log.currentKeybagCopy(in: session.log.state.withLock { $0 })
         do { return try Keybag(decoding: copy) } catch { throw .file(.corrupt) }

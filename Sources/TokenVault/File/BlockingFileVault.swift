@@ -84,13 +84,18 @@ public final class BlockingFileVault: Sendable {
         configuration: FileVaultConfiguration
     ) throws(TokenStorageError) -> BlockingFileVault {
         try during("create") { () throws(TokenStorageError) in
-            let keybag = try VaultCreation(location: location, configuration: configuration)
-                .create(with: method)
-            let vault = BlockingFileVault(
-                location: location, configuration: configuration, keybag: keybag)
-            try vault.unlock(with: method)
-            return vault
+            try create(VaultCreation(location: location, configuration: configuration), method)
         }
+    }
+
+    static func create(
+        _ creation: VaultCreation, _ method: UnlockMethod
+    ) throws(TokenStorageError) -> BlockingFileVault {
+        let keybag = try creation.create(with: method)
+        let vault = BlockingFileVault(
+            location: creation.location, configuration: creation.configuration, keybag: keybag)
+        try vault.unlock(with: method)
+        return vault
     }
 
     // MARK: - Locking
@@ -114,6 +119,9 @@ public final class BlockingFileVault: Sendable {
 
     // MARK: - Using
 
+    /// The vault's identifier: 32 hexadecimal digits, random, the same for ever and in every copy.
+    public var identifier: String { state.withLock { $0.keybag.vault.hexadecimal } }
+
     /// One service's view of the vault. The service is checked by the calls: 1 to 1,024 bytes of UTF-8
     /// without control characters, else `invalidArgument`.
     public func storage(service: String) -> FileTokenStorage.Blocking {
@@ -135,6 +143,12 @@ public final class BlockingFileVault: Sendable {
         try during("list") { () throws(TokenStorageError) in
             try session().list(service: nil, query: query)
         }
+    }
+
+    /// The services that have items, and how many items cannot be shown. Throws as
+    /// ``TokenStorage/list(_:)``.
+    public func services() throws(TokenStorageError) -> ServiceListing {
+        ServiceListing(of: try listAllServices())
     }
 
     /// What is known of the vault. Before the first unlock that is little. Throws `closed`, `corrupt`,
@@ -186,15 +200,25 @@ public final class BlockingFileVault: Sendable {
         }
     }
 
-    /// Removes the vault at `path`, with its anchor and its device key: what was in it is gone. No
-    /// unlock is needed. Throws `unavailable` when there is none, `notAVault` for another file,
-    /// `timedOut` while another process writes.
+    /// Removes the vault at `path`, with its anchor, its device key and its key in `keyring`: what was in it is
+    /// gone. No unlock is needed. What belongs to the vault and not to the copy of it that is at `path` is
+    /// kept. Throws `unavailable` when there is none, `notAVault` for another file, `timedOut` while another
+    /// process writes; what `keyring` throws comes when the vault is gone already.
     public static func destroy(
-        at path: FilePath, configuration: FileVaultConfiguration
+        at path: FilePath, configuration: FileVaultConfiguration, keyring: (any KeyringItems)? = nil
     ) throws(TokenStorageError) {
         try during("destroy") { () throws(TokenStorageError) in
             let location = try VaultLocation.real(path, configuration: configuration, creating: false)
-            try VaultRemoval(location: location, lockTimeout: configuration.lockTimeout).remove()
+            let removed = try VaultRemoval(location: location, lockTimeout: configuration.lockTimeout)
+                .remove()
+            guard let keyring, let removed else { return }
+            do throws(TokenStorageError) {
+                try keyring.delete(vault: removed.hexadecimal)
+            } catch {
+                var error = error
+                error.advice = "the vault is removed; its key is left in the keyring"
+                throw error
+            }
         }
     }
 

@@ -12,14 +12,19 @@ internal import TokenVaultPlatform
 ///
 /// Calls that can wait run on a thread of the vault's own; see ``BlockingFileVault``, which this wraps,
 /// for what each does and throws. They run to their end when the task is cancelled.
-public final class FileVault: Sendable {
+public final class FileVault: TokenKeychain {
     /// The same vault for code that may block.
     public let blocking: BlockingFileVault
-    private let thread: WorkerThread
+    let thread: WorkerThread
 
     private init(_ blocking: BlockingFileVault, thread: WorkerThread) {
         self.blocking = blocking
         self.thread = thread
+    }
+
+    /// The same vault as `blocking`, for tasks.
+    public convenience init(_ blocking: BlockingFileVault) {
+        self.init(blocking, thread: WorkerThread(name: "vault"))
     }
 
     /// Opens the vault at `path`, locked. See ``BlockingFileVault/open(at:configuration:)``.
@@ -61,6 +66,12 @@ public final class FileVault: Sendable {
 
     /// One service's view of the vault.
     public func storage(service: String) -> FileTokenStorage { FileTokenStorage(self, service: service) }
+
+    /// See ``BlockingFileVault/services()``.
+    public func services() async throws(TokenStorageError) -> ServiceListing {
+        let blocking = blocking
+        return try await thread.result { () throws(TokenStorageError) in try blocking.services() }
+    }
 
     /// See ``BlockingFileVault/status()``.
     public func status() async throws(TokenStorageError) -> VaultStatus {

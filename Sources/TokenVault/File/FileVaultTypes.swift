@@ -1,4 +1,5 @@
 public import SystemPackage
+internal import TokenVaultPlatform
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -57,6 +58,26 @@ public enum UnlockMethod: Sendable {
     case passphrase(Secret)
     /// The contents of a key file: 32 to 4,096 bytes that nobody can guess.
     case keyFile(Secret)
+    /// The 32 random bytes that a person's keyring keeps for the vault: see ``KeyringItems``.
+    case secretService(Secret)
+}
+
+extension UnlockMethod {
+    /// The contents of the key file at `path`, but for a newline at the end; a systemd credential is such a
+    /// file too. Throws `unavailable` when there is none, `invalidArgument` unless it has 32 to 4,096 bytes,
+    /// and what the system failed with. Who may read the file is not checked: mounted secrets are often
+    /// group-readable.
+    public static func keyFile(at path: FilePath) throws(TokenStorageError) -> UnlockMethod {
+        try during("key file") { () throws(TokenStorageError) in
+            var bytes = try onDisk { () throws(SystemFailure) in try SmallFile.read(path, limit: 8_192).bytes
+            }
+            defer { SmallFile.wipe(&bytes) }
+            if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
+            let method = UnlockMethod.keyFile(Secret(bytes))
+            try method.check()
+            return method
+        }
+    }
 }
 
 /// An unlock method of a vault, without what opens it.
@@ -67,6 +88,8 @@ public struct VaultSlot: Hashable, Sendable, Identifiable {
         case passphrase
         /// A key file.
         case keyFile = "key-file"
+        /// A key in a person's keyring, found there by the vault's identifier.
+        case secretService = "secret-service"
     }
 
     /// The slot's number in its vault; not used again when the slot is removed.
@@ -82,6 +105,7 @@ public struct VaultSlot: Hashable, Sendable, Identifiable {
             switch slot.kind {
             case .passphrase: .passphrase
             case .keyFile: .keyFile
+            case .secretService: .secretService
             }
         created = Date(timeIntervalSince1970: Double(slot.created) / 1_000)
     }

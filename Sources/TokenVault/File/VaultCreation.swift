@@ -5,19 +5,15 @@ internal import TokenVaultPlatform
 struct VaultCreation {
     let location: VaultLocation
     let configuration: FileVaultConfiguration
+    /// The new vault's name.
+    let vault = VaultIdentifier(bytes: Random.bytes(VaultIdentifier.length))
 
     /// Creates the file with `method` as its first slot and returns its keybag.
     func create(with method: UnlockMethod) throws(TokenStorageError) -> Keybag {
         try method.check()
         let cost = try configuration.keyDerivationCost.checked()
-        let location = location
-        let existing = try onDisk { () throws(SystemFailure) in
-            try location.directory.attributes(of: location.name)
-        }
-        guard existing == nil else {
-            throw .file(.alreadyExists, advice: "open it instead, or choose another path")
-        }
-        let vault = VaultIdentifier(bytes: Random.bytes(VaultIdentifier.length))
+        try refuseExisting()
+        let (location, vault) = (location, vault)
         let store = location.state.map { StateStore(directory: $0, vault: vault) }
         do throws(TokenStorageError) {
             var secrets = KeybagKeys.DeviceSecrets()
@@ -37,6 +33,17 @@ struct VaultCreation {
         } catch {
             try? store?.removeAll()
             throw error
+        }
+    }
+
+    /// Throws `alreadyExists` when something is in the vault's place.
+    func refuseExisting() throws(TokenStorageError) {
+        let location = location
+        let existing = try onDisk { () throws(SystemFailure) in
+            try location.directory.attributes(of: location.name)
+        }
+        guard existing == nil else {
+            throw .file(.alreadyExists, advice: "open it instead, or choose another path")
         }
     }
 
@@ -75,15 +82,19 @@ struct VaultRemoval {
 
     /// The keys on this device go first: from then on this-device-only items cannot be read, even if the
     /// rest is interrupted.
-    func remove() throws(TokenStorageError) {
+    /// Returns the vault's identifier, unless it was a copy of one that is elsewhere or that is not known.
+    func remove() throws(TokenStorageError) -> VaultIdentifier? {
         let location = location
+        var removed: VaultIdentifier?
         let file = try VaultFiles.open(location)
         try WriterLock(file: file).take(.exclusive, until: Deadline(after: lockTimeout))
         defer { file.unlock() }
         if let directory = location.state {
             for vault in try identifiers(in: file) {
                 let store = StateStore(directory: directory, vault: vault)
-                if !livesElsewhere(vault, store) { try store.removeAll() }
+                guard !livesElsewhere(vault, store) else { continue }
+                try store.removeAll()
+                removed = vault
             }
         }
         try onDisk { () throws(SystemFailure) in
@@ -93,6 +104,7 @@ struct VaultRemoval {
             }
             try location.directory.synchronize()
         }
+        return removed
     }
 
     /// Whether this is a copy, and the vault itself is where it was made: what this device keeps is then
@@ -119,7 +131,10 @@ struct VaultRemoval {
 }
 
 extension UnlockMethod {
-    /// Throws `invalidArgument` for what cannot be a passphrase or a key file.
+    /// The length of the key that a keyring keeps for a vault.
+    static let keyringKeyLength = 32
+
+    /// Throws `invalidArgument` for what cannot be a passphrase, a key file or a keyring's key.
     func check() throws(TokenStorageError) {
         switch self {
         case .passphrase(let passphrase):
@@ -129,6 +144,10 @@ extension UnlockMethod {
         case .keyFile(let contents):
             guard (32...4_096).contains(contents.count) else {
                 throw .file(.invalidArgument, advice: "a key file has 32 to 4,096 bytes")
+            }
+        case .secretService(let key):
+            guard key.count == Self.keyringKeyLength else {
+                throw .file(.invalidArgument, advice: "a keyring's key has 32 bytes")
             }
         }
     }

@@ -10,7 +10,7 @@ public import FoundationEssentials
 /// real vault goes through, it is told: ``setLockState(_:)``, ``setDevice(_:)``, ``setPasscode(isSet:)``,
 /// ``close()``. It starts unlocked, on its own device, with a passcode. Policies are kept by checks here,
 /// not by keys: nothing is protected from the process itself.
-public final class InMemoryVault: Sendable {
+public final class InMemoryVault: TokenKeychain {
     /// The device a vault is on.
     public enum Device: Sendable, Hashable {
         /// The one it was made on.
@@ -40,6 +40,16 @@ public final class InMemoryVault: Sendable {
     /// The storage of `service` in this vault. An unusable service is `invalidArgument` in every call.
     public func storage(service: String) -> InMemoryTokenStorage {
         InMemoryTokenStorage(vault: self, service: service)
+    }
+
+    /// The services that have items, and how many items cannot be shown. Throws `locked`, `closed`.
+    public func services() async throws(TokenStorageError) -> ServiceListing {
+        let call = Validation(operation: "list", backend: Self.backend)
+        return try withUnlockedState(call) { state in
+            let items = state.items.values.flatMap(\.values)
+            let shown = items.filter { state.refusal(of: $0) == nil }.map(\.metadata)
+            return ServiceListing(of: TokenListing(items: shown, hidden: items.count - shown.count))
+        }
     }
 
     /// Puts the vault into a lock state: `.locked` as after a reboot, `.afterFirstUnlock` as when locked

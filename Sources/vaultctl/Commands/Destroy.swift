@@ -20,8 +20,12 @@ struct Destroy: VaultCommand {
         let session = try Session(console, location.arguments)
         // Opened first: what is no vault is not removed, and there is no question about what is not
         // there. A damaged vault can be removed all the same.
+        var keyring: (any KeyringItems)?
         do throws(CommandFailure) {
-            try session.openVault().close()
+            let vault = try session.openVault()
+            let slots = try calling { () throws(TokenStorageError) in try vault.slots() }
+            if slots.contains(where: { $0.kind == .secretService }) { keyring = console.keyring }
+            vault.close()
         } catch {
             guard error.status == .damaged else { throw error }
         }
@@ -29,7 +33,7 @@ struct Destroy: VaultCommand {
         if !yes { try console.confirm("Remove \(path.string) and every secret in it, for good?") }
         let configuration = try session.configuration
         try calling { () throws(TokenStorageError) in
-            try BlockingFileVault.destroy(at: path, configuration: configuration)
+            try BlockingFileVault.destroy(at: path, configuration: configuration, keyring: keyring)
         }
         return .done
     }

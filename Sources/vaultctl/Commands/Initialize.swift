@@ -9,7 +9,8 @@ struct Initialize: VaultCommand {
         abstract: "Create a vault.",
         discussion: """
             The vault is opened by a passphrase, asked for twice, or with --key-file by a key file, which \
-            is made (mode 0600) when it is missing. A vault that is there is never overwritten.
+            is made (mode 0600) when it is missing. A vault that is there is never overwritten. Where there is \
+            a login keyring, a person is asked whether that shall open the vault as well.
 
             Examples:
               vaultctl init
@@ -33,6 +34,7 @@ struct Initialize: VaultCommand {
         let vault = try calling { () throws(TokenStorageError) in
             try BlockingFileVault.create(at: path, unlockMethod: method, configuration: configuration)
         }
+        if session.unlock.isTerminal { try Self.offerKeyring(vault, console) }
         let status = try calling { () throws(TokenStorageError) in try vault.status() }
         console.progress.clear()
         for note in status.notes { console.note(note) }
@@ -49,6 +51,20 @@ struct Initialize: VaultCommand {
             console.remark("Created \(path.string)")
         }
         return .done
+    }
+
+    /// Asks whether the keyring shall open the vault too. That it cannot is no reason to have no vault.
+    static func offerKeyring(_ vault: BlockingFileVault, _ console: Console) throws(CommandFailure) {
+        guard let keyring = console.keyring else { return }
+        console.progress.clear()
+        guard try console.offer("Shall your login keyring open the vault too, without the passphrase?") else {
+            return
+        }
+        do {
+            _ = try vault.addSlot(in: keyring)
+        } catch {
+            console.note("the keyring was not added: \(error.code.summary)")
+        }
     }
 
     /// Says so before a passphrase is asked for or a key file is made; the library makes sure.

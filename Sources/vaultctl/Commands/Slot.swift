@@ -5,11 +5,12 @@ struct Slot: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show and change what opens the vault.",
         discussion: """
-            Each passphrase and each key file that opens the vault has a slot.
+            Each passphrase, key file and login keyring that opens the vault has a slot.
 
             Examples:
               vaultctl slot list
               vaultctl slot add key-file ~/.config/example/vault.key
+              vaultctl slot add secret-service
               vaultctl slot remove 2
             """,
         subcommands: [SlotList.self, SlotAdd.self, SlotRemove.self])
@@ -52,18 +53,22 @@ struct SlotList: VaultCommand {
 struct SlotAdd: VaultCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
-        abstract: "Add a passphrase or a key file.",
+        abstract: "Add a passphrase, a key file or the login keyring.",
         discussion: """
             The vault is unlocked with what opens it now. A new passphrase is asked for twice, or read with \
-            --new-passphrase-file; a key file is made (mode 0600) when it is missing. Prints the number of \
-            the slot.
+            --new-passphrase-file; a key file is made (mode 0600) when it is missing. With secret-service a \
+            random key is kept in the login keyring, and from then on the vault opens without being asked for \
+            anything while that is unlocked. Prints the number of the slot.
 
             Examples:
               vaultctl slot add key-file ~/.config/example/vault.key
+              vaultctl slot add secret-service
               vaultctl slot add passphrase --key-file ~/.config/example/vault.key
             """)
 
-    @Argument(help: "What to add: passphrase or key-file.", completion: .list(["passphrase", "key-file"]))
+    @Argument(
+        help: "What to add: passphrase, key-file or secret-service.",
+        completion: .list(["passphrase", "key-file", "secret-service"]))
     var kind: String
     @Argument(help: "The key file to add.", completion: .file()) var path: String?
     @OptionGroup var new: NewPassphraseOptions
@@ -76,7 +81,7 @@ struct SlotAdd: VaultCommand {
         let newFile = try new.path
         let keyFile = try Settings.path(path, named: "the path", environment: nil)
         switch (kind, keyFile, newFile) {
-        case ("passphrase", nil, _), ("key-file", .some, nil): break
+        case ("passphrase", nil, _), ("key-file", .some, nil), ("secret-service", nil, nil): break
         case ("passphrase", .some, _):
             throw .usage(
                 "there is an argument too many; a passphrase is never an argument",
@@ -84,18 +89,25 @@ struct SlotAdd: VaultCommand {
         case ("key-file", nil, _): throw .usage("an argument is missing", "give the path of the key file")
         case ("key-file", .some, .some):
             throw .usage("--new-passphrase-file is for a passphrase", "leave it out")
-        default: throw .usage("that is no kind of slot", "use passphrase or key-file")
+        case ("secret-service", _, _):
+            throw .usage("there is an argument too many", "the keyring's key is made, not given")
+        default: throw .usage("that is no kind of slot", "use passphrase, key-file or secret-service")
         }
-        let vault = try session.openUnlockedVault()
-        let method: UnlockMethod =
-            if let keyFile {
-                .keyFile(try UnlockSource.makeKeyFile(keyFile, console))
-            } else {
-                .passphrase(try NewPassphraseOptions.read(newFile, console))
-            }
-        console.progress.show("Adding the slot …")
-        let slot = try calling { () throws(TokenStorageError) in try vault.addSlot(method) }
-        console.progress.clear()
+        let slot: VaultSlot
+        if kind == "secret-service" {
+            slot = try Self.addKeyring(session)
+        } else {
+            let vault = try session.openUnlockedVault()
+            let method: UnlockMethod =
+                if let keyFile {
+                    .keyFile(try UnlockSource.makeKeyFile(keyFile, console))
+                } else {
+                    .passphrase(try NewPassphraseOptions.read(newFile, console))
+                }
+            console.progress.show("Adding the slot …")
+            slot = try calling { () throws(TokenStorageError) in try vault.addSlot(method) }
+            console.progress.clear()
+        }
         if format.json {
             var json = JSONWriter(console.output)
             json.slot(slot)
@@ -105,6 +117,18 @@ struct SlotAdd: VaultCommand {
         }
         return .done
     }
+
+    /// Adds a slot that the keyring opens.
+    static func addKeyring(_ session: Session) throws(CommandFailure) -> VaultSlot {
+        guard let keyring = session.console.keyring else { throw .noKeyring }
+        let vault = try session.openUnlockedVault()
+        return try calling { () throws(TokenStorageError) in try vault.addSlot(in: keyring) }
+    }
+}
+
+extension CommandFailure {
+    static let noKeyring = CommandFailure(
+        .unavailable, "this version of vaultctl cannot use a keyring", "add a passphrase or a key file")
 }
 
 struct SlotRemove: VaultCommand {
@@ -136,7 +160,20 @@ struct SlotRemove: VaultCommand {
                 "With the last passphrase go the items that need one (when-passcode-set-this-device-only).")
         }
         try calling { () throws(TokenStorageError) in try vault.removeSlot(number) }
+        if slots.contains(where: { $0.id == number && $0.kind == .secretService }) {
+            Self.clearKeyring(of: vault, console)
+        }
         console.note("copies of the vault made before still open with that slot")
         return .done
+    }
+
+    /// Takes the vault's key out of the keyring when no slot needs it. Left there, it opens old copies only.
+    static func clearKeyring(of vault: BlockingFileVault, _ console: Console) {
+        guard let keyring = console.keyring else { return }
+        do {
+            try vault.deleteUnusedKey(in: keyring)
+        } catch {
+            console.note("the slot's key is left in the keyring: \(error.code.summary)")
+        }
     }
 }

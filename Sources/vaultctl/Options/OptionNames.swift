@@ -2,16 +2,16 @@
 enum OptionNames {
     /// Those that take a value.
     static let valued: Set<String> = [
-        "attribute", "backend", "directory", "expires", "export-passphrase-file", "format",
-        "generate-completion-script", "if-generation", "items", "key-file", "label",
-        "new-passphrase-file", "on-conflict", "passphrase-fd", "passphrase-file", "policy",
-        "prefix", "remove-attribute", "samples", "service", "state-dir", "timeout", "value-size", "vault",
+        "attribute", "backend", "directory", "expires", "export-passphrase-file", "format", "from",
+        "from-vault", "generate-completion-script", "if-generation", "items", "key-file", "label",
+        "map-policy", "new-passphrase-file", "on-conflict", "passphrase-fd", "passphrase-file", "policy",
+        "prefix", "remove-attribute", "samples", "service", "state-dir", "timeout", "to", "to-key-file",
+        "to-passphrase-file", "to-vault", "value-size", "vault",
     ]
 
     /// Those that take none.
     static let flags: Set<String> = [
-        "all", "all-or-nothing", "all-services", "binary", "help", "if-absent", "ignore-missing", "json",
-        "no-input",
-        "version", "yes",
+        "all", "all-or-nothing", "all-services", "binary", "delete", "help", "if-absent", "ignore-missing",
+        "json", "no-input", "version", "yes",
     ]
 }

@@ -10,6 +10,8 @@ final class Console {
     var mayAsk = true
     /// When `--timeout` is over.
     var deadline: Deadline?
+    /// The keyring that may hold the vault's key.
+    lazy var keyring: (any KeyringItems)? = SystemKeyring.items
 
     /// Says one line on standard error.
     func say(_ line: String) {
@@ -30,6 +32,9 @@ final class Console {
 
     /// The terminal to ask on; `nil` when there is none, or `--no-input` was given.
     private var terminal: Terminal? { mayAsk ? Terminal() : nil }
+
+    /// Whether there is somebody to ask.
+    var canAsk: Bool { terminal != nil }
 
     /// Asks for a secret that is not shown. `nil` when nobody can be asked.
     func askHidden(_ prompt: String) throws(CommandFailure) -> Secret? {
@@ -79,6 +84,16 @@ final class Console {
         }
         guard answer == "yes" else {
             throw CommandFailure(.refused, "not confirmed", "nothing was changed")
+        }
+    }
+
+    /// Offers something; whether the answer is "yes". Nobody to ask is a no.
+    func offer(_ question: String) throws(CommandFailure) -> Bool {
+        guard let terminal else { return false }
+        do {
+            return try terminal.ask("\(question) Type yes to do so: ", deadline: deadline) == "yes"
+        } catch {
+            throw CommandFailure(error, "the terminal", "run it without one, or with --no-input")
         }
     }
 }

@@ -45,9 +45,14 @@ struct VaultIdentifier: Hashable, Sendable {
     let bytes: [UInt8]
 
     /// The name in the state directory: 32 hexadecimal digits.
+    var hexadecimal: String { bytes.hexadecimal }
+}
+
+extension [UInt8] {
+    /// Two digits a byte.
     var hexadecimal: String {
         let digits = Array("0123456789abcdef".utf8)
-        let text = bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+        let text = flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
         return String(decoding: text, as: UTF8.self)
     }
 }

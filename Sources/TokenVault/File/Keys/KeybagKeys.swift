@@ -8,7 +8,8 @@ internal import FoundationEssentials
 ///
 /// ```
 /// passphrase ─Argon2id─┐
-/// key file ──BLAKE2b───┴▶ slot key ─opens─▶ root R (+ passcode root P, passphrases only)
+/// key file ──BLAKE2b───┤
+/// keyring ───BLAKE2b───┴▶ slot key ─opens─▶ root R (+ passcode root P, passphrases only)
 /// R ─▶ after-first-unlock root A ─▶ log key, keybag holder code
 /// R ─▶ wraps when-unlocked classes      (this-device-only: mixed with the device key)
 /// A ─▶ wraps after-first-unlock classes (this-device-only: mixed with the device key)
@@ -257,6 +258,8 @@ enum KeybagKeys {
                 try PasswordHash.derive(passphrase: passphrase.bytes, salt: salt, cost: cost)
             case .keyFile(let contents):
                 try Hash.key(of: contents.bytes, label: "tokenvault 1 key file", parts: [salt])
+            case .secretService(let key):
+                try Hash.key(of: key.bytes, label: "tokenvault 1 secret service", parts: [salt])
             }
         }
     }
@@ -352,6 +355,7 @@ extension UnlockMethod {
         switch self {
         case .passphrase: .passphrase
         case .keyFile: .keyFile
+        case .secretService: .secretService
         }
     }
 }

@@ -1,0 +1,98 @@
+internal import SystemPackage
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+/// Where choices are remembered: a file for each service, whose name is a digest of the service's and whose
+/// one line is the candidate's name.
+struct ChoiceMemory: Sendable {
+    let directory: FilePath
+
+    static let longestName = 200
+
+    enum Outcome: Sendable {
+        case kept
+        /// Something is remembered already.
+        case taken
+        case failed
+    }
+
+    /// The name that is remembered; `nil` when none is. Throws `corrupt`, `ioFailure`.
+    func recall(service: String) async throws(TokenStorageError) -> String? {
+        try await onThread { () throws(TokenStorageError) in
+            let bytes: [UInt8]
+            do throws(SystemFailure) {
+                bytes = try PosixDirectory(directory).open(Self.fileName(service), .read)
+                    .read(Self.longestName + 2, at: 0)
+            } catch {
+                if error.errno == .noSuchFileOrDirectory { return nil }
+                throw Self.failure(.ioFailure, error)
+            }
+            guard bytes.last == UInt8(ascii: "\n"),
+                let name = String(validating: bytes.dropLast(), as: UTF8.self), NameRules.isUsable(name)
+            else {
+                throw TokenStorageError(
+                    .corrupt, operation: "choose", backend: StorageChooser.backend,
+                    advice:
+                        "remove \(Self.fileName(service)) from the directory that choices are remembered in")
+            }
+            return name
+        }
+    }
+
+    /// Remembers `name`, durably and whole or not at all.
+    func keep(_ name: String, service: String, replacing: Bool) async -> Outcome {
+        let result: Outcome? = try? await onThread { () throws(TokenStorageError) in
+            do throws(SystemFailure) {
+                try PosixDirectory.makeAll(directory)
+                let place = try PosixDirectory(directory)
+                let temporary = ".\(Random.bytes(8).hexadecimal).choice"
+                do throws(SystemFailure) {
+                    let file = try place.open(temporary, .create)
+                    try file.write(Array("\(name)\n".utf8), at: 0)
+                    try file.synchronize()
+                    try place.rename(temporary, to: Self.fileName(service), replacing: replacing)
+                } catch {
+                    try? place.remove(temporary)
+                    throw error
+                }
+                try place.synchronize()
+                return .kept
+            } catch {
+                return error.errno == .fileExists ? .taken : .failed
+            }
+        }
+        return result ?? .failed
+    }
+
+    /// Forgets what is remembered. Throws `ioFailure`.
+    func forget(service: String) async throws(TokenStorageError) {
+        try await onThread { () throws(TokenStorageError) in
+            do throws(SystemFailure) {
+                let place = try PosixDirectory(directory)
+                try place.remove(Self.fileName(service))
+                try place.synchronize()
+            } catch {
+                if error.errno != .noSuchFileOrDirectory { throw Self.failure(.ioFailure, error) }
+            }
+        }
+    }
+
+    private static func fileName(_ service: String) -> String {
+        Hash.digest(Array(service.utf8), length: 16).hexadecimal + ".choice"
+    }
+
+    private static func failure(
+        _ code: TokenStorageError.Code, _ failure: SystemFailure
+    ) -> TokenStorageError {
+        TokenStorageError(
+            code, operation: "choose", backend: StorageChooser.backend,
+            underlying: "\(failure.call): \(failure.errno.description)",
+            advice: "check the directory that choices are remembered in")
+    }
+
+    private func onThread<Value: Sendable>(
+        _ body: @escaping @Sendable () throws(TokenStorageError) -> Value
+    ) async throws(TokenStorageError) -> Value {
+        try await WorkerThread(name: "chooser").result(body)
+    }
+}

@@ -1,0 +1,98 @@
+public import SystemPackage
+internal import TokenVaultPlatform
+
+extension StorageCandidate {
+    /// The file vault at `path`, opened and unlocked with `method` when it is picked. The name is `file`.
+    ///
+    /// A missing vault is `unavailable`, or made when `createsWhenMissing` says so; but not when this device
+    /// remembers that one was made there and is gone, perhaps with its disk: that is `ioFailure`. A vault
+    /// that is there and does not open is what opening throws, `wrongPassphrase` and `corrupt` for example.
+    public static func file(
+        at path: FilePath, configuration: FileVaultConfiguration, createsWhenMissing: Bool = false,
+        unlockedWith method: @escaping @autoclosure @Sendable () throws(TokenStorageError) -> UnlockMethod
+    ) -> StorageCandidate {
+        let place = VaultPlace(path: path, configuration: configuration)
+        return StorageCandidate(
+            name: "file",
+            probe: { () throws(TokenStorageError) in
+                if try place.isTaken() { return .isThere }
+                if createsWhenMissing { return .canBeMade }
+                throw TokenStorageError(
+                    .unavailable, operation: "open", backend: TokenStorageError.fileBackend,
+                    underlying: "no such file", advice: "create the vault first, or check the path")
+            },
+            storage: { (service) async throws(TokenStorageError) in
+                let method = try method()
+                if createsWhenMissing, try !place.isTaken() {
+                    do throws(TokenStorageError) {
+                        return try await FileVault.create(
+                            at: path, unlockMethod: method, configuration: configuration
+                        ).storage(service: service)
+                    } catch {
+                        // Another process may have been first.
+                        if error.code != .alreadyExists { throw error }
+                    }
+                }
+                let vault = try FileVault.open(at: path, configuration: configuration)
+                try await vault.unlock(with: method)
+                return vault.storage(service: service)
+            })
+    }
+
+    /// A vault that the program opened, and unlocks and locks by itself; `locked` until its first unlock.
+    /// The name is `file`.
+    public static func file(_ vault: FileVault) -> StorageCandidate {
+        StorageCandidate(
+            name: "file",
+            probe: { () throws(TokenStorageError) in
+                if try vault.lockState() != .locked { return .isThere }
+                throw TokenStorageError(.locked, operation: "open", backend: TokenStorageError.fileBackend)
+            },
+            storage: { (service) throws(TokenStorageError) in vault.storage(service: service) })
+    }
+}
+
+/// The place of a vault, whether or not there is one.
+private struct VaultPlace: Sendable {
+    let path: FilePath
+    let configuration: FileVaultConfiguration
+
+    /// Whether there is a file. Throws `ioFailure` when that cannot be told, and when the vault that was made
+    /// there is gone.
+    func isTaken() throws(TokenStorageError) -> Bool {
+        do {
+            if try SmallFile.exists(path) { return true }
+        } catch {
+            if error.errno != .notDirectory { throw failure("\(error.call): \(error.errno.description)") }
+        }
+        guard !isRemembered else {
+            throw failure(
+                "the vault that was made there is gone",
+                advice:
+                    "mount its disk or put it back; to begin anew, remove its .path from the state directory")
+        }
+        return false
+    }
+
+    /// Whether this device made a vault of this path and did not destroy it.
+    private var isRemembered: Bool {
+        guard let state = configuration.stateDirectory, let directory = try? PosixDirectory(state),
+            let names = try? directory.names()
+        else { return false }
+        let parent = path.removingLastComponent()
+        let real = (try? PosixDirectory(parent.isEmpty ? "." : parent))?.absolutePath
+        let paths = [path.lexicallyNormalized(), path.lastComponent.flatMap { real?.appending($0) }]
+        return names.contains { name in
+            guard name.hasSuffix(".path"), let file = try? directory.open(name, .read),
+                let bytes = try? file.read(8_192, at: 0), let text = String(validating: bytes, as: UTF8.self)
+            else { return false }
+            return paths.contains(FilePath(text))
+        }
+    }
+
+    private func failure(_ underlying: String, advice: String? = nil) -> TokenStorageError {
+        TokenStorageError(
+            .ioFailure, operation: "open", backend: TokenStorageError.fileBackend, underlying: underlying,
+            advice: advice)
+    }
+}

@@ -1,0 +1,188 @@
+/// Picks the store for a service's tokens from an ordered list, tells why, and stays with it.
+///
+/// The first candidate that has items of the service is picked, else the first that can be used. One that is
+/// there and cannot be used — locked, damaged, opened with a wrong passphrase — may have the items, so the
+/// choice fails with its error rather than going on to a store where they would be missing: *locked never
+/// reads as absent*. Only the candidates given are ever picked.
+///
+/// A keyring that is there today can be gone tomorrow, in an SSH session say. So a choice is remembered in a
+/// file of the directory given; from then on that candidate alone is picked, and while it is not
+/// there the choice fails. ``forget(service:)`` and ``remember(_:service:)`` change that, after a
+/// ``TokenMigration`` for example.
+public struct StorageChooser: Sendable {
+    /// What to do about a candidate that is there and cannot be used.
+    public enum UnusableRule: Hashable, Sendable {
+        /// Throw its error.
+        case stop
+        /// Go on to the next one: only where signing in anew is no loss. A remembered candidate is never
+        /// passed over.
+        case passOver
+    }
+
+    private let candidates: [StorageCandidate]
+    private let memory: ChoiceMemory?
+    private let unusable: UnusableRule
+
+    /// A chooser among `candidates`, the best one first. Choices are remembered in `directory`, usually the
+    /// vault's state directory; with `nil` they are not, and every choice looks anew.
+    public init(
+        _ candidates: [StorageCandidate], rememberingIn directory: FilePath?,
+        unusable: UnusableRule = .stop
+    ) {
+        self.candidates = candidates
+        memory = directory.map { ChoiceMemory(directory: $0) }
+        self.unusable = unusable
+    }
+
+    /// The usual order: the person's own keyring where there is one, then `vault`.
+    public static func standard(
+        vault: StorageCandidate, rememberingIn directory: FilePath?
+    ) -> StorageChooser {
+        StorageChooser(StorageCandidate.desktop + [vault], rememberingIn: directory)
+    }
+
+    /// Picks the store of `service`.
+    ///
+    /// Throws `unavailable` when no candidate is there or the remembered one is not; the error of a
+    /// candidate that is there and cannot be used, its name as the error's backend; `invalidArgument` for an
+    /// unusable service, or names that are unusable or not different; `corrupt` and `ioFailure` when what is
+    /// remembered cannot be read.
+    public func choose(service: String) async throws(TokenStorageError) -> StorageChoice {
+        try check(service)
+        if let memory, let name = try await memory.recall(service: service) {
+            return try await choose(remembered: name, service)
+        }
+        let choice = try await chooseAnew(service)
+        guard let memory else { return choice }
+        switch await memory.keep(choice.name, service: service, replacing: false) {
+        case .kept: return choice.remembered
+        case .failed: return choice
+        case .taken:
+            // Another process chose first: one service has one store.
+            guard let name = try await memory.recall(service: service), name != choice.name else {
+                return choice.remembered
+            }
+            return try await choose(remembered: name, service)
+        }
+    }
+
+    /// Remembers the candidate `name` for `service`, in place of what was chosen. Throws `invalidArgument`
+    /// for a name that is not among the candidates, `ioFailure` when it cannot be written or there is no
+    /// directory to remember in.
+    public func remember(_ name: String, service: String) async throws(TokenStorageError) {
+        try check(service)
+        guard candidates.contains(where: { $0.name == name }) else {
+            throw failure(.invalidArgument, advice: "name one of the candidates")
+        }
+        guard case .kept? = await memory?.keep(name, service: service, replacing: true) else {
+            throw failure(.ioFailure, advice: "check the directory that choices are remembered in")
+        }
+    }
+
+    /// Forgets what was chosen for `service`: the next choice looks at all candidates. Nothing is deleted
+    /// from any store. Throws `ioFailure`.
+    public func forget(service: String) async throws(TokenStorageError) {
+        try check(service)
+        try await memory?.forget(service: service)
+    }
+
+    // MARK: - Looking
+
+    private func choose(
+        remembered name: String, _ service: String
+    ) async throws(TokenStorageError) -> StorageChoice {
+        guard let candidate = candidates.first(where: { $0.name == name }) else {
+            throw failure(.unavailable, advice: Self.rememberedAdvice)
+        }
+        let look = await look(at: candidate, service)
+        switch (look.finding, look.storage) {
+        case (_, let storage?):
+            return StorageChoice(
+                storage: storage, name: name,
+                findings: candidates.map { ($0.name, $0.name == name ? look.finding : .wasNotLookedAt) },
+                isRemembered: true)
+        case (.isUnavailable(var error), nil):
+            error.advice = Self.rememberedAdvice
+            throw error
+        case (.isUnusable(let error), nil): throw error
+        // To be made, where tokens were kept before: they are gone, and that is not for a new store to hide.
+        default: throw failure(.unavailable, advice: Self.rememberedAdvice)
+        }
+    }
+
+    private func chooseAnew(_ service: String) async throws(TokenStorageError) -> StorageChoice {
+        var findings: [(name: String, finding: StorageChoice.Finding)] = []
+        var picked: (candidate: StorageCandidate, storage: (any TokenStorage)?)?
+        for candidate in candidates {
+            let look = await look(at: candidate, service)
+            findings.append((candidate.name, look.finding))
+            switch look.finding {
+            case .isUnusable(let error): if unusable == .stop { throw error }
+            case .isEmpty: if picked == nil { picked = (candidate, look.storage) }
+            case .holdsItems: picked = (candidate, look.storage)
+            case .isUnavailable, .wasNotLookedAt: break
+            }
+            if look.finding == .holdsItems { break }
+        }
+        guard let picked else {
+            let reasons = findings.map { "\($0.name): \($0.finding)" }.joined(separator: "; ")
+            throw failure(.unavailable, underlying: reasons.isEmpty ? nil : reasons)
+        }
+        findings += candidates.dropFirst(findings.count).map { ($0.name, .wasNotLookedAt) }
+        var storage = picked.storage
+        if storage == nil { storage = try await picked.candidate.open(service) }
+        guard let storage else { throw failure(.internalError) }
+        return StorageChoice(
+            storage: storage, name: picked.candidate.name, findings: findings, isRemembered: false)
+    }
+
+    /// What there is to say of a candidate, and its storage unless it is not there yet or cannot be used.
+    private func look(
+        at candidate: StorageCandidate, _ service: String
+    ) async -> (finding: StorageChoice.Finding, storage: (any TokenStorage)?) {
+        do throws(TokenStorageError) {
+            guard try await candidate.presence() == .isThere else { return (.isEmpty, nil) }
+        } catch {
+            return (error.code == .unavailable ? .isUnavailable(error) : .isUnusable(error), nil)
+        }
+        do throws(TokenStorageError) {
+            let storage = try await candidate.open(service)
+            let listing = try await candidate.naming { () async throws(TokenStorageError) in
+                try await storage.list(.all)
+            }
+            return (listing.items.isEmpty && listing.hidden == 0 ? .isEmpty : .holdsItems, storage)
+        } catch {
+            return (.isUnusable(error), nil)
+        }
+    }
+
+    private func check(_ service: String) throws(TokenStorageError) {
+        try Validation(operation: "choose", backend: Self.backend).check(service: service)
+        let names = candidates.map(\.name)
+        guard Set(names.map { TokenKey($0) }).count == names.count,
+            names.allSatisfy({ NameRules.isUsable($0) && $0.utf8.count <= ChoiceMemory.longestName })
+        else { throw failure(.invalidArgument, advice: "each candidate needs a usable name of its own") }
+    }
+
+    private func failure(
+        _ code: TokenStorageError.Code, underlying: String? = nil, advice: String? = nil
+    ) -> TokenStorageError {
+        TokenStorageError(
+            code, operation: "choose", backend: Self.backend, underlying: underlying, advice: advice)
+    }
+
+    static let backend = "chooser"
+    private static let rememberedAdvice =
+        "the tokens are kept there: make it available again, or move them and choose anew"
+}
+
+extension StorageCandidate {
+    /// What a person's session provides, the best one first. A keyring's candidate goes here.
+    static let desktop: [StorageCandidate] = []
+}
+
+extension StorageChoice {
+    fileprivate var remembered: StorageChoice {
+        StorageChoice(storage: storage, name: name, findings: findings, isRemembered: true)
+    }
+}

@@ -1,0 +1,180 @@
+/// One run of a migration: the figures so far and the way of one item.
+struct MigrationRun {
+    let options: TokenMigration.Options
+    let progress: ((MigrationProgress) -> Void)?
+    var summary = MigrationSummary()
+
+    /// How often an item that changes at the source while it is moved is copied anew.
+    private static let rounds = 16
+
+    /// Moves the items of `pairs`. `hidden` is how many the source does not show, if that is known better
+    /// than by listing the pairs.
+    mutating func move(_ pairs: [MigrationPair], hidden: Int?) async throws(MigrationStop) {
+        var work: [(pair: MigrationPair, keys: [TokenKey])] = []
+        for pair in pairs {
+            if let keys = options.keys {
+                work.append((pair, keys.sorted()))
+            } else {
+                let listing: TokenListing
+                do { listing = try await pair.source.list(.all) } catch { throw .init(error, at: .source) }
+                work.append((pair, listing.items.map(\.key)))
+                summary.hidden += listing.hidden
+            }
+        }
+        if let hidden, options.keys == nil { summary.hidden = hidden }
+        let total = work.reduce(0) { $0 + $1.keys.count }
+        if options.conflicts == .fail {
+            for (pair, keys) in work { try await lookForConflicts(keys, pair) }
+            if summary.conflicts > 0 { throw Self.conflict }
+        }
+        var done = 0
+        for (pair, keys) in work {
+            for key in keys {
+                if Task.isCancelled { throw .init(.cancelled, at: .source, advice: "run it again to go on") }
+                try await move(key, pair)
+                done += 1
+                progress?(MigrationProgress(done: done, total: total))
+            }
+        }
+    }
+
+    /// Leaves each of `keys` that has something else at the destination.
+    private mutating func lookForConflicts(
+        _ keys: [TokenKey], _ pair: MigrationPair
+    ) async throws(MigrationStop) {
+        let listing: TokenListing
+        do { listing = try await pair.destination.list(.all) } catch { throw .init(error, at: .destination) }
+        let taken = Set(listing.items.map(\.key))
+        guard !taken.isEmpty else { return }
+        for key in keys where taken.contains(key) {
+            if Task.isCancelled { throw .init(.cancelled, at: .source, advice: "run it again to go on") }
+            guard case .item(let item) = try await pair.read(key) else { continue }
+            let copy = copy(of: item)
+            guard pair.destination.supportedPolicies.contains(copy.policy) else { continue }
+            switch try await pair.look(for: copy) {
+            case .other, .unreadable:
+                summary.found += 1
+                leave(key, pair, .conflict)
+            case .nothing, .same, .unusable: continue
+            }
+        }
+    }
+
+    private static let conflict = MigrationStop(
+        .conflict, at: .destination, advice: "choose whether to skip or to replace what is there")
+
+    /// Moves one item, anew when it changed at the source before it could be deleted there.
+    private mutating func move(_ key: TokenKey, _ pair: MigrationPair) async throws(MigrationStop) {
+        let before = summary
+        var ours: Generation?
+        for _ in 0..<Self.rounds {
+            summary = before
+            let item: TokenItem
+            switch try await pair.read(key) {
+            case .item(let read): item = read
+            case .absent:
+                if ours == nil { summary.absent += 1 } else { summary.deletedMeanwhile += 1 }
+                return
+            case .left(let code):
+                summary.found += 1
+                return leave(key, pair, code)
+            }
+            summary.found += 1
+            guard let there = try await place(copy(of: item), ours, pair) else { return }
+            summary.verified += 1
+            guard options.deletesAtSource else { return }
+            // The very same item at both ends is one storage twice, and its only copy.
+            guard there != item.metadata else {
+                throw .init(.invalidArgument, at: .destination, advice: "source and destination are the same")
+            }
+            if try await delete(item.metadata, pair) { return }
+            ours = there.generation
+        }
+        summary = before
+        summary.found += 1
+        leave(key, pair, .conflict)
+    }
+
+    /// What the destination is to have.
+    private func copy(of item: TokenItem) -> MigrationCopy {
+        MigrationCopy(of: item, policy: options.policies[item.metadata.policy] ?? item.metadata.policy)
+    }
+
+    /// Brings `copy` to the destination, unless it is there; what the destination then has of it. `nil` when
+    /// the item is left. `ours` is what an earlier round stored and this one may replace.
+    private mutating func place(
+        _ copy: MigrationCopy, _ ours: Generation?, _ pair: MigrationPair
+    ) async throws(MigrationStop) -> TokenMetadata? {
+        guard pair.destination.supportedPolicies.contains(copy.policy) else {
+            leave(copy.key, pair, .unsupportedPolicy)
+            return nil
+        }
+        let expectation: TokenChange.Expectation
+        switch try await pair.look(for: copy) {
+        case .nothing: expectation = .absent
+        case .same(let metadata):
+            summary.alreadyThere += 1
+            return metadata
+        case .other(let generation) where options.conflicts == .replace || generation == ours:
+            expectation = .generation(generation)
+        case .other, .unreadable: return try conflict(copy.key, pair)
+        case .unusable(let code):
+            leave(copy.key, pair, code)
+            return nil
+        }
+        switch try await pair.store(copy, expectation) {
+        case .stored(let generation):
+            summary.copied += 1
+            switch try await pair.look(for: copy) {
+            case .same(let metadata): return metadata
+            // Somebody else was at it since: what is there now is theirs.
+            case .other(let now) where now != generation: return try conflict(copy.key, pair)
+            default:
+                throw .init(
+                    .corrupt, at: .destination,
+                    advice: "it does not give back what was stored; nothing of that was deleted")
+            }
+        case .moved:
+            // Another run of the same migration may have been first.
+            if case .same(let metadata) = try await pair.look(for: copy) {
+                summary.alreadyThere += 1
+                return metadata
+            }
+            return try conflict(copy.key, pair)
+        case .left(let code):
+            leave(copy.key, pair, code)
+            return nil
+        }
+    }
+
+    private mutating func conflict(
+        _ key: TokenKey, _ pair: MigrationPair
+    ) throws(MigrationStop) -> TokenMetadata? {
+        leave(key, pair, .conflict)
+        if options.conflicts == .fail { throw Self.conflict }
+        return nil
+    }
+
+    /// Deletes what was copied at the source; false when something newer is there.
+    private mutating func delete(
+        _ item: TokenMetadata, _ pair: MigrationPair
+    ) async throws(MigrationStop) -> Bool {
+        do {
+            if try await pair.source.compareAndDelete(for: item.key, expected: item.generation) {
+                summary.deleted += 1
+            } else {
+                summary.deletedMeanwhile += 1
+            }
+            return true
+        } catch {
+            if error.code == .conflict { return false }
+            throw .init(error, at: .source)
+        }
+    }
+
+    private mutating func leave(
+        _ key: TokenKey, _ pair: MigrationPair, _ code: TokenStorageError.Code
+    ) {
+        summary.left.append(MigrationSummary.Left(service: pair.source.service, key: key, code: code))
+    }
+}

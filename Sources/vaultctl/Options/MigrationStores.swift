@@ -1,0 +1,135 @@
+import ArgumentParser
+import SystemPackage
+import TokenVault
+
+/// The two ends of a migration, as given.
+struct MigrationEndOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp("Where items come from: file or memory.", valueName: "backend"),
+        completion: .list(["file", "memory"]))
+    var from: String?
+
+    @Option(
+        help: ArgumentHelp("Where items go to: file or memory.", valueName: "backend"),
+        completion: .list(["file", "memory"]))
+    var to: String?
+
+    @Option(
+        help: ArgumentHelp("The vault file that items come from; --vault otherwise.", valueName: "path"),
+        completion: .file())
+    var fromVault: String?
+
+    @Option(
+        help: ArgumentHelp("The vault file that items go to; --vault otherwise.", valueName: "path"),
+        completion: .file())
+    var toVault: String?
+
+    @Option(
+        help: ArgumentHelp("The key file of the destination, when it has another.", valueName: "path"),
+        completion: .file())
+    var toKeyFile: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The file whose first line is the destination's passphrase, when it has another.",
+            valueName: "path"), completion: .file())
+    var toPassphraseFile: String?
+}
+
+/// The stores that a migration is between, known before anything is unlocked.
+struct MigrationStores {
+    private enum End {
+        case file(FilePath)
+        case memory
+    }
+
+    private let session: Session
+    private let source: End
+    private let destination: End
+    /// What opens the destination alone.
+    private let ownUnlock: UnlockSource?
+
+    init(_ options: MigrationEndOptions, _ session: Session) throws(CommandFailure) {
+        self.session = session
+        source = try Self.end("from", options.from, options.fromVault, session)
+        destination = try Self.end("to", options.to, options.toVault, session)
+        if case .file(let old) = source, case .file(let new) = destination,
+            old.lexicallyNormalized() == new.lexicallyNormalized()
+        {
+            throw .usage("source and destination are the same vault", "give --from-vault or --to-vault")
+        }
+        if options.toKeyFile == nil, options.toPassphraseFile == nil {
+            ownUnlock = nil
+        } else {
+            guard case .file = destination else {
+                throw .usage("the destination has nothing to unlock", "leave out its unlock method")
+            }
+            guard options.toKeyFile == nil || options.toPassphraseFile == nil else {
+                throw .usage(
+                    "more than one unlock method was given",
+                    "give one of --to-passphrase-file and --to-key-file")
+            }
+            _ = try Settings.text(options.toKeyFile, named: "--to-key-file", environment: nil)
+            _ = try Settings.text(options.toPassphraseFile, named: "--to-passphrase-file", environment: nil)
+            ownUnlock = try UnlockSource(
+                UnlockArguments(passphraseFile: options.toPassphraseFile, keyFile: options.toKeyFile))
+        }
+    }
+
+    /// Whether everything that is copied is forgotten at once.
+    var destinationIsMemory: Bool { if case .memory = destination { true } else { false } }
+
+    /// Both stores, unlocked.
+    func open() throws(CommandFailure) -> (source: any TokenKeychain, destination: any TokenKeychain) {
+        // Both are opened before either asks for a passphrase: a wrong path is told at once.
+        let (old, new) = (try locked(source), try locked(destination))
+        var given: UnlockMethod?
+        if let old { given = try unlock(old, with: session.unlock, sharing: nil, "The source:") }
+        if let new {
+            let unlock = ownUnlock ?? session.unlock
+            let shared = ownUnlock == nil ? given : nil
+            _ = try self.unlock(new, with: unlock, sharing: shared, "The destination:")
+        }
+        return (old.map { FileVault($0) } ?? InMemoryVault(), new.map { FileVault($0) } ?? InMemoryVault())
+    }
+
+    private func locked(_ end: End) throws(CommandFailure) -> BlockingFileVault? {
+        guard case .file(let path) = end else { return nil }
+        return try session.openVault(at: path)
+    }
+
+    /// Unlocks and returns what may open the other one too: what was given, but for what a person typed.
+    private func unlock(
+        _ vault: BlockingFileVault, with source: UnlockSource, sharing shared: UnlockMethod?, _ which: String
+    ) throws(CommandFailure) -> UnlockMethod? {
+        if source.isTerminal {
+            if try session.unlockFromKeyring(vault) { return nil }
+            session.console.remark(which)
+        }
+        // A descriptor can be read once.
+        let method: UnlockMethod =
+            if let shared { shared } else { try source.unlockMethod(session.console) }
+        try session.unlock(vault, with: method)
+        return source.isTerminal ? nil : method
+    }
+
+    private static func end(
+        _ name: String, _ backend: String?, _ vault: String?, _ session: Session
+    ) throws(CommandFailure) -> End {
+        let path = try Settings.path(vault, named: "--\(name)-vault", environment: nil)
+        guard backend != nil || path != nil else {
+            throw .usage(
+                "it is not said where items \(name == "from" ? "come from" : "go to")", "give --\(name)")
+        }
+        switch try Backend(option: backend ?? Backend.file.rawValue) {
+        case .file:
+            if let path { return .file(path) }
+            return .file(try session.vaultPath)
+        case .memory:
+            guard path == nil else {
+                throw .usage("the memory backend has no file", "leave out --\(name)-vault")
+            }
+            return .memory
+        }
+    }
+}

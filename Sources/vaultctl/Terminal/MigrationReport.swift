@@ -1,0 +1,101 @@
+import TokenVault
+
+/// What `migrate` says of what it did.
+struct MigrationReport {
+    let summary: MigrationSummary
+    let conflicts: TokenMigration.ConflictRule
+
+    func writeJSON(_ output: Output) {
+        var json = JSONWriter(output)
+        json.object { json in
+            json.member("found", summary.found)
+            json.member("copied", summary.copied)
+            json.member("alreadyThere", summary.alreadyThere)
+            json.member("verified", summary.verified)
+            json.member("deleted", summary.deleted)
+            json.member("deletedMeanwhile", summary.deletedMeanwhile)
+            json.member("absent", summary.absent)
+            json.member("hidden", summary.hidden)
+            json.array("left") { json in
+                for item in summary.left {
+                    json.object { json in
+                        json.member("service", item.service)
+                        json.member("key", item.key.name)
+                        json.member("reason", item.code.rawValue)
+                    }
+                }
+            }
+            json.member("stopped", summary.stop?.error.code.rawValue)
+            json.member("stoppedAt", summary.stop?.side.rawValue)
+        }
+        json.end()
+    }
+
+    /// The items that stayed, one a line, then the figures.
+    func show(_ output: Output) {
+        for item in summary.left {
+            output.line("\(item.service)\t\(item.key)\t\(Self.reason(item.code))")
+        }
+        output.line(summary.figures)
+    }
+
+    /// Throws unless everything is at the destination that was to be.
+    func check(isTimedOut: Bool) throws(CommandFailure) {
+        if let stop = summary.stop { throw failure(of: stop, isTimedOut: isTimedOut) }
+        if let first = summary.left.first(where: { Self.isFailure($0.code) }) {
+            throw CommandFailure(
+                ExitStatus(first.code), "\(Self.items(summary.failed)) could not be moved",
+                "see the reasons; what is left is where it was")
+        }
+        if conflicts == .replace, summary.conflicts > 0 {
+            throw CommandFailure(
+                .conflict, "\(Self.items(summary.conflicts)) changed meanwhile and stayed", "run it again")
+        }
+        if summary.unreadable > 0 {
+            throw CommandFailure(
+                isOthers ? .wrongDevice : .locked,
+                "\(Self.items(summary.unreadable)) could not be read and stayed",
+                "unlock the source with a passphrase, on the device that stored them")
+        }
+        if summary.unsupportedPolicies > 0 {
+            throw CommandFailure(
+                ExitStatus(.unsupportedPolicy),
+                "\(Self.items(summary.unsupportedPolicies)) stayed: the destination cannot keep the policy",
+                "say what it may become with --map-policy")
+        }
+    }
+
+    /// The vaults are unlocked: what is not listed then is another device's.
+    private var isOthers: Bool { !summary.left.contains { $0.code == .locked || $0.code == .notPermitted } }
+
+    private func failure(of stop: MigrationStop, isTimedOut: Bool) -> CommandFailure {
+        if stop.error.code == .cancelled, isTimedOut {
+            return CommandFailure(.timedOut, "timed out before all was moved", "run it again to go on")
+        }
+        if stop.error.code == .conflict, !summary.left.isEmpty {
+            return CommandFailure(
+                .conflict, "\(Self.items(summary.conflicts)) would replace something else",
+                "choose with --on-conflict skip or replace")
+        }
+        var failure = CommandFailure(stop.error)
+        failure.happened = "the \(stop.side.rawValue): \(failure.happened)"
+        return failure
+    }
+
+    private static func isFailure(_ code: TokenStorageError.Code) -> Bool {
+        switch code {
+        case .conflict, .unsupportedPolicy, .locked, .wrongDevice, .notPermitted: false
+        default: true
+        }
+    }
+
+    private static func reason(_ code: TokenStorageError.Code) -> String {
+        switch code {
+        case .conflict: "something else is at the destination"
+        case .unsupportedPolicy: "the destination cannot keep its policy"
+        default: code.summary
+        }
+    }
+
+    private static func items(_ count: Int) -> String { count == 1 ? "1 item" : "\(count) items" }
+}
