@@ -1,0 +1,46 @@
+import Testing
+import TokenVault
+import TokenVaultTesting
+
+/// The real keyring is held against the whole contract.
+@Suite struct KeyringConformanceTests {
+    @Test(arguments: TokenStorageConformance.checks)
+    func keepsTheContract(_ check: ConformanceCheck) async throws {
+        let subject = KeyringSubject(try PrivateDesktop.withKeyring())
+        if check.applies(to: subject) { try await check.run(on: subject) }
+    }
+
+    @Test(arguments: TokenStorageConformance.checks)
+    func theBlockingViewKeepsTheContract(_ check: ConformanceCheck) async throws {
+        let subject = ThroughBlockingView(KeyringSubject(try PrivateDesktop.withKeyring()))
+        if check.applies(to: subject) { try await check.run(on: subject) }
+    }
+
+    @Test func everyCheckAppliesButThoseOfWhatAKeyringHasNot() throws {
+        let subject = KeyringSubject(try PrivateDesktop.withKeyring())
+        let unmet = TokenStorageConformance.checks.filter { !$0.applies(to: subject) }
+        #expect(unmet.allSatisfy { !$0.requirements.isDisjoint(with: [.lockStates, .devices, .passcode]) })
+        #expect(TokenStorageConformance.checks.count - unmet.count >= 100)
+    }
+}
+
+/// A keyring of its own; each handle is a connection of its own.
+final class KeyringSubject: ConformanceSubject {
+    private let desktop: PrivateDesktop
+    private let service: SecretService
+
+    let capabilities: Set<ConformanceCapability> = [.blockingView, .anotherHandle, .closing]
+    let patience: Duration = .seconds(60)
+
+    init(_ desktop: PrivateDesktop) {
+        self.desktop = desktop
+        service = SecretService(configuration: desktop.configuration(timeout: .seconds(300)))
+    }
+
+    func storage(service name: String) -> any TokenStorage { service.storage(service: name) }
+    func blockingStorage(service name: String) -> any BlockingTokenStorage {
+        service.storage(service: name).blocking
+    }
+    func anotherHandle() -> any ConformanceSubject { KeyringSubject(desktop) }
+    func close() { service.close() }
+}
