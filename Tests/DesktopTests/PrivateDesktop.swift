@@ -17,7 +17,9 @@ final class PrivateDesktop: @unchecked Sendable {
 
     /// A bus, and nothing on it.
     init() throws {
-        var template = Array("/tmp/tokenvault-desktop-XXXXXX".utf8CString)
+        // In memory where there is such a place: what the keyring's daemon waits for on a disk is not tested.
+        let parent = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
+        var template = Array("\(parent)/tokenvault-desktop-XXXXXX".utf8CString)
         path = String(cString: try #require(mkdtemp(&template)))
         let input = try FileDescriptor.closedOnExec()
         let output = try FileDescriptor.closedOnExec()
@@ -60,7 +62,12 @@ final class PrivateDesktop: @unchecked Sendable {
 
     /// Has something done, and gives what came of it, word by word.
     @discardableResult
-    func tell(_ command: String, _ words: String...) throws -> [String] {
+    func tell(_ command: String, _ words: String...) throws -> [String] { try tell(command, words) }
+
+    /// Starts a service that misbehaves as told, instead of a keyring.
+    func start(fake behaviours: [String]) throws { _ = try tell("start_fake", behaviours) }
+
+    private func tell(_ command: String, _ words: [String]) throws -> [String] {
         try lock.withLock { _ in
             Result {
                 try commands.writeAll(Array(([command] + words).joined(separator: "\t").utf8) + [0x0a])
@@ -145,4 +152,28 @@ func removeTree(_ path: FilePath) {
         }
     }
     try? PosixDirectory.removeEmpty(path)
+}
+
+/// A socket that takes connections and says nothing.
+final class SilentSocket {
+    let path = "/tmp/tokenvault-silent-\(UInt64.random(in: .min ... .max))"
+    private let descriptor: CInt
+
+    init() throws {
+        descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let bound = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        try #require(bound == 0 && listen(descriptor, 8) == 0)
+    }
+
+    deinit {
+        close(descriptor)
+        unlink(path)
+    }
 }

@@ -44,6 +44,7 @@ typedef GDBusMessage *(*csecret_filter)(GDBusConnection *connection, GDBusMessag
     FUNCTION(int, g_variant_is_of_type, (GVariant *value, const GVariantType *type))                         \
     FUNCTION(GVariant *, g_variant_new_boolean, (int value))                                                 \
     FUNCTION(GVariant *, g_variant_new_uint32, (uint32_t value))                                             \
+    FUNCTION(GVariant *, g_variant_new_uint64, (uint64_t value))                                             \
     FUNCTION(GVariant *, g_variant_new_string, (const char *text))                                           \
     FUNCTION(GVariant *, g_variant_new_object_path, (const char *path))                                      \
     FUNCTION(GVariant *, g_variant_new_variant, (GVariant *value))                                           \

@@ -17,11 +17,14 @@ public final class SecretService: Sendable {
     private struct State {
         var link: KeyringLink?
         var isClosed = false
+        var wasConnected = false
     }
 
     let configuration: SecretServiceConfiguration
     let hub = ChangeHub()
     let memory = KeyringMemory()
+    let observer = KeyringObserver()
+    let publishing = Mutex(())
     let writers = TurnQueue()
     // A prompt that a person looks at for a minute keeps a thread: others go on.
     let threads = WorkerPool(name: "secret-service", maximum: 64)
@@ -56,11 +59,16 @@ public final class SecretService: Sendable {
         return try connecting.alone(call) { () throws(TokenStorageError) in
             if let link = try liveLink() { return link }
             let link = try KeyringLink(configuration, library: SecretLibrary.load(), for: call)
-            memory.forgetAll()
             link.connection.inbox.listen { [weak self, weak link] signal in
                 if let self, let link { self.take(signal, on: link) }
             }
-            state.withLock { if !$0.isClosed { $0.link = link } }
+            memory.forgetAll()
+            let isBack = state.withLock { state in
+                if !state.isClosed { state.link = link }
+                defer { state.wasConnected = true }
+                return state.wasConnected
+            }
+            if isBack { reportGap() }
             return link
         }
     }
@@ -78,8 +86,17 @@ public final class SecretService: Sendable {
         case (BusName.bus, "NameOwnerChanged"):
             link.forgetService()
             memory.forgetAll()
+            // Name, old owner, new owner: it is back.
+            if signal.values?.count == 3, signal.values?[2].text?.isEmpty == false { reportGap() }
+        case (CommitNotice.interface, _):
+            if let notice = CommitNotice(signal) { publish(notice) }
         case (BusName.collection, let member):
-            if let path = signal.subject { memory.take(member, path) }
+            guard let path = signal.subject else { return }
+            let (name, isWriting) = memory.take(member, path)
+            if !isWriting {
+                let isDeleted = member == "ItemDeleted"
+                observe(changed: isDeleted ? nil : path, deleted: isDeleted ? name : nil)
+            }
         default: break
         }
     }

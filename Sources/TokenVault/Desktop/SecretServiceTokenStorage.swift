@@ -76,8 +76,11 @@ public struct SecretServiceTokenStorage: TokenStorage {
         }
     }
 
-    /// See ``TokenStorage/changes()``.
-    public func changes() -> TokenChanges { secretService.hub.subscribe(service: service) }
+    /// See ``TokenStorage/changes()``. Changes of other processes are told when they happen, also those of
+    /// programs that are not TokenVault, as far as the Secret Service signals them: an item that was changed
+    /// and changed again may be told once. ``TokenEvent/overflowed`` says that the service or the bus went
+    /// away and came back.
+    public func changes() -> TokenChanges { secretService.subscribe(service) }
 
     /// Runs a call on a thread that may wait.
     private func run<Value: Sendable>(

@@ -99,6 +99,8 @@ class Desktop:
     # The keyring
 
     def start_keyring(self, password="not-a-real-password"):
+        if self.keyring and self.keyring.poll() is None:
+            self.kill_keyring()
         self.keyring = self.spawn(
             ["gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets"],
             stdin=subprocess.PIPE,

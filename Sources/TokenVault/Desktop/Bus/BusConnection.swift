@@ -83,6 +83,14 @@ struct BusMethod {
         _ = unsafe transmit(message)
     }
 
+    /// Sends a signal to whoever listens. Nothing happens when the bus is gone.
+    func emit(path: String, interface: String, signal: String, _ body: Variant) {
+        let message = unsafe library.c.pointee.g_dbus_message_new_signal(path, interface, signal)
+        defer { unsafe library.c.pointee.g_object_unref(UnsafeMutableRawPointer(message)) }
+        unsafe library.c.pointee.g_dbus_message_set_body(message, body.pointer)
+        _ = unsafe transmit(message)
+    }
+
     /// Sends all of `methods` at once and waits for their replies. Throws `cancelled` (unless `isWrite`),
     /// `timedOut` and `unavailable`.
     func ask(

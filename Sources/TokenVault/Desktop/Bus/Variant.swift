@@ -89,6 +89,10 @@ struct VariantFactory {
         unsafe Variant(library, keeping: library.c.pointee.g_variant_new_uint32(value))
     }
 
+    func number(_ value: UInt64) -> Variant {
+        unsafe Variant(library, keeping: library.c.pointee.g_variant_new_uint64(value))
+    }
+
     /// A string. It must have no NUL.
     func text(_ value: String) -> Variant {
         unsafe Variant(library, keeping: library.c.pointee.g_variant_new_string(value))
@@ -119,6 +123,9 @@ struct VariantFactory {
     func properties(_ values: [(String, Variant)]) -> Variant {
         array("{sv}", values.map { entry(text($0.0), variant($0.1)) })
     }
+
+    /// An array of tuples of that type.
+    func tuples(_ type: String, _ values: [[Variant]]) -> Variant { array(type, values.map { tuple($0) }) }
 
     private func entry(_ key: Variant, _ value: Variant) -> Variant {
         unsafe Variant(

@@ -47,6 +47,7 @@ struct KeyringAccess: KeyringPrompting {
     func read(
         _ paths: [String], of name: String, _ key: TokenKey?
     ) throws(TokenStorageError) -> [TokenKey: Found] {
+        let moment = memory.moment
         var all: [TokenKey: Found] = [:]
         var rest = paths[...]
         while !rest.isEmpty {
@@ -60,6 +61,10 @@ struct KeyringAccess: KeyringPrompting {
                 if item.isLocked { throw .keyringIsLocked }
                 keep(item, in: &all)
             }
+        }
+        for (key, found) in all {
+            memory.remember(found.item, KeyringMemory.Name(name, key), since: moment)
+            noteRead(found.item)
         }
         return all
     }
@@ -89,7 +94,7 @@ struct KeyringAccess: KeyringPrompting {
     }
 
     /// A collection that was deleted, or belongs to an earlier service, is looked for anew next time.
-    private func checkCollection(_ replies: [BusReply]) throws(TokenStorageError) {
+    func checkCollection(_ replies: [BusReply]) throws(TokenStorageError) {
         for case .error(let name, _) in replies where BusErrorName.isNoObject(name) {
             link.forgetCollection()
             throw KeyringAccess.collectionIsGone
@@ -132,7 +137,7 @@ extension SecretService {
         }
     }
 
-    private func access(for call: BusCall) throws(TokenStorageError) -> KeyringAccess {
+    func access(for call: BusCall) throws(TokenStorageError) -> KeyringAccess {
         let link = try link(for: call)
         let session = try link.session(for: call)
         let finder = CollectionFinder(service: self, link: link, call: call)

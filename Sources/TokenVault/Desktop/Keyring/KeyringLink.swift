@@ -66,6 +66,7 @@ final class KeyringLink: Sendable {
             if let session = state.withLock({ $0.session }) { return session }
             let epoch = state.withLock { $0.epoch }
             let connection = connection
+            try startService(for: call)
             let session = try Self.waiting(call, connection.library) {
                 (cancellable) throws(TokenStorageError) in
                 try SecretSession(connection, cancellable: cancellable)
@@ -80,7 +81,17 @@ final class KeyringLink: Sendable {
         }
     }
 
-    /// What `found` gave before for this service, or what `find` gives now.
+    /// Has the bus start the service when there is none. Throws `unavailable` when it knows none.
+    private func startService(for call: BusCall) throws(TokenStorageError) {
+        let name = make.text(BusName.secrets)
+        let owner = try connection.ask([.bus("GetNameOwner", make.tuple([name]))], for: call)[0]
+        guard case .error = owner else { return }
+        let start = make.tuple([name, make.number(UInt32(0))])
+        let reply = try connection.ask([.bus("StartServiceByName", start)], for: call)[0]
+        _ = try Self.values(reply, "(u)")
+    }
+
+    /// The collection's path: what was found before on this service, or what `find` finds now.
     func collection(
         _ find: () throws(TokenStorageError) -> String
     ) throws(TokenStorageError) -> String {

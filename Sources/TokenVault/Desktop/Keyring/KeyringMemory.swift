@@ -7,7 +7,7 @@ internal import Synchronization
 /// change that its next answer can show.
 final class KeyringMemory: Sendable {
     /// An item by service and key.
-    struct Name: Hashable {
+    struct Name: Hashable, Sendable {
         let service: TokenKey
         let key: TokenKey
 
@@ -24,6 +24,12 @@ final class KeyringMemory: Sendable {
         let isCurrent: Bool
     }
 
+    /// What readers were told of an item.
+    struct Announced: Sendable {
+        let generation: Generation
+        let isDeleted: Bool
+    }
+
     private struct State {
         var items: [Name: (item: KeyringItem, isCurrent: Bool)] = [:]
         var names: [String: Name] = [:]
@@ -35,6 +41,10 @@ final class KeyringMemory: Sendable {
         var madeMeanwhile: Set<String> = []
         var mustLook = true
         var newest: UInt64 = 0
+        var ownCommits: [TokenKey: CommitIntent] = [:]
+        // Grows with every commit of several changes that began or ended.
+        var commits: UInt64 = 0
+        var announced: [Name: Announced] = [:]
     }
 
     private let state = Mutex(State())
@@ -42,9 +52,11 @@ final class KeyringMemory: Sendable {
     /// Another service, or another bus: nothing is known.
     func forgetAll() {
         state.withLock { state in
-            let newest = state.newest
-            state = State()
-            state.newest = newest
+            var fresh = State()
+            fresh.newest = state.newest
+            fresh.announced = state.announced
+            fresh.commits = state.commits + 1
+            state = fresh
         }
     }
 
@@ -91,7 +103,49 @@ final class KeyringMemory: Sendable {
         }
     }
 
-    // MARK: - Commits under way elsewhere
+    // MARK: - Commits under way
+
+    /// The commit of several changes that this process is making in `service`.
+    func ownCommit(in service: String) -> CommitIntent? {
+        state.withLock { $0.ownCommits.isEmpty ? nil : $0.ownCommits[TokenKey(service)] }
+    }
+
+    /// A commit of several changes happened here, and its changes follow.
+    func begin(_ intent: CommitIntent) {
+        state.withLock { state in
+            state.ownCommits[TokenKey(intent.service)] = intent
+            state.commits += 1
+        }
+    }
+
+    /// All of its changes were made, or not: `isFinished`.
+    func end(_ intent: CommitIntent, isFinished: Bool) {
+        state.withLock { state in
+            state.ownCommits[TokenKey(intent.service)] = nil
+            state.commits += 1
+            if !isFinished { state.mustLook = true }
+        }
+    }
+
+    /// How many commits of several changes began or ended: what was read in parts while it grew may be a
+    /// mixture.
+    var commits: UInt64 { state.withLock { $0.commits } }
+
+    /// Another process made a commit of several changes.
+    func noteCommit() { state.withLock { $0.commits += 1 } }
+
+    /// What readers were told of `name` last.
+    func announced(_ name: Name) -> Announced? { state.withLock { $0.announced[name] } }
+
+    /// Whether readers are to be told that `name` has this generation now: nothing as new was told.
+    func isNews(_ name: Name, _ generation: Generation, isDeleted: Bool) -> Bool {
+        state.withLock { state in
+            if let told = state.announced[name], told.generation >= generation { return false }
+            state.announced[name] = Announced(generation: generation, isDeleted: isDeleted)
+            state.newest = max(state.newest, generation.rawValue)
+            return true
+        }
+    }
 
     /// Whether an item came into being that nobody here knows: it may be a commit under way.
     var mustLook: Bool { state.withLock { $0.mustLook || !$0.madeMeanwhile.isEmpty } }
@@ -116,15 +170,18 @@ final class KeyringMemory: Sendable {
 
     // MARK: - Signals
 
-    /// The service tells of an item; on GIO's thread.
-    func take(_ member: String, _ path: String) {
+    /// The service tells of an item; on GIO's thread. Returns whose item was there, and whether a write of
+    /// our own is under way, which may be what it tells of.
+    @discardableResult
+    func take(_ member: String, _ path: String) -> (name: Name?, isWriting: Bool) {
         state.withLock { state in
             state.told += 1
             let name = state.names[path]
+            let before = (name, state.isWriting)
             switch member {
             case "ItemCreated", "ItemChanged":
                 if let name { state.items[name]?.isCurrent = false }
-                guard member == "ItemCreated" else { return }
+                guard member == "ItemCreated" else { return before }
                 if state.isWriting {
                     state.madeMeanwhile.insert(path)
                 } else if name == nil {
@@ -140,6 +197,7 @@ final class KeyringMemory: Sendable {
                 }
             default: break
             }
+            return before
         }
     }
 }

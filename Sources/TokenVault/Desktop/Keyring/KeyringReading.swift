@@ -10,6 +10,7 @@ extension KeyringAccess {
         let name = KeyringMemory.Name(service, key)
         while true {
             try call.check()
+            if let outcome = try commitUnderWay(in: service)?[key] { return outcome.item?.secret }
             guard let known = try known(service, key) else { return nil }
             let path = known.item.path
             var methods = [link.secretMethod(path, session)]
@@ -38,6 +39,7 @@ extension KeyringAccess {
     func item(_ service: String, _ key: TokenKey) throws(TokenStorageError) -> TokenItem? {
         while true {
             try call.check()
+            if let outcome = try commitUnderWay(in: service)?[key] { return outcome.item }
             guard let known = try known(service, key) else { return nil }
             let path = known.item.path
             let properties = link.propertiesMethod(path, of: BusName.item)
@@ -60,6 +62,7 @@ extension KeyringAccess {
         let name = KeyringMemory.Name(service, key)
         while true {
             try call.check()
+            if let outcome = try commitUnderWay(in: service)?[key] { return outcome.item?.metadata }
             guard let known = memory.recall(name) else {
                 return try search(service, key)?.metadata
             }
@@ -72,14 +75,25 @@ extension KeyringAccess {
             }
             if item.isLocked { throw .keyringIsLocked }
             memory.remember(item, name, since: moment)
+            noteRead(item)
             return item.metadata
         }
     }
 
     /// Every item of a service that answers `query`, in the order of the keys.
     func list(_ service: String, _ query: TokenQuery) throws(TokenStorageError) -> TokenListing {
-        let items = try find(service, nil).values.map(\.item.metadata).filter { query.matches($0) }
-        return TokenListing(items: items.sorted { $0.key < $1.key })
+        while true {
+            try call.check()
+            let commits = memory.commits
+            var items = try find(service, nil).mapValues(\.item.metadata)
+            for (key, outcome) in try commitUnderWay(in: service)?.outcomes ?? [] {
+                items[key] = outcome.item?.metadata
+            }
+            // Read in parts: a commit in between may be in some of them only.
+            guard commits == memory.commits else { continue }
+            return TokenListing(
+                items: items.values.filter { query.matches($0) }.sorted { $0.key < $1.key })
+        }
     }
 
     // MARK: - Parts
@@ -92,12 +106,9 @@ extension KeyringAccess {
         return try search(service, key).map { KeyringMemory.Known(item: $0, isCurrent: false) }
     }
 
-    /// Finds the item of a key and remembers it.
+    /// Finds the item of a key, which is remembered.
     private func search(_ service: String, _ key: TokenKey) throws(TokenStorageError) -> KeyringItem? {
-        let moment = memory.moment
-        guard let found = try find(service, key)[key] else { return nil }
-        memory.remember(found.item, KeyringMemory.Name(service, key), since: moment)
-        return found.item
+        try find(service, key)[key]?.item
     }
 
     /// What the service gave for a secret; `nil` when the item at `path` is gone.

@@ -50,7 +50,8 @@ struct KeyringWriter {
         return made
     }
 
-    private func delete(_ path: String) throws(TokenStorageError) {
+    /// Deletes the item at `path`, if it is there.
+    func delete(_ path: String) throws(TokenStorageError) {
         let reply = try write(link.deleteMethod(path))
         if case .error(let name, _) = reply, BusErrorName.isNoObject(name) {
             memory.forget(path: path)

@@ -20,7 +20,7 @@ internal import TokenVaultCrypto
         var error: OpaquePointer?
         let made = unsafe csecret_open_session(
             library.c, connection.raw, cancellable.pointer, &error)
-        guard let made = unsafe made else { throw Self.failure(unsafe library.take(error)) }
+        guard let made = unsafe made else { throw .serviceIsLost(unsafe library.take(error)) }
         unsafe service = unsafe made
         let algorithms = unsafe library.c.pointee.secret_service_get_session_algorithms(made)
         isPlain = unsafe ["", "plain"].contains(library.text(algorithms))
@@ -56,14 +56,5 @@ internal import TokenVaultCrypto
             unsafe target.copyMemory(from: UnsafeRawBufferPointer(start: bytes, count: count))
             return count
         }
-    }
-
-    /// GLib puts the name of the bus's error in front of its text.
-    private static func failure(_ reason: String) -> TokenStorageError {
-        let mark = "GDBus.Error:"
-        guard reason.hasPrefix(mark) else { return .serviceIsLost(reason) }
-        let parts = reason.dropFirst(mark.count).split(separator: ":", maxSplits: 1)
-        let text = parts.count > 1 ? parts[1].drop { $0 == " " } : ""
-        return .bus(String(parts.first ?? ""), String(text))
     }
 }
