@@ -110,10 +110,16 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .executableTarget(
+            name: "KeyringWorker",
+            dependencies: ["TokenVault"],
+            path: "Tests/Support/KeyringWorker",
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "DesktopTests",
             dependencies: [
-                "TokenVault", "TokenVaultPlatform", "TokenVaultTesting",
+                "KeyringWorker", "TokenVault", "TokenVaultPlatform", "TokenVaultTesting",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: settings

@@ -29,14 +29,10 @@ final class PrivateDesktop: @unchecked Sendable {
         posix_spawn_file_actions_adddup2(&actions, input.read.rawValue, 0)
         posix_spawn_file_actions_adddup2(&actions, output.write.rawValue, 1)
         let words = ["/usr/bin/python3", "\(supportDirectory)/Desktop/desktop.py", path]
-        var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
-        var started = pid_t()
-        let result = posix_spawn(&started, words[0], &actions, nil, &arguments, environ)
-        for argument in arguments { free(argument) }
+        let started = Result { try spawn(words, &actions, ["PATH=/usr/bin:/bin"]) }
         try input.read.close()
         try output.write.close()
-        try #require(result == 0)
-        process = started
+        process = try started.get()
         commands = input.write
         answers = output.read
         _ = try answer(to: "start")
@@ -67,7 +63,8 @@ final class PrivateDesktop: @unchecked Sendable {
     /// Starts a service that misbehaves as told, instead of a keyring.
     func start(fake behaviours: [String]) throws { _ = try tell("start_fake", behaviours) }
 
-    private func tell(_ command: String, _ words: [String]) throws -> [String] {
+    @discardableResult
+    func tell(_ command: String, _ words: [String]) throws -> [String] {
         try lock.withLock { _ in
             Result {
                 try commands.writeAll(Array(([command] + words).joined(separator: "\t").utf8) + [0x0a])
@@ -96,16 +93,14 @@ final class PrivateDesktop: @unchecked Sendable {
         let script = "printf %s \"$0\" | \"$@\" >\"\(output)\" 2>/dev/null"
         var environment = ["HOME=\(path)/home", "PATH=/usr/bin:/bin", "DBUS_SESSION_BUS_ADDRESS=\(address)"]
         environment.append("LC_ALL=C.UTF-8")
-        var arguments: [UnsafeMutablePointer<CChar>?] =
-            (["/bin/bash", "-c", script, input] + words).map { strdup($0) } + [nil]
-        var variables: [UnsafeMutablePointer<CChar>?] = environment.map { strdup($0) } + [nil]
-        defer { for word in arguments + variables { free(word) } }
-        var started = pid_t()
-        try #require(posix_spawn(&started, "/bin/bash", nil, nil, &arguments, &variables) == 0)
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        let started = try spawn(["/bin/bash", "-c", script, input] + words, &actions, environment)
         var status: CInt = 0
         while waitpid(started, &status, 0) < 0, errno == EINTR {}
         guard status == 0 else { return nil }
-        return String(decoding: try SmallFile.read(output, limit: 16 << 20).bytes, as: UTF8.self)
+        return contents(of: output)
     }
 
     private func answer(to command: String) throws -> [String] {
@@ -138,6 +133,32 @@ extension FileDescriptor {
         }
         return (ends.readEnd, ends.writeEnd)
     }
+}
+
+/// Starts a program, with no signal blocked: threads of Swift's pool block most of them.
+func spawn(
+    _ words: [String], _ actions: inout posix_spawn_file_actions_t, _ environment: [String]
+) throws -> pid_t {
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    posix_spawnattr_setsigmask(&attributes, &signals)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+    var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
+    var variables: [UnsafeMutablePointer<CChar>?] = environment.map { strdup($0) } + [nil]
+    defer { for pointer in arguments + variables { free(pointer) } }
+    var process = pid_t()
+    let result = posix_spawn(
+        &process, words[0], &actions, &attributes, &arguments, &variables)
+    try #require(result == 0, "posix_spawn: \(String(cString: strerror(result)))")
+    return process
+}
+
+/// A file as text; `nil` when it cannot be read.
+func contents(of path: FilePath) -> String? {
+    (try? SmallFile.read(path, limit: 16 << 20)).map { String(decoding: $0.bytes, as: UTF8.self) }
 }
 
 /// Removes a directory and all below it.

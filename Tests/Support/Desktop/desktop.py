@@ -176,8 +176,8 @@ class Desktop:
     def items(self, *words):
         return "\t".join(self.interface(self.collection(), COLLECTION).SearchItems(self.dictionary(words)))
 
-    def dictionary(self, words):
-        return dbus.Dictionary(dict(zip(words[::2], words[1::2])), signature="ss")
+    def dictionary(self, words, level=0):
+        return dbus.Dictionary(dict(zip(words[::2], words[1::2])), signature="ss", variant_level=level)
 
     def create(self, label, secret, *words):
         properties = dbus.Dictionary(
@@ -193,10 +193,10 @@ class Desktop:
         self.interface(path, ITEM).SetSecret(self.secret(value.encode()))
 
     def set_label(self, path, label):
-        self.interface(path, PROPERTIES).Set(ITEM, "Label", label)
+        self.interface(path, PROPERTIES).Set(ITEM, "Label", dbus.String(label, variant_level=1))
 
     def set_attributes(self, path, *words):
-        self.interface(path, PROPERTIES).Set(ITEM, "Attributes", self.dictionary(words))
+        self.interface(path, PROPERTIES).Set(ITEM, "Attributes", self.dictionary(words, 1))
 
     def describe(self, path):
         properties = self.interface(path, PROPERTIES).GetAll(ITEM)
