@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 import TokenVault
 import TokenVaultTesting
@@ -7,13 +8,30 @@ import TokenVaultTesting
     @Test(arguments: TokenStorageConformance.checks)
     func keepsTheContract(_ check: ConformanceCheck) async throws {
         let subject = KeyringSubject(try PrivateDesktop.withKeyring())
-        if check.applies(to: subject) { try await check.run(on: subject) }
+        if check.applies(to: subject), !isLong(check) { try await check.run(on: subject) }
     }
 
     @Test(arguments: TokenStorageConformance.checks)
     func theBlockingViewKeepsTheContract(_ check: ConformanceCheck) async throws {
         let subject = ThroughBlockingView(KeyringSubject(try PrivateDesktop.withKeyring()))
-        if check.applies(to: subject) { try await check.run(on: subject) }
+        if check.applies(to: subject), !isLong(check) { try await check.run(on: subject) }
+    }
+
+    /// Whether a check is left to `make keyring-limits`: the daemon writes all of its keyring for every
+    /// single item, which takes minutes of its time for thousands of them.
+    private func isLong(_ check: ConformanceCheck) -> Bool {
+        getenv("TOKENVAULT_KEYRING_LIMITS") == nil
+            && [
+                "a reader that missed changes is told so, and of later ones",
+                "a commit takes hundreds of changes",
+            ]
+            .contains(check.name)
+    }
+
+    @Test func theNamesOfLongChecksAreTheirNames() {
+        #expect(
+            TokenStorageConformance.checks.filter { isLong($0) }.count == 2
+                || getenv("TOKENVAULT_KEYRING_LIMITS") != nil)
     }
 
     @Test func everyCheckAppliesButThoseOfWhatAKeyringHasNot() throws {

@@ -24,7 +24,7 @@ struct CommitPlan {
 
     /// Plans one change, after looking at what is there.
     mutating func add(_ change: TokenChange, _ access: KeyringAccess) throws(TokenStorageError) {
-        let found = try access.find(service, change.key)[change.key]
+        let found = try current(change, access)
         var isTargetTaken = false
         if case .rename(let target) = change.action {
             isTargetTaken = try access.find(service, target)[target] != nil
@@ -45,6 +45,19 @@ struct CommitPlan {
             effects.append(.delete(found))
         default: break
         }
+    }
+
+    /// What is there under the key of `change`. A plain store that replaces an item which nobody changed
+    /// since it was read needs not ask.
+    private func current(
+        _ change: TokenChange, _ access: KeyringAccess
+    ) throws(TokenStorageError) -> KeyringAccess.Found? {
+        if case .store = change.action, change.expectation == .any,
+            let known = access.memory.recall(KeyringMemory.Name(service, change.key)), known.isCurrent
+        {
+            return KeyringAccess.Found(item: known.item)
+        }
+        return try access.find(service, change.key)[change.key]
     }
 
     /// Plans the deletion of an item.

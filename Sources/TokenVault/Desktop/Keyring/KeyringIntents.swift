@@ -6,23 +6,17 @@ extension KeyringAccess {
     /// Asked for only when an item came into being that nobody here knows, and at first.
     func commitUnderWay(in service: String) throws(TokenStorageError) -> CommitIntent? {
         if let own = memory.ownCommit(in: service) { return own }
-        guard memory.mustLook else { return nil }
-        let moment = memory.moment
-        let intents = try intents()
-        if intents.isEmpty { memory.hasLooked(since: moment) }
+        let intents = try commitsUnderWay()
         return intents.map(\.intent).filter { Bytes.areEqual($0.service, service) }
             .max { $0.generation < $1.generation }
     }
 
     /// Finishes what writers that died had begun. For who owns the writers' name, before anything else.
     func finishCommits() throws(TokenStorageError) {
-        guard memory.mustLook else { return }
-        let moment = memory.moment
-        let intents = try intents().sorted { $0.intent.generation < $1.intent.generation }
-        for (path, intent) in intents {
+        for (path, intent) in try commitsUnderWay().sorted(by: { $0.intent.generation < $1.intent.generation }
+        ) {
             try finish(intent, at: path)
         }
-        if intents.isEmpty { memory.hasLooked(since: moment) }
     }
 
     private func finish(_ intent: CommitIntent, at path: String) throws(TokenStorageError) {
@@ -40,15 +34,14 @@ extension KeyringAccess {
     }
 
     /// Every commit under way, and where it is.
-    private func intents() throws(TokenStorageError) -> [(path: String, intent: CommitIntent)] {
-        let replies = try ask([
-            link.searchMethod(collection, CommitIntent.query),
-            link.propertyMethod(collection, "Locked", of: BusName.collection),
-        ])
-        try checkCollection(replies)
-        guard try KeyringLink.property(replies[1]).bool == false else { throw .keyringIsLocked }
+    private func commitsUnderWay() throws(TokenStorageError) -> [(path: String, intent: CommitIntent)] {
+        var unseen = memory.unseen
+        if unseen.isEmpty { return [] }
+        if unseen.mustSearch { try searchCommits() }
+        if !unseen.unknown.isEmpty { try look(at: unseen.unknown) }
+        unseen = memory.unseen
         var intents: [(path: String, intent: CommitIntent)] = []
-        for path in try KeyringLink.found(replies[0]) {
+        for path in unseen.intents.sorted() {
             let reply = try ask([link.secretMethod(path, session)])[0]
             // Gone meanwhile: its writer finished it.
             guard let bytes = try secretBytes(reply, path) else { continue }
@@ -62,5 +55,30 @@ extension KeyringAccess {
             intents.append((path, intent))
         }
         return intents
+    }
+
+    private func searchCommits() throws(TokenStorageError) {
+        let moment = memory.moment
+        let replies = try ask([
+            link.searchMethod(collection, CommitIntent.query),
+            link.propertyMethod(collection, "Locked", of: BusName.collection),
+        ])
+        try checkCollection(replies)
+        guard try KeyringLink.property(replies[1]).bool == false else { throw .keyringIsLocked }
+        memory.hasSearched(try KeyringLink.found(replies[0]), since: moment)
+    }
+
+    /// Finds out what the items at `paths` are.
+    private func look(at paths: [String]) throws(TokenStorageError) {
+        let moment = memory.moment
+        let replies = try ask(paths.map { link.propertyMethod($0, "Attributes", of: BusName.item) })
+        for (path, reply) in zip(paths, replies) {
+            guard case .values = reply, let attributes = try KeyringLink.property(reply).attributes else {
+                memory.forget(path: path)
+                continue
+            }
+            memory.hasSeen(
+                path, schema: attributes["xdg:schema"], KeyringItem.name(in: attributes), since: moment)
+        }
     }
 }

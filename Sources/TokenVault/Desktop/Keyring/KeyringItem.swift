@@ -66,6 +66,14 @@ struct KeyringItem: Sendable {
         Bytes.areEqual(item.metadata.service, service) && (key == nil || key == item.metadata.key)
     }
 
+    /// Whose item has these attributes in the keyring; `nil` when they are not of an item of ours.
+    static func name(in attributes: TokenAttributes) -> KeyringMemory.Name? {
+        guard let found = attributes[schemaName], Bytes.areEqual(found, schema),
+            let service = attributes[serviceName], let account = attributes[accountName]
+        else { return nil }
+        return KeyringMemory.Name(service, TokenKey(account))
+    }
+
     /// Whether attributes in the keyring are those of an item of that service and key.
     static func areAttributes(_ attributes: TokenAttributes, of service: String, _ key: TokenKey) -> Bool {
         attributes.contains(query(service: service, key: key))

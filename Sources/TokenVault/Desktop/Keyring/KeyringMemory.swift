@@ -30,24 +30,41 @@ final class KeyringMemory: Sendable {
         let isDeleted: Bool
     }
 
-    private struct State {
+    struct State {
         var items: [Name: (item: KeyringItem, isCurrent: Bool)] = [:]
         var names: [String: Name] = [:]
-        // How many signals came: what was read before the latest one may be older than it.
+        // Signals are counted; for each path the number of the last one about it.
         var told: UInt64 = 0
+        var toldOf: [String: UInt64] = [:]
         var hasToldFirst = false
-        // Items that came into being while we made one; one of them is ours.
+        // Items that came into being, or were replaced, while we made one, and how often.
         var isWriting = false
-        var madeMeanwhile: Set<String> = []
-        var mustLook = true
+        var madeMeanwhile: [String: Int] = [:]
+        // Items that nobody looked at, those of no TokenVault, and commits under way.
+        var mustSearch = true
+        var unknown: Set<String> = []
+        var foreign: Set<String> = []
+        var intents: Set<String> = []
         var newest: UInt64 = 0
         var ownCommits: [TokenKey: CommitIntent] = [:]
         // Grows with every commit of several changes that began or ended.
         var commits: UInt64 = 0
         var announced: [Name: Announced] = [:]
+
+        mutating func remember(_ item: KeyringItem, _ name: Name, isCurrent: Bool) {
+            if let old = items[name]?.item.path { names[old] = nil }
+            items[name] = (item, isCurrent)
+            names[item.path] = name
+            newest = max(newest, item.metadata.generation.rawValue)
+        }
+
+        /// Whether it is known what the item at `path` is.
+        func isKnown(_ path: String) -> Bool {
+            names[path] != nil || foreign.contains(path) || intents.contains(path)
+        }
     }
 
-    private let state = Mutex(State())
+    let state = Mutex(State())
 
     /// Another service, or another bus: nothing is known.
     func forgetAll() {
@@ -81,17 +98,16 @@ final class KeyringMemory: Sendable {
     /// Remembers what was read after `moment`.
     func remember(_ item: KeyringItem, _ name: Name, since moment: UInt64) {
         state.withLock { state in
-            if let old = state.items[name]?.item.path { state.names[old] = nil }
-            state.items[name] = (item, moment == state.told)
-            state.names[item.path] = name
-            state.newest = max(state.newest, item.metadata.generation.rawValue)
+            state.remember(item, name, isCurrent: state.toldOf[item.path] ?? 0 <= moment)
         }
     }
 
-    /// The item at `path` is not what it was.
+    /// The item at `path` is gone, or not what it was.
     func forget(path: String) {
         state.withLock { state in
             if let name = state.names.removeValue(forKey: path) { state.items[name] = nil }
+            state.unknown.remove(path)
+            state.intents.remove(path)
         }
     }
 
@@ -123,7 +139,7 @@ final class KeyringMemory: Sendable {
         state.withLock { state in
             state.ownCommits[TokenKey(intent.service)] = nil
             state.commits += 1
-            if !isFinished { state.mustLook = true }
+            if !isFinished { state.mustSearch = true }
         }
     }
 
@@ -144,60 +160,6 @@ final class KeyringMemory: Sendable {
             state.announced[name] = Announced(generation: generation, isDeleted: isDeleted)
             state.newest = max(state.newest, generation.rawValue)
             return true
-        }
-    }
-
-    /// Whether an item came into being that nobody here knows: it may be a commit under way.
-    var mustLook: Bool { state.withLock { $0.mustLook || !$0.madeMeanwhile.isEmpty } }
-
-    /// Whoever looked at `moment` found no commit under way.
-    func hasLooked(since moment: UInt64) {
-        state.withLock { if $0.told == moment { $0.mustLook = false } }
-    }
-
-    /// An item is about to be made.
-    func beginWrite() { state.withLock { $0.isWriting = true } }
-
-    /// An item was made or replaced at `path`; `nil` when that failed.
-    func endWrite(_ path: String?) {
-        state.withLock { state in
-            state.isWriting = false
-            if let path, state.madeMeanwhile.remove(path) != nil { state.hasToldFirst = true }
-            if !state.madeMeanwhile.isEmpty { state.mustLook = true }
-            state.madeMeanwhile = []
-        }
-    }
-
-    // MARK: - Signals
-
-    /// The service tells of an item; on GIO's thread. Returns whose item was there, and whether a write of
-    /// our own is under way, which may be what it tells of.
-    @discardableResult
-    func take(_ member: String, _ path: String) -> (name: Name?, isWriting: Bool) {
-        state.withLock { state in
-            state.told += 1
-            let name = state.names[path]
-            let before = (name, state.isWriting)
-            switch member {
-            case "ItemCreated", "ItemChanged":
-                if let name { state.items[name]?.isCurrent = false }
-                guard member == "ItemCreated" else { return before }
-                if state.isWriting {
-                    state.madeMeanwhile.insert(path)
-                } else if name == nil {
-                    state.mustLook = true
-                    // It may be another item of a key that is known: all are searched anew.
-                    state.items = [:]
-                    state.names = [:]
-                }
-            case "ItemDeleted":
-                if let name {
-                    state.items[name] = nil
-                    state.names[path] = nil
-                }
-            default: break
-            }
-            return before
         }
     }
 }

@@ -17,16 +17,13 @@ struct KeyringWriter {
         let encoding = WireEncoding(for: secret)
         let attributes = KeyringItem.attributes(of: metadata, encoding: encoding)
         let isSame = found?.item.attributes == attributes
-        let moment = memory.moment
         let path = try create(
             attributes, label: ItemLabel.write(metadata),
             secret: try access.session.encrypt(encoding.encode(secret), contentType: encoding.contentType),
-            replace: isSame)
+            replace: isSame
+        ) { KeyringItem(path: $0, metadata: metadata, encoding: encoding) }
         for old in found?.paths ?? [] where old != path { remove(old) }
-        let item = KeyringItem(path: path, metadata: metadata, encoding: encoding)
-        memory.remember(
-            item, KeyringMemory.Name(metadata.service, metadata.key), since: moment)
-        return item
+        return KeyringItem(path: path, metadata: metadata, encoding: encoding)
     }
 
     /// Deletes an item, the one that counts last: a crash in between leaves it as it was.
@@ -35,15 +32,17 @@ struct KeyringWriter {
         try delete(found.item.path)
     }
 
-    /// Makes an item, or replaces the one of the same attributes; returns its path.
+    /// Makes an item, or replaces the one of the same attributes; returns its path. `item` is what is
+    /// remembered of it, if it is an item of a key.
     func create(
-        _ attributes: TokenAttributes, label: String, secret: Variant, replace: Bool
+        _ attributes: TokenAttributes, label: String, secret: Variant, replace: Bool,
+        item: (String) -> KeyringItem? = { _ in nil }
     ) throws(TokenStorageError) -> String {
         let method = link.createMethod(
             in: access.collection, label: label, attributes: attributes, secret: secret, replace: replace)
         var path: String?
         memory.beginWrite()
-        defer { memory.endWrite(path) }
+        defer { memory.endWrite(path: path, path.flatMap { item($0) }) }
         let values = try KeyringLink.values(try write(method), "(oo)")
         guard let made = values[0].text, made != "/" else { throw KeyringLink.unexpected }
         path = made
