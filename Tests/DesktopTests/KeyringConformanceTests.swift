@@ -17,10 +17,12 @@ import TokenVaultTesting
         if check.applies(to: subject), !isLong(check) { try await check.run(on: subject) }
     }
 
+    private let areLimitsTried = getenv("TOKENVAULT_KEYRING_LIMITS") != nil
+
     /// Whether a check is left to `make keyring-limits`: the daemon writes all of its keyring for every
     /// single item, which takes minutes of its time for thousands of them.
     private func isLong(_ check: ConformanceCheck) -> Bool {
-        getenv("TOKENVAULT_KEYRING_LIMITS") == nil
+        !areLimitsTried
             && [
                 "a reader that missed changes is told so, and of later ones",
                 "a commit takes hundreds of changes",
@@ -31,7 +33,21 @@ import TokenVaultTesting
     @Test func theNamesOfLongChecksAreTheirNames() {
         #expect(
             TokenStorageConformance.checks.filter { isLong($0) }.count == 2
-                || getenv("TOKENVAULT_KEYRING_LIMITS") != nil)
+                || areLimitsTried)
+    }
+
+    @Test func aThousandItemsAreKept() throws {
+        let desktop = try PrivateDesktop.withKeyring()
+        let storage = desktop.service().storage(service: "app").blocking
+        for number in 0..<(areLimitsTried ? 1_000 : 200) {
+            try storage.store(token: "fake \(number)", for: "key \(number)")
+        }
+        try desktop.tell("restart_keyring")
+        let items = try storage.list().items
+        #expect(items.count == (areLimitsTried ? 1_000 : 200))
+        for (number, _) in items.enumerated() {
+            #expect(try storage.retrieve(for: "key \(number)") == "fake \(number)")
+        }
     }
 
     @Test func everyCheckAppliesButThoseOfWhatAKeyringHasNot() throws {

@@ -12,6 +12,8 @@ final class BusCall: Sendable {
     struct State {
         var replies: [UInt32: BusReply] = [:]
         var isCancelled = false
+        // A write was sent: a cancellation comes too late.
+        var isWriting = false
         var hasTurn = false
         var isWriter = false
         var prompt: PromptOutcome?
@@ -28,6 +30,13 @@ final class BusCall: Sendable {
         deadline.withLock { $0 = Deadline(after: $0.remaining + duration) }
     }
 
+    /// A write is about to be sent: from here on the call runs to its end. Throws `timedOut` and, before the
+    /// first one, `cancelled`.
+    func beginWriting() throws(TokenStorageError) {
+        try check()
+        state.withLock { $0.isWriting = true }
+    }
+
     /// Throws `timedOut` and `cancelled`: for loops that try anew whenever others were faster.
     func check() throws(TokenStorageError) {
         if deadline.withLock({ $0.hasPassed }) { throw .secretService(.timedOut) }
@@ -42,15 +51,15 @@ final class BusCall: Sendable {
 
     /// Throws `cancelled`.
     func checkCancellation() throws(TokenStorageError) {
-        if state.withLock({ $0.isCancelled }) { throw .secretService(.cancelled) }
+        if state.withLock({ $0.isCancelled && !$0.isWriting }) { throw .secretService(.cancelled) }
     }
 
     private enum Answer<Value> { case value(Value), cancelled }
 
-    /// Waits until `body` gives a value. Throws `cancelled` (unless `isWrite`), `timedOut`, and
+    /// Waits until `body` gives a value. Throws `cancelled`, `timedOut`, and
     /// `unavailable` when `isLost` says that nothing will come any more.
     func wait<Value>(
-        isWrite: Bool = false, longest: Duration? = nil, isLost: () -> Bool,
+        longest: Duration? = nil, isLost: () -> Bool,
         _ body: (inout State) -> Value?
     ) throws(TokenStorageError) -> Value {
         let end = longest.map { Deadline(after: $0) } ?? deadline.withLock { $0 }
@@ -59,7 +68,7 @@ final class BusCall: Sendable {
             let wasLost = isLost()
             let answer: Answer<Value>? = state.wait(atMost: min(end.remaining, .milliseconds(100))) { state in
                 if let value = body(&state) { return .value(value) }
-                return state.isCancelled && !isWrite ? .cancelled : nil
+                return state.isCancelled && !state.isWriting ? .cancelled : nil
             }
             switch answer {
             case .value(let value): return value

@@ -91,22 +91,22 @@ struct BusMethod {
         _ = unsafe transmit(message)
     }
 
-    /// Sends all of `methods` at once and waits for their replies. Throws `cancelled` (unless `isWrite`),
-    /// `timedOut` and `unavailable`.
+    /// Sends all of `methods` at once and waits for their replies. Throws `cancelled`, `timedOut`
+    /// and `unavailable`.
     func ask(
-        _ methods: [BusMethod], for call: BusCall, isWrite: Bool = false
+        _ methods: [BusMethod], for call: BusCall
     ) throws(TokenStorageError) -> [BusReply] {
         var serials: [UInt32] = []
         defer { inbox.forget(serials) }
         for method in methods { serials.append(try send(method, for: call)) }
-        return try replies(to: serials, for: call, isWrite: isWrite)
+        return try replies(to: serials, for: call)
     }
 
     /// Waits for the replies to what was sent.
     func replies(
-        to serials: [UInt32], for call: BusCall, isWrite: Bool = false
+        to serials: [UInt32], for call: BusCall
     ) throws(TokenStorageError) -> [BusReply] {
-        try call.wait(isWrite: isWrite, isLost: { isClosed }) { state in
+        try call.wait(isLost: { isClosed }) { state in
             guard serials.allSatisfy({ state.replies[$0] != nil }) else { return nil }
             return serials.compactMap { state.replies.removeValue(forKey: $0) }
         }

@@ -1,9 +1,5 @@
 internal import TokenVaultCrypto
 
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#endif
-
 /// What a commit will do, from what is there.
 struct CommitPlan {
     private enum Effect {
@@ -70,7 +66,7 @@ struct CommitPlan {
     /// Does it: a single change directly, several by way of an intent.
     func perform(_ access: KeyringAccess) throws(TokenStorageError) -> TokenCommit {
         guard !effects.isEmpty else { return TokenCommit(generation: nil, existed: existed) }
-        let now = UInt64(max(0, Microseconds.of(Date())))
+        let now = WallClock.microseconds
         let generation = access.memory.nextGeneration(now: now, above: newest)
         let writer = KeyringWriter(access: access, generation: generation)
         let intent = intent(generation)

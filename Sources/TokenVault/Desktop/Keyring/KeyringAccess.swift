@@ -16,8 +16,8 @@ struct KeyringAccess: KeyringPrompting {
     var memory: KeyringMemory { service.memory }
 
     /// Sends `methods` at once and waits for the replies.
-    func ask(_ methods: [BusMethod], isWrite: Bool = false) throws(TokenStorageError) -> [BusReply] {
-        try link.connection.ask(methods, for: call, isWrite: isWrite)
+    func ask(_ methods: [BusMethod]) throws(TokenStorageError) -> [BusReply] {
+        try link.connection.ask(methods, for: call)
     }
 
     /// An item that was found: the one that counts, and others of the same key that some program left.
@@ -123,6 +123,11 @@ extension SecretService {
             do throws(TokenStorageError) {
                 return try body(access)
             } catch {
+                // What was sent was refused: nothing is begun.
+                let isRefused =
+                    error == KeyringAccess.sessionIsGone || error == KeyringAccess.collectionIsGone
+                    || error == .keyringIsLocked
+                if isRefused { call.deliver { $0.isWriting = false } }
                 if error == KeyringAccess.sessionIsGone {
                     access.link.forget(access.session)
                 } else if error == KeyringAccess.collectionIsGone, !wasLookedForAnew {

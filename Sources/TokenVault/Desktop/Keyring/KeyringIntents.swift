@@ -15,7 +15,15 @@ extension KeyringAccess {
     func finishCommits() throws(TokenStorageError) {
         for (path, intent) in try commitsUnderWay().sorted(by: { $0.intent.generation < $1.intent.generation }
         ) {
-            try finish(intent, at: path)
+            do throws(TokenStorageError) {
+                try finish(intent, at: path)
+            } catch {
+                guard error.code == .outcomeUnknown else { throw error }
+                // Unknown is the end of that commit; the call's own is not begun.
+                throw .secretService(
+                    .unavailable, underlying: error.underlying,
+                    advice: "an earlier commit could not be finished: try again")
+            }
         }
     }
 

@@ -132,6 +132,14 @@ struct KeyringItem: Sendable {
     }
 }
 
+/// The clock that generations are taken from.
+enum WallClock {
+    /// Microseconds since 1970.
+    static var microseconds: UInt64 { UInt64(max(0, Microseconds.of(Date()))) }
+    /// Seconds since 1970.
+    static var seconds: UInt64 { microseconds / 1_000_000 }
+}
+
 /// Dates as whole microseconds since 1970, which a `Date` gives back exactly for some centuries.
 enum Microseconds {
     static func of(_ date: Date) -> Int64 {

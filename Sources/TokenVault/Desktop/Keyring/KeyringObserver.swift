@@ -1,10 +1,6 @@
 internal import Synchronization
 internal import TokenVaultPlatform
 
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#endif
-
 /// Tells readers of changes that no TokenVault made: the service signals that an item changed, and its
 /// generation tells whether that is news.
 final class KeyringObserver: Sendable {
@@ -20,7 +16,7 @@ final class KeyringObserver: Sendable {
 
     /// A service is watched from now on.
     func watch(_ service: String) {
-        let now = UInt64(max(0, Microseconds.of(Date())))
+        let now = WallClock.microseconds
         state.withLock { state in
             if state.since[TokenKey(service)] == nil { state.since[TokenKey(service)] = now }
         }
@@ -149,7 +145,7 @@ extension KeyringAccess {
             try asWriter { () throws(TokenStorageError) in
                 for name in names where memory.announced(name).map({ !$0.isDeleted }) ?? true {
                     guard try find(name.service.name, name.key)[name.key] == nil else { continue }
-                    let now = UInt64(max(0, Microseconds.of(Date())))
+                    let now = WallClock.microseconds
                     service.publish(
                         CommitNotice(
                             service: name.service.name, generation: memory.nextGeneration(now: now, above: 0),

@@ -17,11 +17,13 @@ struct KeyringWriter {
         let encoding = WireEncoding(for: secret)
         let attributes = KeyringItem.attributes(of: metadata, encoding: encoding)
         let isSame = found?.item.attributes == attributes
+        let start = WallClock.seconds
         let path = try create(
-            attributes, label: ItemLabel.write(metadata),
+            attributes, label: ItemLabel.write(metadata, at: start),
             secret: try access.session.encrypt(encoding.encode(secret), contentType: encoding.contentType),
             replace: isSame
         ) { KeyringItem(path: $0, metadata: metadata, encoding: encoding) }
+        if WallClock.seconds > start + 1 { label(path, metadata) }
         for old in found?.paths ?? [] where old != path { remove(old) }
         return KeyringItem(path: path, metadata: metadata, encoding: encoding)
     }
@@ -30,6 +32,17 @@ struct KeyringWriter {
     func delete(_ found: KeyringAccess.Found) throws(TokenStorageError) {
         for path in found.duplicates { remove(path) }
         try delete(found.item.path)
+    }
+
+    /// The service took so long that its own date of the change would look like another program's.
+    private func label(_ path: String, _ metadata: TokenMetadata) {
+        let label = link.make.text(ItemLabel.write(metadata, at: WallClock.seconds))
+        _ = try? write(
+            BusMethod(
+                path: path, interface: BusName.properties, name: "Set",
+                body: link.make.tuple([
+                    link.make.text(BusName.item), link.make.text("Label"), link.make.variant(label),
+                ])))
     }
 
     /// Makes an item, or replaces the one of the same attributes; returns its path. `item` is what is
@@ -65,10 +78,10 @@ struct KeyringWriter {
 
     /// Sends a write and waits for its end; a cancellation comes too late for it.
     private func write(_ method: BusMethod) throws(TokenStorageError) -> BusReply {
-        try access.call.check()
+        try access.call.beginWriting()
         let reply: BusReply
         do {
-            reply = try access.ask([method], isWrite: true)[0]
+            reply = try access.ask([method])[0]
         } catch {
             throw unknown(error.underlying)
         }
