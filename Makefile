@@ -4,7 +4,8 @@ SHELL := /bin/bash
 PREFIX ?= /usr/local
 STRIP ?= strip
 .DEFAULT_GOAL := help
-.PHONY: help run test build release install uninstall soundness format docs bench crash-test fuzz clean
+.PHONY: help run test build release install uninstall soundness format docs bench keyring-limits crash-test fuzz \
+	clean
 
 # One scratch path and one set of flags per configuration: other flags would build everything anew.
 # The tests are optimized: those of crashes and tampering look at so many states that it saves most of their time.
@@ -23,6 +24,7 @@ run: release ## Build vaultctl and walk through storing, reading and deleting a 
 
 # The vault's own tests keep every core busy for minutes: tests that wait for one another go first, alone.
 test: build ## Build and run every test; FILTER=NAME for some
+	@Scripts/setup --tests
 ifdef FILTER
 	$(run_tests) --filter '$(FILTER)'
 else
@@ -49,6 +51,7 @@ uninstall: ## Remove what `install` installed
 	@Scripts/install.sh --remove '$(DESTDIR)$(PREFIX)'
 
 soundness: build release ## Check format, warnings, imports, linkage, documentation, README, versions
+	@Scripts/setup --tests
 	@Scripts/soundness/all.sh
 
 format: ## Format the sources in place
@@ -57,10 +60,16 @@ format: ## Format the sources in place
 docs: build ## Build the documentation into .build/documentation
 	@Scripts/docs.sh .build/documentation
 
-bench: release ## Measure the file vault against this machine's limits, and vaultctl against secret-tool
+bench: release ## Measure the backends against this machine's limits, libsecret and secret-tool
+	@Scripts/setup --tests
 	swift build --configuration release --package-path Benchmarks --scratch-path .build-benchmarks
 	.build-benchmarks/release/vault-benchmark .
+	Scripts/bench-keyring.sh .build-benchmarks/release/keyring-benchmark
 	Scripts/bench-retrieve.sh $(vaultctl) .build-benchmarks/release/command-benchmark
+
+keyring-limits: build ## Hold the keyring against the checks of thousands of items, which take it minutes
+	@Scripts/setup --tests
+	TOKENVAULT_KEYRING_LIMITS=1 $(run_tests) --filter '^DesktopTests'
 
 crash-test: release ## Kill a real writer thousands of times and check what is left; ROUNDS=10000 for more
 	@Scripts/crash-test.sh $(vaultctl)

@@ -31,6 +31,8 @@ let package = Package(
             providers: [.apt(["libsodium-dev"])]
         ),
         .target(name: "CLinux"),
+        // Declares what it calls of libsecret and looks for it at run time: nothing of it is linked.
+        .target(name: "CSecret"),
         .target(
             name: "TokenVaultCrypto",
             dependencies: ["CSodium"],
@@ -47,6 +49,7 @@ let package = Package(
         .target(
             name: "TokenVault",
             dependencies: [
+                "CSecret",
                 "TokenVaultCrypto",
                 "TokenVaultPlatform",
                 .product(name: "SystemPackage", package: "swift-system"),
@@ -109,6 +112,20 @@ let package = Package(
             name: "BackendConformanceTests",
             dependencies: [
                 "TokenVault", "TokenVaultTesting",
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "KeyringWorker",
+            dependencies: ["TokenVault"],
+            path: "Tests/Support/KeyringWorker",
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "DesktopTests",
+            dependencies: [
+                "KeyringWorker", "TokenVault", "TokenVaultPlatform", "TokenVaultTesting",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: settings

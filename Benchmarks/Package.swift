@@ -16,6 +16,11 @@ let package = Package(
             swiftSettings: [.swiftLanguageMode(.v6)]
         ),
         .executableTarget(
+            name: "keyring-benchmark",
+            dependencies: ["Measuring", .product(name: "TokenVault", package: "TokenVault")],
+            swiftSettings: [.swiftLanguageMode(.v6)]
+        ),
+        .executableTarget(
             name: "vault-benchmark",
             dependencies: [
                 "Measuring",

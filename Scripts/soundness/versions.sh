@@ -26,7 +26,8 @@ if [[ ${1:-} == --self-test ]]; then
 fi
 
 {
-    printf 'libsodium %s\n' "$(pkg-config --modversion libsodium)"
+    printf '%s\n' "libsodium $(pkg-config --modversion libsodium)" \
+        "libsecret $(pkg-config --modversion libsecret-1)" "glib $(pkg-config --modversion glib-2.0)"
     swift package --scratch-path .build show-dependencies --format text | from_tree
 } | sort >"$directory/resolved"
 compare Scripts/tested-versions.txt "$directory/resolved" || {

@@ -3,7 +3,8 @@
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.."
 
-compile_c() { clang -std=gnu11 -Wall -Wextra -Werror -fsyntax-only -I Sources/CLinux/include "$@"; }
+compile_c() { clang -std=gnu11 -Wall -Wextra -Werror -fsyntax-only -I Sources/CLinux/include \
+    -I Sources/CSecret/include "$@"; }
 quiet() { ! grep --ignore-case 'warning:' "$1"; }
 
 if [[ ${1:-} == --self-test ]]; then
@@ -24,7 +25,7 @@ if [[ ${1:-} == --self-test ]]; then
     exit
 fi
 
-compile_c Sources/CLinux/*.c
+compile_c Sources/{CLinux,CSecret}/*.c
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # Everything is built already: what is left to say are the manifest's and the planner's warnings.

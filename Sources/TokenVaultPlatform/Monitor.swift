@@ -15,7 +15,12 @@ package final class Monitor<State: ~Copyable>: @unchecked Sendable {
         pthread_mutex_init(mutex, nil)
         condition = .allocate(capacity: 1)
         condition.initialize(to: pthread_cond_t())
-        pthread_cond_init(condition, nil)
+        var attributes = pthread_condattr_t()
+        pthread_condattr_init(&attributes)
+        // Bounded waits are of time that passes, whatever the wall clock is set to.
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        pthread_cond_init(condition, &attributes)
+        pthread_condattr_destroy(&attributes)
         self.state = state
     }
 
@@ -50,6 +55,22 @@ package final class Monitor<State: ~Copyable>: @unchecked Sendable {
         while true {
             if let result = body(&state) { return result }
             pthread_cond_wait(condition, mutex)
+        }
+    }
+
+    /// As ``wait(_:)``, for at most `duration`; `nil` when `body` has given no value by then.
+    package func wait<Result>(atMost duration: Duration, _ body: (inout State) -> Result?) -> Result? {
+        var until = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &until)
+        let parts = max(.zero, min(duration, .seconds(86_400))).components
+        let nanoseconds = until.tv_nsec + Int(parts.attoseconds / 1_000_000_000)
+        until.tv_sec += Int(parts.seconds) + nanoseconds / 1_000_000_000
+        until.tv_nsec = nanoseconds % 1_000_000_000
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        while true {
+            if let result = body(&state) { return result }
+            if pthread_cond_timedwait(condition, mutex, &until) == ETIMEDOUT { return body(&state) }
         }
     }
 }

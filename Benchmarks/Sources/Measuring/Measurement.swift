@@ -22,6 +22,9 @@ public struct Measurement {
         samples.append(Double(parts.seconds) * 1e6 + Double(parts.attoseconds) / 1e12)
     }
 
+    /// Adds what was timed elsewhere, in microseconds.
+    public mutating func add(_ microseconds: Double) { samples.append(microseconds) }
+
     /// The value that `share` of the samples do not exceed.
     public func percentile(_ share: Double) -> Double {
         let sorted = samples.sorted()

@@ -1,0 +1,104 @@
+/// The Secret Service backend's errors. The operation is filled in by the call that people see.
+extension TokenStorageError {
+    static let secretServiceBackend = "secret-service"
+
+    static func secretService(
+        _ code: Code, underlying: String? = nil, advice: String? = nil, generation: Generation? = nil
+    ) -> TokenStorageError {
+        TokenStorageError(
+            code, operation: "", backend: secretServiceBackend, underlying: underlying, advice: advice,
+            generation: generation)
+    }
+
+    /// There is no session bus, or it cannot be reached.
+    static func noBus(_ reason: String) -> TokenStorageError {
+        .secretService(
+            .unavailable, underlying: reason,
+            advice: "there is no D-Bus session here: run inside a desktop session, or use the file vault")
+    }
+
+    /// The bus went away during the call.
+    static var busIsLost: TokenStorageError {
+        .secretService(
+            .unavailable, underlying: "the connection to the session bus was lost",
+            advice: "try again when the desktop session is back")
+    }
+
+    /// Nobody on the bus keeps secrets.
+    static func noService(_ reason: String) -> TokenStorageError {
+        .secretService(
+            .unavailable, underlying: reason,
+            advice:
+                "start a Secret Service (gnome-keyring-daemon, KWallet, KeePassXC), or use the file vault")
+    }
+
+    /// The service ended, or was replaced by another one, during the call.
+    static func serviceIsLost(_ reason: String) -> TokenStorageError {
+        .secretService(
+            .unavailable, underlying: reason,
+            advice: "the Secret Service ended during the call: try again when it is back")
+    }
+
+    /// The keyring is locked and nobody is to be asked.
+    static var keyringIsLocked: TokenStorageError {
+        .secretService(.locked, advice: "unlock the keyring, or allow prompts, and try again")
+    }
+
+    /// The person said no.
+    static var promptWasDismissed: TokenStorageError {
+        .secretService(
+            .locked, underlying: "the prompt was dismissed",
+            advice: "the keyring stays locked until the person unlocks it")
+    }
+
+    /// There is no collection to keep items in.
+    static func noCollection(_ name: String?) -> TokenStorageError {
+        let what =
+            name == nil ? "the Secret Service has no default keyring" : "there is no keyring of that name"
+        return .secretService(
+            .unavailable, underlying: what, advice: "create one, or let the configuration create it")
+    }
+
+    /// What an error of the bus or of the service means, when the call has no better use for it.
+    static func bus(_ name: String, _ text: String) -> TokenStorageError {
+        let said = "\(name): \(text)"
+        switch name {
+        case BusErrorName.serviceUnknown, BusErrorName.nameHasNoOwner, BusErrorName.spawnFailed:
+            return .noService(said)
+        case BusErrorName.noReply, BusErrorName.disconnected: return .serviceIsLost(said)
+        case BusErrorName.isLocked: return .keyringIsLocked
+        case BusErrorName.accessDenied:
+            return .secretService(
+                .notPermitted, underlying: said,
+                advice: "the bus does not let this program do that: see its sandbox's permissions")
+        case BusErrorName.limitsExceeded, BusErrorName.noMemory:
+            return .secretService(.resourcesExhausted, underlying: said)
+        default:
+            // `org.freedesktop.DBus.Error.Spawn.*`: the service is known and did not start.
+            if name.hasPrefix(BusErrorName.spawnPrefix) { return .noService(said) }
+            return .secretService(.ioFailure, underlying: said)
+        }
+    }
+}
+
+/// Names of errors on the bus.
+enum BusErrorName {
+    static let serviceUnknown = "org.freedesktop.DBus.Error.ServiceUnknown"
+    static let nameHasNoOwner = "org.freedesktop.DBus.Error.NameHasNoOwner"
+    static let spawnPrefix = "org.freedesktop.DBus.Error.Spawn."
+    static let spawnFailed = "org.freedesktop.DBus.Error.Spawn.ChildExited"
+    static let noReply = "org.freedesktop.DBus.Error.NoReply"
+    static let disconnected = "org.freedesktop.DBus.Error.Disconnected"
+    static let accessDenied = "org.freedesktop.DBus.Error.AccessDenied"
+    static let limitsExceeded = "org.freedesktop.DBus.Error.LimitsExceeded"
+    static let noMemory = "org.freedesktop.DBus.Error.NoMemory"
+    static let isLocked = "org.freedesktop.Secret.Error.IsLocked"
+    static let noSession = "org.freedesktop.Secret.Error.NoSession"
+
+    /// Whether it says that the object is not there: each service says so in its own way.
+    static func isNoObject(_ name: String) -> Bool {
+        name == "org.freedesktop.Secret.Error.NoSuchObject"
+            || name == "org.freedesktop.DBus.Error.UnknownObject"
+            || name == "org.freedesktop.DBus.Error.UnknownMethod"
+    }
+}

@@ -1,0 +1,127 @@
+internal import Synchronization
+
+/// A signal that some program sent.
+struct BusSignal: Sendable {
+    let sender: String
+    let path: String
+    let interface: String
+    let member: String
+    let values: Variant?
+
+    /// The first value, when it is a text.
+    var subject: String? { values.flatMap { $0.count > 0 ? $0[0].text : nil } }
+}
+
+/// Takes what arrives on a connection, in its order, and gives it to who waits for it.
+///
+/// GIO's own thread calls it; nothing here waits. That signals and replies are handled in one order is what
+/// lets a reader trust what it remembers: whatever a service told before it answered was seen before the
+/// answer is.
+final class BusInbox: Sendable {
+    private struct State {
+        var waiting: [UInt32: BusCall] = [:]
+        var prompts: [String: BusCall] = [:]
+        var listener: (@Sendable (BusSignal) -> Void)?
+        // The request for the writers' name, and whose call it was.
+        var nameRequest: UInt32?
+        var writer: BusCall?
+    }
+
+    private let state = Mutex(State())
+
+    /// Who is told of every signal, on GIO's thread.
+    func listen(_ listener: @escaping @Sendable (BusSignal) -> Void) {
+        state.withLock { $0.listener = listener }
+    }
+
+    /// Sends while no reply can be missed; `send` returns the message's serial number, 0 when it failed.
+    /// `isNameRequest` for the message that asks for the writers' name.
+    func expectReply(for call: BusCall, isNameRequest: Bool = false, _ send: () -> UInt32) -> UInt32 {
+        state.withLock { state in
+            let serial = send()
+            guard serial != 0 else { return 0 }
+            state.waiting[serial] = call
+            if isNameRequest {
+                state.nameRequest = serial
+                state.writer = call
+            }
+            return serial
+        }
+    }
+
+    /// Nobody waits for these any more.
+    func forget(_ serials: [UInt32]) {
+        state.withLock { state in for serial in serials { state.waiting[serial] = nil } }
+    }
+
+    /// Gives the outcome of the prompt at `path` to `call`.
+    func expectPrompt(at path: String, for call: BusCall) { state.withLock { $0.prompts[path] = call } }
+
+    func forgetPrompt(at path: String) { state.withLock { $0.prompts[path] = nil } }
+
+    /// A message that replies to `serial`. Whether somebody here sent that one.
+    func take(_ reply: BusReply, to serial: UInt32) -> Bool {
+        let call = state.withLock { state -> BusCall? in
+            guard let call = state.waiting.removeValue(forKey: serial) else { return nil }
+            guard serial == state.nameRequest else { return call }
+            state.nameRequest = nil
+            // DBUS_REQUEST_NAME_REPLY_PRIMARY_OWNER, or ALREADY_OWNER
+            if case .values(let values) = reply, let code = values.elements.first?.shortNumber,
+                code == 1 || code == 4
+            {
+                call.deliver { $0.isWriter = true }
+            }
+            return call
+        }
+        guard let call else { return false }
+        call.deliver { $0.replies[serial] = reply }
+        return true
+    }
+
+    /// A signal.
+    func take(_ signal: BusSignal) {
+        switch (signal.interface, signal.member) {
+        case (BusName.prompt, "Completed"):
+            let call = state.withLock { $0.prompts.removeValue(forKey: signal.path) }
+            guard let call, let values = signal.values, values.count == 2 else { return }
+            let outcome: BusCall.PromptOutcome =
+                values[0].bool == false ? .completed(values[1].content) : .dismissed
+            call.deliver { $0.prompt = outcome }
+        case (BusName.bus, "NameAcquired") where signal.subject == BusName.writer:
+            // Before the reply of the request in hand, it is about an earlier one that was given up.
+            let call = state.withLock { $0.nameRequest == nil ? $0.writer : nil }
+            call?.deliver { $0.isWriter = true }
+        case (BusName.bus, "NameOwnerChanged") where signal.subject == BusName.secrets:
+            let calls = state.withLock { state in
+                defer { state.prompts = [:] }
+                return Array(state.prompts.values)
+            }
+            for call in calls { call.deliver { $0.prompt = .lost } }
+        default: break
+        }
+        state.withLock { $0.listener }?(signal)
+    }
+
+    /// The writer's call is over.
+    func forgetWriter() {
+        state.withLock { state in
+            state.writer = nil
+            state.nameRequest = nil
+        }
+    }
+}
+
+/// Names on the bus.
+enum BusName {
+    static let bus = "org.freedesktop.DBus"
+    static let busPath = "/org/freedesktop/DBus"
+    static let properties = "org.freedesktop.DBus.Properties"
+    static let secrets = "org.freedesktop.secrets"
+    static let secretsPath = "/org/freedesktop/secrets"
+    static let service = "org.freedesktop.Secret.Service"
+    static let collection = "org.freedesktop.Secret.Collection"
+    static let item = "org.freedesktop.Secret.Item"
+    static let prompt = "org.freedesktop.Secret.Prompt"
+    /// Who owns this name writes; the bus gives it to one at a time and takes it back when a process ends.
+    static let writer = "org.tokenvault.SecretServiceWriter"
+}

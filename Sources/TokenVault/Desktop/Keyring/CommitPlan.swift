@@ -1,0 +1,148 @@
+internal import TokenVaultCrypto
+
+/// What a commit will do, from what is there.
+struct CommitPlan {
+    private enum Effect {
+        /// Stores what `change` makes of `base`, in place of `found`.
+        case put(TokenChange, base: TokenMetadata?, Secret, instead: KeyringAccess.Found?)
+        case delete(KeyringAccess.Found)
+    }
+
+    private let service: String
+    private var effects: [Effect] = []
+    private var existed: [Bool] = []
+    private var newest: UInt64 = 0
+
+    // What a commit is written down in is one item, with a third on top for Base64.
+    private static let largestCommit = 32 << 20
+
+    init(service: String) { self.service = service }
+
+    /// Plans one change, after looking at what is there.
+    mutating func add(_ change: TokenChange, _ access: KeyringAccess) throws(TokenStorageError) {
+        let found = try current(change, access)
+        var isTargetTaken = false
+        if case .rename(let target) = change.action {
+            isTargetTaken = try access.find(service, target)[target] != nil
+        }
+        let base = found?.item.metadata
+        try CommitRules.check(
+            change, current: base?.generation, isTargetTaken: isTargetTaken, operation: "",
+            backend: TokenStorageError.secretServiceBackend)
+        existed.append(found != nil)
+        newest = max(newest, base?.generation.rawValue ?? 0)
+        switch (change.action, found) {
+        case (.store(let secret), _): effects.append(.put(change, base: base, secret, instead: found))
+        case (.delete, let found?): effects.append(.delete(found))
+        case (.update, let found?):
+            effects.append(.put(change, base: base, try access.secret(of: found), instead: found))
+        case (.rename, let found?):
+            effects.append(.put(change, base: base, try access.secret(of: found), instead: nil))
+            effects.append(.delete(found))
+        default: break
+        }
+    }
+
+    /// What is there under the key of `change`. A plain store that replaces an item which nobody changed
+    /// since it was read needs not ask.
+    private func current(
+        _ change: TokenChange, _ access: KeyringAccess
+    ) throws(TokenStorageError) -> KeyringAccess.Found? {
+        if case .store = change.action, change.expectation == .any,
+            let known = access.memory.recall(KeyringMemory.Name(service, change.key)), known.isCurrent
+        {
+            return KeyringAccess.Found(item: known.item)
+        }
+        return try access.find(service, change.key)[change.key]
+    }
+
+    /// Plans the deletion of an item.
+    mutating func delete(_ found: KeyringAccess.Found) {
+        existed.append(true)
+        newest = max(newest, found.item.metadata.generation.rawValue)
+        effects.append(.delete(found))
+    }
+
+    /// Does it: a single change directly, several by way of an intent.
+    func perform(_ access: KeyringAccess) throws(TokenStorageError) -> TokenCommit {
+        guard !effects.isEmpty else { return TokenCommit(generation: nil, existed: existed) }
+        let now = WallClock.microseconds
+        let generation = access.memory.nextGeneration(now: now, above: newest)
+        let writer = KeyringWriter(access: access, generation: generation)
+        let intent = intent(generation)
+        if effects.count == 1 {
+            try make(intent, writer)
+        } else {
+            try makeAll(intent, access, writer)
+        }
+        access.service.tell(intent, on: access.link)
+        return TokenCommit(generation: generation, existed: existed)
+    }
+
+    private func intent(_ generation: Generation) -> CommitIntent {
+        var intent = CommitIntent(service: service, generation: generation)
+        for effect in effects {
+            switch effect {
+            case .put(let change, let base, let secret, _):
+                let metadata = CommitRules.metadata(
+                    after: change, current: base, service: service, defaultPolicy: .whenUnlocked,
+                    now: Microseconds.date(generation.rawValue), generation: generation)
+                intent.outcomes.append(
+                    (metadata.key, .stored(TokenItem(metadata: metadata, secret: secret))))
+            case .delete(let found): intent.outcomes.append((found.item.metadata.key, .deleted))
+            }
+        }
+        return intent
+    }
+
+    private func makeAll(
+        _ intent: CommitIntent, _ access: KeyringAccess, _ writer: KeyringWriter
+    ) throws(TokenStorageError) {
+        let bytes = intent.encode()
+        guard bytes.count <= Self.largestCommit else {
+            throw .secretService(.tooLarge, advice: "commit at most 32 MiB at once")
+        }
+        let secret = try access.session.encrypt(
+            Base64.encode(bytes), contentType: WireEncoding.base64.contentType)
+        let path = try writer.create(
+            intent.attributes, label: intent.label, secret: secret, replace: false)
+        // From here on it has happened: who reads answers from the intent, who writes next finishes it.
+        access.memory.begin(intent)
+        var isFinished = false
+        defer { access.memory.end(intent, isFinished: isFinished) }
+        do {
+            try make(intent, writer)
+            try writer.delete(path)
+            isFinished = true
+        } catch {
+            throw .secretService(
+                .outcomeUnknown, underlying: error.underlying,
+                advice: "it is finished by the next write: read the items then", generation: intent.generation
+            )
+        }
+    }
+
+    private func make(_ intent: CommitIntent, _ writer: KeyringWriter) throws(TokenStorageError) {
+        for (effect, (_, outcome)) in zip(effects, intent.outcomes) {
+            switch (effect, outcome) {
+            case (.put(_, _, _, let found), .stored(let item)):
+                try writer.put(item.metadata, item.secret, instead: found)
+            case (.delete(let found), _): try writer.delete(found)
+            default: break
+            }
+        }
+    }
+}
+
+extension KeyringAccess {
+    /// The secret of an item that was found. Throws `ioFailure` when another program deleted it meanwhile.
+    fileprivate func secret(of found: Found) throws(TokenStorageError) -> Secret {
+        let path = found.item.path
+        let reply = try ask([link.secretMethod(path, session)])[0]
+        guard let bytes = try secretBytes(reply, path) else {
+            throw .secretService(
+                .ioFailure, underlying: "another program deleted the item meanwhile", advice: "try again")
+        }
+        return try decode(bytes, found.item.encoding)
+    }
+}

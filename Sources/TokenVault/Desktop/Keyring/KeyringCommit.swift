@@ -1,0 +1,71 @@
+internal import TokenVaultPlatform
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#endif
+
+/// Commits: looked at, decided and written while nobody else writes.
+extension SecretService {
+    /// Makes all of `changes` or none.
+    func commit(
+        _ changes: [TokenChange], to name: String, for call: BusCall
+    ) throws(TokenStorageError) -> TokenCommit {
+        try writers.alone(call) { () throws(TokenStorageError) in
+            try withKeyring(call) { (access) throws(TokenStorageError) in
+                try access.asWriter { () throws(TokenStorageError) in
+                    try access.finishCommits()
+                    var plan = CommitPlan(service: name)
+                    for change in changes { try plan.add(change, access) }
+                    return try plan.perform(access)
+                }
+            }
+        }
+    }
+
+    /// Deletes every item of a service; returns how many there were.
+    func deleteAll(of name: String, for call: BusCall) throws(TokenStorageError) -> Int {
+        try writers.alone(call) { () throws(TokenStorageError) in
+            try withKeyring(call) { (access) throws(TokenStorageError) in
+                try access.asWriter { () throws(TokenStorageError) in
+                    try access.finishCommits()
+                    var plan = CommitPlan(service: name)
+                    for found in try access.find(name, nil).values.sorted(by: {
+                        $0.item.metadata.key < $1.item.metadata.key
+                    }) {
+                        plan.delete(found)
+                    }
+                    return try plan.perform(access).existed.count
+                }
+            }
+        }
+    }
+}
+
+extension KeyringAccess {
+    /// Runs `body` while this process owns the writers' name on the bus.
+    ///
+    /// The bus gives the name to one connection at a time, in the order they asked, and takes it back when
+    /// a process ends. What `body` reads, no other TokenVault changes before `body` is done.
+    func asWriter<Value>(
+        _ body: () throws(TokenStorageError) -> Value
+    ) throws(TokenStorageError) -> Value {
+        let name = link.make.text(BusName.writer)
+        call.deliver { $0.isWriter = false }
+        let serial = try link.connection.send(
+            .bus("RequestName", link.make.tuple([name, link.make.number(UInt32(0))])), for: call,
+            isNameRequest: true)
+        defer {
+            link.connection.inbox.forgetWriter()
+            link.connection.tell(.bus("ReleaseName", link.make.tuple([name])))
+        }
+        let reply = try link.connection.replies(to: [serial], for: call)[0]
+        if case .error(BusErrorName.accessDenied, let text) = reply {
+            throw .secretService(
+                .notPermitted, underlying: text,
+                advice: "a sandbox needs --own-name=\(BusName.writer) to write to the keyring")
+        }
+        _ = try KeyringLink.values(reply, "(u)")
+        try call.wait(isLost: { link.isLost }) { $0.isWriter ? () : nil }
+        return try body()
+    }
+}

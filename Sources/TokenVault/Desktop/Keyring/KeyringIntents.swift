@@ -1,0 +1,92 @@
+/// Commits that others have under way, or left when they died.
+extension KeyringAccess {
+    /// The commit under way in `service`, if there is one: what it says of a key counts, whatever the
+    /// key's own item says.
+    ///
+    /// Asked for only when an item came into being that nobody here knows, and at first.
+    func commitUnderWay(in service: String) throws(TokenStorageError) -> CommitIntent? {
+        if let own = memory.ownCommit(in: service) { return own }
+        let intents = try commitsUnderWay()
+        return intents.map(\.intent).filter { Bytes.areEqual($0.service, service) }
+            .max { $0.generation < $1.generation }
+    }
+
+    /// Finishes what writers that died had begun. For who owns the writers' name, before anything else.
+    func finishCommits() throws(TokenStorageError) {
+        for (path, intent) in try commitsUnderWay().sorted(by: { $0.intent.generation < $1.intent.generation }
+        ) {
+            do throws(TokenStorageError) {
+                try finish(intent, at: path)
+            } catch {
+                guard error.code == .outcomeUnknown else { throw error }
+                // Unknown is the end of that commit; the call's own is not begun.
+                throw .secretService(
+                    .unavailable, underlying: error.underlying,
+                    advice: "an earlier commit could not be finished: try again")
+            }
+        }
+    }
+
+    private func finish(_ intent: CommitIntent, at path: String) throws(TokenStorageError) {
+        let writer = KeyringWriter(access: self, generation: intent.generation)
+        for (key, outcome) in intent.outcomes {
+            let found = try find(intent.service, key)[key]
+            if let found, found.item.metadata.generation >= intent.generation { continue }
+            switch outcome {
+            case .stored(let item): try writer.put(item.metadata, item.secret, instead: found)
+            case .deleted: if let found { try writer.delete(found) }
+            }
+        }
+        try writer.delete(path)
+        service.tell(intent, on: link)
+    }
+
+    /// Every commit under way, and where it is.
+    private func commitsUnderWay() throws(TokenStorageError) -> [(path: String, intent: CommitIntent)] {
+        var unseen = memory.unseen
+        if unseen.isEmpty { return [] }
+        if unseen.mustSearch { try searchCommits() }
+        if !unseen.unknown.isEmpty { try look(at: unseen.unknown) }
+        unseen = memory.unseen
+        var intents: [(path: String, intent: CommitIntent)] = []
+        for path in unseen.intents.sorted() {
+            let reply = try ask([link.secretMethod(path, session)])[0]
+            // Gone meanwhile: its writer finished it.
+            guard let bytes = try secretBytes(reply, path) else { continue }
+            guard let plain = Base64.decode(bytes), let intent = try? CommitIntent(decoding: plain) else {
+                throw .secretService(
+                    .unsupportedFormat, underlying: "a commit under way cannot be read",
+                    advice:
+                        "use the TokenVault that began it, or delete the item of schema \(CommitIntent.schema)"
+                )
+            }
+            intents.append((path, intent))
+        }
+        return intents
+    }
+
+    private func searchCommits() throws(TokenStorageError) {
+        let moment = memory.moment
+        let replies = try ask([
+            link.searchMethod(collection, CommitIntent.query),
+            link.propertyMethod(collection, "Locked", of: BusName.collection),
+        ])
+        try checkCollection(replies)
+        guard try KeyringLink.property(replies[1]).bool == false else { throw .keyringIsLocked }
+        memory.hasSearched(try KeyringLink.found(replies[0]), since: moment)
+    }
+
+    /// Finds out what the items at `paths` are.
+    private func look(at paths: [String]) throws(TokenStorageError) {
+        let moment = memory.moment
+        let replies = try ask(paths.map { link.propertyMethod($0, "Attributes", of: BusName.item) })
+        for (path, reply) in zip(paths, replies) {
+            guard case .values = reply, let attributes = try KeyringLink.property(reply).attributes else {
+                memory.forget(path: path)
+                continue
+            }
+            memory.hasSeen(
+                path, schema: attributes["xdg:schema"], KeyringItem.name(in: attributes), since: moment)
+        }
+    }
+}

@@ -1,0 +1,151 @@
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#endif
+
+/// What the keyring says of one item of ours.
+///
+/// | where | what |
+/// |---|---|
+/// | attributes `xdg:schema`, `service`, `account` | whose it is; a person finds it by these |
+/// | attributes `tokenvault:…` | creation date, expiry, policy, encoding of the secret |
+/// | other attributes | those of the caller |
+/// | label | the caller's, or the key, and the generation |
+///
+/// What changes with every store, the generation, is not an attribute: the service takes an item with other
+/// attributes for another item, and rewrites all of the keyring for each change.
+struct KeyringItem: Sendable {
+    let path: String
+    var metadata: TokenMetadata
+    /// How the secret is written; `nil` when a newer program wrote it.
+    var encoding: WireEncoding?
+    /// Whether its collection is locked.
+    var isLocked: Bool
+
+    static let schema = "org.tokenvault.Token"
+    private static let schemaName = "xdg:schema"
+    private static let serviceName = "service"
+    private static let accountName = "account"
+    private static let own = "tokenvault:"
+    private static let createdName = "tokenvault:created"
+    private static let expiresName = "tokenvault:expires"
+    private static let policyName = "tokenvault:policy"
+    private static let encodingName = "tokenvault:encoding"
+    // For names of the caller's that mean something here, or to the service.
+    private static let escape = "tokenvault:attribute:"
+
+    // MARK: - Attributes
+
+    /// What finds every item of a service, or of one key of it.
+    static func query(service: String, key: TokenKey? = nil) -> TokenAttributes {
+        var query = TokenAttributes()
+        query[schemaName] = schema
+        query[serviceName] = service
+        if let key { query[accountName] = key.name }
+        return query
+    }
+
+    /// The attributes of an item in the keyring.
+    static func attributes(of metadata: TokenMetadata, encoding: WireEncoding) -> TokenAttributes {
+        var all = query(service: metadata.service, key: metadata.key)
+        all[createdName] = String(Microseconds.of(metadata.created))
+        if let expires = metadata.expires { all[expiresName] = String(Microseconds.of(expires)) }
+        all[policyName] = metadata.policy.rawValue
+        if encoding != .text { all[encodingName] = encoding.rawValue }
+        for (name, value) in metadata.attributes { all[isReserved(name) ? escape + name : name] = value }
+        return all
+    }
+
+    private static func isReserved(_ name: String) -> Bool {
+        let bytes = name.utf8
+        return bytes.elementsEqual(serviceName.utf8) || bytes.elementsEqual(accountName.utf8)
+            || [own, "xdg:", "gkr:"].contains { bytes.starts(with: $0.utf8) }
+    }
+
+    /// Whether `item` is of that service, and of that key if one is given: the service finds supersets too.
+    static func isItem(_ item: KeyringItem, of service: String, _ key: TokenKey?) -> Bool {
+        Bytes.areEqual(item.metadata.service, service) && (key == nil || key == item.metadata.key)
+    }
+
+    /// Whose item has these attributes in the keyring; `nil` when they are not of an item of ours.
+    static func name(in attributes: TokenAttributes) -> KeyringMemory.Name? {
+        guard let found = attributes[schemaName], Bytes.areEqual(found, schema),
+            let service = attributes[serviceName], let account = attributes[accountName]
+        else { return nil }
+        return KeyringMemory.Name(service, TokenKey(account))
+    }
+
+    /// Whether attributes in the keyring are those of an item of that service and key.
+    static func areAttributes(_ attributes: TokenAttributes, of service: String, _ key: TokenKey) -> Bool {
+        attributes.contains(query(service: service, key: key))
+    }
+
+    /// The encoding that an item's attributes tell.
+    static func encoding(in attributes: TokenAttributes) -> WireEncoding? {
+        guard let name = attributes[encodingName] else { return .text }
+        return WireEncoding(rawValue: name)
+    }
+
+    /// Its attributes in the keyring; `nil` when a newer program wrote it.
+    var attributes: TokenAttributes? {
+        encoding.map { Self.attributes(of: metadata, encoding: $0) }
+    }
+
+    /// An item that was just written.
+    init(path: String, metadata: TokenMetadata, encoding: WireEncoding) {
+        self.path = path
+        self.metadata = metadata
+        self.encoding = encoding
+        isLocked = false
+    }
+
+    // MARK: - Properties
+
+    /// Reads what the service tells of an item; `nil` when it is not one of ours.
+    init?(path: String, properties: [String: Variant]) {
+        guard let attributes = properties["Attributes"]?.attributes,
+            let schema = attributes[Self.schemaName], Bytes.areEqual(schema, Self.schema),
+            let service = attributes[Self.serviceName], let account = attributes[Self.accountName]
+        else { return nil }
+        let changed = properties["Modified"]?.number ?? 0
+        let label = ItemLabel(reading: properties["Label"]?.text ?? "", changed: changed)
+        var others = TokenAttributes()
+        for (name, value) in attributes {
+            if name.utf8.starts(with: Self.escape.utf8) {
+                others[String(decoding: name.utf8.dropFirst(Self.escape.utf8.count), as: UTF8.self)] = value
+            } else if !Self.isReserved(name) {
+                others[name] = value
+            }
+        }
+        let modified = Microseconds.date(label.generation.rawValue)
+        self.path = path
+        encoding = Self.encoding(in: attributes)
+        isLocked = properties["Locked"]?.bool ?? false
+        metadata = TokenMetadata(
+            key: TokenKey(account), service: service,
+            policy: attributes[Self.policyName].flatMap { AccessPolicy(rawValue: $0) } ?? .whenUnlocked,
+            label: label.text, attributes: others,
+            created: attributes[Self.createdName].flatMap { Int64($0) }.map { Microseconds.date($0) }
+                ?? modified,
+            modified: modified,
+            expires: attributes[Self.expiresName].flatMap { Int64($0) }.map { Microseconds.date($0) },
+            generation: label.generation)
+    }
+}
+
+/// The clock that generations are taken from.
+enum WallClock {
+    /// Microseconds since 1970.
+    static var microseconds: UInt64 { UInt64(max(0, Microseconds.of(Date()))) }
+    /// Seconds since 1970.
+    static var seconds: UInt64 { microseconds / 1_000_000 }
+}
+
+/// Dates as whole microseconds since 1970, which a `Date` gives back exactly for some centuries.
+enum Microseconds {
+    static func of(_ date: Date) -> Int64 {
+        Int64(exactly: (date.timeIntervalSince1970 * 1e6).rounded()) ?? 0
+    }
+    static func date(_ microseconds: some BinaryInteger) -> Date {
+        Date(timeIntervalSince1970: Double(microseconds) / 1e6)
+    }
+}

@@ -1,0 +1,119 @@
+internal import Synchronization
+
+/// What the service tells of items, and what has to be looked at because of it.
+extension KeyringMemory {
+    // More items than these are not looked at one by one: they are searched.
+    private static let mostUnknown = 200
+
+    /// The service tells of an item; on GIO's thread. Returns whose item was there, and whether a write of
+    /// our own is under way, which may be what it tells of.
+    @discardableResult
+    func take(_ member: String, _ path: String) -> (name: Name?, isWriting: Bool) {
+        state.withLock { state in
+            let name = state.names[path]
+            let before = (name, state.isWriting)
+            state.told += 1
+            if member == "ItemDeleted" {
+                if let name { state.items[name] = nil }
+                state.names[path] = nil
+                state.toldOf[path] = nil
+                for set in [\State.unknown, \.foreign, \.intents] { state[keyPath: set].remove(path) }
+                return before
+            }
+            state.toldOf[path] = state.told
+            if let name { state.items[name]?.isCurrent = false }
+            if member == "ItemChanged" {
+                // Its attributes may be others now.
+                if state.foreign.remove(path) != nil { Self.mark(path, &state) }
+            } else if state.isWriting {
+                state.madeMeanwhile[path, default: 0] += 1
+            } else if !state.isKnown(path) {
+                Self.mark(path, &state)
+            }
+            return before
+        }
+    }
+
+    private static func mark(_ path: String, _ state: inout State) {
+        state.unknown.insert(path)
+        guard state.unknown.count > mostUnknown else { return }
+        state.unknown = []
+        state.items = [:]
+        state.names = [:]
+        state.mustSearch = true
+    }
+
+    // MARK: - Writes
+
+    /// An item is about to be made.
+    func beginWrite() { state.withLock { $0.isWriting = true } }
+
+    /// The write that was begun is over. `item` is what was made, if it was and if it is an item of a key.
+    func endWrite(path: String?, _ item: KeyringItem?) {
+        state.withLock { state in
+            state.isWriting = false
+            let signals = path.flatMap { state.madeMeanwhile.removeValue(forKey: $0) } ?? 0
+            // The service told of it before it answered: it will of others too.
+            if signals > 0 { state.hasToldFirst = true }
+            if let item {
+                let name = Name(item.metadata.service, item.metadata.key)
+                state.remember(item, name, isCurrent: signals == 1)
+            } else if let path {
+                // A commit of our own.
+                state.intents.insert(path)
+            }
+            for path in state.madeMeanwhile.keys where !state.isKnown(path) { Self.mark(path, &state) }
+            state.madeMeanwhile = [:]
+        }
+    }
+
+    // MARK: - Commits under way
+
+    /// What has to be looked at before a read can be trusted to see whole commits.
+    struct Unseen {
+        /// Every commit under way has to be searched.
+        var mustSearch: Bool
+        /// Items of which nobody knows what they are.
+        var unknown: [String]
+        /// Commits under way.
+        var intents: [String]
+
+        var isEmpty: Bool { !mustSearch && unknown.isEmpty && intents.isEmpty }
+    }
+
+    var unseen: Unseen {
+        state.withLock { state in
+            Unseen(
+                mustSearch: state.mustSearch,
+                unknown: Array(state.unknown) + state.madeMeanwhile.keys.filter { !state.isKnown($0) },
+                intents: Array(state.intents))
+        }
+    }
+
+    /// The commits under way were searched after `moment`.
+    func hasSearched(_ intents: [String], since moment: UInt64) {
+        state.withLock { state in
+            state.intents.formUnion(intents.filter { state.toldOf[$0] ?? 0 <= moment })
+            if state.told == moment { state.mustSearch = false }
+        }
+    }
+
+    /// The item at `path` was looked at after `moment`: its schema, and its name when it is an item of ours.
+    func hasSeen(_ path: String, schema: String?, _ name: Name?, since moment: UInt64) {
+        state.withLock { state in
+            guard state.toldOf[path] ?? 0 <= moment else { return }
+            state.unknown.remove(path)
+            if let name {
+                // Another item of a key that may be known: that key is searched anew.
+                guard state.names[path] != name, let old = state.items.removeValue(forKey: name) else {
+                    return
+                }
+                state.names[old.item.path] = nil
+            } else if schema == CommitIntent.schema {
+                state.intents.insert(path)
+            } else {
+                state.foreign.insert(path)
+            }
+        }
+    }
+}

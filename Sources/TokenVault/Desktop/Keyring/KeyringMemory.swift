@@ -1,0 +1,165 @@
+internal import Synchronization
+
+/// What this process remembers of items in the keyring, so that a call can go to its item directly.
+///
+/// It is only a hint of where to look. What makes a hint good enough to be used without asking again is the
+/// order of the bus: a service that tells of a change before it answers (``hasToldFirst``) has told of every
+/// change that its next answer can show.
+final class KeyringMemory: Sendable {
+    /// An item by service and key.
+    struct Name: Hashable, Sendable {
+        let service: TokenKey
+        let key: TokenKey
+
+        init(_ service: String, _ key: TokenKey) {
+            self.service = TokenKey(service)
+            self.key = key
+        }
+    }
+
+    /// What is remembered of an item.
+    struct Known: Sendable {
+        let item: KeyringItem
+        /// Nothing was told of the item since it was read, by a service that tells first.
+        let isCurrent: Bool
+    }
+
+    /// What readers were told of an item.
+    struct Announced: Sendable {
+        let generation: Generation
+        let isDeleted: Bool
+    }
+
+    struct State {
+        var items: [Name: (item: KeyringItem, isCurrent: Bool)] = [:]
+        var names: [String: Name] = [:]
+        // Signals are counted; for each path the number of the last one about it.
+        var told: UInt64 = 0
+        var toldOf: [String: UInt64] = [:]
+        var hasToldFirst = false
+        // Items that came into being, or were replaced, while we made one, and how often.
+        var isWriting = false
+        var madeMeanwhile: [String: Int] = [:]
+        // Items that nobody looked at, those of no TokenVault, and commits under way.
+        var mustSearch = true
+        var unknown: Set<String> = []
+        var foreign: Set<String> = []
+        var intents: Set<String> = []
+        var newest: UInt64 = 0
+        var ownCommits: [TokenKey: CommitIntent] = [:]
+        // Grows with every commit of several changes that began or ended.
+        var commits: UInt64 = 0
+        var announced: [Name: Announced] = [:]
+
+        mutating func remember(_ item: KeyringItem, _ name: Name, isCurrent: Bool) {
+            if let old = items[name]?.item.path { names[old] = nil }
+            items[name] = (item, isCurrent)
+            names[item.path] = name
+            newest = max(newest, item.metadata.generation.rawValue)
+        }
+
+        /// Whether it is known what the item at `path` is.
+        func isKnown(_ path: String) -> Bool {
+            names[path] != nil || foreign.contains(path) || intents.contains(path)
+        }
+    }
+
+    let state = Mutex(State())
+
+    /// Another service, or another bus: nothing is known.
+    func forgetAll() {
+        state.withLock { state in
+            var fresh = State()
+            fresh.newest = state.newest
+            fresh.announced = state.announced
+            fresh.commits = state.commits + 1
+            state = fresh
+        }
+    }
+
+    /// To be taken before something is read, and given when it is remembered.
+    var moment: UInt64 { state.withLock { $0.told } }
+
+    /// What is known of an item.
+    func recall(_ name: Name) -> Known? {
+        state.withLock { state in
+            state.items[name].map { Known(item: $0.item, isCurrent: $0.isCurrent && state.hasToldFirst) }
+        }
+    }
+
+    /// Whether `item` is still what is known of `name`, and current.
+    func isCurrent(_ item: KeyringItem, _ name: Name) -> Bool {
+        state.withLock { state in
+            guard state.hasToldFirst, let known = state.items[name] else { return false }
+            return known.isCurrent && known.item.path == item.path
+        }
+    }
+
+    /// Remembers what was read after `moment`.
+    func remember(_ item: KeyringItem, _ name: Name, since moment: UInt64) {
+        state.withLock { state in
+            state.remember(item, name, isCurrent: state.toldOf[item.path] ?? 0 <= moment)
+        }
+    }
+
+    /// The item at `path` is gone, or not what it was.
+    func forget(path: String) {
+        state.withLock { state in
+            if let name = state.names.removeValue(forKey: path) { state.items[name] = nil }
+            state.unknown.remove(path)
+            state.intents.remove(path)
+        }
+    }
+
+    /// A generation above every one seen, not below `now` in microseconds since 1970.
+    func nextGeneration(now: UInt64, above seen: UInt64) -> Generation {
+        state.withLock { state in
+            state.newest = max(now, max(state.newest, seen) + 1)
+            return Generation(rawValue: state.newest)
+        }
+    }
+
+    // MARK: - Commits under way
+
+    /// The commit of several changes that this process is making in `service`.
+    func ownCommit(in service: String) -> CommitIntent? {
+        state.withLock { $0.ownCommits.isEmpty ? nil : $0.ownCommits[TokenKey(service)] }
+    }
+
+    /// A commit of several changes happened here, and its changes follow.
+    func begin(_ intent: CommitIntent) {
+        state.withLock { state in
+            state.ownCommits[TokenKey(intent.service)] = intent
+            state.commits += 1
+        }
+    }
+
+    /// All of its changes were made, or not: `isFinished`.
+    func end(_ intent: CommitIntent, isFinished: Bool) {
+        state.withLock { state in
+            state.ownCommits[TokenKey(intent.service)] = nil
+            state.commits += 1
+            if !isFinished { state.mustSearch = true }
+        }
+    }
+
+    /// How many commits of several changes began or ended: what was read in parts while it grew may be a
+    /// mixture.
+    var commits: UInt64 { state.withLock { $0.commits } }
+
+    /// Another process made a commit of several changes.
+    func noteCommit() { state.withLock { $0.commits += 1 } }
+
+    /// What readers were told of `name` last.
+    func announced(_ name: Name) -> Announced? { state.withLock { $0.announced[name] } }
+
+    /// Whether readers are to be told that `name` has this generation now: nothing as new was told.
+    func isNews(_ name: Name, _ generation: Generation, isDeleted: Bool) -> Bool {
+        state.withLock { state in
+            if let told = state.announced[name], told.generation >= generation { return false }
+            state.announced[name] = Announced(generation: generation, isDeleted: isDeleted)
+            state.newest = max(state.newest, generation.rawValue)
+            return true
+        }
+    }
+}

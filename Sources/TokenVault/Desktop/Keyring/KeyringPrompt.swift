@@ -1,0 +1,55 @@
+/// Asking the person, within bounds.
+extension KeyringAccess {
+    /// Unlocks the collection, asking the person if need be and allowed. Throws `locked` when it stays
+    /// locked, `timedOut` when nobody answers, `cancelled`.
+    func unlock() throws(TokenStorageError) {
+        let reply = try ask([
+            BusMethod(
+                path: BusName.secretsPath, interface: BusName.service, name: "Unlock",
+                body: link.make.tuple([link.make.paths([collection])]))
+        ])[0]
+        let values = try KeyringLink.values(reply, "(aoo)")
+        guard let prompt = values[1].text, prompt != "/" else {
+            if values[0].texts?.contains(collection) == true { return }
+            throw .keyringIsLocked
+        }
+        guard let result = try run(prompt: prompt) else { throw .promptWasDismissed }
+        guard result.texts?.contains(collection) == true else { throw .keyringIsLocked }
+    }
+}
+
+extension KeyringPrompting {
+    /// Shows the prompt at `path` and waits for the person. Returns what came of it, `nil` when the person
+    /// dismissed it. Throws `locked` when nobody may be asked, `timedOut` when nobody answers in time (the
+    /// prompt is taken back), `cancelled` likewise.
+    func run(prompt path: String) throws(TokenStorageError) -> Variant? {
+        let dismiss = BusMethod(path: path, interface: BusName.prompt, name: "Dismiss", body: nil)
+        guard case .allowed(let patience) = service.configuration.prompting else {
+            link.connection.tell(dismiss)
+            throw .keyringIsLocked
+        }
+        let start = ContinuousClock.now
+        defer { call.extend(by: start.duration(to: .now)) }
+        call.deliver { $0.prompt = nil }
+        link.connection.inbox.expectPrompt(at: path, for: call)
+        defer { link.connection.inbox.forgetPrompt(at: path) }
+        do throws(TokenStorageError) {
+            let show = BusMethod(
+                path: path, interface: BusName.prompt, name: "Prompt",
+                body: link.make.tuple([link.make.text("")]))
+            _ = try KeyringLink.values(try link.connection.ask([show], for: call)[0], "()")
+            let outcome = try call.wait(longest: patience, isLost: { link.isLost }) { $0.prompt }
+            switch outcome {
+            case .completed(let result): return result
+            case .dismissed: return nil
+            case .lost: throw TokenStorageError.serviceIsLost("the service ended during a prompt")
+            }
+        } catch {
+            if error.code == .timedOut || error.code == .cancelled { link.connection.tell(dismiss) }
+            guard error.code == .timedOut else { throw error }
+            throw .secretService(
+                .timedOut, underlying: "nobody answered the prompt",
+                advice: "unlock the keyring and try again")
+        }
+    }
+}

@@ -1,0 +1,144 @@
+internal import TokenVaultCrypto
+
+/// Reads of one key and of a service.
+extension KeyringAccess {
+    /// The secret of a key; `nil` when it is absent.
+    ///
+    /// One call when the item is known and the service tells of changes before it answers; otherwise the
+    /// item's attributes are asked for as well, after its secret: they say whose secret that was.
+    func secret(_ service: String, _ key: TokenKey) throws(TokenStorageError) -> Secret? {
+        let name = KeyringMemory.Name(service, key)
+        while true {
+            try call.check()
+            if let outcome = try commitUnderWay(in: service)?[key] { return outcome.item?.secret }
+            guard let known = try known(service, key) else { return nil }
+            let path = known.item.path
+            var methods = [link.secretMethod(path, session)]
+            if !known.isCurrent { methods.append(link.propertyMethod(path, "Attributes", of: BusName.item)) }
+            let replies = try ask(methods)
+            guard let bytes = try secretBytes(replies[0], path) else { continue }
+            if known.isCurrent {
+                guard memory.isCurrent(known.item, name) else { continue }
+                return try decode(bytes, known.item.encoding)
+            }
+            if case .error(let error, _) = replies[1], BusErrorName.isNoObject(error) {
+                memory.forget(path: path)
+                continue
+            }
+            guard let attributes = try KeyringLink.property(replies[1]).attributes,
+                KeyringItem.areAttributes(attributes, of: service, key)
+            else {
+                memory.forget(path: path)
+                continue
+            }
+            return try decode(bytes, KeyringItem.encoding(in: attributes))
+        }
+    }
+
+    /// An item with its secret, both of one generation; `nil` when it is absent.
+    func item(_ service: String, _ key: TokenKey) throws(TokenStorageError) -> TokenItem? {
+        while true {
+            try call.check()
+            if let outcome = try commitUnderWay(in: service)?[key] { return outcome.item }
+            guard let known = try known(service, key) else { return nil }
+            let path = known.item.path
+            let properties = link.propertiesMethod(path, of: BusName.item)
+            // The same before and after: nobody wrote in between.
+            let replies = try ask([properties, link.secretMethod(path, session), properties])
+            guard let before = try item(path, replies[0]), let after = try item(path, replies[2]),
+                KeyringItem.isItem(after, of: service, key), let bytes = try secretBytes(replies[1], path)
+            else {
+                memory.forget(path: path)
+                continue
+            }
+            if after.isLocked { throw .keyringIsLocked }
+            guard before.metadata == after.metadata else { continue }
+            return TokenItem(metadata: after.metadata, secret: try decode(bytes, after.encoding))
+        }
+    }
+
+    /// What is known of a key beside its secret; `nil` when it is absent.
+    func metadata(_ service: String, _ key: TokenKey) throws(TokenStorageError) -> TokenMetadata? {
+        let name = KeyringMemory.Name(service, key)
+        while true {
+            try call.check()
+            if let outcome = try commitUnderWay(in: service)?[key] { return outcome.item?.metadata }
+            guard let known = memory.recall(name) else {
+                return try search(service, key)?.metadata
+            }
+            let moment = memory.moment
+            let reply = try ask([link.propertiesMethod(known.item.path, of: BusName.item)])[0]
+            guard let item = try item(known.item.path, reply), KeyringItem.isItem(item, of: service, key)
+            else {
+                memory.forget(path: known.item.path)
+                continue
+            }
+            if item.isLocked { throw .keyringIsLocked }
+            memory.remember(item, name, since: moment)
+            noteRead(item)
+            return item.metadata
+        }
+    }
+
+    /// Every item of a service that answers `query`, in the order of the keys.
+    func list(_ service: String, _ query: TokenQuery) throws(TokenStorageError) -> TokenListing {
+        while true {
+            try call.check()
+            let commits = memory.commits
+            var items = try find(service, nil).mapValues(\.item.metadata)
+            for (key, outcome) in try commitUnderWay(in: service)?.outcomes ?? [] {
+                items[key] = outcome.item?.metadata
+            }
+            // Read in parts: a commit in between may be in some of them only.
+            guard commits == memory.commits else { continue }
+            return TokenListing(
+                items: items.values.filter { query.matches($0) }.sorted { $0.key < $1.key })
+        }
+    }
+
+    // MARK: - Parts
+
+    /// Where the item of a key is, as it is remembered or found; `nil` when it is absent.
+    private func known(
+        _ service: String, _ key: TokenKey
+    ) throws(TokenStorageError) -> KeyringMemory.Known? {
+        if let known = memory.recall(KeyringMemory.Name(service, key)) { return known }
+        return try search(service, key).map { KeyringMemory.Known(item: $0, isCurrent: false) }
+    }
+
+    /// Finds the item of a key, which is remembered.
+    private func search(_ service: String, _ key: TokenKey) throws(TokenStorageError) -> KeyringItem? {
+        try find(service, key)[key]?.item
+    }
+
+    /// What the service gave for a secret; `nil` when the item at `path` is gone.
+    func secretBytes(_ reply: BusReply, _ path: String) throws(TokenStorageError) -> SecretBytes? {
+        if case .error(let name, _) = reply {
+            if BusErrorName.isNoObject(name) {
+                memory.forget(path: path)
+                return nil
+            }
+            if name == BusErrorName.noSession { throw Self.sessionIsGone }
+        }
+        let value = try KeyringLink.values(reply, "((oayays))")[0]
+        guard let bytes = session.decrypt(value) else {
+            // Encrypted for another session: the service was replaced in between.
+            throw Self.sessionIsGone
+        }
+        return bytes
+    }
+
+    func decode(
+        _ bytes: SecretBytes, _ encoding: WireEncoding?
+    ) throws(TokenStorageError) -> Secret {
+        guard let encoding else {
+            throw .secretService(.unsupportedFormat, advice: "a newer version stored this item")
+        }
+        guard let secret = encoding.decode(bytes) else {
+            throw .secretService(
+                .corrupt, underlying: "an item's secret is not in the encoding its attributes tell",
+                advice: "store it anew")
+        }
+        return secret
+    }
+}

@@ -1,0 +1,135 @@
+import Testing
+import TokenVault
+
+/// What other programs of the desktop do to the same keyring.
+@Suite struct OtherProgramsTests {
+    private let desktop: PrivateDesktop
+    private let storage: SecretServiceTokenStorage
+    private static let ours = ["xdg:schema", "org.tokenvault.Token", "service", "app", "account", "key"]
+
+    init() throws {
+        desktop = try PrivateDesktop.withKeyring()
+        storage = desktop.service().storage(service: "app")
+    }
+
+    @Test func aPersonFindsATokenWithSecretTool() throws {
+        try storage.blocking.store(token: "fake-token", for: "access_token", label: "Example")
+        #expect(
+            try desktop.run("secret-tool", "lookup", "service", "app", "account", "access_token")
+                == "fake-token")
+    }
+
+    @Test func anItemOfAnotherSchemaIsNotOurs() throws {
+        #expect(
+            try desktop.run(
+                "secret-tool", "store", "--label=theirs", "service", "app", "account", "key", input: "theirs")
+                != nil)
+        #expect(try storage.blocking.retrieve(for: "key") == nil)
+        try storage.blocking.store(token: "ours", for: "key")
+        #expect(try storage.blocking.retrieve(for: "key") == "ours")
+        #expect(try storage.blocking.delete(for: "key"))
+        // Theirs is still there.
+        #expect(try desktop.run("secret-tool", "lookup", "service", "app", "account", "key") == "theirs")
+    }
+
+    @Test func anItemOfMoreAttributesIsTheSameKeyAndNoOther() throws {
+        try desktop.tell("create", "label", "more", ["extra", "1"])
+        try desktop.tell("create", "label", "other key", ["extra", "1"], account: "key two")
+        #expect(try storage.blocking.retrieve(for: "key") == "more")
+        #expect(try storage.blocking.metadata(for: "key")?.attributes == ["extra": "1"])
+        #expect(try storage.blocking.metadata(for: "key")?.label == "label")
+        try storage.blocking.store(token: "ours", for: "key")
+        #expect(try storage.blocking.retrieve(for: "key") == "ours")
+        #expect(try storage.blocking.retrieve(for: "key two") == "other key")
+        #expect(try storage.blocking.list().items.count == 2)
+    }
+
+    @Test func duplicatesAreResolvedAlikeAndRepaired() throws {
+        for number in 0..<4 {
+            try desktop.tell("create", "label \(number)", "fake \(number)", ["number", "\(number)"])
+        }
+        let first = try storage.blocking.item(for: "key")
+        let another = desktop.service().storage(service: "app").blocking
+        #expect(try another.item(for: "key") == first)
+        #expect(try storage.blocking.list().items.count == 1)
+        try another.store(token: "new", for: "key")
+        #expect(try storage.blocking.retrieve(for: "key") == "new")
+        #expect(try desktop.tell("items", Self.ours).count == 1)
+    }
+
+    @Test func deletingDeletesEveryDuplicate() throws {
+        for number in 0..<3 { try desktop.tell("create", "x", "fake", ["number", "\(number)"]) }
+        #expect(try storage.blocking.delete(for: "key"))
+        #expect(try storage.blocking.retrieve(for: "key") == nil)
+        #expect(try desktop.tell("items", Self.ours) == [""])
+    }
+
+    @Test func aCompareAndStoreNoticesAnEdit() throws {
+        let generation = try storage.blocking.store(token: "ours", for: "key")
+        let path = try #require(try desktop.tell("items", Self.ours).first)
+        try desktop.tell("set_label", path, "edited")
+        let error = #expect(throws: TokenStorageError.self) {
+            try storage.blocking.compareAndStore(Secret([1]), for: "key", expected: generation)
+        }
+        #expect(error?.code == .conflict)
+        let metadata = try #require(try storage.blocking.metadata(for: "key"))
+        #expect(metadata.label == "edited" && metadata.generation == error?.generation)
+        try storage.blocking.compareAndStore(Secret([2]), for: "key", expected: metadata.generation)
+        #expect(try storage.blocking.metadata(for: "key")?.label == "edited")
+    }
+
+    @Test func anItemThatAnotherProgramMovesIsNeverReadAsThisKey() throws {
+        try storage.blocking.store(token: "of the key", for: "key")
+        #expect(try storage.blocking.retrieve(for: "key") == "of the key")
+        let path = try #require(try desktop.tell("items", Self.ours).first)
+        try desktop.tell(
+            "set_attributes", path, "xdg:schema", "org.tokenvault.Token", "service", "app", "account", "moved"
+        )
+        #expect(try storage.blocking.retrieve(for: "key") == nil)
+        #expect(try storage.blocking.retrieve(for: "moved") == "of the key")
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func whatOtherProgramsChangeIsTold() async throws {
+        try await storage.store(token: "ours", for: "key")
+        let changes = storage.changes()
+        var events = changes.makeAsyncIterator()
+        let last = try await storage.store(token: "ours again", for: "key")
+        #expect(await events.next() == .stored("key", last))
+        let path = try #require(try desktop.tell("items", Self.ours).first)
+        try desktop.tell("set_label", path, "edited")
+        guard case .stored("key", let edited)? = await events.next() else {
+            Issue.record("no event of the edit")
+            return
+        }
+        #expect(edited > last)
+        try desktop.tell("delete", path)
+        guard case .deleted("key", let deleted)? = await events.next() else {
+            Issue.record("no event of the deletion")
+            return
+        }
+        #expect(deleted > edited)
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func aServiceThatWentAndCameBackIsToldAsAGap() async throws {
+        let changes = storage.changes()
+        try await storage.store(token: "fake", for: "key")
+        var events = changes.makeAsyncIterator()
+        #expect(await events.next() != nil)
+        try desktop.tell("restart_keyring")
+        #expect(await events.next() == .overflowed)
+        let generation = try await storage.store(token: "fake", for: "key")
+        #expect(await events.next() == .stored("key", generation))
+    }
+}
+
+extension PrivateDesktop {
+    /// Another program makes an item of ours, with `more` attributes.
+    fileprivate func tell(
+        _ command: String, _ label: String, _ secret: String, _ more: [String], account: String = "key"
+    ) throws {
+        let words = ["xdg:schema", "org.tokenvault.Token", "service", "app", "account", account]
+        try tell(command, [label, secret] + words + more)
+    }
+}

@@ -1,0 +1,216 @@
+import Glibc
+import Testing
+import TokenVault
+
+/// What a desktop can be like when it is not well: each state has an error of its own, and no call waits
+/// longer than it may.
+@Suite(.timeLimit(.minutes(2))) struct StatesTests {
+    private let desktop: PrivateDesktop
+
+    init() throws { desktop = try PrivateDesktop() }
+
+    // MARK: - Nothing there
+
+    @Test func withoutABusItIsUnavailable() throws {
+        let configuration = SecretServiceConfiguration(bus: .address("unix:path=/nonexistent/bus"))
+        let storage = SecretService(configuration: configuration).storage(service: "app").blocking
+        let error = #expect(throws: TokenStorageError.self) { try storage.retrieve(for: "key") }
+        #expect(error?.code == .unavailable)
+        #expect(error?.advice?.contains("D-Bus session") == true)
+        #expect(code { try storage.lockState() } == .unavailable)
+        #expect(code { try storage.store(token: "fake", for: "key") } == .unavailable)
+    }
+
+    @Test func withoutAServiceItIsUnavailableAndThenThere() throws {
+        let storage = desktop.service().storage(service: "app").blocking
+        let error = #expect(throws: TokenStorageError.self) { try storage.retrieve(for: "key") }
+        #expect(error?.code == .unavailable)
+        #expect(error?.advice?.contains("start a Secret Service") == true)
+        try desktop.tell("start_keyring")
+        try storage.store(token: "fake", for: "key")
+        #expect(try storage.retrieve(for: "key") == "fake")
+    }
+
+    @Test func aBusThatNeverAnswersIsTimedOut() throws {
+        let silent = try SilentSocket()
+        var configuration = SecretServiceConfiguration(bus: .address("unix:path=\(silent.path)"))
+        configuration.timeout = .milliseconds(300)
+        let storage = SecretService(configuration: configuration).storage(service: "app").blocking
+        #expect(code { try storage.retrieve(for: "key") } == .timedOut)
+    }
+
+    @Test func withoutADefaultKeyringItIsUnavailable() throws {
+        let storage = try fake("no-default").storage(service: "app").blocking
+        let error = #expect(throws: TokenStorageError.self) { try storage.retrieve(for: "key") }
+        #expect(error?.code == .unavailable)
+        #expect(error?.underlying?.contains("no default keyring") == true)
+    }
+
+    @Test func aKeyringOfThatNameMayBeMissing() throws {
+        try desktop.tell("start_keyring")
+        let configuration = desktop.configuration(collection: .named("No such keyring"))
+        let storage = SecretService(configuration: configuration).storage(service: "app").blocking
+        let error = #expect(throws: TokenStorageError.self) { try storage.retrieve(for: "key") }
+        #expect(error?.code == .unavailable)
+        #expect(error?.underlying?.contains("of that name") == true)
+    }
+
+    // MARK: - Encryption
+
+    @Test func aServiceWithoutEncryptionIsRefused() throws {
+        let storage = try fake(allowsPlainSession: false).storage(service: "app").blocking
+        let error = #expect(throws: TokenStorageError.self) { try storage.store(token: "fake", for: "key") }
+        #expect(error?.code == .notPermitted)
+    }
+
+    @Test func aServiceWithoutEncryptionWorksWhenAllowed() throws {
+        let storage = try fake().storage(service: "app").blocking
+        try storage.store(token: "fake", for: "key")
+        #expect(try storage.retrieve(for: "key") == "fake")
+        #expect(try storage.delete(for: "key"))
+        #expect(try storage.retrieve(for: "key") == nil)
+    }
+
+    // MARK: - Silence and death
+
+    @Test(arguments: ["open", "get", "search", "secret"])
+    func aServiceThatStopsAnsweringIsTimedOut(_ point: String) throws {
+        let storage = try fake("silent-on-\(point)", timeout: .milliseconds(500)).storage(service: "app")
+        if point == "secret" { try storage.blocking.store(token: "fake", for: "key") }
+        #expect(code { try storage.blocking.retrieve(for: "key") } == .timedOut)
+    }
+
+    @Test func aStoreThatIsNotAnsweredIsUnknown() throws {
+        let storage = try fake("silent-on-create", timeout: .milliseconds(500)).storage(service: "app")
+        let error = #expect(throws: TokenStorageError.self) {
+            try storage.blocking.store(token: "fake", for: "key")
+        }
+        #expect(error?.code == .outcomeUnknown)
+        #expect(error?.generation != nil)
+    }
+
+    @Test(arguments: ["open", "get", "search", "secret"])
+    func aServiceThatDiesIsUnavailableAndThenBack(_ point: String) throws {
+        try desktop.tell("start_fake", "die-on-\(point)")
+        let service = SecretService(configuration: desktop.configuration(allowsPlainSession: true))
+        let storage = service.storage(service: "app").blocking
+        if point == "secret" { try storage.store(token: "fake", for: "key") }
+        #expect(code { try storage.retrieve(for: "key") } == .unavailable)
+        try desktop.tell("start_keyring")
+        try storage.store(token: "fake", for: "key")
+        #expect(try storage.retrieve(for: "key") == "fake")
+    }
+
+    @Test func aServiceThatDiesDuringAStoreLeavesItUnknown() throws {
+        let storage = try fake("die-on-create").storage(service: "app").blocking
+        let error = #expect(throws: TokenStorageError.self) { try storage.store(token: "fake", for: "key") }
+        #expect(error?.code == .outcomeUnknown)
+    }
+
+    @Test func aLostBusEndsNothing() throws {
+        try desktop.tell("start_keyring")
+        let storage = desktop.service().storage(service: "app").blocking
+        try storage.store(token: "fake", for: "key")
+        try desktop.tell("stop_bus")
+        #expect(code { try storage.retrieve(for: "key") } == .unavailable)
+        #expect(code { try storage.store(token: "fake", for: "key") } == .unavailable)
+        try desktop.tell("start_bus")
+        try desktop.tell("start_keyring")
+        #expect(try storage.retrieve(for: "key") == "fake")
+    }
+
+    @Test func anItemThatGoesWhileItIsReadIsAbsent() throws {
+        let storage = try fake("found-and-gone").storage(service: "app").blocking
+        #expect(try storage.retrieve(for: "key") == nil)
+    }
+
+    // MARK: - Locks and prompts
+
+    @Test func aLockedKeyringIsLockedToEveryCall() async throws {
+        try desktop.tell("start_keyring")
+        let storage = desktop.service().storage(service: "app")
+        try await storage.store(token: "fake", for: "key")
+        try desktop.tell("lock")
+        #expect(try await storage.lockState() == .locked)
+        for key in ["key", "absent"] as [TokenKey] {
+            #expect(await code { try await storage.secret(for: key) } == .locked)
+            #expect(await code { try await storage.item(for: key) } == .locked)
+            #expect(await code { try await storage.metadata(for: key) } == .locked)
+            #expect(await code { try await storage.delete(for: key) } == .locked)
+            #expect(await code { try await storage.store(token: "other", for: key) } == .locked)
+        }
+        #expect(await code { try await storage.list() } == .locked)
+        #expect(await code { try await storage.deleteAll() } == .locked)
+        try desktop.tell("unlock")
+        #expect(try await storage.lockState() == .unlocked)
+        #expect(try await storage.retrieve(for: "key") == "fake")
+    }
+
+    @Test func aPromptThatIsAnsweredUnlocks() throws {
+        let storage = try fake("locked", "prompt-accepts", prompting: .allowed(within: .seconds(30)))
+            .storage(service: "app").blocking
+        try storage.store(token: "fake", for: "key")
+        #expect(try storage.retrieve(for: "key") == "fake")
+    }
+
+    @Test func aPromptThatIsDismissedLeavesItLocked() throws {
+        let storage = try fake("locked", "prompt-is-dismissed", prompting: .allowed(within: .seconds(30)))
+            .storage(service: "app").blocking
+        let error = #expect(throws: TokenStorageError.self) { try storage.retrieve(for: "key") }
+        #expect(error?.code == .locked)
+        #expect(error?.underlying == "the prompt was dismissed")
+    }
+
+    @Test func aPromptThatNobodyAnswersIsTakenBack() throws {
+        let service = try fake("locked", prompting: .allowed(within: .milliseconds(300)))
+        let error = #expect(throws: TokenStorageError.self) {
+            try service.storage(service: "app").blocking.retrieve(for: "key")
+        }
+        #expect(error?.code == .timedOut)
+        #expect(try desktop.tell("fake_says") == ["prompting"])
+        #expect(try desktop.tell("fake_says") == ["dismissed"])
+    }
+
+    @Test func aServiceThatDiesDuringAPromptIsUnavailable() throws {
+        let storage = try fake("locked", "die-on-prompt", prompting: .allowed(within: .seconds(30)))
+            .storage(service: "app").blocking
+        #expect(code { try storage.retrieve(for: "key") } == .unavailable)
+    }
+
+    @Test func cancellingATaskTakesThePromptBackAndOthersGoOn() async throws {
+        let service = try fake("locked", prompting: .allowed(within: .seconds(60)))
+        let storage = service.storage(service: "app")
+        let task = Task { try await storage.retrieve(for: "key") }
+        #expect(try desktop.tell("fake_says") == ["prompting"])
+        // The prompt keeps its own thread only.
+        #expect(try await storage.lockState() == .locked)
+        task.cancel()
+        #expect(await code { try await task.value } == .cancelled)
+        #expect(try desktop.tell("fake_says") == ["dismissed"])
+    }
+
+    // MARK: - Support
+
+    private func fake(
+        _ behaviours: String...,
+        prompting: SecretServiceConfiguration.Prompting = .never, timeout: Duration = .seconds(30),
+        allowsPlainSession: Bool = true
+    ) throws -> SecretService {
+        try desktop.start(fake: behaviours)
+        return SecretService(
+            configuration: desktop.configuration(
+                prompting: prompting, timeout: timeout, allowsPlainSession: allowsPlainSession))
+    }
+}
+
+/// The code of the error that `body` throws; `nil` when it throws none.
+func code(_ body: () throws -> Any?) -> TokenStorageError.Code? {
+    do { _ = try body() } catch { return (error as? TokenStorageError)?.code }
+    return nil
+}
+
+/// The code of the error that `body` throws; `nil` when it throws none.
+func code(_ body: () async throws -> Any?) async -> TokenStorageError.Code? {
+    do { _ = try await body() } catch { return (error as? TokenStorageError)?.code }
+    return nil
+}

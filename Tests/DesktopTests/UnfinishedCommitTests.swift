@@ -1,0 +1,90 @@
+import Testing
+
+@testable import TokenVault
+
+/// A writer that died in the middle of a commit of several changes.
+@Suite struct UnfinishedCommitTests {
+    private let desktop: PrivateDesktop
+
+    init() throws { desktop = try PrivateDesktop.withKeyring() }
+
+    @Test(arguments: 0...3)
+    func isWholeToReadersAndFinishedByTheNextWriter(_ made: Int) throws {
+        let before = desktop.service().storage(service: "app").blocking
+        for key in ["replaced", "deleted", "kept"] { try before.store(token: "old", for: key) }
+        let reader = desktop.service().storage(service: "app").blocking
+        #expect(try reader.retrieve(for: "replaced") == "old")
+
+        let generation = try die(after: made)
+        let fresh = desktop.service().storage(service: "app").blocking
+        for storage in [before, reader, fresh] {
+            #expect(try storage.retrieve(for: "replaced") == "new\n")
+            #expect(try storage.retrieve(for: "stored") == "new")
+            #expect(try storage.retrieve(for: "deleted") == nil)
+            #expect(try storage.retrieve(for: "kept") == "old")
+            #expect(try storage.item(for: "replaced")?.metadata.generation == generation)
+            #expect(try storage.item(for: "replaced")?.metadata.label == "label")
+            #expect(try storage.metadata(for: "deleted") == nil)
+            #expect(try storage.list().items.map(\.key) == ["kept", "replaced", "stored"])
+        }
+        #expect(
+            code {
+                try fresh.compareAndStore(Secret([1]), for: "stored", expected: nil)
+            } == .conflict)
+
+        // That write, refused as it was, has finished the commit.
+        #expect(try desktop.tell("items", "xdg:schema", CommitIntent.schema) == [""])
+        let last = desktop.service().storage(service: "app").blocking
+        #expect(try last.retrieve(for: "replaced") == "new\n")
+        #expect(try last.list().items.map(\.key) == ["kept", "replaced", "stored"])
+        #expect(try last.metadata(for: "stored")?.generation == generation)
+        #expect(try desktop.run("secret-tool", "lookup", "service", "app", "account", "stored") == "new")
+    }
+
+    @Test func anotherServicesCommitIsNotMixedIn() throws {
+        let other = desktop.service().storage(service: "other").blocking
+        try other.store(token: "other's", for: "replaced")
+        _ = try die(after: 0)
+        #expect(try other.retrieve(for: "replaced") == "other's")
+        #expect(try other.list().items.count == 1)
+    }
+
+    /// Begins a commit, makes the first `made` of its changes, and goes away without another word.
+    private func die(after made: Int) throws -> Generation {
+        let service = desktop.service()
+        let call = BusCall(timeout: .seconds(30))
+        return try service.withKeyring(call) { (access) throws(TokenStorageError) in
+            try access.asWriter { () throws(TokenStorageError) in
+                let current = try access.find("app", nil)
+                let newest = current.values.map(\.item.metadata.generation.rawValue).max() ?? 0
+                let generation = Generation(rawValue: newest + 1)
+                var intent = CommitIntent(service: "app", generation: generation)
+                func item(_ key: TokenKey, _ token: String, label: String?) -> TokenItem {
+                    TokenItem(
+                        metadata: TokenMetadata(
+                            key: key, service: "app", policy: .whenUnlocked, label: label,
+                            created: Microseconds.date(generation.rawValue),
+                            modified: Microseconds.date(generation.rawValue), generation: generation),
+                        secret: Secret(utf8: token))
+                }
+                intent.outcomes = [
+                    ("replaced", .stored(item("replaced", "new\n", label: "label"))),
+                    ("deleted", .deleted), ("stored", .stored(item("stored", "new", label: nil))),
+                ]
+                let writer = KeyringWriter(access: access, generation: generation)
+                _ = try writer.create(
+                    intent.attributes, label: intent.label,
+                    secret: try access.session.encrypt(
+                        Base64.encode(intent.encode()), contentType: "text/plain"),
+                    replace: false)
+                for (key, outcome) in intent.outcomes.prefix(made) {
+                    switch outcome {
+                    case .stored(let item): try writer.put(item.metadata, item.secret, instead: current[key])
+                    case .deleted: if let found = current[key] { try writer.delete(found) }
+                    }
+                }
+                return generation
+            }
+        }
+    }
+}

@@ -1,0 +1,256 @@
+"""A desktop of its own for tests: a D-Bus and a real gnome-keyring-daemon, in a directory of their own.
+
+Usage: desktop.py DIRECTORY. Reads one command a line from standard input and answers each with one line,
+`ok ...` or `failed ...`; words are separated by tabs. At the end of input, which is also how the end of
+the test process looks from here, everything is stopped.
+"""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import traceback
+
+import dbus
+import dbus.bus
+
+SECRETS = "org.freedesktop.secrets"
+ROOT = "/org/freedesktop/secrets"
+ITEM = "org.freedesktop.Secret.Item"
+COLLECTION = "org.freedesktop.Secret.Collection"
+SERVICE = "org.freedesktop.Secret.Service"
+PROPERTIES = "org.freedesktop.DBus.Properties"
+INTERNAL = "org.gnome.keyring.InternalUnsupportedGuiltRiddenInterface"
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def end_with_parent():
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+class Desktop:
+    def __init__(self, directory):
+        self.directory = directory
+        self.address = f"unix:path={directory}/bus"
+        self.environment = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": f"{directory}/home",
+            "DBUS_SESSION_BUS_ADDRESS": self.address,
+            "LC_ALL": "C.UTF-8",
+        }
+        for name in ("runtime", "data", "config", "cache", "state"):
+            key = "XDG_RUNTIME_DIR" if name == "runtime" else f"XDG_{name.upper()}_HOME"
+            self.environment[key] = f"{directory}/{name}"
+            os.makedirs(f"{directory}/{name}", mode=0o700)
+        os.makedirs(f"{directory}/home", mode=0o700)
+        self.log = open(f"{directory}/log", "w")
+        self.bus_process = None
+        self.keyring = None
+        self.fake = None
+        self.start_bus()
+
+    def spawn(self, words, **more):
+        return subprocess.Popen(
+            words, env=self.environment, stderr=self.log, preexec_fn=end_with_parent, cwd="/", **more
+        )
+
+    # The bus
+
+    def start_bus(self):
+        # No service files: nothing is started that the test did not start.
+        config = f"{self.directory}/bus.conf"
+        with open(config, "w") as file:
+            file.write(
+                "<busconfig><type>session</type>"
+                f"<listen>{self.address}</listen><auth>EXTERNAL</auth>"
+                '<policy context="default"><allow send_destination="*" eavesdrop="true"/>'
+                '<allow eavesdrop="true"/><allow own="*"/></policy>'
+                '<limit name="max_incoming_bytes">1000000000</limit>'
+                '<limit name="max_outgoing_bytes">1000000000</limit>'
+                '<limit name="max_message_size">1000000000</limit>'
+                '<limit name="max_replies_per_connection">50000</limit>'
+                '<limit name="max_match_rules_per_connection">50000</limit>'
+                '<limit name="max_names_per_connection">50000</limit></busconfig>\n'
+            )
+        self.bus_process = self.spawn(
+            ["dbus-daemon", f"--config-file={config}", "--nofork", "--print-address"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+        )
+        # Written when it listens.
+        self.bus_process.stdout.readline()
+        self.connect()
+
+    def connect(self):
+        self.bus = dbus.bus.BusConnection(self.address)
+        self.bus.set_exit_on_disconnect(False)
+        self.session = None
+
+    def stop_bus(self):
+        self.bus_process.kill()
+        self.bus_process.wait()
+        os.unlink(f"{self.directory}/bus")
+
+    def restart_bus(self):
+        self.stop_bus()
+        self.start_bus()
+
+    # The keyring
+
+    def start_keyring(self, password="not-a-real-password"):
+        if self.keyring and self.keyring.poll() is None:
+            self.kill_keyring()
+        self.keyring = self.spawn(
+            ["gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+        )
+        self.keyring.stdin.write(password.encode())
+        self.keyring.stdin.close()
+        self.wait_for_secrets()
+
+    def wait_for_secrets(self):
+        subprocess.run(
+            ["gdbus", "wait", "--session", SECRETS, "--timeout", "30"], env=self.environment, check=True
+        )
+        self.session = None
+
+    def stop_keyring(self):
+        self.keyring.terminate()
+        self.keyring.wait()
+
+    def kill_keyring(self):
+        self.keyring.kill()
+        self.keyring.wait()
+
+    def pause_keyring(self):
+        self.keyring.send_signal(signal.SIGSTOP)
+
+    def resume_keyring(self):
+        self.keyring.send_signal(signal.SIGCONT)
+
+    def restart_keyring(self, password="not-a-real-password"):
+        self.stop_keyring()
+        self.start_keyring(password)
+
+    # What other programs do
+
+    def interface(self, path, name):
+        return dbus.Interface(self.bus.get_object(SECRETS, path, introspect=False), name)
+
+    def plain_session(self):
+        if self.session is None:
+            self.session = self.interface(ROOT, SERVICE).OpenSession("plain", "", signature="sv")[1]
+        return self.session
+
+    def secret(self, value):
+        return dbus.Struct(
+            (self.plain_session(), dbus.ByteArray(b""), dbus.ByteArray(value), "text/plain"),
+            signature="oayays",
+        )
+
+    def collection(self):
+        return self.interface(ROOT, SERVICE).ReadAlias("default")
+
+    def lock(self, path=None):
+        self.interface(ROOT, SERVICE).Lock(dbus.Array([path or self.collection()], signature="o"))
+
+    def unlock(self, path=None, password="not-a-real-password"):
+        self.interface(ROOT, INTERNAL).UnlockWithMasterPassword(
+            dbus.ObjectPath(path or self.collection()), self.secret(password.encode())
+        )
+
+    def create_collection(self, label, password):
+        label = dbus.String(label, variant_level=1)
+        return self.interface(ROOT, INTERNAL).CreateWithMasterPassword(
+            dbus.Dictionary({f"{COLLECTION}.Label": label}, signature="sv"), self.secret(password.encode())
+        )
+
+    def delete_collection(self, path):
+        self.interface(path, COLLECTION).Delete()
+
+    def set_default(self, path):
+        self.interface(ROOT, SERVICE).SetAlias("default", dbus.ObjectPath(path))
+
+    def items(self, *words):
+        return "\t".join(self.interface(self.collection(), COLLECTION).SearchItems(self.dictionary(words)))
+
+    def dictionary(self, words, level=0):
+        return dbus.Dictionary(dict(zip(words[::2], words[1::2])), signature="ss", variant_level=level)
+
+    def create(self, label, secret, *words):
+        properties = dbus.Dictionary(
+            {f"{ITEM}.Label": label, f"{ITEM}.Attributes": self.dictionary(words)}, signature="sv"
+        )
+        target = self.interface(self.collection(), COLLECTION)
+        return target.CreateItem(properties, self.secret(secret.encode()), False)[0]
+
+    def delete(self, path):
+        self.interface(path, ITEM).Delete()
+
+    def set_secret(self, path, value):
+        self.interface(path, ITEM).SetSecret(self.secret(value.encode()))
+
+    def set_label(self, path, label):
+        self.interface(path, PROPERTIES).Set(ITEM, "Label", dbus.String(label, variant_level=1))
+
+    def set_attributes(self, path, *words):
+        self.interface(path, PROPERTIES).Set(ITEM, "Attributes", self.dictionary(words, 1))
+
+    def describe(self, path):
+        properties = self.interface(path, PROPERTIES).GetAll(ITEM)
+        words = [str(properties["Label"])]
+        for name in sorted(properties["Attributes"]):
+            words += [str(name), str(properties["Attributes"][name])]
+        return "\t".join(words)
+
+    def own_writer_name(self):
+        self.bus.request_name("org.tokenvault.SecretServiceWriter")
+
+    def release_writer_name(self):
+        self.bus.release_name("org.tokenvault.SecretServiceWriter")
+
+    # A service that misbehaves as told
+
+    def start_fake(self, *scenario):
+        self.fake = self.spawn(
+            ["/usr/bin/python3", f"{HERE}/fake_service.py", *scenario],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+        )
+        self.fake.stdout.readline()
+
+    def stop_fake(self):
+        self.fake.kill()
+        self.fake.wait()
+
+    def fake_says(self):
+        return self.fake.stdout.readline().decode().strip()
+
+    # Running
+
+    def stop(self):
+        for process in (self.fake, self.keyring, self.bus_process):
+            if process and process.poll() is None:
+                process.kill()
+                process.wait()
+
+
+def main():
+    desktop = Desktop(sys.argv[1])
+    print("ok", flush=True)
+    try:
+        for line in sys.stdin:
+            name, *words = line.rstrip("\n").split("\t")
+            try:
+                answer = getattr(desktop, name)(*words)
+                print(f"ok\t{answer}" if answer is not None else "ok", flush=True)
+            except Exception as error:
+                traceback.print_exc(file=desktop.log)
+                print("failed\t" + repr(error).replace("\n", " "), flush=True)
+    finally:
+        desktop.stop()
+
+
+main()

@@ -1,0 +1,203 @@
+"""A Secret Service that misbehaves as told, for what the real one will not show.
+
+Usage: fake_service.py BEHAVIOUR... Prints `ready` when it owns the service's name, and a line for what it
+was asked that a test wants to know. Sessions are `plain`: the tests allow them, or see them refused.
+"""
+
+import os
+import sys
+
+import dbus
+import dbus.mainloop.glib
+import dbus.service
+from gi.repository import GLib
+
+SERVICE = "org.freedesktop.Secret.Service"
+COLLECTION = "org.freedesktop.Secret.Collection"
+ITEM = "org.freedesktop.Secret.Item"
+PROMPT = "org.freedesktop.Secret.Prompt"
+SESSION = "org.freedesktop.Secret.Session"
+PROPERTIES = "org.freedesktop.DBus.Properties"
+ROOT = "/org/freedesktop/secrets"
+ONLY = ROOT + "/collection/only"
+
+behaviours = set(sys.argv[1:])
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def misbehave(point):
+    """Ends the process, or tells the caller not to answer, when that is the behaviour at this point."""
+    if f"die-on-{point}" in behaviours:
+        os._exit(1)
+    return f"silent-on-{point}" in behaviours
+
+
+class Failure(dbus.DBusException):
+    def __init__(self, name, text=""):
+        super().__init__(text)
+        self._dbus_error_name = name
+
+
+class Locked(Failure):
+    def __init__(self):
+        super().__init__("org.freedesktop.Secret.Error.IsLocked", "locked")
+
+
+class Object(dbus.service.Object):
+    interface = None
+
+    def properties(self):
+        return {}
+
+    @dbus.service.method(PROPERTIES, in_signature="ss", out_signature="v", async_callbacks=("done", "fail"))
+    def Get(self, interface, name, done, fail):
+        if misbehave("get"):
+            return
+        done(self.properties()[name])
+
+    @dbus.service.method(PROPERTIES, in_signature="s", out_signature="a{sv}")
+    def GetAll(self, interface):
+        return self.properties()
+
+
+class Service(Object):
+    def properties(self):
+        return {"Collections": dbus.Array([ONLY], signature="o")}
+
+    @dbus.service.method(SERVICE, in_signature="sv", out_signature="vo", async_callbacks=("done", "fail"))
+    def OpenSession(self, algorithm, input, done, fail):
+        if misbehave("open"):
+            return
+        if algorithm != "plain":
+            fail(Failure("org.freedesktop.DBus.Error.NotSupported", algorithm))
+            return
+        done(dbus.String("", variant_level=1), dbus.ObjectPath(ROOT + "/session/1"))
+
+    @dbus.service.method(SERVICE, in_signature="s", out_signature="o")
+    def ReadAlias(self, name):
+        return dbus.ObjectPath("/" if "no-default" in behaviours else ONLY)
+
+    @dbus.service.method(SERVICE, in_signature="a{sv}s", out_signature="oo")
+    def CreateCollection(self, properties, alias):
+        return dbus.ObjectPath("/"), show_prompt()
+
+    @dbus.service.method(SERVICE, in_signature="ao", out_signature="aoo")
+    def Unlock(self, paths):
+        if not collection.locked:
+            return dbus.Array(paths, signature="o"), dbus.ObjectPath("/")
+        return dbus.Array([], signature="o"), show_prompt()
+
+
+class Prompt(Object):
+    @dbus.service.method(PROMPT, in_signature="s", out_signature="")
+    def Prompt(self, window):
+        if "prompt-accepts" in behaviours:
+            collection.locked = False
+            GLib.idle_add(
+                self.Completed, False, dbus.Array([dbus.ObjectPath(ONLY)], signature="o", variant_level=1)
+            )
+        elif "prompt-is-dismissed" in behaviours:
+            GLib.idle_add(self.Completed, True, dbus.String("", variant_level=1))
+        elif "die-on-prompt" in behaviours:
+            GLib.idle_add(os._exit, 1)
+        else:
+            say("prompting")
+
+    @dbus.service.method(PROMPT, in_signature="", out_signature="")
+    def Dismiss(self):
+        say("dismissed")
+        self.Completed(True, dbus.String("", variant_level=1))
+
+    @dbus.service.signal(PROMPT, signature="bv")
+    def Completed(self, dismissed, result):
+        pass
+
+
+class Collection(Object):
+    locked = "locked" in behaviours
+
+    def properties(self):
+        return {"Locked": dbus.Boolean(self.locked), "Label": "Only"}
+
+    @dbus.service.method(COLLECTION, in_signature="a{ss}", out_signature="ao", async_callbacks=("done", "fail"))
+    def SearchItems(self, attributes, done, fail):
+        if misbehave("search"):
+            return
+        if "found-and-gone" in behaviours:
+            behaviours.remove("found-and-gone")
+            say("gone")
+            done(dbus.Array([ONLY + "/gone"], signature="o"))
+            return
+        found = [
+            item.path for item in items.values()
+            if all(item.attributes.get(name) == value for name, value in attributes.items())
+        ]
+        done(dbus.Array(found, signature="o"))
+
+    @dbus.service.method(
+        COLLECTION, in_signature="a{sv}(oayays)b", out_signature="oo", async_callbacks=("done", "fail"),
+        byte_arrays=True,
+    )
+    def CreateItem(self, properties, secret, replace, done, fail):
+        if misbehave("create"):
+            say("creating")
+            return
+        if self.locked:
+            fail(Locked())
+            return
+        item = Item(len(items), properties, secret)
+        items[item.path] = item
+        done(dbus.ObjectPath(item.path), dbus.ObjectPath("/"))
+
+
+class Item(Object):
+    def __init__(self, number, properties, secret):
+        self.path = f"{ONLY}/{number}"
+        self.label = str(properties[f"{ITEM}.Label"])
+        self.attributes = {str(k): str(v) for k, v in properties[f"{ITEM}.Attributes"].items()}
+        self.value = bytes(secret[2])
+        super().__init__(bus, self.path)
+
+    def properties(self):
+        return {
+            "Locked": dbus.Boolean(collection.locked),
+            "Label": self.label,
+            "Attributes": dbus.Dictionary(self.attributes, signature="ss"),
+            "Created": dbus.UInt64(1),
+            "Modified": dbus.UInt64(1),
+        }
+
+    @dbus.service.method(ITEM, in_signature="o", out_signature="(oayays)", async_callbacks=("done", "fail"))
+    def GetSecret(self, session, done, fail):
+        if misbehave("secret"):
+            return
+        done(dbus.Struct(
+            (session, dbus.ByteArray(b""), dbus.ByteArray(self.value), "text/plain"), signature="oayays"))
+
+    @dbus.service.method(ITEM, in_signature="", out_signature="o")
+    def Delete(self):
+        del items[self.path]
+        self.remove_from_connection()
+        return dbus.ObjectPath("/")
+
+
+def show_prompt():
+    global prompts
+    prompts += 1
+    path = f"{ROOT}/prompt/{prompts}"
+    Prompt(bus, path)
+    return dbus.ObjectPath(path)
+
+
+prompts = 0
+items = {}
+dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
+bus = dbus.SessionBus()
+service = Service(bus, ROOT)
+collection = Collection(bus, ONLY)
+name = dbus.service.BusName("org.freedesktop.secrets", bus, do_not_queue=True)
+say("ready")
+GLib.MainLoop().run()
