@@ -125,7 +125,7 @@ let package = Package(
         .testTarget(
             name: "DesktopTests",
             dependencies: [
-                "KeyringWorker", "TokenVault", "TokenVaultPlatform", "TokenVaultTesting",
+                "KeyringWorker", "vaultctl", "TokenVault", "TokenVaultPlatform", "TokenVaultTesting",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: settings

@@ -19,6 +19,7 @@ struct Session {
         console.mayAsk = !location.noInput
         timeout = try Settings.timeout(location.timeout)
         console.deadline = timeout.map { Deadline(after: $0) }
+        console.keyringTimeout = timeout
         backend = try Backend(option: location.backend)
         vaultOption = try Settings.path(
             location.vault, named: "--vault", environment: "VAULTCTL_VAULT")
@@ -50,6 +51,11 @@ struct Session {
             if let timeout { configuration.lockTimeout = console.deadline?.remaining ?? timeout }
             return configuration
         }
+    }
+
+    /// The person's keyring, asked within the time that was given.
+    func keyring(mayAsk: Bool = true) -> SecretService {
+        SystemKeyring.service(mayAsk: mayAsk && console.mayAsk, timeout: timeout)
     }
 
     /// Refuses a command that makes sense for a vault file alone.
@@ -90,9 +96,9 @@ struct Session {
         _ vault: BlockingFileVault, mending: Bool = true
     ) throws(CommandFailure) -> Bool {
         let kinds = try calling { () throws(TokenStorageError) in try vault.slots().map(\.kind) }
-        guard kinds.contains(.secretService), let keyring = console.keyring else { return false }
+        guard kinds.contains(.secretService) else { return false }
         do {
-            try vault.unlock(from: keyring, mending: mending)
+            try vault.unlock(from: console.keyring, mending: mending)
             return true
         } catch {
             switch error.code {
@@ -117,6 +123,7 @@ struct Session {
     func storage(service: String) throws(CommandFailure) -> any BlockingTokenStorage {
         switch backend {
         case .file: try openUnlockedVault().storage(service: service)
+        case .secretService: keyring().storage(service: service).blocking
         case .memory: InMemoryTokenStorage(service: service).blocking
         }
     }

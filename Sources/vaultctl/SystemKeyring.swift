@@ -1,7 +1,19 @@
 import TokenVault
 
-/// The keyring of the person's session, which can keep keys of vaults.
+/// The keyring of the person's session: a backend, and a keeper of keys of vaults.
 enum SystemKeyring {
-    /// The keyring; `nil` when this program cannot reach any. Whether one is running its calls say.
-    static var items: (any KeyringItems)? { nil }
+    /// Whether there is one. Looks for a few seconds at most and asks nobody.
+    static var isThere: Bool {
+        let keyring = service(mayAsk: false, timeout: .seconds(3))
+        return (try? keyring.storage(service: "vaultctl").blocking.lockState()) != nil
+    }
+
+    /// The keyring. Calls end within `timeout`, prompts included; 30 seconds and a minute for each prompt when
+    /// none was given. Without `mayAsk` nobody is asked to unlock it.
+    static func service(mayAsk: Bool, timeout: Duration?) -> SecretService {
+        var configuration = SecretServiceConfiguration()
+        if let timeout { configuration.timeout = timeout }
+        configuration.prompting = mayAsk ? .allowed(within: timeout ?? .seconds(60)) : .never
+        return SecretService(configuration: configuration)
+    }
 }

@@ -88,7 +88,10 @@ final class PrivateDesktop: @unchecked Sendable {
     func service() -> SecretService { SecretService(configuration: configuration()) }
 
     /// What a program of this desktop prints; `nil` when it fails.
-    func run(_ words: String..., input: String = "") throws -> String? {
+    func run(_ words: String..., input: String = "") throws -> String? { try run(words, input: input) }
+
+    /// The same, of a list of words.
+    func run(_ words: [String], input: String = "") throws -> String? {
         let output = FilePath("\(path)/output")
         let script = "printf %s \"$0\" | \"$@\" >\"\(output)\" 2>/dev/null"
         var environment = ["HOME=\(path)/home", "PATH=/usr/bin:/bin", "DBUS_SESSION_BUS_ADDRESS=\(address)"]

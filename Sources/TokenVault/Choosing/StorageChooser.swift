@@ -176,11 +176,6 @@ public struct StorageChooser: Sendable {
         "the tokens are kept there: make it available again, or move them and choose anew"
 }
 
-extension StorageCandidate {
-    /// What a person's session provides, the best one first. A keyring's candidate goes here.
-    static let desktop: [StorageCandidate] = []
-}
-
 extension StorageChoice {
     fileprivate var remembered: StorageChoice {
         StorageChoice(storage: storage, name: name, findings: findings, isRemembered: true)

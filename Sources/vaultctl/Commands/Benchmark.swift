@@ -19,9 +19,9 @@ struct Benchmark: VaultCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The backend to measure: file or memory. May be given several times; all by default.",
+            "The backend to measure: file, memory or secret-service, the desktop's keyring. May be given several times; file and memory by default.",
             valueName: "backend"),
-        completion: .list(["file", "memory"]))
+        completion: .list(["file", "memory", "secret-service"]))
     var backend: [String] = []
     @Option(help: ArgumentHelp("Items in the storage; 1,000 by default.", valueName: "number"))
     var items: String?
@@ -58,6 +58,8 @@ struct Benchmark: VaultCommand {
                 let above =
                     if let directory { directory } else { try session.vaultPath.removingLastComponent() }
                 measurements += try Self.measureFile(plan, above, console)
+            case .secretService:
+                measurements += try Self.measureKeyring(plan, session.keyring(), console)
             }
         }
         console.progress.clear()
@@ -77,25 +79,10 @@ struct Benchmark: VaultCommand {
         _ plan: BenchmarkPlan, _ above: FilePath, _ console: Console
     ) throws(CommandFailure) -> [Measurement] {
         let scratch: ScratchDirectory
-        let signals: SignalForwarder
-        do {
-            signals = try SignalForwarder(SignalForwarder.ending)
-            scratch = try ScratchDirectory(in: above.isEmpty ? "." : above)
-        } catch {
+        do { scratch = try ScratchDirectory(in: above.isEmpty ? "." : above) } catch {
             throw CommandFailure(error, "the scratch directory", "give another --directory")
         }
-        var caught: CInt?
-        func isInterrupted() -> Bool {
-            if caught == nil { caught = signals.next() }
-            return caught != nil
-        }
-        func end() {
-            scratch.remove()
-            console.progress.clear()
-            if let caught { signals.deliver(caught) } else { signals.stop() }
-        }
-        let measurements: [Measurement]
-        do throws(CommandFailure) {
+        return try measure(console, leaving: { scratch.remove() }) { (isInterrupted) throws(CommandFailure) in
             let configuration = FileVaultConfiguration(stateDirectory: scratch.path.appending("state"))
             let vault = try calling { () throws(TokenStorageError) in
                 try BlockingFileVault.create(
@@ -103,13 +90,44 @@ struct Benchmark: VaultCommand {
                     unlockMethod: .keyFile(Secret(BenchmarkPlan.bytes(32))), configuration: configuration)
             }
             defer { vault.close() }
-            measurements = try plan.run("file", vault.storage(service: "benchmark"), console, isInterrupted)
-        } catch {
-            end()
-            throw error
+            return try plan.run("file", vault.storage(service: "benchmark"), console, isInterrupted)
         }
-        end()
-        return measurements
+    }
+
+    /// Measures the person's keyring, in a service of its own whose items are gone afterwards, also when a
+    /// signal comes.
+    private static func measureKeyring(
+        _ plan: BenchmarkPlan, _ keyring: SecretService, _ console: Console
+    ) throws(CommandFailure) -> [Measurement] {
+        let mark = String(UInt64.random(in: 0...UInt64.max), radix: 36)
+        let storage = keyring.storage(service: "vaultctl benchmark \(mark)").blocking
+        let clear = { _ = try? storage.deleteAll() }
+        return try measure(console, leaving: clear) { (isInterrupted) throws(CommandFailure) in
+            try plan.run(Backend.secretService.rawValue, storage, console, isInterrupted)
+        }
+    }
+
+    /// Measures, and leaves nothing behind, also when a signal comes.
+    private static func measure(
+        _ console: Console, leaving clear: () -> Void,
+        _ body: (() -> Bool) throws(CommandFailure) -> [Measurement]
+    ) throws(CommandFailure) -> [Measurement] {
+        let signals: SignalForwarder
+        do { signals = try SignalForwarder(SignalForwarder.ending) } catch {
+            clear()
+            throw CommandFailure(error, "the signals", "try again")
+        }
+        var caught: CInt?
+        func isInterrupted() -> Bool {
+            if caught == nil { caught = signals.next() }
+            return caught != nil
+        }
+        defer {
+            clear()
+            console.progress.clear()
+            if let caught { signals.deliver(caught) } else { signals.stop() }
+        }
+        return try body(isInterrupted)
     }
 
     private func writeJSON(_ measurements: [Measurement], _ output: Output) {

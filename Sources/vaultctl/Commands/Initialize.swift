@@ -55,13 +55,13 @@ struct Initialize: VaultCommand {
 
     /// Asks whether the keyring shall open the vault too. That it cannot is no reason to have no vault.
     static func offerKeyring(_ vault: BlockingFileVault, _ console: Console) throws(CommandFailure) {
-        guard let keyring = console.keyring else { return }
+        guard console.canAsk, console.hasKeyring() else { return }
         console.progress.clear()
         guard try console.offer("Shall your login keyring open the vault too, without the passphrase?") else {
             return
         }
         do {
-            _ = try vault.addSlot(in: keyring)
+            _ = try vault.addSlot(in: console.keyring)
         } catch {
             console.note("the keyring was not added: \(error.code.summary)")
         }

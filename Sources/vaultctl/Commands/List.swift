@@ -59,6 +59,16 @@ struct List: VaultCommand {
     private func items(
         _ query: TokenQuery, _ session: Session
     ) throws(CommandFailure) -> (TokenListing, LockState) {
+        if allServices, session.backend == .secretService {
+            let keyring = session.keyring()
+            return try calling { () throws(TokenStorageError) in
+                var items: [TokenMetadata] = []
+                for service in try keyring.servicesBlocking().services {
+                    items += try keyring.storage(service: service).blocking.list(query).items
+                }
+                return (TokenListing(items: items), .unlocked)
+            }
+        }
         if allServices, session.backend == .file {
             let vault = try session.openUnlockedVault()
             return try calling { () throws(TokenStorageError) in

@@ -120,15 +120,10 @@ struct SlotAdd: VaultCommand {
 
     /// Adds a slot that the keyring opens.
     static func addKeyring(_ session: Session) throws(CommandFailure) -> VaultSlot {
-        guard let keyring = session.console.keyring else { throw .noKeyring }
+        let keyring = session.console.keyring
         let vault = try session.openUnlockedVault()
         return try calling { () throws(TokenStorageError) in try vault.addSlot(in: keyring) }
     }
-}
-
-extension CommandFailure {
-    static let noKeyring = CommandFailure(
-        .unavailable, "this version of vaultctl cannot use a keyring", "add a passphrase or a key file")
 }
 
 struct SlotRemove: VaultCommand {
@@ -169,9 +164,8 @@ struct SlotRemove: VaultCommand {
 
     /// Takes the vault's key out of the keyring when no slot needs it. Left there, it opens old copies only.
     static func clearKeyring(of vault: BlockingFileVault, _ console: Console) {
-        guard let keyring = console.keyring else { return }
         do {
-            try vault.deleteUnusedKey(in: keyring)
+            try vault.deleteUnusedKey(in: console.keyring)
         } catch {
             console.note("the slot's key is left in the keyring: \(error.code.summary)")
         }

@@ -24,10 +24,27 @@ struct Status: VaultCommand {
         let report: Report
         switch session.backend {
         case .memory: report = Report(backend: .memory, vault: nil, state: "unlocked", status: nil, items: 0)
+        case .secretService: report = try Self.keyringReport(session)
         case .file: report = try Self.report(session, console)
         }
         if format.json { report.writeJSON(console.output) } else { report.show(console.output) }
         return .done
+    }
+
+    private static func keyringReport(_ session: Session) throws(CommandFailure) -> Report {
+        let keyring = session.keyring(mayAsk: false)
+        return try calling { () throws(TokenStorageError) in
+            let state = try keyring.storage(service: "status").blocking.lockState()
+            var items: Int?
+            if state == .unlocked {
+                items = 0
+                for service in try keyring.servicesBlocking().services {
+                    items? += try keyring.storage(service: service).blocking.list().items.count
+                }
+            }
+            return Report(
+                backend: .secretService, vault: nil, state: state.rawValue, status: nil, items: items)
+        }
     }
 
     private static func report(

@@ -5,13 +5,13 @@ import TokenVault
 /// The two ends of a migration, as given.
 struct MigrationEndOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp("Where items come from: file or memory.", valueName: "backend"),
-        completion: .list(["file", "memory"]))
+        help: ArgumentHelp("Where items come from: file, secret-service or memory.", valueName: "backend"),
+        completion: .list(["file", "secret-service", "memory"]))
     var from: String?
 
     @Option(
-        help: ArgumentHelp("Where items go to: file or memory.", valueName: "backend"),
-        completion: .list(["file", "memory"]))
+        help: ArgumentHelp("Where items go to: file, secret-service or memory.", valueName: "backend"),
+        completion: .list(["file", "secret-service", "memory"]))
     var to: String?
 
     @Option(
@@ -40,6 +40,7 @@ struct MigrationEndOptions: ParsableArguments {
 struct MigrationStores {
     private enum End {
         case file(FilePath)
+        case keyring
         case memory
     }
 
@@ -57,6 +58,9 @@ struct MigrationStores {
             old.lexicallyNormalized() == new.lexicallyNormalized()
         {
             throw .usage("source and destination are the same vault", "give --from-vault or --to-vault")
+        }
+        if case .keyring = source, case .keyring = destination {
+            throw .usage("source and destination are the same keyring", "give --from or --to another backend")
         }
         if options.toKeyFile == nil, options.toPassphraseFile == nil {
             ownUnlock = nil
@@ -90,7 +94,13 @@ struct MigrationStores {
             let shared = ownUnlock == nil ? given : nil
             _ = try self.unlock(new, with: unlock, sharing: shared, "The destination:")
         }
-        return (old.map { FileVault($0) } ?? InMemoryVault(), new.map { FileVault($0) } ?? InMemoryVault())
+        return (keychain(source, old), keychain(destination, new))
+    }
+
+    private func keychain(_ end: End, _ vault: BlockingFileVault?) -> any TokenKeychain {
+        if let vault { return FileVault(vault) }
+        if case .keyring = end { return session.keyring() }
+        return InMemoryVault()
     }
 
     private func locked(_ end: End) throws(CommandFailure) -> BlockingFileVault? {
@@ -125,11 +135,11 @@ struct MigrationStores {
         case .file:
             if let path { return .file(path) }
             return .file(try session.vaultPath)
-        case .memory:
+        case let other:
             guard path == nil else {
-                throw .usage("the memory backend has no file", "leave out --\(name)-vault")
+                throw .usage("the \(other.rawValue) backend has no file", "leave out --\(name)-vault")
             }
-            return .memory
+            return other == .memory ? .memory : .keyring
         }
     }
 }

@@ -6,8 +6,10 @@ struct LocationOptions: ParsableArguments {
     var vault: String?
 
     @Option(
-        help: ArgumentHelp("Where secrets are kept: file or memory.", valueName: "backend"),
-        completion: .list(["file", "memory"]))
+        help: ArgumentHelp(
+            "Where secrets are kept: file, secret-service (the desktop's keyring) or memory.",
+            valueName: "backend"),
+        completion: .list(["file", "secret-service", "memory"]))
     var backend: String?
 
     @Option(

@@ -81,6 +81,7 @@ enum Settings {
 /// Which backend a command works on.
 enum Backend: String, CaseIterable {
     case file
+    case secretService = "secret-service"
     case memory
 
     /// The backend of `--backend` or `VAULTCTL_BACKEND`; `file` by default.
@@ -88,11 +89,8 @@ enum Backend: String, CaseIterable {
         let name = try Settings.text(option, named: "--backend", environment: "VAULTCTL_BACKEND") ?? "file"
         if let backend = Backend(rawValue: name) {
             self = backend
-        } else if name == "secret-service" {
-            throw CommandFailure(
-                .unavailable, "the secret-service backend is not part of this version", "use --backend file")
         } else {
-            throw .usage("there is no such backend", "use file or memory")
+            throw .usage("there is no such backend", "use file, secret-service or memory")
         }
     }
 }

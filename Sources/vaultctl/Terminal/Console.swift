@@ -11,7 +11,12 @@ final class Console {
     /// When `--timeout` is over.
     var deadline: Deadline?
     /// The keyring that may hold the vault's key.
-    lazy var keyring: (any KeyringItems)? = SystemKeyring.items
+    lazy var keyring: any KeyringItems = SecretServiceVaultKeys(
+        SystemKeyring.service(mayAsk: mayAsk, timeout: keyringTimeout))
+    /// How long calls of the keyring may take, when that was given.
+    var keyringTimeout: Duration?
+    /// Whether the person's session has a keyring, locked or not.
+    var hasKeyring: () -> Bool = { SystemKeyring.isThere }
 
     /// Says one line on standard error.
     func say(_ line: String) {

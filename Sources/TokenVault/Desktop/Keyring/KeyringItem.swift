@@ -44,6 +44,21 @@ struct KeyringItem: Sendable {
         return query
     }
 
+    /// What finds every item of every service.
+    static var everyItem: TokenAttributes {
+        var query = TokenAttributes()
+        query[schemaName] = schema
+        return query
+    }
+
+    /// The service that attributes in the keyring name; `nil` when they are not those of an item of ours.
+    static func service(in attributes: TokenAttributes?) -> String? {
+        guard let attributes, attributes.contains(everyItem), attributes[accountName] != nil else {
+            return nil
+        }
+        return attributes[serviceName]
+    }
+
     /// The attributes of an item in the keyring.
     static func attributes(of metadata: TokenMetadata, encoding: WireEncoding) -> TokenAttributes {
         var all = query(service: metadata.service, key: metadata.key)

@@ -1,0 +1,23 @@
+extension KeyringAccess {
+    /// The services that have items. Throws `locked`; never takes that for none.
+    func services() throws(TokenStorageError) -> Set<TokenKey> {
+        let replies = try ask([
+            link.searchMethod(collection, KeyringItem.everyItem),
+            link.propertyMethod(collection, "Locked", of: BusName.collection),
+        ])
+        guard try KeyringLink.property(replies[1]).bool == false else { throw .keyringIsLocked }
+        var services: Set<TokenKey> = []
+        var rest = try KeyringLink.found(replies[0])[...]
+        while !rest.isEmpty {
+            let some = rest.prefix(Self.mostAtOnce)
+            rest = rest.dropFirst(some.count)
+            let answers = try ask(some.map { link.propertyMethod($0, "Attributes", of: BusName.item) })
+            for answer in answers {
+                if case .error(let name, _) = answer, BusErrorName.isNoObject(name) { continue }
+                let attributes = try KeyringLink.property(answer).attributes
+                if let service = KeyringItem.service(in: attributes) { services.insert(TokenKey(service)) }
+            }
+        }
+        return services
+    }
+}

@@ -1,0 +1,85 @@
+internal import TokenVaultPlatform
+
+extension SecretService: TokenKeychain {
+    /// The services that have items of this library in the keyring. Keys of vaults
+    /// (``SecretServiceVaultKeys``) are not among them. Throws `locked` when the keyring is locked and nobody
+    /// unlocks it, and as ``TokenStorage/list(_:)``.
+    public func services() async throws(TokenStorageError) -> ServiceListing {
+        let call = BusCall(timeout: configuration.timeout)
+        let result: Result<ServiceListing, TokenStorageError> = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                threads.run {
+                    continuation.resume(
+                        returning: Result { () throws(TokenStorageError) in try self.services(for: call) })
+                }
+            }
+        } onCancel: {
+            call.cancel()
+        }
+        return try result.get()
+    }
+
+    /// The same for code that cannot wait.
+    public func servicesBlocking() throws(TokenStorageError) -> ServiceListing {
+        try services(for: BusCall(timeout: configuration.timeout))
+    }
+
+    private func services(for call: BusCall) throws(TokenStorageError) -> ServiceListing {
+        try call.during("list") { () throws(TokenStorageError) in
+            let names = try withKeyring(call) { (access) throws(TokenStorageError) in try access.services() }
+            return ServiceListing(
+                services: names.filter { $0.name != SecretServiceVaultKeys.service }.sorted().map(\.name))
+        }
+    }
+}
+
+/// Keys of vaults, kept in the person's keyring: what lets their login open a file vault.
+///
+/// Each is an item of this library, found by the vault's identifier.
+public struct SecretServiceVaultKeys: KeyringItems {
+    static let service = "org.tokenvault.vault-key"
+
+    private let storage: SecretServiceTokenStorage.Blocking
+
+    /// Those in a keyring.
+    public init(_ secretService: SecretService) {
+        storage = secretService.storage(service: Self.service).blocking
+    }
+
+    /// See ``KeyringItems/store(_:vault:label:)``.
+    public func store(_ key: Secret, vault: String, label: String) throws(TokenStorageError) {
+        try storage.store(key, for: TokenKey(vault), details: TokenDetails(label: label))
+    }
+
+    /// See ``KeyringItems/key(vault:)``.
+    public func key(vault: String) throws(TokenStorageError) -> Secret? {
+        try storage.secret(for: TokenKey(vault))
+    }
+
+    /// See ``KeyringItems/delete(vault:)``.
+    public func delete(vault: String) throws(TokenStorageError) -> Bool {
+        try storage.delete(for: TokenKey(vault))
+    }
+}
+
+extension StorageCandidate {
+    /// The person's keyring. The name is `secret-service`.
+    ///
+    /// `unavailable` where there is no libsecret, no session bus, no Secret Service on it or no keyring; a
+    /// locked one is there, and the person is asked to unlock it if `configuration` allows that.
+    public static func secretService(
+        _ configuration: SecretServiceConfiguration = SecretServiceConfiguration()
+    ) -> StorageCandidate {
+        let keyring = SecretService(configuration: configuration)
+        return StorageCandidate(
+            name: TokenStorageError.secretServiceBackend,
+            probe: { () throws(TokenStorageError) in
+                _ = try await keyring.storage(service: "probe").lockState()
+                return .isThere
+            },
+            storage: { (service) throws(TokenStorageError) in keyring.storage(service: service) })
+    }
+
+    /// What a person's session provides, the best one first.
+    static var desktop: [StorageCandidate] { [.secretService()] }
+}

@@ -1,0 +1,157 @@
+import SystemPackage
+import Testing
+import TokenVault
+
+/// `vaultctl` on a desktop: its keyring as a backend, as the keeper of a vault's key, and as an end of a move.
+@Suite struct CommandTests {
+    private let desktop: PrivateDesktop
+
+    init() throws { desktop = try PrivateDesktop.withKeyring() }
+
+    /// What `vaultctl` prints; `nil` when it fails.
+    private func run(_ words: String..., input: String = "") throws -> String? {
+        try desktop.run([vaultctl] + words, input: input)
+    }
+
+    /// What `vaultctl` prints in the keyring.
+    private func keyring(_ words: String..., input: String = "") throws -> String? {
+        try desktop.run([vaultctl] + words + ["--backend", "secret-service"], input: input)
+    }
+
+    @Test func itemsAreStoredListedAndDeleted() throws {
+        #expect(
+            try keyring("store", "k", "--label", "Example", "--attribute", "a=b", input: "fake") == "")
+        #expect(try keyring("retrieve", "k") == "fake")
+        #expect(try desktop.run("secret-tool", "lookup", "service", "default", "account", "k") == "fake")
+        #expect(try keyring("info", "k")?.contains("label:       Example\n") == true)
+        #expect(try keyring("set", "k", "--label", "Another") == "")
+        #expect(try keyring("info", "k")?.contains("label:       Another\n") == true)
+        #expect(try keyring("rename", "k", "renamed") == "")
+        #expect(try keyring("store", "other", "--service", "s", input: "fake") == "")
+        #expect(try keyring("list") == "renamed\n")
+        #expect(try keyring("list", "--all-services") == "default\trenamed\ns\tother\n")
+        #expect(
+            try keyring("status", "--json")
+                == #"{"backend":"secret-service","state":"unlocked","items":2,"agent":false}"# + "\n")
+        #expect(try keyring("delete", "renamed") == "")
+        #expect(try keyring("retrieve", "renamed") == nil)
+    }
+
+    @Test func whatAKeyringCannotDoIsTold() throws {
+        #expect(try keyring("store", "k", "--policy", "after-first-unlock", input: "fake") == nil)
+        for command in ["verify", "compact", "passphrase", "init"] {
+            #expect(try keyring(command) == nil, "\(command)")
+        }
+        #expect(try keyring("list") == "")
+        try desktop.tell("lock")
+        let locked = try keyring("status", "--json")
+        #expect(locked == #"{"backend":"secret-service","state":"locked","agent":false}"# + "\n")
+        #expect(try keyring("retrieve", "k", "--no-input") == nil)
+    }
+
+    /// The login opens the vault; without its keyring only the key file does.
+    @Test func theKeyringOpensAVault() throws {
+        let key = "\(desktop.path)/vault.key"
+        #expect(try run("init", "--key-file", key) == "")
+        #expect(try run("store", "k", input: "fake") == nil)
+        #expect(try run("slot", "add", "secret-service", "--key-file", key) == "2\n")
+        #expect(try run("store", "k", input: "fake") == "")
+        #expect(try run("retrieve", "k") == "fake")
+        // The key is no item of a person's: neither listed nor moved.
+        #expect(try keyring("list", "--all-services") == "")
+        try desktop.tell("restart_keyring")
+        #expect(try run("retrieve", "k") == "fake")
+        try desktop.tell("lock")
+        #expect(try run("retrieve", "k", "--no-input") == nil)
+        #expect(try run("retrieve", "k", "--key-file", key) == "fake")
+        try desktop.tell("unlock")
+        #expect(try run("slot", "remove", "2", "--key-file", key) == "")
+        #expect(try run("retrieve", "k") == nil)
+        #expect(try keyring("list", "--service", "org.tokenvault.vault-key") == "")
+    }
+
+    @Test func itemsMoveIntoAVaultAndBack() throws {
+        let key = "\(desktop.path)/vault.key"
+        #expect(try run("init", "--key-file", key) == "")
+        for (name, service) in [("a", "first"), ("b", "first"), ("c", "second")] {
+            #expect(
+                try keyring("store", name, "--service", service, "--label", name, input: "fake \(name)") == ""
+            )
+        }
+        let there = try run(
+            "migrate", "--from", "secret-service", "--to", "file", "--all-services", "--delete",
+            "--key-file", key)
+        #expect(there == "3 found, 3 copied, 0 already there, 3 verified, 3 deleted\n")
+        #expect(try keyring("list", "--all-services") == "")
+        #expect(
+            try run("list", "--all-services", "--key-file", key) == "first\ta\nfirst\tb\nsecond\tc\n")
+
+        // What may not leave the device stays, and is told.
+        #expect(try run("store", "here", "--service", "first", "--key-file", key, input: "fake") == "")
+        #expect(
+            try run(
+                "migrate", "--from", "file", "--to", "secret-service", "--all-services", "--key-file", key)
+                == nil)
+        #expect(try keyring("list", "--all-services") == "first\ta\nfirst\tb\nsecond\tc\n")
+        #expect(try keyring("retrieve", "c", "--service", "second") == "fake c")
+        #expect(try keyring("info", "c", "--service", "second")?.contains("label:       c\n") == true)
+        #expect(try run("retrieve", "here", "--service", "first", "--key-file", key) == "fake")
+    }
+
+    @Test func aBenchmarkLeavesNothing() throws {
+        let table = try keyring("benchmark", "--items", "3", "--samples", "3")
+        #expect(table?.contains("secret-service") == true)
+        #expect(try keyring("list", "--all-services") == "")
+    }
+
+    /// Without a desktop there is a reason, at once, and not a hang.
+    @Test func withoutAServiceTheReasonIsGiven() throws {
+        try desktop.tell("stop_keyring")
+        #expect(try keyring("retrieve", "k") == nil)
+        #expect(try keyring("status") == nil)
+        let reason = try desktop.run(
+            "bash", "-c", "\"$0\" retrieve k --backend secret-service 2>&1; echo $?", vaultctl)
+        #expect(reason?.hasPrefix("vaultctl: not available (") == true, "\(reason ?? "")")
+        #expect(reason?.contains("start a Secret Service") == true && reason?.hasSuffix("\n8\n") == true)
+    }
+}
+
+/// The chooser among real stores.
+@Suite struct DesktopChoiceTests {
+    @Test func theKeyringComesFirstAndIsNotReplacedWhenItIsAway() async throws {
+        let desktop = try PrivateDesktop.withKeyring()
+        let keyring = StorageCandidate.secretService(desktop.configuration(timeout: .seconds(10)))
+        let memory = InMemoryVault()
+        let second = StorageCandidate(
+            name: "second", probe: { () throws(TokenStorageError) in .isThere },
+            storage: { (service) throws(TokenStorageError) in memory.storage(service: service) })
+        let directory = FilePath("\(desktop.path)/choices")
+        let chooser = StorageChooser([keyring, second], rememberingIn: directory)
+        let choice = try await chooser.choose(service: "app")
+        #expect(choice.name == "secret-service")
+        try await choice.storage.store(token: "fake", for: "k")
+
+        // Locked is not absent: the choice fails rather than going on to a store without the token.
+        try desktop.tell("lock")
+        for chooser in [chooser, StorageChooser([keyring, second], rememberingIn: nil)] {
+            let error = await #expect(throws: TokenStorageError.self) {
+                try await chooser.choose(service: "app")
+            }
+            #expect(error?.code == .locked)
+        }
+        // Away, the one that was chosen is not replaced; a chooser that never chose goes on.
+        try desktop.tell("stop_keyring")
+        let error = await #expect(throws: TokenStorageError.self) {
+            try await chooser.choose(service: "app")
+        }
+        #expect(error?.code == .unavailable)
+        let other = try await StorageChooser([keyring, second], rememberingIn: nil).choose(service: "app")
+        #expect(other.name == "second")
+    }
+}
+
+/// The program beside the test bundle.
+private var vaultctl: String {
+    let bundle = CommandLine.arguments.first { $0.hasSuffix(".xctest") } ?? CommandLine.arguments[0]
+    return FilePath(bundle).removingLastComponent().appending("vaultctl").string
+}
