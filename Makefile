@@ -30,6 +30,7 @@ ifdef FILTER
 else
 	$(run_tests) --skip '^FileVaultTests'
 	$(run_tests) --filter '^FileVaultTests'
+	VAULTCTL=$(CURDIR)/.build/debug/vaultctl /usr/bin/python3 -B -m unittest discover --start-directory Tests/IndependentReader
 endif
 
 build: ## Build everything with its tests, for debugging; warnings are errors

@@ -1,0 +1,131 @@
+"""The walk over the frames: where the log ends, and whether what follows is a torn write or damage."""
+
+from dataclasses import dataclass
+
+from cursor import Cursor
+from failure import Failure, corrupt
+from frames import CHECKPOINT, FRONT, GENESIS, KEYBAG, SUPERSEDED, TAIL, authentic, length_in_prefix, whole
+from primitives import associated, unseal
+
+START = 16384
+SECTOR = 512
+
+
+@dataclass(frozen=True)
+class Log:
+    frames: list
+    epoch: int
+    epoch_identifier: bytes
+    base_sequence: int
+    keybag_generation: int  # as the genesis frame or the last keybag frame names it
+    keybag_checksum: bytes
+
+    @property
+    def sequence(self):
+        return max(self.base_sequence, *(frame.generation for frame in self.frames))
+
+
+def read_log(file, keys, anchor):
+    """The commits that count, checked against the anchor. Raises corrupt, rolledBack or unsupportedFormat."""
+    frames, failing = _walk(file, keys)
+    if not frames or frames[0].type != GENESIS or not frames[0].contents_fit(file):
+        raise corrupt("log: no genesis frame")
+    log = _controls(file, frames, keys)
+    _check_anchor(log, anchor, failing)
+    if failing is None and any(file[frames[-1].end :]):
+        failing = frames[-1].end
+    if failing is not None and not _is_torn(file, failing, keys):
+        raise corrupt(f"log: damage at {failing}")
+    return log
+
+
+def _walk(file, keys):
+    """The frames of whole commits, and where the first frame is that fails, if one does."""
+    frames, committed, offset, previous, failing = [], 0, START, bytes(32), None
+    while any(file[offset : offset + 8]):
+        frame = whole(file, offset, keys)
+        if frame is None:
+            failing = offset
+            break
+        if frame.previous != previous:
+            raise corrupt(f"log: the frame at {offset} does not follow the one before")
+        if frame.group_start not in ({offset, frames[-1].group_start} if frames else {offset}):
+            raise corrupt(f"log: group start of the frame at {offset}")
+        frames.append(frame)
+        offset, previous = frame.end, frame.chain
+        if frame.ends_commit:
+            committed = len(frames)
+    if failing is None and committed < len(frames):
+        failing = offset
+    del frames[committed:]
+    for index, frame in enumerate(frames):
+        if frame.group_start == frames[-1].group_start and not frame.contents_fit(file):
+            failing = frame.offset
+            del frames[index:]
+            break
+    while frames and not frames[-1].ends_commit:
+        frames.pop()
+    return frames, failing
+
+
+def _is_torn(file, offset, keys):
+    """Whether a crash explains what stands at the offset and behind it."""
+    if not any(file[offset:]):
+        return True
+    for position in range(offset + 8, len(file) - FRONT - TAIL + 1, 8):
+        if length_in_prefix(file, position) is not None:
+            behind = authentic(file, position, keys)
+            if behind is not None and behind.group_start > offset:
+                return False
+    frame = authentic(file, offset, keys)
+    if frame is not None and any(file[offset : offset + 8]) and length_in_prefix(file, offset) != frame.length:
+        return False
+    end = frame.end if frame else offset + FRONT
+    if end > len(file) or not any(file[end - 16 : end]):
+        return True
+    return any(not any(share) for share in _sectors(file, offset, end))
+
+
+def _sectors(file, start, end):
+    while start < end:
+        next_ = min(end, (start // SECTOR + 1) * SECTOR)
+        yield file[start:next_]
+        start = next_
+
+
+def _controls(file, frames, keys):
+    epoch = named = None
+    for frame in frames:
+        where = f"log: control record at {frame.offset}"
+        if frame.type < 128 and not GENESIS <= frame.type <= SUPERSEDED:
+            raise Failure("unsupportedFormat", f"log: frame of type {frame.type} at {frame.offset}")
+        if (frame.type == GENESIS) != (frame is frames[0]):
+            raise corrupt(where)
+        if frame.type in (GENESIS, KEYBAG):
+            fields = keys.vault, bytes([frame.type]), frame.generation.to_bytes(8, "little")
+            body = unseal(keys.control, frame.body(file), associated("tokenvault 1 control record", *fields))
+            if body is None or frame.metadata_length:
+                raise corrupt(where)
+            cursor = Cursor(body, where)
+            if frame.type == GENESIS:
+                epoch = cursor.integer("Q"), cursor.bytes(16), cursor.integer("Q")
+            named = cursor.integer("Q"), cursor.bytes(32)
+            cursor.zeros_to(cursor.position + 7 & ~7)
+            if cursor.position != len(body):
+                raise corrupt(where)
+        elif frame.type in (CHECKPOINT, SUPERSEDED) and frame.metadata_length + frame.body_length:
+            raise corrupt(where)
+    return Log(frames, *epoch, *named)
+
+
+def _check_anchor(log, anchor, failing):
+    if anchor is None:
+        return
+    if (log.epoch, log.epoch_identifier) == (anchor.epoch, anchor.epoch_identifier):
+        reaches = any(frame.chain == anchor.chain for frame in log.frames)
+        if failing is not None and not reaches:
+            raise corrupt(f"log: damage at {failing}, which the anchor reaches")
+    else:
+        reaches = log.epoch > anchor.epoch and log.sequence >= anchor.sequence
+    if not reaches or log.keybag_generation < anchor.keybag_generation:
+        raise Failure("rolledBack", "log: older than the anchor")

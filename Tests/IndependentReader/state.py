@@ -1,0 +1,55 @@
+"""What this device knows of a vault: its device key, the passcode pepper and the anchor."""
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from primitives import digest, keyed
+
+
+@dataclass(frozen=True)
+class State:
+    device: bytes | None
+    device_key: bytes | None
+    pepper: bytes | None
+    anchor: bytes | None
+
+
+@dataclass(frozen=True)
+class Anchor:
+    counter: int
+    epoch: int
+    epoch_identifier: bytes
+    sequence: int
+    chain: bytes
+    keybag_generation: int
+
+
+def read_state(directory, vault):
+    if directory is None:
+        return State(None, None, None, None)
+    device, pepper, anchor = (_contents(directory, vault, name) for name in ("device", "pepper", "anchor"))
+    if pepper is not None and len(pepper) != 32:
+        pepper = None
+    if device is None or len(device) != 72 or device[:8] != b"TVDEVIC1" or digest(device[:56], 16) != device[56:]:
+        return State(None, None, pepper, anchor)
+    return State(device[8:24], device[24:56], pepper, anchor)
+
+
+def _contents(directory, vault, name):
+    try:
+        return Path(directory, f"{vault.hex()}.{name}").read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def read_anchor(contents, key):
+    """The slot that counts, or None when there is no anchor or neither slot is whole."""
+    slots = [_slot(contents[start : start + 512], key) for start in (0, 512)] if contents else []
+    return max((slot for slot in slots if slot), key=lambda slot: slot.counter, default=None)
+
+
+def _slot(data, key):
+    if len(data) != 512 or data[:8] != b"TVANCHR1" or any(data[120:]) or keyed(key, data[:88]) != data[88:120]:
+        return None
+    return Anchor(*struct.unpack("<QQ16sQ32sQ", data[8:88]))
