@@ -119,7 +119,7 @@ let package = Package(
         .testTarget(
             name: "DesktopTests",
             dependencies: [
-                "KeyringWorker", "TokenVault", "TokenVaultPlatform", "TokenVaultTesting",
+                "KeyringWorker", "TokenVault", "TokenVaultPlatform", "TokenVaultCrypto", "TokenVaultTesting",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: settings
