@@ -125,7 +125,8 @@ let package = Package(
         .testTarget(
             name: "DesktopTests",
             dependencies: [
-                "KeyringWorker", "vaultctl", "TokenVault", "TokenVaultPlatform", "TokenVaultTesting",
+                "KeyringWorker", "vaultctl",
+                "TokenVault", "TokenVaultPlatform", "TokenVaultCrypto", "TokenVaultTesting",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: settings

@@ -57,7 +57,7 @@ private final class Worker {
 }
 
 /// The path of a program that the test build made, beside the test bundle.
-private func testProgram(_ name: String) -> String {
+func testProgram(_ name: String) -> String {
     var buffer = [UInt8](repeating: 0, count: 4_096)
     let length = readlink("/proc/self/exe", &buffer, buffer.count)
     var path = FilePath(String(decoding: buffer[..<max(length, 0)], as: UTF8.self))

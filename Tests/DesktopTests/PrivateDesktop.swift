@@ -87,11 +87,13 @@ final class PrivateDesktop: @unchecked Sendable {
     /// A new connection to the keyring.
     func service() -> SecretService { SecretService(configuration: configuration()) }
 
-    /// What a program of this desktop prints; `nil` when it fails.
-    func run(_ words: String..., input: String = "") throws -> String? { try run(words, input: input) }
+    /// What a program of this desktop prints; `nil` when it fails, unless it may.
+    func run(_ words: String..., input: String = "", mayFail: Bool = false) throws -> String? {
+        try run(words, input: input, mayFail: mayFail)
+    }
 
     /// The same, of a list of words.
-    func run(_ words: [String], input: String = "") throws -> String? {
+    func run(_ words: [String], input: String = "", mayFail: Bool = false) throws -> String? {
         let output = FilePath("\(path)/output")
         let script = "printf %s \"$0\" | \"$@\" >\"\(output)\" 2>/dev/null"
         var environment = ["HOME=\(path)/home", "PATH=/usr/bin:/bin", "DBUS_SESSION_BUS_ADDRESS=\(address)"]
@@ -102,7 +104,7 @@ final class PrivateDesktop: @unchecked Sendable {
         let started = try spawn(["/bin/bash", "-c", script, input] + words, &actions, environment)
         var status: CInt = 0
         while waitpid(started, &status, 0) < 0, errno == EINTR {}
-        guard status == 0 else { return nil }
+        guard status == 0 || mayFail else { return nil }
         return contents(of: output)
     }
 

@@ -1,6 +1,8 @@
 import Glibc
+import SystemPackage
 import Testing
 import TokenVault
+import TokenVaultPlatform
 
 /// What a desktop can be like when it is not well: each state has an error of its own, and no call waits
 /// longer than it may.
@@ -55,7 +57,71 @@ import TokenVault
         #expect(error?.underlying?.contains("of that name") == true)
     }
 
+    @Test func aMissingKeyringIsMadeWhenAskedForAndAllowed() throws {
+        let service = try fake(
+            "no-default", "prompt-accepts", prompting: .allowed(within: .seconds(30)), createsCollection: true
+        )
+        let storage = service.storage(service: "app").blocking
+        try storage.store(token: "fake", for: "key")
+        #expect(try storage.retrieve(for: "key") == "fake")
+    }
+
+    @Test func askingForTheStateAsksNobody() throws {
+        for behaviours in [["no-default"], ["locked"]] {
+            let desktop = try PrivateDesktop()
+            try desktop.start(fake: behaviours)
+            let service = SecretService(
+                configuration: desktop.configuration(
+                    createsCollection: true, prompting: .allowed(within: .seconds(30)), timeout: .seconds(20),
+                    allowsPlainSession: true))
+            let storage = service.storage(service: "app").blocking
+            if behaviours == ["locked"] {
+                #expect(try storage.lockState() == .locked)
+            } else {
+                #expect(code { try storage.lockState() } == .unavailable)
+            }
+        }
+    }
+
+    @Test func aKeyringThatThePersonDoesNotMakeIsUnavailable() throws {
+        let service = try fake(
+            "no-default", "prompt-is-dismissed", prompting: .allowed(within: .seconds(30)),
+            createsCollection: true)
+        let error = #expect(throws: TokenStorageError.self) {
+            try service.storage(service: "app").blocking.store(token: "fake", for: "key")
+        }
+        #expect(error?.code == .unavailable)
+        #expect(error?.underlying?.contains("dismissed") == true)
+    }
+
+    @Test func withoutLibsecretItIsUnavailableAndNamed() throws {
+        // A file that is no library, found first.
+        let path = FilePath(desktop.path).appending("libsecret-1.so.0")
+        try SmallFile.create(path, [])
+        let output = try desktop.run(
+            "/usr/bin/env", "LD_LIBRARY_PATH=\(desktop.path)", testProgram("KeyringWorker"), desktop.address,
+            "name", "1", mayFail: true)
+        #expect(output?.hasPrefix("failed store: not available (dlopen: no libsecret-1.so.0)") == true)
+        #expect(output?.contains("install libsecret") == true)
+    }
+
     // MARK: - Encryption
+
+    @Test func noSecretCrossesTheBusInTheClear() throws {
+        try desktop.tell("start_keyring")
+        let storage = desktop.service().storage(service: "app").blocking
+        try desktop.tell("start_monitor")
+        try storage.store(token: "fake-but-unmistakable", for: "key")
+        #expect(try storage.retrieve(for: "key") == "fake-but-unmistakable")
+        #expect(try storage.item(for: "key") != nil)
+        try storage.commit([.rename("key", to: "other"), .store(Secret(utf8: "fake-and-other"), for: "new")])
+        // Another program's session is plain: the monitor hears what there is to hear.
+        try desktop.tell("create", "label", "fake-and-plain")
+        let heard = try desktop.tell(
+            "stop_monitor", "fake-but-unmistakable", "fake-and-other", "fake-and-plain", "CreateItem")
+        #expect(heard.prefix(2) == ["0", "0"])
+        #expect(heard.dropFirst(2).allSatisfy { $0 != "0" })
+    }
 
     @Test func aServiceWithoutEncryptionIsRefused() throws {
         let storage = try fake(allowsPlainSession: false).storage(service: "app").blocking
@@ -189,17 +255,30 @@ import TokenVault
         #expect(try desktop.tell("fake_says") == ["dismissed"])
     }
 
+    @Test func cancellingATaskThatWaitsForItsTurnChangesNothing() async throws {
+        try desktop.tell("start_keyring")
+        try desktop.tell("own_writer_name")
+        let storage = desktop.service().storage(service: "app")
+        let task = Task { try await storage.store(token: "fake", for: "key") }
+        task.cancel()
+        #expect(await code { try await task.value } == .cancelled)
+        try desktop.tell("release_writer_name")
+        #expect(try await storage.retrieve(for: "key") == nil)
+        try await storage.store(token: "fake", for: "key")
+    }
+
     // MARK: - Support
 
     private func fake(
         _ behaviours: String...,
         prompting: SecretServiceConfiguration.Prompting = .never, timeout: Duration = .seconds(30),
-        allowsPlainSession: Bool = true
+        allowsPlainSession: Bool = true, createsCollection: Bool = false
     ) throws -> SecretService {
         try desktop.start(fake: behaviours)
         return SecretService(
             configuration: desktop.configuration(
-                prompting: prompting, timeout: timeout, allowsPlainSession: allowsPlainSession))
+                createsCollection: createsCollection, prompting: prompting, timeout: timeout,
+                allowsPlainSession: allowsPlainSession))
     }
 }
 

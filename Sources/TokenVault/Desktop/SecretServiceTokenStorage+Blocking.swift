@@ -125,7 +125,7 @@ extension SecretServiceTokenStorage {
 extension SecretService {
     /// Whether the keyring is locked. Never asks the person.
     func lockState(for call: BusCall) throws(TokenStorageError) -> LockState {
-        try withKeyring(call) { (access) throws(TokenStorageError) in
+        try withKeyring(call, mayAsk: false) { (access) throws(TokenStorageError) in
             let method = access.link.propertyMethod(access.collection, "Locked", of: BusName.collection)
             let reply = try access.ask([method])[0]
             if case .error(let name, _) = reply, BusErrorName.isNoObject(name) {

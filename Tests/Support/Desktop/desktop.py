@@ -14,6 +14,7 @@ import traceback
 
 import dbus
 import dbus.bus
+import dbus.lowlevel
 
 SECRETS = "org.freedesktop.secrets"
 ROOT = "/org/freedesktop/secrets"
@@ -210,6 +211,29 @@ class Desktop:
 
     def release_writer_name(self):
         self.bus.release_name("org.tokenvault.SecretServiceWriter")
+
+    # Who listens
+
+    def start_monitor(self):
+        """Listens to every message on the bus from now on."""
+        self.monitor = self.spawn(
+            ["dbus-monitor", "--address", self.address], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+        )
+        # A monitor loses its name when it becomes one.
+        while b"NameLost" not in self.monitor.stdout.readline():
+            pass
+
+    def stop_monitor(self, *words):
+        """For each word, how many of the lines that were heard have it."""
+        marker = dbus.lowlevel.SignalMessage("/end", "org.example.Test", "EndOfMonitoring")
+        self.bus.send_message(marker)
+        self.bus.flush()
+        heard = []
+        while not heard or b"EndOfMonitoring" not in heard[-1]:
+            heard.append(self.monitor.stdout.readline())
+        self.monitor.kill()
+        self.monitor.wait()
+        return "\t".join(str(sum(word.encode() in line for line in heard)) for word in words)
 
     # A service that misbehaves as told
 

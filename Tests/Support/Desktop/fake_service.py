@@ -82,23 +82,28 @@ class Service(Object):
 
     @dbus.service.method(SERVICE, in_signature="a{sv}s", out_signature="oo")
     def CreateCollection(self, properties, alias):
-        return dbus.ObjectPath("/"), show_prompt()
+        made = dbus.ObjectPath(ONLY, variant_level=1)
+        return dbus.ObjectPath("/"), show_prompt(lambda: behaviours.discard("no-default"), made)
 
     @dbus.service.method(SERVICE, in_signature="ao", out_signature="aoo")
     def Unlock(self, paths):
         if not collection.locked:
             return dbus.Array(paths, signature="o"), dbus.ObjectPath("/")
-        return dbus.Array([], signature="o"), show_prompt()
+        unlocked = dbus.Array([dbus.ObjectPath(ONLY)], signature="o", variant_level=1)
+        return dbus.Array([], signature="o"), show_prompt(lambda: setattr(collection, "locked", False), unlocked)
 
 
 class Prompt(Object):
+    def __init__(self, path, accept, result):
+        self.accept = accept
+        self.result = result
+        super().__init__(bus, path)
+
     @dbus.service.method(PROMPT, in_signature="s", out_signature="")
     def Prompt(self, window):
         if "prompt-accepts" in behaviours:
-            collection.locked = False
-            GLib.idle_add(
-                self.Completed, False, dbus.Array([dbus.ObjectPath(ONLY)], signature="o", variant_level=1)
-            )
+            self.accept()
+            GLib.idle_add(self.Completed, False, self.result)
         elif "prompt-is-dismissed" in behaviours:
             GLib.idle_add(self.Completed, True, dbus.String("", variant_level=1))
         elif "die-on-prompt" in behaviours:
@@ -184,11 +189,11 @@ class Item(Object):
         return dbus.ObjectPath("/")
 
 
-def show_prompt():
+def show_prompt(accept, result):
     global prompts
     prompts += 1
     path = f"{ROOT}/prompt/{prompts}"
-    Prompt(bus, path)
+    Prompt(path, accept, result)
     return dbus.ObjectPath(path)
 
 

@@ -3,6 +3,8 @@ struct CollectionFinder: KeyringPrompting {
     let service: SecretService
     let link: KeyringLink
     let call: BusCall
+    /// Whether a missing one may be made, if the configuration says so too.
+    let mayCreate: Bool
 
     /// The collection's object path. Throws `unavailable` when there is none.
     func find() throws(TokenStorageError) -> String {
@@ -12,7 +14,7 @@ struct CollectionFinder: KeyringPrompting {
             case .named(let label): try collection(labelled: label)
             }
         if let found { return found }
-        guard service.configuration.createsCollection else { throw .noCollection(label) }
+        guard mayCreate, service.configuration.createsCollection else { throw .noCollection(label) }
         return try create()
     }
 

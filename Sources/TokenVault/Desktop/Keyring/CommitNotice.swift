@@ -34,7 +34,7 @@ struct CommitNotice {
     /// Reads a notice; `nil` when the signal is none.
     init?(_ signal: BusSignal) {
         guard signal.member == Self.signal, let values = signal.values, values.isOf(Self.type),
-            let number = values[1].number, number < 1 << 53
+            let number = values[1].number, number < 1 << 52
         else { return nil }
         service = values[0].text ?? ""
         generation = Generation(rawValue: number)

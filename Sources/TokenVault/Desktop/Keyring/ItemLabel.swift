@@ -14,6 +14,8 @@ struct ItemLabel {
     private static let labelled = " (generation "
     private static let unlabelled = " (unlabelled, generation "
     private static let written = ", written "
+    // The year 2112: what is beyond was not written by a clock, and leaves room for those to come.
+    private static let bound: UInt64 = 1 << 52
 
     /// What to write for an item at a time, in seconds since 1970.
     static func write(_ metadata: TokenMetadata, at seconds: UInt64) -> String {
@@ -28,7 +30,7 @@ struct ItemLabel {
     /// compare-and-store notices.
     init(reading label: String, changed seconds: UInt64) {
         let ofChange = Generation(
-            rawValue: min(seconds, (1 << 53) / 1_000_000 - 1) * 1_000_000 + 999_999)
+            rawValue: min(seconds, Self.bound / 1_000_000 - 1) * 1_000_000 + 999_999)
         guard let mark = Mark(endOf: Array(label.utf8)) else {
             text = label.isEmpty ? nil : label
             generation = ofChange
@@ -56,7 +58,7 @@ struct ItemLabel {
                 else { return nil }
                 (number, written, rest) = (first, last, before)
             }
-            guard number < 1 << 53 else { return nil }
+            guard number < ItemLabel.bound else { return nil }
             for (mark, isLabelled) in [(ItemLabel.unlabelled, false), (ItemLabel.labelled, true)] {
                 guard rest.reversed().starts(with: mark.utf8.reversed()) else { continue }
                 let text = String(decoding: rest.dropLast(mark.utf8.count), as: UTF8.self)

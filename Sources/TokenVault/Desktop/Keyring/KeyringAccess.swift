@@ -110,16 +110,17 @@ struct KeyringAccess: KeyringPrompting {
 
 extension SecretService {
     /// Runs `body` with the keyring at hand; anew when the session or the keyring went away meanwhile, and
-    /// when the keyring was locked and the person unlocked it. `body` must not have changed anything when
+    /// when the keyring was locked and the person unlocked it, who is asked if `mayAsk`. `body` must not have changed anything when
     /// it throws `locked` or says so by ``KeyringRetry``.
     func withKeyring<Value>(
-        _ call: BusCall, _ body: (KeyringAccess) throws(TokenStorageError) -> Value
+        _ call: BusCall, mayAsk: Bool = true,
+        _ body: (KeyringAccess) throws(TokenStorageError) -> Value
     ) throws(TokenStorageError) -> Value {
         var wasUnlocked = false
         var wasLookedForAnew = false
         while true {
             try call.check()
-            let access = try access(for: call)
+            let access = try access(for: call, mayCreate: mayAsk)
             do throws(TokenStorageError) {
                 return try body(access)
             } catch {
@@ -132,7 +133,7 @@ extension SecretService {
                     access.link.forget(access.session)
                 } else if error == KeyringAccess.collectionIsGone, !wasLookedForAnew {
                     wasLookedForAnew = true
-                } else if error == .keyringIsLocked, !wasUnlocked {
+                } else if error == .keyringIsLocked, mayAsk, !wasUnlocked {
                     try access.unlock()
                     wasUnlocked = true
                 } else {
@@ -142,10 +143,12 @@ extension SecretService {
         }
     }
 
-    func access(for call: BusCall) throws(TokenStorageError) -> KeyringAccess {
+    private func access(
+        for call: BusCall, mayCreate: Bool
+    ) throws(TokenStorageError) -> KeyringAccess {
         let link = try link(for: call)
         let session = try link.session(for: call)
-        let finder = CollectionFinder(service: self, link: link, call: call)
+        let finder = CollectionFinder(service: self, link: link, call: call, mayCreate: mayCreate)
         let collection = try link.collection { () throws(TokenStorageError) in try finder.find() }
         return KeyringAccess(
             service: self, link: link, call: call, collection: collection, session: session)

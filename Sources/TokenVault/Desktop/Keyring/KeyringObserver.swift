@@ -91,7 +91,7 @@ extension SecretService {
     private func catchUp(_ service: String) {
         let call = BusCall(timeout: configuration.timeout)
         // Without a keyring there is nothing to watch; the next call that finds one catches up.
-        _ = try? withKeyringUnattended(call) { (access) throws(TokenStorageError) in
+        _ = try? withKeyring(call, mayAsk: false) { (access) throws(TokenStorageError) in
             for found in try access.find(service, nil).values { access.noteRead(found.item) }
         }
     }
@@ -106,7 +106,7 @@ extension SecretService {
         while let (changed, deleted) = observer.next() {
             let call = BusCall(timeout: configuration.timeout)
             do {
-                try withKeyringUnattended(call) { (access) throws(TokenStorageError) in
+                try withKeyring(call, mayAsk: false) { (access) throws(TokenStorageError) in
                     let replies = try access.ask(
                         changed.map { access.link.propertiesMethod($0, of: BusName.item) })
                     for (path, reply) in zip(changed, replies) {
@@ -118,13 +118,6 @@ extension SecretService {
                 return observer.giveUp()
             }
         }
-    }
-
-    /// As ``withKeyring(_:_:)``, and never asks the person.
-    private func withKeyringUnattended(
-        _ call: BusCall, _ body: (KeyringAccess) throws(TokenStorageError) -> Void
-    ) throws(TokenStorageError) {
-        try body(try access(for: call))
     }
 }
 
