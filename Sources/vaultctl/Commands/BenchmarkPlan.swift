@@ -100,7 +100,7 @@ struct Measurement {
     }
 
     private static func line(_ names: [String], _ figures: [String]) -> String {
-        names.map { $0 + String(repeating: " ", count: max(0, 10 - $0.count)) }.joined()
+        names.map { $0 + String(repeating: " ", count: max(1, 16 - $0.count)) }.joined()
             + figures.map { String(repeating: " ", count: max(1, 12 - $0.count)) + $0 }.joined()
     }
 }
