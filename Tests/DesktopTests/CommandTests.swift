@@ -67,7 +67,25 @@ import TokenVault
         try desktop.tell("unlock")
         #expect(try run("slot", "remove", "2", "--key-file", key) == "")
         #expect(try run("retrieve", "k") == nil)
-        #expect(try keyring("list", "--service", "org.tokenvault.vault-key") == "")
+        #expect(
+            try desktop.run("secret-tool", "lookup", "service", "org.tokenvault.vault-key", mayFail: true) == "")
+    }
+
+    /// A vault's key that is moved into the vault, or deleted, would leave it shut for ever.
+    @Test func keysOfVaultsAreNobodysItems() throws {
+        let key = "\(desktop.path)/vault.key"
+        let reserved = ["--service", "org.tokenvault.vault-key"]
+        #expect(try run("init", "--key-file", key) == "")
+        #expect(try run("slot", "add", "secret-service", "--key-file", key) == "2\n")
+        #expect(try run("slot", "remove", "1", "--key-file", key) == "")
+        #expect(try run("store", "k", input: "fake") == "")
+        for words in [["list"], ["delete", "--all", "--yes"], ["retrieve", "k"]] {
+            #expect(try desktop.run([vaultctl] + words + reserved + ["--backend", "secret-service"]) == nil)
+        }
+        #expect(
+            try desktop.run(
+                [vaultctl, "migrate", "--from", "secret-service", "--to", "file", "--delete"] + reserved) == nil)
+        #expect(try run("retrieve", "k") == "fake")
     }
 
     @Test func itemsMoveIntoAVaultAndBack() throws {

@@ -43,7 +43,9 @@ public struct SecretServiceVaultKeys: KeyringItems {
 
     /// Those in a keyring.
     public init(_ secretService: SecretService) {
-        storage = secretService.storage(service: Self.service).blocking
+        var storage = secretService.storage(service: Self.service).blocking
+        storage.keepsVaultKeys = true
+        self.storage = storage
     }
 
     /// See ``KeyringItems/store(_:vault:label:)``.

@@ -6,6 +6,9 @@ extension SecretServiceTokenStorage {
         public let secretService: SecretService
         /// The service.
         public let service: String
+        /// Whether this is the one that keeps keys of vaults, whose items nobody else may touch: one that is
+        /// deleted or moved away makes its vault unopenable.
+        var keepsVaultKeys = false
 
         /// See ``SecretServiceTokenStorage/supportedPolicies``.
         public var supportedPolicies: Set<AccessPolicy> { [.whenUnlocked] }
@@ -110,6 +113,11 @@ extension SecretServiceTokenStorage {
             let rules = Validation(
                 operation: operation, backend: TokenStorageError.secretServiceBackend)
             try rules.check(service: service)
+            guard keepsVaultKeys || !Bytes.areEqual(service, SecretServiceVaultKeys.service) else {
+                throw .secretService(
+                    .invalidArgument, underlying: "a service that is set aside",
+                    advice: "it holds the keys of vaults: change a vault's slots instead")
+            }
             return rules
         }
 

@@ -159,6 +159,9 @@ struct SlotRemove: VaultCommand {
             Self.clearKeyring(of: vault, console)
         }
         console.note("copies of the vault made before still open with that slot")
+        if slots.filter({ $0.id != number }).allSatisfy({ $0.kind == .secretService }) {
+            console.note("only the login keyring opens the vault now, and keyrings get lost: add a passphrase")
+        }
         return .done
     }
 

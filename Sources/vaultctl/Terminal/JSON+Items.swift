@@ -21,7 +21,7 @@ extension JSONWriter {
 
     /// `"name": number`, or nothing when there is no generation.
     mutating func member(_ name: String, _ generation: Generation?) {
-        member(name, generation.map { Int($0.rawValue) })
+        member(name, generation.map { Int(clamping: $0.rawValue) })
     }
 
     /// A slot.

@@ -80,6 +80,8 @@ final class BusInbox: Sendable {
 
     /// A signal.
     func take(_ signal: BusSignal) {
+        // Any program can send a signal of any name to this connection; who sent it, the bus says.
+        if signal.interface == BusName.bus, signal.sender != BusName.bus { return }
         switch (signal.interface, signal.member) {
         case (BusName.prompt, "Completed"):
             let call = state.withLock { $0.prompts.removeValue(forKey: signal.path) }

@@ -105,6 +105,8 @@ struct CommitIntent: Sendable {
         guard try reader.integer(UInt8.self) == Self.version else { throw .newerVersion }
         service = try reader.text(limit: TokenKey.maximumLength)
         generation = Generation(rawValue: try reader.integer(UInt64.self))
+        // Any program of the person can leave such an item: what it says is believed within bounds only.
+        guard generation.rawValue < ItemLabel.bound else { throw .outOfBounds }
         var position = 4 + length
         for _ in 0..<(try reader.integer(UInt32.self)) {
             let key = TokenKey(try reader.text(limit: TokenKey.maximumLength))

@@ -15,7 +15,7 @@ struct ItemLabel {
     private static let unlabelled = " (unlabelled, generation "
     private static let written = ", written "
     // The year 2112: what is beyond was not written by a clock, and leaves room for those to come.
-    private static let bound: UInt64 = 1 << 52
+    static let bound: UInt64 = 1 << 52
 
     /// What to write for an item at a time, in seconds since 1970.
     static func write(_ metadata: TokenMetadata, at seconds: UInt64) -> String {

@@ -118,6 +118,7 @@ extension SecretService {
     ) throws(TokenStorageError) -> Value {
         var wasUnlocked = false
         var wasLookedForAnew = false
+        var wasReopened = false
         while true {
             try call.check()
             let access = try access(for: call, mayCreate: mayAsk)
@@ -129,8 +130,9 @@ extension SecretService {
                     error == KeyringAccess.sessionIsGone || error == KeyringAccess.collectionIsGone
                     || error == .keyringIsLocked
                 if isRefused { call.deliver { $0.isWriting = false } }
-                if error == KeyringAccess.sessionIsGone {
+                if error == KeyringAccess.sessionIsGone, !wasReopened {
                     access.link.forget(access.session)
+                    wasReopened = true
                 } else if error == KeyringAccess.collectionIsGone, !wasLookedForAnew {
                     wasLookedForAnew = true
                 } else if error == .keyringIsLocked, mayAsk, !wasUnlocked {

@@ -114,7 +114,7 @@ final class KeyringMemory: Sendable {
     /// A generation above every one seen, not below `now` in microseconds since 1970.
     func nextGeneration(now: UInt64, above seen: UInt64) -> Generation {
         state.withLock { state in
-            state.newest = max(now, max(state.newest, seen) + 1)
+            state.newest = max(now, min(max(state.newest, seen), ItemLabel.bound - 2) + 1)
             return Generation(rawValue: state.newest)
         }
     }

@@ -57,7 +57,14 @@ struct KeyringWriter {
         memory.beginWrite()
         defer { memory.endWrite(path: path, path.flatMap { item($0) }) }
         let values = try KeyringLink.values(try write(method), "(oo)")
-        guard let made = values[0].text, made != "/" else { throw KeyringLink.unexpected }
+        if let made = values[0].text, made != "/" {
+            path = made
+            return made
+        }
+        // A service may ask the person first.
+        guard let prompt = values[1].text, prompt != "/" else { throw KeyringLink.unexpected }
+        guard let result = try access.run(prompt: prompt) else { throw .promptWasDismissed }
+        guard result.isOf("o"), let made = result.text, made != "/" else { throw KeyringLink.unexpected }
         path = made
         return made
     }
@@ -69,7 +76,9 @@ struct KeyringWriter {
             memory.forget(path: path)
             return
         }
-        _ = try KeyringLink.values(reply, "(o)")
+        let prompt = try KeyringLink.values(reply, "(o)")[0].text ?? "/"
+        // A service may ask the person first, and nothing is deleted before they agree.
+        if prompt != "/", try access.run(prompt: prompt) == nil { throw .promptWasDismissed }
         memory.forget(path: path)
     }
 
