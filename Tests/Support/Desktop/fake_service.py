@@ -153,14 +153,21 @@ class Collection(Object):
         if self.locked:
             fail(Locked())
             return
-        item = Item(len(items), properties, secret)
-        items[item.path] = item
-        done(dbus.ObjectPath(item.path), dbus.ObjectPath("/"))
+        path = f"{ONLY}/{len(items)}"
+
+        def make():
+            items[path] = Item(path, properties, secret)
+
+        if "create-prompts" in behaviours:
+            done(dbus.ObjectPath("/"), show_prompt(make, dbus.ObjectPath(path, variant_level=1)))
+            return
+        make()
+        done(dbus.ObjectPath(path), dbus.ObjectPath("/"))
 
 
 class Item(Object):
-    def __init__(self, number, properties, secret):
-        self.path = f"{ONLY}/{number}"
+    def __init__(self, path, properties, secret):
+        self.path = path
         self.label = str(properties[f"{ITEM}.Label"])
         self.attributes = {str(k): str(v) for k, v in properties[f"{ITEM}.Attributes"].items()}
         self.value = bytes(secret[2])
@@ -184,9 +191,14 @@ class Item(Object):
 
     @dbus.service.method(ITEM, in_signature="", out_signature="o")
     def Delete(self):
+        if "delete-prompts" in behaviours:
+            return show_prompt(self.vanish, dbus.String("", variant_level=1))
+        self.vanish()
+        return dbus.ObjectPath("/")
+
+    def vanish(self):
         del items[self.path]
         self.remove_from_connection()
-        return dbus.ObjectPath("/")
 
 
 def show_prompt(accept, result):
