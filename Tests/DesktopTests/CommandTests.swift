@@ -68,7 +68,8 @@ import TokenVault
         #expect(try run("slot", "remove", "2", "--key-file", key) == "")
         #expect(try run("retrieve", "k") == nil)
         #expect(
-            try desktop.run("secret-tool", "lookup", "service", "org.tokenvault.vault-key", mayFail: true) == "")
+            try desktop.run("secret-tool", "lookup", "service", "org.tokenvault.vault-key", mayFail: true)
+                == "")
     }
 
     /// A vault's key that is moved into the vault, or deleted, would leave it shut for ever.
@@ -84,7 +85,8 @@ import TokenVault
         }
         #expect(
             try desktop.run(
-                [vaultctl, "migrate", "--from", "secret-service", "--to", "file", "--delete"] + reserved) == nil)
+                [vaultctl, "migrate", "--from", "secret-service", "--to", "file", "--delete"] + reserved)
+                == nil)
         #expect(try run("retrieve", "k") == "fake")
     }
 

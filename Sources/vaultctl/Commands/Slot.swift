@@ -160,7 +160,8 @@ struct SlotRemove: VaultCommand {
         }
         console.note("copies of the vault made before still open with that slot")
         if slots.filter({ $0.id != number }).allSatisfy({ $0.kind == .secretService }) {
-            console.note("only the login keyring opens the vault now, and keyrings get lost: add a passphrase")
+            console.note(
+                "only the login keyring opens the vault now, and keyrings get lost: add a passphrase")
         }
         return .done
     }
