@@ -7,7 +7,12 @@ enum NameRules {
 
     /// Whether `text` has one of U+0000 to U+001F and U+007F to U+009F.
     static func hasControlCharacters(_ text: String) -> Bool {
-        text.unicodeScalars.contains { $0.value < 0x20 || (0x7f...0x9f).contains($0.value) }
+        text.unicodeScalars.contains { isControlCharacter($0) }
+    }
+
+    /// Whether `scalar` is one of U+0000 to U+001F and U+007F to U+009F.
+    static func isControlCharacter(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.value < 0x20 || (0x7f...0x9f).contains(scalar.value)
     }
 }
 

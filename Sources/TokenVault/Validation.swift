@@ -55,7 +55,7 @@ package struct Validation: Sendable {
         }
         if let attributes = details.attributes { try check(attributes: attributes) }
         if case .at(let date) = details.expiry {
-            guard Self.writableSeconds.contains(date.timeIntervalSince1970) else {
+            guard Self.isWritable(date) else {
                 throw failure(.invalidArgument, "an expiry is in the years 1 to 9999")
             }
         }
@@ -97,11 +97,7 @@ package struct Validation: Sendable {
         }
         var total = 0
         for (name, value) in attributes {
-            let usable =
-                !name.isEmpty && name.utf8.count <= TokenAttributes.longestText
-                && value.utf8.count <= TokenAttributes.longestText
-                && !NameRules.hasControlCharacters(name) && !NameRules.hasControlCharacters(value)
-            guard usable else {
+            guard Self.isUsable(name, value) else {
                 throw failure(
                     .invalidArgument,
                     "an attribute's name and value are at most 1,024 bytes without control characters")
@@ -115,6 +111,43 @@ package struct Validation: Sendable {
 
     private func failure(_ code: TokenStorageError.Code, _ advice: String? = nil) -> TokenStorageError {
         TokenStorageError(code, operation: operation, backend: backend, advice: advice)
+    }
+
+    private static func isUsable(_ name: String, _ value: String) -> Bool {
+        !name.isEmpty && name.utf8.count <= TokenAttributes.longestText
+            && value.utf8.count <= TokenAttributes.longestText
+            && !NameRules.hasControlCharacters(name) && !NameRules.hasControlCharacters(value)
+    }
+
+    // MARK: - What others wrote
+
+    /// Whether RFC 3339 can write `date`.
+    static func isWritable(_ date: Date) -> Bool { writableSeconds.contains(date.timeIntervalSince1970) }
+
+    /// `label` as a caller could have given it: spaces for control characters, cut at the limit.
+    static func fitting(label: String) -> String {
+        var fitting = String.UnicodeScalarView()
+        var length = 0
+        for scalar in label.unicodeScalars {
+            length += UTF8.width(scalar)
+            guard length <= longestLabel else { break }
+            fitting.append(NameRules.isControlCharacter(scalar) ? " " : scalar)
+        }
+        return String(fitting)
+    }
+
+    /// Those of `attributes` that a caller could have given, in their order and up to the limits.
+    static func fitting(attributes: TokenAttributes) -> TokenAttributes {
+        var fitting = TokenAttributes()
+        var total = 0
+        for (name, value) in attributes where isUsable(name, value) {
+            total += name.utf8.count + value.utf8.count
+            guard fitting.count < TokenAttributes.maximumCount, total <= TokenAttributes.maximumLength else {
+                break
+            }
+            fitting[name] = value
+        }
+        return fitting
     }
 
     private static let longestLabel = 1_024

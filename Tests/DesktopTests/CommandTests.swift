@@ -10,6 +10,10 @@ import TokenVault
 
     /// What `vaultctl` prints; `nil` when it fails.
     private func run(_ words: String..., input: String = "") throws -> String? {
+        try run(words, input: input)
+    }
+
+    private func run(_ words: [String], input: String = "") throws -> String? {
         try desktop.run([vaultctl] + words, input: input)
     }
 
@@ -70,6 +74,37 @@ import TokenVault
         #expect(
             try desktop.run("secret-tool", "lookup", "service", "org.tokenvault.vault-key", mayFail: true)
                 == "")
+    }
+
+    /// The first minute on a desktop, as a person types it.
+    @Test func initOffersTheKeyring() throws {
+        let created = try initialize(answer: "y")
+        #expect(created[0] == "0" && !created[1].contains("horse"), "\(created)")
+        #expect(try run(["store", "k"] + first, input: "fake") == "", "\(created)")
+        #expect(try run(["retrieve", "k"] + first) == "fake")
+        #expect(try run(["slot", "list"] + first)?.contains("secret-service") == true)
+        try desktop.tell("lock")
+        #expect(try run(["retrieve", "k", "--no-input"] + first) == nil)
+    }
+
+    @Test func initTakesNoForAnAnswer() throws {
+        let created = try initialize(answer: "n")
+        #expect(created[0] == "0", "\(created)")
+        #expect(try run(["list", "--no-input"] + first) == nil)
+        #expect(try desktop.tell("items", "service", "org.tokenvault.vault-key") == [""])
+    }
+
+    private var first: [String] {
+        ["--vault", "\(desktop.path)/first.vault", "--state-dir", "\(desktop.path)/first.state"]
+    }
+
+    private func initialize(answer: String) throws -> [String] {
+        try desktop.tell(
+            "converse",
+            ["6", vaultctl, "init"] + first + [
+                "New passphrase: ", "fake horse", "again: ", "fake horse", "keyring open the vault too",
+                answer,
+            ])
     }
 
     /// A vault's key that is moved into the vault, or deleted, would leave it shut for ever.

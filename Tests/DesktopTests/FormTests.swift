@@ -27,6 +27,20 @@ import TokenVaultCrypto
         }
     }
 
+    /// The clock was set back by years since the generation was made.
+    @Test func anEditIsNoticedAlsoWhenTheGenerationIsAheadOfTheClock() {
+        let ahead: Generation = 1_900_000_000_000_000
+        let now: UInt64 = 1_763_723_456
+        let written = ItemLabel.write(metadata("key", "label", ahead), at: now)
+        var last = ItemLabel(reading: written, changed: now).generation
+        #expect(last == ahead)
+        for seconds in [2, 3, 60] as [UInt64] {
+            let edited = ItemLabel(reading: written, changed: now + seconds)
+            #expect(edited.text == "label" && edited.generation > last)
+            last = edited.generation
+        }
+    }
+
     @Test(arguments: [
         "", "label", "x (generation )", "x (generation 99999999999999999999)", "x (generation 5",
     ])

@@ -57,6 +57,43 @@ import TokenVault
         #expect(try desktop.tell("items", Self.ours).count == 1)
     }
 
+    @Test func aGenerationThatLeavesNoRoomHoldsUpItsOwnItemAlone() throws {
+        let planted = "planted (generation \((1 << 52) - 2))"
+        try desktop.tell("create", planted, "fake", ["extra", "1"])
+        let metadata = try #require(try storage.blocking.metadata(for: "key"))
+        #expect(metadata.generation.rawValue == (1 << 52) - 2)
+        let error = #expect(throws: TokenStorageError.self) {
+            try storage.blocking.store(token: "new", for: "key")
+        }
+        #expect(error?.code == .corrupt && error?.advice?.contains("delete the item") == true)
+        let other = try storage.blocking.store(token: "fake", for: "other")
+        #expect(other.rawValue < 1 << 51)
+        #expect(try storage.blocking.delete(for: "key"))
+        #expect(try storage.blocking.store(token: "new", for: "key").rawValue < 1 << 51)
+        #expect(try storage.blocking.retrieve(for: "key") == "new")
+    }
+
+    @Test func whatNoCallerCouldHaveWrittenIsNotOursOrMadeFit() async throws {
+        let schema = ["xdg:schema", "org.tokenvault.Token"]
+        try desktop.tell("create", ["x", "fake"] + schema + ["service", "bad\u{1b}[2J", "account", "key"])
+        try desktop.tell("create", ["x", "fake"] + schema + ["service", "app", "account", "bad\u{7}key"])
+        try desktop.tell("create", ["x", "fake"] + schema + ["service", "", "account", "key"])
+        let others = [
+            "tokenvault:expires", "9223372036854775807", "tokenvault:created", "-9223372036854775808",
+            "bell", "\u{7}", "fit", "yes",
+        ]
+        try desktop.tell("create", "a\u{1b}[2Jlabel", "fake", others)
+        let listed = try storage.blocking.list().items
+        let item = try #require(listed.first)
+        #expect(listed.count == 1 && item.key == "key")
+        #expect(item.label == "a [2Jlabel" && item.attributes == ["fit": "yes"])
+        #expect(item.expires == nil && item.created == item.modified)
+        #expect(try await desktop.service().services().services == ["app"])
+        // What can be read can be written.
+        try storage.blocking.store(token: "new", for: "key")
+        #expect(try storage.blocking.metadata(for: "key")?.label == "a [2Jlabel")
+    }
+
     @Test func deletingDeletesEveryDuplicate() throws {
         for number in 0..<3 { try desktop.tell("create", "x", "fake", ["number", "\(number)"]) }
         #expect(try storage.blocking.delete(for: "key"))

@@ -49,15 +49,55 @@ import Testing
         #expect(try other.list().items.count == 1)
     }
 
+    /// Its items went on since: another program put it back, or the service did not let go of it.
+    @Test func oneThatItsItemsHaveOutdoneSaysNothing() throws {
+        _ = try die(after: 0, generation: 5)
+        let storage = desktop.service().storage(service: "app").blocking
+        // Nothing is as new yet.
+        #expect(try storage.retrieve(for: "replaced") == "new\n")
+        try desktop.tell(
+            "create", "x", "newer", "xdg:schema", "org.tokenvault.Token", "service", "app", "account",
+            "replaced")
+        for reader in [storage, desktop.service().storage(service: "app").blocking] {
+            #expect(try reader.retrieve(for: "replaced") == "newer")
+            #expect(try reader.item(for: "replaced")?.secret == Secret(utf8: "newer"))
+            #expect(try #require(try reader.metadata(for: "replaced")).generation > 5)
+            #expect(try #require(try reader.list().items.first).generation > 5)
+            #expect(try reader.retrieve(for: "stored") == "new")
+        }
+        try storage.store(token: "x", for: "another")
+        #expect(try storage.retrieve(for: "replaced") == "newer")
+        #expect(try desktop.tell("items", "xdg:schema", CommitIntent.schema) == [""])
+    }
+
+    @Test func oneThatCannotBeReadHoldsUpItsOwnServiceAlone() throws {
+        // A header of one byte, of the version to come; and no Base64 at all.
+        for (secret, code) in [("AQAAAAI=", TokenStorageError.Code.unsupportedFormat), ("-", .corrupt)] {
+            let path = try desktop.tell(
+                "create", "x", secret, "xdg:schema", CommitIntent.schema, "tokenvault:service", "app")[0]
+            let storage = desktop.service().storage(service: "app").blocking
+            let error = #expect(throws: TokenStorageError.self) { try storage.retrieve(for: "key") }
+            #expect(error?.code == code && error?.underlying?.contains("commit") == true)
+            #expect(error.map { "\($0)" }?.contains("the vault") != true)
+            #expect(throws: TokenStorageError.self) { try storage.store(token: "fake", for: "key") }
+            let other = desktop.service().storage(service: "other").blocking
+            try other.store(token: "fake", for: "key")
+            #expect(try other.retrieve(for: "key") == "fake")
+            try desktop.tell("delete", path)
+            try storage.store(token: "fake", for: "key")
+            #expect(try storage.retrieve(for: "key") == "fake")
+        }
+    }
+
     /// Begins a commit, makes the first `made` of its changes, and goes away without another word.
-    private func die(after made: Int) throws -> Generation {
+    private func die(after made: Int, generation chosen: Generation? = nil) throws -> Generation {
         let service = desktop.service()
         let call = BusCall(timeout: .seconds(30))
         return try service.withKeyring(call) { (access) throws(TokenStorageError) in
             try access.asWriter { () throws(TokenStorageError) in
                 let current = try access.find("app", nil)
                 let newest = current.values.map(\.item.metadata.generation.rawValue).max() ?? 0
-                let generation = Generation(rawValue: newest + 1)
+                let generation = chosen ?? Generation(rawValue: newest + 1)
                 var intent = CommitIntent(service: "app", generation: generation)
                 func item(_ key: TokenKey, _ token: String, label: String?) -> TokenItem {
                     TokenItem(

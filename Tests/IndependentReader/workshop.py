@@ -17,10 +17,10 @@ CODES = {
     "wrong passphrase or key": "wrongPassphrase",
     "this unlock method may not do that": "notPermitted",
     "the item belongs to another device": "wrongDevice",
-    "the vault is damaged or was tampered with": "corrupt",
+    "damaged or tampered with": "corrupt",
     "the vault is older than what this device has seen of it": "rolledBack",
     "the file is not a vault": "notAVault",
-    "the vault was written by a newer program": "unsupportedFormat",
+    "written by a newer program": "unsupportedFormat",
 }
 
 

@@ -89,7 +89,9 @@ public final class SecretService: Sendable {
             // Name, old owner, new owner: it is back.
             if signal.values?.count == 3, signal.values?[2].text?.isEmpty == false { reportGap() }
         case (CommitNotice.interface, _):
-            if let notice = CommitNotice(signal) { publish(notice) }
+            guard let notice = CommitNotice(signal) else { return }
+            // Any program can send one. What no clock made is not believed: the service's own signals tell.
+            if KeyringMemory.isPlausible(notice.generation) { publish(notice) } else { memory.noteCommit() }
         case (BusName.collection, let member):
             guard let path = signal.subject else { return }
             let (name, isWriting) = memory.take(member, path)

@@ -96,7 +96,8 @@ final class Console {
     func offer(_ question: String) throws(CommandFailure) -> Bool {
         guard let terminal else { return false }
         do {
-            return try terminal.ask("\(question) Type yes to do so: ", deadline: deadline) == "yes"
+            let answer = try terminal.ask("\(question) Type yes to do so: ", deadline: deadline)
+            return answer.map { ["y", "yes"].contains($0.lowercased()) } ?? false
         } catch {
             throw CommandFailure(error, "the terminal", "run it without one, or with --no-input")
         }

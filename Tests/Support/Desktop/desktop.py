@@ -7,6 +7,7 @@ the test process looks from here, everything is stopped.
 
 import ctypes
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -224,6 +225,18 @@ class Desktop:
             self.bus.send_message(forged)
         return len(waiting)
 
+    def forge_completion(self, prompt, path):
+        """Tells every connection that the person agreed to a prompt, and waits until the bus has told them."""
+        driver = dbus.Interface(self.bus.get_object("org.freedesktop.DBus", "/"), "org.freedesktop.DBus")
+        for connection in driver.ListNames():
+            if not connection.startswith(":"):
+                continue
+            forged = dbus.lowlevel.SignalMessage(prompt, "org.freedesktop.Secret.Prompt", "Completed")
+            forged.append(False, dbus.Array([dbus.ObjectPath(path)], variant_level=1), signature="bv")
+            forged.set_destination(connection)
+            self.bus.send_message(forged)
+        driver.ListNames()
+
     # Who listens
 
     def start_monitor(self):
@@ -246,6 +259,31 @@ class Desktop:
         self.monitor.kill()
         self.monitor.wait()
         return "\t".join(str(sum(word.encode() in line for line in heard)) for word in words)
+
+    # A person at a terminal
+
+    def converse(self, count, *words):
+        """Runs the program of the first `count` words in a terminal, awaits each of the texts that follow, and
+        types the one after it. Its exit status and all that was shown, escaped."""
+        program, talk = words[: int(count)], words[int(count) :]
+        process, terminal = pty.fork()
+        if process == 0:
+            end_with_parent()
+            os.execve(program[0], program, self.environment)
+        shown = b""
+        for awaited, typed in zip(talk[::2], talk[1::2]):
+            start = len(shown)
+            while awaited.encode() not in shown[start:]:
+                shown += os.read(terminal, 4096)
+            os.write(terminal, typed.encode() + b"\r")
+        while True:
+            try:
+                shown += os.read(terminal, 4096)
+            except OSError:  # EIO: nobody has it open any more.
+                break
+        os.close(terminal)
+        status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+        return f"{status}\t{shown.decode()!r}"
 
     # A service that misbehaves as told
 

@@ -82,7 +82,8 @@ class Service(Object):
 
     @dbus.service.method(SERVICE, in_signature="a{sv}s", out_signature="oo")
     def CreateCollection(self, properties, alias):
-        made = dbus.ObjectPath(ONLY, variant_level=1)
+        kind = dbus.String if "prompt-gives-text" in behaviours else dbus.ObjectPath
+        made = kind(ONLY, variant_level=1)
         return dbus.ObjectPath("/"), show_prompt(lambda: behaviours.discard("no-default"), made)
 
     @dbus.service.method(SERVICE, in_signature="ao", out_signature="aoo")
@@ -186,11 +187,16 @@ class Item(Object):
     def GetSecret(self, session, done, fail):
         if misbehave("secret"):
             return
+        if "other-session" in behaviours:
+            say("secret")
+            session = dbus.ObjectPath(ROOT + "/session/other")
         done(dbus.Struct(
             (session, dbus.ByteArray(b""), dbus.ByteArray(self.value), "text/plain"), signature="oayays"))
 
     @dbus.service.method(ITEM, in_signature="", out_signature="o")
     def Delete(self):
+        if f"keeps-{os.path.basename(self.path)}" in behaviours:
+            raise Failure("org.freedesktop.DBus.Error.Failed", "kept")
         if "delete-prompts" in behaviours:
             return show_prompt(self.vanish, dbus.String("", variant_level=1))
         self.vanish()

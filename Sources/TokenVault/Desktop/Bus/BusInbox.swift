@@ -25,6 +25,9 @@ final class BusInbox: Sendable {
         // The request for the writers' name, and whose call it was.
         var nameRequest: UInt32?
         var writer: BusCall?
+        // The connection that owns the service's name, and how often the bus told of another one.
+        var owner: String?
+        var ownerChanges = 0
     }
 
     private let state = Mutex(State())
@@ -81,7 +84,13 @@ final class BusInbox: Sendable {
     /// A signal.
     func take(_ signal: BusSignal) {
         // Any program can send a signal of any name to this connection; who sent it, the bus says.
-        if signal.interface == BusName.bus, signal.sender != BusName.bus { return }
+        switch signal.interface {
+        case BusName.bus:
+            guard signal.sender == BusName.bus else { return }
+        case BusName.collection, BusName.prompt:
+            guard state.withLock({ $0.owner == signal.sender }) else { return }
+        default: break
+        }
         switch (signal.interface, signal.member) {
         case (BusName.prompt, "Completed"):
             let call = state.withLock { $0.prompts.removeValue(forKey: signal.path) }
@@ -94,7 +103,11 @@ final class BusInbox: Sendable {
             let call = state.withLock { $0.nameRequest == nil ? $0.writer : nil }
             call?.deliver { $0.isWriter = true }
         case (BusName.bus, "NameOwnerChanged") where signal.subject == BusName.secrets:
+            // Name, old owner, new owner: a connection's own name, empty when there is none.
+            let owner = signal.values.flatMap { $0.count == 3 ? $0[2].text : nil } ?? ""
             let calls = state.withLock { state in
+                state.owner = owner.isEmpty ? nil : owner
+                state.ownerChanges += 1
                 defer { state.prompts = [:] }
                 return Array(state.prompts.values)
             }
@@ -102,6 +115,14 @@ final class BusInbox: Sendable {
         default: break
         }
         state.withLock { $0.listener }?(signal)
+    }
+
+    /// How often the bus told that the service's name has another owner.
+    var ownerChanges: Int { state.withLock { $0.ownerChanges } }
+
+    /// The connection that owns the service's name, asked for when the bus had told `changes` times.
+    func note(owner: String?, since changes: Int) {
+        state.withLock { if $0.ownerChanges == changes { $0.owner = owner } }
     }
 
     /// The writer's call is over.

@@ -50,12 +50,14 @@ struct CollectionFinder: KeyringPrompting {
             body: link.make.tuple([properties, link.make.text(label == nil ? "default" : "")]))
         let values = try KeyringLink.values(try ask([method])[0], "(oo)")
         if let path = values[0].text, path != "/" { return path }
-        guard let prompt = values[1].text, let made = try run(prompt: prompt)?.text, made != "/" else {
+        guard let prompt = values[1].text, prompt != "/" else { throw KeyringLink.unexpected }
+        guard let made = try run(prompt: prompt) else {
             var error = TokenStorageError.noCollection(label)
             error.underlying = "the prompt for a new keyring was dismissed"
             throw error
         }
-        return made
+        guard made.isOf("o"), let path = made.text, path != "/" else { throw KeyringLink.unexpected }
+        return path
     }
 
     private func ask(_ methods: [BusMethod]) throws(TokenStorageError) -> [BusReply] {

@@ -26,9 +26,16 @@ struct CommitIntent: Sendable {
     /// What the commit leaves under `key`; `nil` when it does not touch it.
     subscript(_ key: TokenKey) -> Outcome? { outcomes.first { $0.key == key }?.outcome }
 
+    /// Whether `item` is as new as this commit: made by it, or by a later one, when this is what is left of
+    /// a commit that was done.
+    func isOutdone(by item: TokenMetadata?) -> Bool {
+        item.map { $0.generation >= generation } ?? false
+    }
+
     // MARK: - In the keyring
 
     static let schema = "org.tokenvault.Commit"
+    private static let serviceName = "tokenvault:service"
     private static let version: UInt8 = 1
 
     /// What finds every commit under way.
@@ -36,10 +43,13 @@ struct CommitIntent: Sendable {
 
     var attributes: TokenAttributes {
         var all = Self.query
-        all["tokenvault:service"] = service
+        all[Self.serviceName] = service
         all["tokenvault:generation"] = generation.description
         return all
     }
+
+    /// The service whose commit has these attributes; `nil` when they do not say.
+    static func service(in attributes: TokenAttributes?) -> String? { attributes?[serviceName] }
 
     var label: String { "TokenVault is changing \(outcomes.count) items (generation \(generation))" }
 

@@ -4,8 +4,9 @@
 /// `(unlabelled, generation …)`. Only what was appended last is taken off again, so every label comes back
 /// byte for byte, also one that looks like this.
 ///
-/// The generation is the time the commit was begun. An item that was written more than a second later, as
-/// one of many, tells when: `(generation 1763723456789012, written 1763723460)`.
+/// The generation is the time the commit was begun, or above the one before it when the clock was set back.
+/// An item that was not written within a second of it tells when it was:
+/// `(generation 1763723456789012, written 1763723460)`.
 struct ItemLabel {
     /// The caller's label; `nil` when the item has none.
     let text: String?
@@ -20,14 +21,15 @@ struct ItemLabel {
     /// What to write for an item at a time, in seconds since 1970.
     static func write(_ metadata: TokenMetadata, at seconds: UInt64) -> String {
         let start = metadata.label.map { $0 + labelled } ?? metadata.key.name + unlabelled
-        let isLate = seconds > metadata.generation.rawValue / 1_000_000 + 1
-        return start + "\(metadata.generation)" + (isLate ? "\(written)\(seconds))" : ")")
+        let begun = metadata.generation.rawValue / 1_000_000
+        let isThen = seconds == begun || seconds == begun + 1
+        return start + "\(metadata.generation)" + (isThen ? ")" : "\(written)\(seconds))")
     }
 
     /// Reads a label; `changed` is when the service says that the item last changed, in seconds since 1970.
     ///
-    /// An item that another program made or changed since gets its generation from that time, so that a
-    /// compare-and-store notices.
+    /// An item that another program made or changed since gets another generation from that time, so that a
+    /// compare-and-store notices: never one as high or lower than the one it had.
     init(reading label: String, changed seconds: UInt64) {
         let ofChange = Generation(
             rawValue: min(seconds, Self.bound / 1_000_000 - 1) * 1_000_000 + 999_999)
@@ -39,7 +41,12 @@ struct ItemLabel {
         text = mark.text
         let own = Generation(rawValue: mark.number)
         // Within a second of the writing, the change is the writing itself.
-        generation = seconds > mark.written + 1 ? max(ofChange, own) : own
+        guard seconds > mark.written + 1 else {
+            generation = own
+            return
+        }
+        let later = min(mark.number + min(seconds - mark.written, Self.bound), Self.bound - 1)
+        generation = max(ofChange, Generation(rawValue: later))
     }
 
     /// What stands at the end of a label that TokenVault wrote.

@@ -49,24 +49,30 @@ struct KeyringAccess: KeyringPrompting {
     ) throws(TokenStorageError) -> [TokenKey: Found] {
         let moment = memory.moment
         var all: [TokenKey: Found] = [:]
-        var rest = paths[...]
-        while !rest.isEmpty {
-            let some = rest.prefix(Self.mostAtOnce)
-            rest = rest.dropFirst(some.count)
-            let replies = try ask(some.map { link.propertiesMethod($0, of: BusName.item) })
-            for (path, reply) in zip(some, replies) {
-                guard let item = try item(path, reply),
-                    KeyringItem.isItem(item, of: name, key)
-                else { continue }
-                if item.isLocked { throw .keyringIsLocked }
-                keep(item, in: &all)
-            }
+        for item in try items(at: paths) where KeyringItem.isItem(item, of: name, key) {
+            if item.isLocked { throw .keyringIsLocked }
+            keep(item, in: &all)
         }
         for (key, found) in all {
             memory.remember(found.item, KeyringMemory.Name(name, key), since: moment)
             noteRead(found.item)
         }
         return all
+    }
+
+    /// The items of ours among those at `paths`.
+    func items(at paths: [String]) throws(TokenStorageError) -> [KeyringItem] {
+        var items: [KeyringItem] = []
+        var rest = paths[...]
+        while !rest.isEmpty {
+            let some = rest.prefix(Self.mostAtOnce)
+            rest = rest.dropFirst(some.count)
+            let replies = try ask(some.map { link.propertiesMethod($0, of: BusName.item) })
+            for (path, reply) in zip(some, replies) {
+                if let item = try item(path, reply) { items.append(item) }
+            }
+        }
+        return items
     }
 
     /// The item that a reply to ``KeyringLink/propertiesMethod(_:of:)`` tells; `nil` when it is gone or
@@ -84,13 +90,19 @@ struct KeyringAccess: KeyringPrompting {
             return
         }
         let (old, new) = (found.item.metadata.generation, item.metadata.generation)
-        if new > old || (new == old && item.path > found.item.path) {
+        if new > old || (new == old && Self.isLater(item.path, than: found.item.path)) {
             found.duplicates.append(found.item.path)
             found.item = item
         } else {
             found.duplicates.append(item.path)
         }
         all[key] = found
+    }
+
+    /// Services number their items: 101 is later than 99.
+    private static func isLater(_ path: String, than other: String) -> Bool {
+        let (length, otherLength) = (path.utf8.count, other.utf8.count)
+        return length == otherLength ? path > other : length > otherLength
     }
 
     /// A collection that was deleted, or belongs to an earlier service, is looked for anew next time.
@@ -138,6 +150,11 @@ extension SecretService {
                 } else if error == .keyringIsLocked, mayAsk, !wasUnlocked {
                     try access.unlock()
                     wasUnlocked = true
+                } else if error == KeyringAccess.sessionIsGone {
+                    throw .secretService(
+                        .ioFailure,
+                        underlying: "the Secret Service answers for another session than this one",
+                        advice: "end it and start it anew")
                 } else {
                     throw error
                 }

@@ -13,7 +13,7 @@ extension SecretService {
         try writers.alone(call) { () throws(TokenStorageError) in
             try withKeyring(call) { (access) throws(TokenStorageError) in
                 try access.asWriter { () throws(TokenStorageError) in
-                    try access.finishCommits()
+                    try access.finishCommits(before: name)
                     var plan = CommitPlan(service: name)
                     for change in changes { try plan.add(change, access) }
                     return try plan.perform(access)
@@ -27,7 +27,7 @@ extension SecretService {
         try writers.alone(call) { () throws(TokenStorageError) in
             try withKeyring(call) { (access) throws(TokenStorageError) in
                 try access.asWriter { () throws(TokenStorageError) in
-                    try access.finishCommits()
+                    try access.finishCommits(before: name)
                     var plan = CommitPlan(service: name)
                     for found in try access.find(name, nil).values.sorted(by: {
                         $0.item.metadata.key < $1.item.metadata.key

@@ -6,15 +6,16 @@ extension KeyringAccess {
     /// Asked for only when an item came into being that nobody here knows, and at first.
     func commitUnderWay(in service: String) throws(TokenStorageError) -> CommitIntent? {
         if let own = memory.ownCommit(in: service) { return own }
-        let intents = try commitsUnderWay()
+        let intents = try commitsUnderWay(in: service)
         return intents.map(\.intent).filter { Bytes.areEqual($0.service, service) }
             .max { $0.generation < $1.generation }
     }
 
-    /// Finishes what writers that died had begun. For who owns the writers' name, before anything else.
-    func finishCommits() throws(TokenStorageError) {
-        for (path, intent) in try commitsUnderWay().sorted(by: { $0.intent.generation < $1.intent.generation }
-        ) {
+    /// Finishes what writers that died had begun. For who owns the writers' name, before anything else;
+    /// `service` is the one that is about to be written.
+    func finishCommits(before service: String) throws(TokenStorageError) {
+        let intents = try commitsUnderWay(in: service)
+        for (path, intent) in intents.sorted(by: { $0.intent.generation < $1.intent.generation }) {
             do throws(TokenStorageError) {
                 try finish(intent, at: path)
             } catch {
@@ -31,7 +32,7 @@ extension KeyringAccess {
         let writer = KeyringWriter(access: self, generation: intent.generation)
         for (key, outcome) in intent.outcomes {
             let found = try find(intent.service, key)[key]
-            if let found, found.item.metadata.generation >= intent.generation { continue }
+            if intent.isOutdone(by: found?.item.metadata) { continue }
             switch outcome {
             case .stored(let item): try writer.put(item.metadata, item.secret, instead: found)
             case .deleted: if let found { try writer.delete(found) }
@@ -41,8 +42,11 @@ extension KeyringAccess {
         service.tell(intent, on: link)
     }
 
-    /// Every commit under way, and where it is.
-    private func commitsUnderWay() throws(TokenStorageError) -> [(path: String, intent: CommitIntent)] {
+    /// Every commit under way, and where it is. One that cannot be read is passed over unless it is one of
+    /// `service`: `unsupportedFormat` when a newer program began it, else `corrupt`.
+    private func commitsUnderWay(
+        in service: String
+    ) throws(TokenStorageError) -> [(path: String, intent: CommitIntent)] {
         var unseen = memory.unseen
         if unseen.isEmpty { return [] }
         if unseen.mustSearch { try searchCommits() }
@@ -50,20 +54,30 @@ extension KeyringAccess {
         unseen = memory.unseen
         var intents: [(path: String, intent: CommitIntent)] = []
         for path in unseen.intents.sorted() {
-            let reply = try ask([link.secretMethod(path, session)])[0]
+            let replies = try ask([
+                link.secretMethod(path, session), link.propertyMethod(path, "Attributes", of: BusName.item),
+            ])
             // Gone meanwhile: its writer finished it.
-            guard let bytes = try secretBytes(reply, path) else { continue }
-            guard let plain = Base64.decode(bytes), let intent = try? CommitIntent(decoding: plain) else {
-                throw .secretService(
-                    .unsupportedFormat, underlying: "a commit under way cannot be read",
-                    advice:
-                        "use the TokenVault that began it, or delete the item of schema \(CommitIntent.schema)"
-                )
+            guard let bytes = try secretBytes(replies[0], path) else { continue }
+            do throws(FormatError) {
+                guard let plain = Base64.decode(bytes) else { throw .outOfBounds }
+                intents.append((path, try CommitIntent(decoding: plain)))
+            } catch {
+                if case .error = replies[1] { continue }
+                let owner = CommitIntent.service(in: try KeyringLink.property(replies[1]).attributes)
+                guard Bytes.areEqual(owner, service) else { continue }
+                throw error == .newerVersion ? Self.newerCommit : Self.damagedCommit
             }
-            intents.append((path, intent))
         }
         return intents
     }
+
+    private static let newerCommit = TokenStorageError.secretService(
+        .unsupportedFormat, underlying: "a newer TokenVault left a commit of this service unfinished",
+        advice: "use that one; it finishes the commit with its next write")
+    private static let damagedCommit = TokenStorageError.secretService(
+        .corrupt, underlying: "a commit of this service was left unfinished and cannot be read",
+        advice: "delete the item of schema \(CommitIntent.schema), and its changes with it")
 
     private func searchCommits() throws(TokenStorageError) {
         let moment = memory.moment

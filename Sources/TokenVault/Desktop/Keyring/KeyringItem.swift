@@ -53,10 +53,7 @@ struct KeyringItem: Sendable {
 
     /// The service that attributes in the keyring name; `nil` when they are not those of an item of ours.
     static func service(in attributes: TokenAttributes?) -> String? {
-        guard let attributes, attributes.contains(everyItem), attributes[accountName] != nil else {
-            return nil
-        }
-        return attributes[serviceName]
+        attributes.flatMap { name(in: $0) }?.service.name
     }
 
     /// The attributes of an item in the keyring.
@@ -81,10 +78,12 @@ struct KeyringItem: Sendable {
         Bytes.areEqual(item.metadata.service, service) && (key == nil || key == item.metadata.key)
     }
 
-    /// Whose item has these attributes in the keyring; `nil` when they are not of an item of ours.
+    /// Whose item has these attributes in the keyring; `nil` when they are not of an item of ours, which has
+    /// names that a caller can give.
     static func name(in attributes: TokenAttributes) -> KeyringMemory.Name? {
         guard let found = attributes[schemaName], Bytes.areEqual(found, schema),
-            let service = attributes[serviceName], let account = attributes[accountName]
+            let service = attributes[serviceName], let account = attributes[accountName],
+            NameRules.isUsable(service), NameRules.isUsable(account)
         else { return nil }
         return KeyringMemory.Name(service, TokenKey(account))
     }
@@ -115,11 +114,10 @@ struct KeyringItem: Sendable {
 
     // MARK: - Properties
 
-    /// Reads what the service tells of an item; `nil` when it is not one of ours.
+    /// Reads what the service tells of an item; `nil` when it is not one of ours. What other programs wrote
+    /// beyond the limits of callers is left out, or made fit.
     init?(path: String, properties: [String: Variant]) {
-        guard let attributes = properties["Attributes"]?.attributes,
-            let schema = attributes[Self.schemaName], Bytes.areEqual(schema, Self.schema),
-            let service = attributes[Self.serviceName], let account = attributes[Self.accountName]
+        guard let attributes = properties["Attributes"]?.attributes, let name = Self.name(in: attributes)
         else { return nil }
         let changed = properties["Modified"]?.number ?? 0
         let label = ItemLabel(reading: properties["Label"]?.text ?? "", changed: changed)
@@ -131,19 +129,21 @@ struct KeyringItem: Sendable {
                 others[name] = value
             }
         }
+        func date(_ name: String) -> Date? {
+            attributes[name].flatMap { Int64($0) }.map { Microseconds.date($0) }
+        }
+        let created = date(Self.createdName).flatMap { Validation.isWritable($0) ? $0 : nil }
+        let expires = date(Self.expiresName).flatMap { Validation.isWritable($0) ? $0 : nil }
         let modified = Microseconds.date(label.generation.rawValue)
         self.path = path
         encoding = Self.encoding(in: attributes)
         isLocked = properties["Locked"]?.bool ?? false
         metadata = TokenMetadata(
-            key: TokenKey(account), service: service,
+            key: name.key, service: name.service.name,
             policy: attributes[Self.policyName].flatMap { AccessPolicy(rawValue: $0) } ?? .whenUnlocked,
-            label: label.text, attributes: others,
-            created: attributes[Self.createdName].flatMap { Int64($0) }.map { Microseconds.date($0) }
-                ?? modified,
-            modified: modified,
-            expires: attributes[Self.expiresName].flatMap { Int64($0) }.map { Microseconds.date($0) },
-            generation: label.generation)
+            label: label.text.map { Validation.fitting(label: $0) },
+            attributes: Validation.fitting(attributes: others), created: created ?? modified,
+            modified: modified, expires: expires, generation: label.generation)
     }
 }
 

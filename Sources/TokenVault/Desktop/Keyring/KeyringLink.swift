@@ -84,8 +84,12 @@ final class KeyringLink: Sendable {
     /// Has the bus start the service when there is none. Throws `unavailable` when it knows none.
     private func startService(for call: BusCall) throws(TokenStorageError) {
         let name = make.text(BusName.secrets)
+        let changes = connection.inbox.ownerChanges
         let owner = try connection.ask([.bus("GetNameOwner", make.tuple([name]))], for: call)[0]
-        guard case .error = owner else { return }
+        if case .values(let values) = owner {
+            guard values.isOf("(s)") else { throw Self.unexpected }
+            return connection.inbox.note(owner: values[0].text, since: changes)
+        }
         let start = make.tuple([name, make.number(UInt32(0))])
         let reply = try connection.ask([.bus("StartServiceByName", start)], for: call)[0]
         _ = try Self.values(reply, "(u)")

@@ -55,7 +55,14 @@ final class KeyringMemory: Sendable {
             if let old = items[name]?.item.path { names[old] = nil }
             items[name] = (item, isCurrent)
             names[item.path] = name
-            newest = max(newest, item.metadata.generation.rawValue)
+            note(item.metadata.generation)
+        }
+
+        /// A generation was seen. Those to come are above it, unless it is so far ahead of the clock that no
+        /// clock made it: one such item does not move those of all the others.
+        mutating func note(_ generation: Generation) {
+            guard KeyringMemory.isPlausible(generation) else { return }
+            newest = max(newest, generation.rawValue)
         }
 
         /// Whether it is known what the item at `path` is.
@@ -111,11 +118,17 @@ final class KeyringMemory: Sendable {
         }
     }
 
+    /// Whether a clock that is right within a day can have made `generation`.
+    static func isPlausible(_ generation: Generation) -> Bool {
+        generation.rawValue <= WallClock.microseconds + 86_400_000_000
+    }
+
     /// A generation above every one seen, not below `now` in microseconds since 1970.
     func nextGeneration(now: UInt64, above seen: UInt64) -> Generation {
         state.withLock { state in
-            state.newest = max(now, min(max(state.newest, seen), ItemLabel.bound - 2) + 1)
-            return Generation(rawValue: state.newest)
+            let next = max(now, min(max(state.newest, seen), ItemLabel.bound - 2) + 1)
+            state.note(Generation(rawValue: next))
+            return Generation(rawValue: next)
         }
     }
 
@@ -158,7 +171,7 @@ final class KeyringMemory: Sendable {
         state.withLock { state in
             if let told = state.announced[name], told.generation >= generation { return false }
             state.announced[name] = Announced(generation: generation, isDeleted: isDeleted)
-            state.newest = max(state.newest, generation.rawValue)
+            state.note(generation)
             return true
         }
     }

@@ -107,11 +107,7 @@ extension SecretService {
             let call = BusCall(timeout: configuration.timeout)
             do {
                 try withKeyring(call, mayAsk: false) { (access) throws(TokenStorageError) in
-                    let replies = try access.ask(
-                        changed.map { access.link.propertiesMethod($0, of: BusName.item) })
-                    for (path, reply) in zip(changed, replies) {
-                        if let item = try access.item(path, reply), !item.isLocked { access.noteRead(item) }
-                    }
+                    for item in try access.items(at: changed) where !item.isLocked { access.noteRead(item) }
                     if !deleted.isEmpty { try access.noteDeletions(deleted) }
                 }
             } catch {
@@ -138,11 +134,11 @@ extension KeyringAccess {
             try asWriter { () throws(TokenStorageError) in
                 for name in names where memory.announced(name).map({ !$0.isDeleted }) ?? true {
                     guard try find(name.service.name, name.key)[name.key] == nil else { continue }
-                    let now = WallClock.microseconds
+                    let told = memory.announced(name)?.generation.rawValue ?? 0
+                    let generation = memory.nextGeneration(now: WallClock.microseconds, above: told)
                     service.publish(
                         CommitNotice(
-                            service: name.service.name, generation: memory.nextGeneration(now: now, above: 0),
-                            keys: [(name.key, true)]))
+                            service: name.service.name, generation: generation, keys: [(name.key, true)]))
                 }
             }
         }

@@ -10,7 +10,7 @@ extension KeyringAccess {
         let name = KeyringMemory.Name(service, key)
         while true {
             try call.check()
-            if let outcome = try commitUnderWay(in: service)?[key] { return outcome.item?.secret }
+            if let outcome = try outcomeUnderWay(service, key) { return outcome.item?.secret }
             guard let known = try known(service, key) else { return nil }
             let path = known.item.path
             var methods = [link.secretMethod(path, session)]
@@ -39,7 +39,7 @@ extension KeyringAccess {
     func item(_ service: String, _ key: TokenKey) throws(TokenStorageError) -> TokenItem? {
         while true {
             try call.check()
-            if let outcome = try commitUnderWay(in: service)?[key] { return outcome.item }
+            if let outcome = try outcomeUnderWay(service, key) { return outcome.item }
             guard let known = try known(service, key) else { return nil }
             let path = known.item.path
             let properties = link.propertiesMethod(path, of: BusName.item)
@@ -62,7 +62,7 @@ extension KeyringAccess {
         let name = KeyringMemory.Name(service, key)
         while true {
             try call.check()
-            if let outcome = try commitUnderWay(in: service)?[key] { return outcome.item?.metadata }
+            if let outcome = try outcomeUnderWay(service, key) { return outcome.item?.metadata }
             guard let known = memory.recall(name) else {
                 return try search(service, key)?.metadata
             }
@@ -86,8 +86,10 @@ extension KeyringAccess {
             try call.check()
             let commits = memory.commits
             var items = try find(service, nil).mapValues(\.item.metadata)
-            for (key, outcome) in try commitUnderWay(in: service)?.outcomes ?? [] {
-                items[key] = outcome.item?.metadata
+            if let intent = try commitUnderWay(in: service) {
+                for (key, outcome) in intent.outcomes where !intent.isOutdone(by: items[key]) {
+                    items[key] = outcome.item?.metadata
+                }
             }
             // Read in parts: a commit in between may be in some of them only.
             guard commits == memory.commits else { continue }
@@ -97,6 +99,14 @@ extension KeyringAccess {
     }
 
     // MARK: - Parts
+
+    /// What a commit under way leaves under a key, unless the key's own item is as new.
+    private func outcomeUnderWay(
+        _ service: String, _ key: TokenKey
+    ) throws(TokenStorageError) -> CommitIntent.Outcome? {
+        guard let intent = try commitUnderWay(in: service), let outcome = intent[key] else { return nil }
+        return intent.isOutdone(by: try search(service, key)?.metadata) ? nil : outcome
+    }
 
     /// Where the item of a key is, as it is remembered or found; `nil` when it is absent.
     private func known(

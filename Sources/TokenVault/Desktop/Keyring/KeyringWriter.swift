@@ -30,7 +30,7 @@ struct KeyringWriter {
 
     /// Deletes an item, the one that counts last: a crash in between leaves it as it was.
     func delete(_ found: KeyringAccess.Found) throws(TokenStorageError) {
-        for path in found.duplicates { remove(path) }
+        for path in found.duplicates { try delete(path) }
         try delete(found.item.path)
     }
 
