@@ -1,4 +1,5 @@
 import Testing
+import TokenVaultCrypto
 
 @testable import TokenVault
 

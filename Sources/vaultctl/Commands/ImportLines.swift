@@ -7,21 +7,8 @@ import FoundationEssentials
 
 /// Reads items from lines of JSON, one object a line, as `retrieve --json` prints them.
 struct ImportLines {
-    /// A line, as JSON has it. What the vault decides itself (generation, dates) is read over.
-    private struct Line: Decodable {
-        var service: String?
-        var key: String
-        var value: String?
-        var valueBase64: String?
-        var policy: String?
-        var label: String?
-        var attributes: [String: String]?
-        var expires: String?
-    }
-
     private let service: String
     private let defaultPolicy: AccessPolicy
-    private let decoder = JSONDecoder()
     private let now = Date()
 
     /// Lines that name no service or policy get these.
@@ -41,34 +28,30 @@ struct ImportLines {
         var number = 0
         var start = 0
         while start < bytes.count {
-            let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
+            var end = start
+            while end < bytes.count, bytes[end] != UInt8(ascii: "\n") { end += 1 }
             number += 1
-            if !bytes[start..<end].allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0d }) {
-                items.append(try item(bytes[start..<end], number))
-            }
+            if !isBlank(bytes, start..<end) { items.append(try item(bytes, start..<end, number)) }
             if number.isMultiple(of: 1_024) { progress(end, bytes.count) }
             start = end + 1
         }
         return items
     }
 
-    private func item(_ bytes: ArraySlice<UInt8>, _ number: Int) throws(CommandFailure) -> TokenItem {
-        var data = Data(bytes)
-        defer { data.resetBytes(in: 0..<data.count) }
-        let line: Line
-        do { line = try decoder.decode(Line.self, from: data) } catch {
-            throw Self.mistake(number, "is not a JSON object with a key and texts")
-        }
-        let secret: Secret
-        switch (line.value, line.valueBase64) {
-        case (let text?, nil): secret = Secret(utf8: text)
-        case (nil, let text?):
-            guard var decoded = Data(base64Encoded: text) else {
-                throw Self.mistake(number, "has a valueBase64 that is not Base64")
+    private func isBlank(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
+        range.allSatisfy { [0x20, 0x09, 0x0d].contains(bytes[$0]) }
+    }
+
+    private func item(
+        _ bytes: [UInt8], _ range: Range<Int>, _ number: Int
+    ) throws(CommandFailure) -> TokenItem {
+        let line: ItemLine
+        do throws(ItemLine.Mistake) { line = try ItemLine(bytes, in: range) } catch {
+            switch error {
+            case .notAnItem: throw Self.mistake(number, "is not a JSON object with a key and texts")
+            case .notBase64: throw Self.mistake(number, "has a valueBase64 that is not Base64")
+            case .notOneValue: throw Self.mistake(number, "needs value or valueBase64, and one of them only")
             }
-            defer { decoded.resetBytes(in: 0..<decoded.count) }
-            secret = Secret(decoded)
-        default: throw Self.mistake(number, "needs value or valueBase64, and one of them only")
         }
         var policy = defaultPolicy
         if let name = line.policy {
@@ -84,15 +67,13 @@ struct ImportLines {
             }
             expires = date
         }
-        var attributes = TokenAttributes()
-        for (name, value) in line.attributes ?? [:] { attributes[name] = value }
         let label = line.label.flatMap { $0.isEmpty ? nil : $0 }
         return TokenItem(
             metadata: TokenMetadata(
                 key: TokenKey(line.key), service: line.service ?? service, policy: policy, label: label,
-                attributes: attributes, created: now, modified: now, expires: expires,
+                attributes: line.attributes, created: now, modified: now, expires: expires,
                 generation: Generation(rawValue: 0)),
-            secret: secret)
+            secret: line.secret)
     }
 
     private static func mistake(_ number: Int, _ what: String) -> CommandFailure {

@@ -1,3 +1,5 @@
+internal import TokenVaultCrypto
+
 /// Commits that others have under way, or left when they died.
 extension KeyringAccess {
     /// The commit under way in `service`, if there is one: what it says of a key counts, whatever the

@@ -1,0 +1,40 @@
+internal import CSodium
+
+/// Base64 of RFC 4648, section 4, with padding, in memory that is wiped (`sodium_bin2base64`,
+/// `sodium_base642bin`).
+package enum Base64 {
+    private static let variant = CInt(sodium_base64_VARIANT_ORIGINAL)
+
+    /// `bytes` as letters, digits and padding.
+    package static func encode(_ bytes: SecretBytes) -> SecretBytes {
+        let length = (bytes.count + 2) / 3 * 4
+        return bytes.withUnsafeBytes { source in
+            // One more for the zero that ends a C string.
+            SecretBytes(capacity: length + 1) { target in
+                sodium_bin2base64(
+                    target.start.assumingMemoryBound(to: CChar.self), target.count, source.octets,
+                    source.count,
+                    variant)
+                return length
+            }
+        }
+    }
+
+    /// The bytes that ``encode(_:)`` made `text` of; `nil` when it is not Base64.
+    package static func decode(_ text: SecretBytes) -> SecretBytes? {
+        guard text.count % 4 == 0 else { return nil }
+        var isWhole = false
+        let bytes = text.withUnsafeBytes { source in
+            SecretBytes(capacity: text.count / 4 * 3) { target in
+                var count = 0
+                isWhole =
+                    sodium_base642bin(
+                        target.octets, target.count,
+                        UnsafeRawPointer(source.octets).assumingMemoryBound(to: CChar.self),
+                        source.count, nil, &count, nil, variant) == 0
+                return count
+            }
+        }
+        return isWhole ? bytes : nil
+    }
+}
