@@ -35,7 +35,7 @@ let package = Package(
         .target(name: "CSecret"),
         .target(
             name: "TokenVaultCrypto",
-            dependencies: ["CSodium"],
+            dependencies: ["CSodium", "TokenVaultPlatform"],
             swiftSettings: settings
         ),
         .target(
@@ -73,7 +73,7 @@ let package = Package(
         ),
         .testTarget(
             name: "TokenVaultCryptoTests",
-            dependencies: ["TokenVaultCrypto"],
+            dependencies: ["TokenVaultCrypto", "TokenVaultPlatform"],
             swiftSettings: settings
         ),
         .testTarget(
@@ -94,6 +94,14 @@ let package = Package(
             swiftSettings: settings
         ),
         .executableTarget(
+            name: "MemoryProbe",
+            dependencies: [
+                "TokenVault", "TokenVaultCrypto", .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            path: "Tests/Support/MemoryProbe",
+            swiftSettings: settings
+        ),
+        .executableTarget(
             name: "VaultMover",
             dependencies: ["TokenVault", .product(name: "SystemPackage", package: "swift-system")],
             path: "Tests/Support/VaultMover",
@@ -102,7 +110,7 @@ let package = Package(
         .testTarget(
             name: "FileVaultTests",
             dependencies: [
-                "VaultWorker", "CrashWriter", "VaultMover",
+                "VaultWorker", "CrashWriter", "VaultMover", "MemoryProbe",
                 "TokenVault", "TokenVaultPlatform", "TokenVaultCrypto",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],

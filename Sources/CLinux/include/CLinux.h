@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -92,6 +93,43 @@ static inline int clinux_duplicate(int descriptor, int least) {
 // open(O_TMPFILE): a file without a name in `directory`, mode 0600; -1 with errno.
 static inline int clinux_nameless_file(const char *directory) {
     return open(directory, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
+}
+
+// mmap(PROT_NONE): `length` bytes that nobody may touch; NULL when there are none.
+static inline void *clinux_reserve(size_t length) {
+    void *start = mmap(NULL, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return start == MAP_FAILED ? NULL : start;
+}
+
+// mprotect(PROT_READ | PROT_WRITE), then madvise: left out of core dumps, and zeros in a forked child.
+// 0, or -1 with errno.
+static inline int clinux_open_pages(void *start, size_t length) {
+    if (mprotect(start, length, PROT_READ | PROT_WRITE) != 0) return -1;
+    if (madvise(start, length, MADV_DONTDUMP) != 0) return -1;
+    return madvise(start, length, MADV_WIPEONFORK);
+}
+
+// memfd_secret(2), mapped over reserved pages: the kernel itself has no way to them. A forked child has
+// none of them at all: it shares the memory, and what it wiped would be gone here too. 0, or -1 with errno.
+static inline int clinux_open_secret_pages(void *start, size_t length) {
+#ifdef SYS_memfd_secret
+    const long number = SYS_memfd_secret;
+#else
+    const long number = 447;
+#endif
+    int descriptor = (int)syscall(number, O_CLOEXEC);
+    if (descriptor < 0) return -1;
+    void *mapped = MAP_FAILED;
+    if (ftruncate(descriptor, (off_t)length) == 0)
+        mapped = mmap(start, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, 0);
+    int reason = errno;
+    close(descriptor);
+    errno = reason;
+    if (mapped == MAP_FAILED) return -1;
+    if (madvise(start, length, MADV_DONTFORK) == 0) return 0;
+    // Nobody may touch them any more: as they were reserved.
+    mmap(start, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    return -1;
 }
 
 // fcntl(F_GETFD): whether `descriptor` is open.

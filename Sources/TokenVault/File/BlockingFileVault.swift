@@ -159,7 +159,8 @@ public final class BlockingFileVault: Sendable {
             let (session, keybag, notes) = state.withLock { ($0.session, $0.keybag, $0.notes) }
             var status = VaultStatus(
                 state: lockState, items: nil, fileSize: 0, reclaimable: nil, rollbackProtection: .none,
-                device: nil, slots: keybag.slots.map { VaultSlot($0) }, notes: notes)
+                device: nil, slots: keybag.slots.map { VaultSlot($0) }, keyMemory: KeyMemory.protection,
+                notes: notes)
             guard let session else {
                 let file = try VaultFiles.open(location)
                 status.fileSize = try onDisk { () throws(SystemFailure) in try file.attributes().size }
@@ -213,7 +214,10 @@ public final class BlockingFileVault: Sendable {
                 .remove()
             guard let keyring, let removed else { return }
             do throws(TokenStorageError) {
-                try keyring.delete(vault: removed.hexadecimal)
+                let vault = removed.hexadecimal
+                for name in try keyring.keys(vault: vault).keys {
+                    try keyring.delete(vault: vault, name: name)
+                }
             } catch {
                 var error = error
                 error.advice = "the vault is removed; its key is left in the keyring"

@@ -143,6 +143,9 @@ public struct VaultStatus: Sendable {
     public var device: Device?
     /// The unlock methods.
     public var slots: [VaultSlot]
+    /// What the memory has of the system's protection that keys of this process lie in; `nil` when there is
+    /// no memory for any.
+    public var keyMemory: KeyMemory.Protection?
     /// What a person should know: a keybag copy that was damaged and healed, compaction put off …
     public var notes: [String]
 }

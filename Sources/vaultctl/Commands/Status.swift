@@ -59,13 +59,26 @@ struct Status: VaultCommand {
             return Report(backend: .file, vault: path.string, state: "absent", status: nil, items: nil)
         }
         let vault = try session.openVault()
-        if !session.unlock.isTerminal {
+        if session.unlock.isTerminal {
+            try unlockFromOpenKeyring(vault, session)
+        } else {
             try session.unlock(vault, with: try session.unlock.unlockMethod(console))
         }
         let status = try calling { () throws(TokenStorageError) in try vault.status() }
         return Report(
             backend: .file, vault: path.string, state: status.state.rawValue, status: status,
             items: status.items)
+    }
+
+    /// Unlocks with the keyring's key when the keyring is open, and asks nobody.
+    private static func unlockFromOpenKeyring(
+        _ vault: BlockingFileVault, _ session: Session
+    ) throws(CommandFailure) {
+        let slots = try calling { () throws(TokenStorageError) in try vault.slots() }
+        guard slots.contains(where: { $0.kind == .secretService }) else { return }
+        let keys = SecretServiceVaultKeys(session.keyring(mayAsk: false))
+        // Otherwise the vault is told as it is: locked.
+        _ = try? vault.unlock(from: keys)
     }
 
     private struct Report {
@@ -91,12 +104,22 @@ struct Status: VaultCommand {
                     json.array("slots") { json in
                         for slot in status.slots { json.slot(slot) }
                     }
+                    json.member("keyMemory", status.keyMemory?.rawValue)
                     json.array("notes") { json in
                         for note in status.notes { json.element(note) }
                     }
                 }
             }
             json.end()
+        }
+
+        private static func text(_ memory: KeyMemory.Protection?) -> String {
+            switch memory {
+            case .secret: "locked, and out of the kernel's reach"
+            case .locked: "locked: never written to swap"
+            case .unlocked: "not locked: raise the limit of locked memory (ulimit -l)"
+            case nil: "none to be had"
+            }
         }
 
         func show(_ output: Output) {
@@ -117,6 +140,7 @@ struct Status: VaultCommand {
                 output.line("device:      \(device == .enrolled ? "enrolled" : "not enrolled")")
             }
             output.line("opened by:   \(status.slots.map(\.kind.rawValue).joined(separator: ", "))")
+            output.line("key memory:  \(Self.text(status.keyMemory))")
             for note in status.notes { output.line("note:        \(note)") }
         }
     }

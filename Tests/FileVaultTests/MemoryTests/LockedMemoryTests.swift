@@ -1,0 +1,29 @@
+import Glibc
+import SystemPackage
+import Testing
+
+/// What is left in memory after a lock: looked for by a process of its own, from inside.
+@Suite struct LockedMemoryTests {
+    /// A reader of another process would see no page of `memfd_secret`, and root no limit on
+    /// locked memory: the probe reads its own, and has no capabilities.
+    @Test(arguments: [nil, "secret"] as [String?])
+    func nothingIsLeftAfterTwoHundredLocks(_ memory: String?) throws {
+        let sandbox = try Sandbox()
+        let output = sandbox.path.appending("output")
+        var arguments = [sandbox.vault.string, sandbox.path.appending("state").string, "200"]
+        if let memory { arguments.append(memory) }
+        let probe = testProgram("MemoryProbe")
+        // Lazy binding leaves copies of vector registers on the stack: see SECURITY.md.
+        setenv("LD_BIND_NOW", "1", 1)
+        let child =
+            geteuid() == 0
+            ? try Child(
+                "/usr/bin/setpriv", ["--bounding-set=-all", "--inh-caps=-all", probe.string] + arguments,
+                output: output)
+            : try Child(probe, arguments, output: output)
+        #expect(child.wait() == 0)
+        let told = try child.readOutput()
+        #expect(told.hasPrefix("done: 200 cycles, "), "\(told)")
+        #expect(told.hasSuffix(" keys, 5 others, \(memory ?? "locked")\n"), "\(told)")
+    }
+}
