@@ -28,6 +28,9 @@ public struct TokenStorageError: Error, Sendable, Equatable {
     /// For ``Code/conflict``: the generation the key has, `nil` when it is absent. For
     /// ``Code/outcomeUnknown``: the generation that the write has if it happened.
     public var generation: Generation?
+    /// Whether what is not available was there a moment ago, or is known and did not start: it may hold what is
+    /// looked for.
+    var mayBeBack = false
 
     /// An error. Backends make these.
     public init(

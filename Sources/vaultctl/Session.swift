@@ -62,7 +62,8 @@ struct Session {
     func requireFile() throws(CommandFailure) {
         guard backend == .file else {
             throw .usage(
-                "the \(backend.rawValue) backend has no file, slots or passphrase", "use --backend file")
+                "this is done with a vault file, and the \(backend.rawValue) backend has none",
+                "give --backend file; \"vaultctl migrate\" moves items between the two")
         }
     }
 
@@ -103,11 +104,27 @@ struct Session {
         } catch {
             switch error.code {
             case .locked, .unavailable, .timedOut, .wrongPassphrase:
-                if kinds.contains(.passphrase), console.canAsk { return false }
-            default: break
+                let failure = Self.keyringFailure(error, others: kinds)
+                guard kinds.contains(.passphrase), console.canAsk else { throw failure }
+                console.note(failure.happened)
+                return false
+            default: throw CommandFailure(error)
             }
-            throw CommandFailure(error)
         }
+    }
+
+    /// Why the keyring cannot open the vault, and what else would.
+    private static func keyringFailure(_ error: TokenStorageError, others: [VaultSlot.Kind]) -> CommandFailure
+    {
+        var failure = CommandFailure(error)
+        failure.happened = "the login keyring cannot open the vault: \(failure.happened)"
+        switch (others.contains(.passphrase), others.contains(.keyFile)) {
+        case (true, true): failure.advice = "give --passphrase-file or --key-file"
+        case (true, false): failure.advice = "give --passphrase-file"
+        case (false, true): failure.advice = "give --key-file"
+        case (false, false): break
+        }
+        return failure
     }
 
     /// Unlocks, telling that a passphrase takes a while.

@@ -14,6 +14,14 @@ enum SystemKeyring {
         var configuration = SecretServiceConfiguration()
         if let timeout { configuration.timeout = timeout }
         configuration.prompting = mayAsk ? .allowed(within: timeout ?? .seconds(60)) : .never
-        return SecretService(configuration: configuration)
+        return SecretService(configuration: configuration) { isShown in
+            // The prompt's window may be behind others, or on another screen.
+            let line = ProgressLine()
+            if isShown {
+                line.show("Waiting for the keyring's prompt to be answered …")
+            } else {
+                line.erase()
+            }
+        }
     }
 }

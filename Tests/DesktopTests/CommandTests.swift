@@ -76,6 +76,49 @@ import TokenVault
                 == "")
     }
 
+    /// All that `vaultctl` says, also when it fails.
+    private func all(_ words: String..., on bus: String? = nil) throws -> String {
+        let address = "DBUS_SESSION_BUS_ADDRESS=\(bus ?? desktop.address)"
+        return try #require(
+            try desktop.run(
+                ["/usr/bin/env", address, "/bin/bash", "-c", "\"$0\" \"$@\" 2>&1", vaultctl] + words,
+                mayFail: true)
+        )
+    }
+
+    @Test func whatElseOpensTheVaultIsTold() throws {
+        let key = "\(desktop.path)/vault.key"
+        #expect(try run("init", "--key-file", key) == "")
+        #expect(try run("slot", "add", "secret-service", "--key-file", key) == "2\n")
+        #expect(try all("status").contains("state:       unlocked\n"))
+        try desktop.tell("lock")
+        #expect(
+            try all("retrieve", "k", "--no-input")
+                == "vaultctl: the login keyring cannot open the vault: locked: give --key-file\n")
+        #expect(try all("status").contains("state:       locked\n"))
+        let away = try all("retrieve", "k", on: "unix:path=/nonexistent/bus")
+        #expect(
+            away.hasPrefix("vaultctl: the login keyring cannot open the vault: not available (")
+                && away.hasSuffix("): give --key-file\n"), "\(away)")
+        // What cannot be taken out of the keyring now, a person can take out later.
+        let removed = try all("slot", "remove", "2", "--key-file", key, "--no-input")
+        #expect(removed.contains("left in the keyring (locked): remove it with \"secret-tool clear service"))
+        #expect(removed.contains("copies of the vault made before still open"))
+        try desktop.tell("unlock")
+        #expect(try run("slot", "add", "secret-service", "--key-file", key) == "3\n")
+        #expect(try all("slot", "remove", "3", "--key-file", key) == "")
+    }
+
+    /// Figures of nothing would read as an empty keyring.
+    @Test func aMoveThatCannotBeginTellsWhyAlone() throws {
+        let key = "\(desktop.path)/vault.key"
+        #expect(try run("init", "--key-file", key) == "")
+        try desktop.tell("lock")
+        let told = try all(
+            "migrate", "--from", "secret-service", "--to", "file", "--key-file", key, "--no-input")
+        #expect(told.hasPrefix("vaultctl: the source: locked"), "\(told)")
+    }
+
     /// The first minute on a desktop, as a person types it.
     @Test func initOffersTheKeyring() throws {
         let created = try initialize(answer: "y")

@@ -27,10 +27,10 @@ import TokenVaultCrypto
         }
     }
 
-    /// The clock was set back by years since the generation was made.
+    /// The clock was set back by some hours since the generation was made.
     @Test func anEditIsNoticedAlsoWhenTheGenerationIsAheadOfTheClock() {
-        let ahead: Generation = 1_900_000_000_000_000
         let now: UInt64 = 1_763_723_456
+        let ahead = Generation(rawValue: (now + 7_200) * 1_000_000)
         let written = ItemLabel.write(metadata("key", "label", ahead), at: now)
         var last = ItemLabel(reading: written, changed: now).generation
         #expect(last == ahead)
@@ -50,10 +50,17 @@ import TokenVaultCrypto
         #expect(read.generation == 1_763_723_456_999_999)
     }
 
-    @Test func noLabelMakesAGenerationThatLeavesNoRoom() {
-        for label in ["x (generation 9007199254740991)", "x"] {
-            let read = ItemLabel(reading: label, changed: .max)
+    @Test(arguments: [
+        "x (generation 9007199254740991)", "x", "x (generation 4503599627370495)",
+        "x (generation 1, written 18446744073709551615)", "x (generation 1, written 4503599627)",
+        "x (generation 18446744073709551615, written 1)",
+        "x (generation 4503599627370495, written 4503599627)",
+    ])
+    func noLabelMakesAGenerationThatNoClockMakes(_ label: String) {
+        for seconds in [0, 1, 1_763_723_456, 1 << 32, .max - 86_400, .max] as [UInt64] {
+            let read = ItemLabel(reading: label, changed: seconds)
             #expect(read.generation.rawValue < 1 << 52)
+            if seconds < 1 << 32 { #expect(read.generation.rawValue / 1_000_000 <= seconds + 86_401) }
         }
     }
 

@@ -1,3 +1,4 @@
+import SystemPackage
 import Testing
 import TokenVault
 import TokenVaultPlatform
@@ -20,8 +21,24 @@ import TokenVaultPlatform
         let storage = try fake("delete-prompts", "prompt-is-dismissed")
         try storage.store(token: "fake", for: "key")
         let error = #expect(throws: TokenStorageError.self) { try storage.delete(for: "key") }
-        #expect(error?.code == .locked && error?.underlying == "the prompt was dismissed")
+        #expect(
+            error?.code == .locked && error?.underlying == "the prompt was dismissed, or could not be shown")
         #expect(try storage.retrieve(for: "key") == "fake")
+    }
+
+    @Test func whoWaitsForAPromptIsTold() throws {
+        let told = Monitor([Bool]())
+        try desktop.start(fake: ["locked", "prompt-is-dismissed"])
+        let configuration = desktop.configuration(
+            prompting: .allowed(within: .seconds(30)), timeout: .seconds(30), allowsPlainSession: true)
+        let service = SecretService(configuration: configuration) { isShown in
+            told.announce { $0.append(isShown) }
+        }
+        let storage = service.storage(service: "app").blocking
+        #expect(code { try storage.retrieve(for: "key") } == .locked)
+        #expect(told.wait { $0 } == [true, false])
+        #expect(try storage.lockState() == .locked)
+        #expect(told.wait { $0 } == [true, false])
     }
 
     @Test func aDeletionThatThePersonConfirmsIsOne() throws {
@@ -73,6 +90,48 @@ import TokenVaultPlatform
         #expect(code { try storage.store(token: "fake", for: "key") } == .ioFailure)
     }
 
+    @Test(arguments: ["delete-prompts", "create-prompts"])
+    func aPromptForAWriteIsTakenBackWhenItIsCancelled(_ behaviour: String) async throws {
+        let storage = try fake(behaviour)
+        if behaviour == "delete-prompts" { try storage.store(token: "fake", for: "key") }
+        let asynchronous = storage.secretService.storage(service: "app")
+        let task = Task {
+            if behaviour == "delete-prompts" {
+                _ = try await asynchronous.delete(for: "key")
+            } else {
+                try await asynchronous.store(token: "fake", for: "key")
+            }
+        }
+        #expect(try await desktop.hear() == ["prompting"])
+        task.cancel()
+        let error = await #expect(throws: TokenStorageError.self) { try await task.value }
+        #expect(error?.code == .cancelled)
+        #expect(try await desktop.hear() == ["dismissed"])
+        #expect(try storage.retrieve(for: "key") == (behaviour == "delete-prompts" ? "fake" : nil))
+    }
+
+    @Test func aServiceThatEndsAtAPromptForAWriteLeavesItsOutcomeUnknown() throws {
+        let storage = try fake("create-prompts", "die-on-prompt")
+        #expect(code { try storage.store(token: "fake", for: "key") } == .outcomeUnknown)
+    }
+
+    /// It may have the tokens: the next store in the list must not be taken for good.
+    @Test(arguments: ["die-on-get", "die-on-open"])
+    func aServiceThatEndsWhenItIsLookedAtIsNotTakenForNone(_ behaviour: String) async throws {
+        try desktop.start(fake: [behaviour])
+        let memory = InMemoryVault()
+        let other = StorageCandidate(
+            name: "other", probe: { () throws(TokenStorageError) in .canBeMade },
+            storage: { (service) throws(TokenStorageError) in memory.storage(service: service) })
+        let chooser = StorageChooser(
+            [.secretService(desktop.configuration(allowsPlainSession: true)), other],
+            rememberingIn: FilePath(desktop.path).appending("choices"))
+        let error = await #expect(throws: TokenStorageError.self) {
+            try await chooser.choose(service: "app")
+        }
+        #expect(error?.code == .ioFailure)
+    }
+
     /// Whoever believed it would take a locked keyring for one that the person unlocked.
     @Test func theAnswerToAPromptComesFromTheServiceAlone() throws {
         let storage = try fake("locked")
@@ -99,7 +158,8 @@ import TokenVaultPlatform
     }
 
     /// Whoever believed it would write beside another writer, and two compare-and-stores could win.
-    @Test func theTurnToWriteComesFromTheBusAlone() throws {
+    @Test(arguments: ["forge_writer", "forge_reply"])
+    func theTurnToWriteComesFromTheBusAlone(_ forgery: String) throws {
         try desktop.tell("start_keyring")
         let storage = SecretService(configuration: desktop.configuration(timeout: .seconds(3)))
             .storage(service: "app").blocking
@@ -111,7 +171,8 @@ import TokenVaultPlatform
             outcome.announce { $0 = .some(found) }
         }
         // Until it waits, there is nobody to lie to.
-        while try desktop.tell("forge_writer") == ["0"] {}
+        let words = forgery == "forge_reply" ? ["200"] : []
+        while try desktop.tell(forgery, words) == ["0"] {}
         let found = outcome.wait { $0 }
         #expect(found == .timedOut)
         #expect(try storage.retrieve(for: "key") == nil)

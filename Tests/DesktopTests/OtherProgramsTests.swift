@@ -57,20 +57,85 @@ import TokenVault
         #expect(try desktop.tell("items", Self.ours).count == 1)
     }
 
-    @Test func aGenerationThatLeavesNoRoomHoldsUpItsOwnItemAlone() throws {
-        let planted = "planted (generation \((1 << 52) - 2))"
-        try desktop.tell("create", planted, "fake", ["extra", "1"])
-        let metadata = try #require(try storage.blocking.metadata(for: "key"))
-        #expect(metadata.generation.rawValue == (1 << 52) - 2)
-        let error = #expect(throws: TokenStorageError.self) {
-            try storage.blocking.store(token: "new", for: "key")
-        }
-        #expect(error?.code == .corrupt && error?.advice?.contains("delete the item") == true)
-        let other = try storage.blocking.store(token: "fake", for: "other")
-        #expect(other.rawValue < 1 << 51)
+    @Test(arguments: [
+        "(generation \((1 << 52) - 2))", "(generation 1, written \(UInt64.max))",
+        "(generation \((1 << 52) - 2), written 4503599626)",
+    ])
+    func aGenerationThatNoClockMadeIsNotBelieved(_ planted: String) async throws {
+        var events = storage.changes().makeAsyncIterator()
+        let first = try await storage.store(token: "fake", for: "other")
+        #expect(await events.next() == .stored("other", first))
+        try desktop.tell("create", "planted \(planted)", "fake", ["extra", "1"])
+        #expect(key(of: await events.next()) == "key")
+        #expect(try #require(try storage.blocking.metadata(for: "key")).generation.rawValue < 1 << 51)
+        // Nor does it spread.
+        let both = try #require(
+            try await storage.commit([
+                .store(Secret(utf8: "new"), for: "key"), .store(Secret(utf8: "new"), for: "other"),
+            ]).generation)
+        #expect(both > first && both.rawValue < 1 << 51)
+        for key in ["key", "other"] as [TokenKey] { #expect(await events.next() == .stored(key, both)) }
         #expect(try storage.blocking.delete(for: "key"))
-        #expect(try storage.blocking.store(token: "new", for: "key").rawValue < 1 << 51)
-        #expect(try storage.blocking.retrieve(for: "key") == "new")
+        guard case .deleted("key", let deleted)? = await events.next() else {
+            Issue.record("no event of the deletion")
+            return
+        }
+        // The planted item's generation is the end of its second.
+        let another = desktop.service().storage(service: "app").blocking
+        var last = deleted
+        while last <= deleted { last = try another.store(token: "newer", for: "key") }
+        #expect(await events.next() == .stored("key", last))
+    }
+
+    /// A program that tells of commits that there were not.
+    @Test func forgedNoticesSilenceNothingAndHoldUpNoList() async throws {
+        var events = storage.changes().makeAsyncIterator()
+        let first = try await storage.store(token: "fake", for: "key")
+        #expect(await events.next() == .stored("key", first))
+        try desktop.tell("forge_notices", "app", "\(first.rawValue + 40_000_000_000)", "key", "1")
+        let another = desktop.service().storage(service: "app").blocking
+        let second = try another.store(token: "newer", for: "key")
+        #expect(await events.next() == .stored("key", second))
+        try desktop.tell("start_forging", "app")
+        for _ in 0..<20 { #expect(try storage.blocking.list().items.map(\.key) == ["key"]) }
+    }
+
+    /// Another keyring becomes the default one: every program that writes, writes there.
+    @Test func theDefaultKeyringIsFollowed() throws {
+        #expect(try storage.blocking.retrieve(for: "key") == nil)
+        let other = try #require(try desktop.tell("create_collection", "Other", "not-a-real-password").first)
+        try desktop.tell("set_default", other)
+        try storage.blocking.compareAndStore(Secret([1]), for: "key", expected: nil)
+        let another = desktop.service().storage(service: "app").blocking
+        #expect(code { try another.compareAndStore(Secret([2]), for: "key", expected: nil) } == .conflict)
+    }
+
+    @Test func aKeyringThatWasDeletedIsNotLookedForForEver() throws {
+        let one = try #require(try desktop.tell("create_collection", "One", "not-a-real-password").first)
+        let two = try #require(try desktop.tell("create_collection", "Two", "not-a-real-password").first)
+        try desktop.tell("set_default", one)
+        let service = desktop.service()
+        let storage = service.storage(service: "app").blocking
+        for _ in 0..<3 { try storage.store(token: "fake", for: "key") }
+        #expect(try service.servicesBlocking().services == ["app"])
+        try desktop.tell("delete_collection", one)
+        try desktop.tell("set_default", two)
+        #expect(try service.servicesBlocking().services == [])
+        try storage.store(token: "new", for: "key")
+        #expect(try storage.retrieve(for: "key") == "new")
+    }
+
+    @Test func aPolicyThatIsNotKnownIsNotWeakened() async throws {
+        try desktop.tell("create", "x", "fake", ["tokenvault:policy", "when-the-moon-is-full"])
+        #expect(code { try storage.blocking.retrieve(for: "key") } == .unsupportedFormat)
+        #expect(code { try storage.blocking.item(for: "key") } == .unsupportedFormat)
+        try storage.blocking.store(token: "ours", for: "another")
+        let destination = InMemoryVault()
+        let summary = await TokenMigration(
+            from: desktop.service(), to: destination, options: .init(deletesAtSource: true)
+        ).run()
+        #expect(summary.copied == 1 && summary.left.map(\.code) == [.unsupportedFormat], "\(summary)")
+        #expect(try desktop.tell("items", Self.ours).count == 1)
     }
 
     @Test func whatNoCallerCouldHaveWrittenIsNotOursOrMadeFit() async throws {
@@ -158,6 +223,14 @@ import TokenVault
         #expect(await events.next() == .overflowed)
         let generation = try await storage.store(token: "fake", for: "key")
         #expect(await events.next() == .stored("key", generation))
+    }
+}
+
+/// The key that an event is about.
+private func key(of event: TokenEvent?) -> TokenKey? {
+    switch event {
+    case .stored(let key, _), .deleted(let key, _): key
+    default: nil
     }
 }
 

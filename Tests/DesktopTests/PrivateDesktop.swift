@@ -73,6 +73,15 @@ final class PrivateDesktop: @unchecked Sendable {
         }.get()
     }
 
+    /// What the service that misbehaves says next. Waits on a thread of its own: the pool's few are for those
+    /// who are to make it say something.
+    func hear() async throws -> [String] {
+        let thread = WorkerThread(name: "listener")
+        return try await withCheckedThrowingContinuation { continuation in
+            thread.run { continuation.resume(with: Result { try self.tell("fake_says") }) }
+        }
+    }
+
     /// The keyring as a configuration for this bus.
     func configuration(
         collection: SecretServiceConfiguration.Collection = .default, createsCollection: Bool = false,

@@ -71,6 +71,46 @@ import TokenVaultCrypto
         #expect(try desktop.tell("items", "xdg:schema", CommitIntent.schema) == [""])
     }
 
+    /// What it holds is in the keyring as much as what is an item already.
+    @Test func itsServiceIsAmongTheServices() async throws {
+        _ = try die(after: 0)
+        #expect(try desktop.service().servicesBlocking().services == ["app"])
+        let destination = InMemoryVault()
+        let summary = await TokenMigration(from: desktop.service(), to: destination).run()
+        #expect(summary.isComplete && summary.copied == 2, "\(summary)")
+    }
+
+    @Test func anotherServicesCommitIsLeftToThatService() throws {
+        _ = try die(after: 0)
+        let other = desktop.service().storage(service: "other").blocking
+        try other.store(token: "fake", for: "key")
+        #expect(try desktop.tell("items", "xdg:schema", CommitIntent.schema) != [""])
+        #expect(try desktop.service().storage(service: "app").blocking.retrieve(for: "stored") == "new")
+    }
+
+    @Test(arguments: ["", "bad\u{1b}[2J", "nul\0key"])
+    func oneWithWhatNoCallerCouldGiveIsDamaged(_ key: String) throws {
+        _ = try die(after: 0, key: TokenKey(key))
+        let storage = desktop.service().storage(service: "app").blocking
+        #expect(code { try storage.list() } == .corrupt)
+        #expect(code { try storage.store(token: "fake", for: "key") } == .corrupt)
+        try desktop.service().storage(service: "other").blocking.store(token: "fake", for: "key")
+        #expect(try desktop.tell("items", "service", "app") == [""])
+    }
+
+    @Test func oneThatWouldNeverEndIsDamaged() throws {
+        var intent = CommitIntent(service: "app", generation: 5)
+        intent.outcomes = (0...CommitIntent.mostChanges).map { (TokenKey("key \($0)"), .deleted) }
+        #expect(throws: FormatError.outOfBounds) { try CommitIntent(decoding: intent.encode()) }
+        let storage = desktop.service().storage(service: "app").blocking
+        try storage.store(token: "fake", for: "key 0")
+        let error = #expect(throws: TokenStorageError.self) {
+            try storage.commit(
+                (0...CommitIntent.mostChanges).map { .store(Secret([1]), for: TokenKey("key \($0)")) })
+        }
+        #expect(error?.code == .tooLarge)
+    }
+
     @Test func oneThatCannotBeReadHoldsUpItsOwnServiceAlone() throws {
         // A header of one byte, of the version to come; and no Base64 at all.
         for (secret, code) in [("AQAAAAI=", TokenStorageError.Code.unsupportedFormat), ("-", .corrupt)] {
@@ -91,7 +131,9 @@ import TokenVaultCrypto
     }
 
     /// Begins a commit, makes the first `made` of its changes, and goes away without another word.
-    private func die(after made: Int, generation chosen: Generation? = nil) throws -> Generation {
+    private func die(after made: Int, generation chosen: Generation? = nil, key: TokenKey? = nil) throws
+        -> Generation
+    {
         let service = desktop.service()
         let call = BusCall(timeout: .seconds(30))
         return try service.withKeyring(call) { (access) throws(TokenStorageError) in
@@ -112,6 +154,7 @@ import TokenVaultCrypto
                     ("replaced", .stored(item("replaced", "new\n", label: "label"))),
                     ("deleted", .deleted), ("stored", .stored(item("stored", "new", label: nil))),
                 ]
+                if let key { intent.outcomes.append((key, .stored(item(key, "new", label: nil)))) }
                 let writer = KeyringWriter(access: access, generation: generation)
                 _ = try writer.create(
                     intent.attributes, label: intent.label,

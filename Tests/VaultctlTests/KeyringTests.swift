@@ -12,17 +12,19 @@ private final class MemoryKeyring: KeyringItems {
     var isEmpty: Bool { keys.withLock { $0.isEmpty } }
     func fail(with code: TokenStorageError.Code?) { failure.withLock { $0 = code } }
 
-    func store(_ key: Secret, vault: String, label: String) throws(TokenStorageError) {
+    func add(_ key: Secret, vault: String, name: String, label: String) throws(TokenStorageError) {
         try check()
-        keys.withLock { $0[vault] = key }
+        keys.withLock { $0["\(vault).\(name)"] = key }
     }
-    func key(vault: String) throws(TokenStorageError) -> Secret? {
+    func keys(vault: String) throws(TokenStorageError) -> [String: Secret] {
         try check()
-        return keys.withLock { $0[vault] }
+        let own = keys.withLock { $0 }.filter { $0.key.hasPrefix("\(vault).") }
+        return Dictionary(
+            uniqueKeysWithValues: own.map { (String($0.key.dropFirst(vault.count + 1)), $0.value) })
     }
-    func delete(vault: String) throws(TokenStorageError) -> Bool {
+    func delete(vault: String, name: String) throws(TokenStorageError) -> Bool {
         try check()
-        return keys.withLock { $0.removeValue(forKey: vault) } != nil
+        return keys.withLock { $0.removeValue(forKey: "\(vault).\(name)") } != nil
     }
     private func check() throws(TokenStorageError) {
         if let code = failure.withLock({ $0 }) {
@@ -87,7 +89,8 @@ private final class MemoryKeyring: KeyringItems {
         let locked = #expect(throws: CommandFailure.self) { try session(other).openUnlockedVault() }
         #expect(locked?.status == .locked)
         let vault = try session(other).openVault()
-        try other.store(Secret([UInt8](repeating: 0, count: 32)), vault: vault.identifier, label: "")
+        try other.add(
+            Secret([UInt8](repeating: 0, count: 32)), vault: vault.identifier, name: "planted", label: "")
         let wrong = #expect(throws: CommandFailure.self) { try session(other).openUnlockedVault() }
         #expect(wrong?.status == .refused)
     }
@@ -97,10 +100,10 @@ private final class MemoryKeyring: KeyringItems {
         let vault = try session(keyFile: true, keyring).openUnlockedVault()
         let console = Console()
         console.keyring = keyring
-        SlotRemove.clearKeyring(of: vault, console)
+        #expect(!SlotRemove.clearKeyring(of: vault, console))
         #expect(!keyring.isEmpty)
         try vault.removeSlot(slot.id)
-        SlotRemove.clearKeyring(of: vault, console)
+        #expect(SlotRemove.clearKeyring(of: vault, console))
         #expect(keyring.isEmpty)
 
         _ = try SlotAdd.addKeyring(try session(keyFile: true, keyring))

@@ -38,8 +38,8 @@ extension StorageChoice.Finding: CustomStringConvertible {
         switch self {
         case .holdsItems: "has items"
         case .isEmpty: "empty"
-        case .isUnavailable: "not available"
-        case .isUnusable(let error): error.code.summary
+        case .isUnavailable(let error): error.code.summary + (error.underlying.map { " (\($0))" } ?? "")
+        case .isUnusable(let error): error.code.summary + (error.underlying.map { " (\($0))" } ?? "")
         case .wasNotLookedAt: "not looked at"
         }
     }

@@ -35,7 +35,7 @@ extension SecretService: TokenKeychain {
 
 /// Keys of vaults, kept in the person's keyring: what lets their login open a file vault.
 ///
-/// Each is an item of this library, found by the vault's identifier.
+/// Each is an item of this library, whose key is the vault's identifier and the name of the key.
 public struct SecretServiceVaultKeys: KeyringItems {
     static let service = "org.tokenvault.vault-key"
 
@@ -48,27 +48,45 @@ public struct SecretServiceVaultKeys: KeyringItems {
         self.storage = storage
     }
 
-    /// See ``KeyringItems/store(_:vault:label:)``.
-    public func store(_ key: Secret, vault: String, label: String) throws(TokenStorageError) {
-        try storage.store(key, for: TokenKey(vault), details: TokenDetails(label: label))
+    /// See ``KeyringItems/add(_:vault:name:label:)``.
+    public func add(
+        _ key: Secret, vault: String, name: String, label: String
+    ) throws(TokenStorageError) {
+        try storage.commit([
+            .store(key, for: Self.item(vault, name), details: TokenDetails(label: label), expecting: .absent)
+        ])
     }
 
-    /// See ``KeyringItems/key(vault:)``.
-    public func key(vault: String) throws(TokenStorageError) -> Secret? {
-        try storage.secret(for: TokenKey(vault))
+    /// See ``KeyringItems/keys(vault:)``.
+    public func keys(vault: String) throws(TokenStorageError) -> [String: Secret] {
+        let prefix = Self.item(vault, "").name
+        var keys: [String: Secret] = [:]
+        for item in try storage.list(TokenQuery(prefix: prefix)).items {
+            // Gone meanwhile, or not readable: not one that opens anything.
+            do {
+                guard let key = try storage.secret(for: item.key) else { continue }
+                keys[String(item.key.name.dropFirst(prefix.count))] = key
+            } catch {
+                guard error.code == .corrupt || error.code == .unsupportedFormat else { throw error }
+            }
+        }
+        return keys
     }
 
-    /// See ``KeyringItems/delete(vault:)``.
-    public func delete(vault: String) throws(TokenStorageError) -> Bool {
-        try storage.delete(for: TokenKey(vault))
+    /// See ``KeyringItems/delete(vault:name:)``.
+    public func delete(vault: String, name: String) throws(TokenStorageError) -> Bool {
+        try storage.delete(for: Self.item(vault, name))
     }
+
+    private static func item(_ vault: String, _ name: String) -> TokenKey { TokenKey("\(vault).\(name)") }
 }
 
 extension StorageCandidate {
     /// The person's keyring. The name is `secret-service`.
     ///
     /// `unavailable` where there is no libsecret, no session bus, no Secret Service on it or no keyring; a
-    /// locked one is there, and the person is asked to unlock it if `configuration` allows that.
+    /// locked one is there, and the person is asked to unlock it if `configuration` allows that. One that
+    /// ends while it is asked, or does not start, is `ioFailure`: it may have the tokens.
     public static func secretService(
         _ configuration: SecretServiceConfiguration = SecretServiceConfiguration()
     ) -> StorageCandidate {
@@ -76,8 +94,15 @@ extension StorageCandidate {
         return StorageCandidate(
             name: TokenStorageError.secretServiceBackend,
             probe: { () throws(TokenStorageError) in
-                _ = try await keyring.storage(service: "probe").lockState()
-                return .isThere
+                do throws(TokenStorageError) {
+                    _ = try await keyring.storage(service: "probe").lockState()
+                    return .isThere
+                } catch {
+                    guard error.mayBeBack else { throw error }
+                    var error = error
+                    error.code = .ioFailure
+                    throw error
+                }
             },
             storage: { (service) throws(TokenStorageError) in keyring.storage(service: service) })
     }

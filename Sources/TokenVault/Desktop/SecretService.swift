@@ -21,6 +21,7 @@ public final class SecretService: Sendable {
     }
 
     let configuration: SecretServiceConfiguration
+    let promptObserver: (@Sendable (_ isShown: Bool) -> Void)?
     let hub = ChangeHub()
     let memory = KeyringMemory()
     let observer = KeyringObserver()
@@ -32,8 +33,15 @@ public final class SecretService: Sendable {
     private let connecting = TurnQueue()
 
     /// The keyring that `configuration` names. Does not connect yet, and never fails.
-    public init(configuration: SecretServiceConfiguration = SecretServiceConfiguration()) {
+    ///
+    /// `promptObserver` is called with true before each prompt and with false when that is over, answered or
+    /// not: a person may have to look for the prompt's window. It is called on the thread that waits.
+    public init(
+        configuration: SecretServiceConfiguration = SecretServiceConfiguration(),
+        promptObserver: (@Sendable (_ isShown: Bool) -> Void)? = nil
+    ) {
         self.configuration = configuration
+        self.promptObserver = promptObserver
     }
 
     deinit { hub.end() }
@@ -89,9 +97,7 @@ public final class SecretService: Sendable {
             // Name, old owner, new owner: it is back.
             if signal.values?.count == 3, signal.values?[2].text?.isEmpty == false { reportGap() }
         case (CommitNotice.interface, _):
-            guard let notice = CommitNotice(signal) else { return }
-            // Any program can send one. What no clock made is not believed: the service's own signals tell.
-            if KeyringMemory.isPlausible(notice.generation) { publish(notice) } else { memory.noteCommit() }
+            if let notice = CommitNotice(signal) { take(notice) }
         case (BusName.collection, let member):
             guard let path = signal.subject else { return }
             let (name, isWriting) = memory.take(member, path)

@@ -1,3 +1,4 @@
+internal import Synchronization
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
@@ -16,66 +17,99 @@ extension BlockingFileVault {
             try creation.refuseExisting()
             // The key is kept before there is a vault that only it opens.
             let identifier = creation.vault.hexadecimal
-            let key = try freshKey(in: keyring, vault: identifier, name: creation.location.name)
+            let (name, key) = try freshKey(in: keyring, vault: identifier, of: creation.location.name)
             do throws(TokenStorageError) {
                 return try create(creation, .secretService(key))
             } catch {
                 // A vault that is there in spite of the error needs it.
-                if case .some = try? creation.refuseExisting() { _ = try? keyring.delete(vault: identifier) }
+                if case .some = try? creation.refuseExisting() {
+                    _ = try? keyring.delete(vault: identifier, name: name)
+                }
                 throw error
             }
         }
     }
 
-    /// Unlocks with the key that `keyring` keeps for this vault. Throws `locked` when it keeps none,
-    /// `wrongPassphrase` when that opens no slot, what `keyring` throws, and as ``unlock(with:mending:)``.
+    /// Unlocks with a key that `keyring` keeps for this vault. Throws `locked` when it keeps none,
+    /// `wrongPassphrase` when none opens a slot, what `keyring` throws, and as ``unlock(with:mending:)``.
     public func unlock(from keyring: any KeyringItems, mending: Bool = true) throws(TokenStorageError) {
         try during("unlock") { () throws(TokenStorageError) in
-            guard let key = try keyring.key(vault: identifier) else {
+            let keys = try usableKeys(in: keyring)
+            guard !keys.isEmpty else {
                 throw .file(
                     .locked, underlying: "the keyring has no key of this vault",
                     advice: "unlock it another way, and add a slot for this keyring")
             }
-            // A key of another length is not one that we keep: it opens nothing.
-            guard key.count == UnlockMethod.keyringKeyLength else { throw .file(.wrongPassphrase) }
-            try unlock(with: .secretService(key), mending: mending)
+            for (_, key) in keys {
+                do throws(TokenStorageError) {
+                    return try unlock(with: .secretService(key), mending: mending)
+                } catch {
+                    // Not one that we keep, or that of another copy of the vault.
+                    guard error.code == .wrongPassphrase else { throw error }
+                }
+            }
+            throw .file(.wrongPassphrase)
         }
     }
 
-    /// Adds a slot that a key in `keyring` opens, and returns it. A key that the keyring keeps for this vault
-    /// already is used: a copy of the vault may depend on it. The vault must be unlocked (`locked`).
+    /// Adds a slot that a fresh key in `keyring` opens, and returns it. The vault must be unlocked (`locked`).
     /// Throws `alreadyExists` when the keyring opens the vault as it is, what `keyring` throws, `ioFailure` when
     /// it does not give back what it was given, and as ``addSlot(_:)``.
+    ///
+    /// What the keyring has already and opens no slot is left alone: it may be another copy's, or another program
+    /// may have put it there.
     public func addSlot(in keyring: any KeyringItems) throws(TokenStorageError) -> VaultSlot {
         try during("slot add") { () throws(TokenStorageError) in
             guard try session().ring.roots != nil else { throw .file(.locked) }
-            if let key = try keyring.key(vault: identifier), key.count == UnlockMethod.keyringKeyLength {
-                guard try !opensSlot(key) else {
-                    throw .file(.alreadyExists, advice: "the keyring opens this vault already")
-                }
-                return try addSlot(.secretService(key))
+            for (_, key) in try usableKeys(in: keyring) where try opensSlot(key) {
+                throw .file(.alreadyExists, advice: "the keyring opens this vault already")
             }
-            let name = location.name
-            let key = try Self.freshKey(in: keyring, vault: identifier, name: name)
+            let (name, key) = try Self.freshKey(in: keyring, vault: identifier, of: location.name)
             do throws(TokenStorageError) {
                 return try addSlot(.secretService(key))
             } catch {
                 // Nothing depends on it, unless it may have become a slot.
-                if error.code != .outcomeUnknown { _ = try? keyring.delete(vault: identifier) }
+                if error.code != .outcomeUnknown { _ = try? keyring.delete(vault: identifier, name: name) }
                 throw error
             }
         }
     }
 
-    /// Deletes the key that `keyring` keeps for this vault unless it opens a slot; says whether it did. For
-    /// after ``removeSlot(_:)``. The vault must have been unlocked once (`locked`). Throws what `keyring`
-    /// throws.
+    /// Deletes the keys that `keyring` keeps for this vault and that open no slot; says whether there were
+    /// some. For after ``removeSlot(_:)``. In a copy of a vault that this device knows at another path nothing is
+    /// deleted: the vault may need them. The vault must have been unlocked once (`locked`). Throws what
+    /// `keyring` throws.
     @discardableResult
-    public func deleteUnusedKey(in keyring: any KeyringItems) throws(TokenStorageError) -> Bool {
+    public func deleteUnusedKeys(in keyring: any KeyringItems) throws(TokenStorageError) -> Bool {
         try during("slot remove") { () throws(TokenStorageError) in
-            guard let key = try keyring.key(vault: identifier), try !opensSlot(key) else { return false }
-            return try keyring.delete(vault: identifier)
+            let vault = try session().ring.vault
+            if let state = location.state,
+                location.isCopy(of: vault, StateStore(directory: state, vault: vault))
+            {
+                return false
+            }
+            var isDeleted = false
+            for (name, key) in try keyring.keys(vault: identifier) where try !opensSlot(key) {
+                if try keyring.delete(vault: identifier, name: name) { isDeleted = true }
+            }
+            return isDeleted
         }
+    }
+
+    /// The keys that can be one of ours, those that open a slot of the keybag as it was read first. No more than
+    /// a vault has slots for: any program of the person can add others.
+    private func usableKeys(
+        in keyring: any KeyringItems
+    ) throws(TokenStorageError) -> [(name: String, key: Secret)] {
+        let keys = try keyring.keys(vault: identifier)
+            .filter { $0.value.count == UnlockMethod.keyringKeyLength }
+            .sorted { $0.key < $1.key }.map { (name: $0.key, key: $0.value) }
+        let keybag = state.withLock { $0.keybag }
+        let (first, others) = (
+            keys.filter { (try? KeybagKeys.openSlot(of: keybag, with: .secretService($0.key))) != nil },
+            keys.filter { (try? KeybagKeys.openSlot(of: keybag, with: .secretService($0.key))) == nil }
+        )
+        return Array((first + others).prefix(Keybag.maximumSlots))
     }
 
     private func opensSlot(_ key: Secret) throws(TokenStorageError) -> Bool {
@@ -92,18 +126,19 @@ extension BlockingFileVault {
         }
     }
 
-    /// A new key, which `keyring` keeps and gives back.
+    /// A new key, which `keyring` keeps and gives back, and its name there.
     private static func freshKey(
-        in keyring: any KeyringItems, vault: String, name: String
-    ) throws(TokenStorageError) -> Secret {
+        in keyring: any KeyringItems, vault: String, of file: String
+    ) throws(TokenStorageError) -> (name: String, key: Secret) {
         var bytes = Random.bytes(UnlockMethod.keyringKeyLength)
         defer { SmallFile.wipe(&bytes) }
         let key = Secret(bytes)
-        try keyring.store(key, vault: vault, label: "TokenVault: key of \(name)")
-        guard try keyring.key(vault: vault) == key else {
+        let name = Random.bytes(8).hexadecimal
+        try keyring.add(key, vault: vault, name: name, label: "TokenVault: key of \(file)")
+        guard try keyring.keys(vault: vault)[name] == key else {
             throw .file(.ioFailure, underlying: "the keyring does not give back what was stored")
         }
-        return key
+        return (name, key)
     }
 }
 

@@ -92,7 +92,7 @@ struct VaultRemoval {
         if let directory = location.state {
             for vault in try identifiers(in: file) {
                 let store = StateStore(directory: directory, vault: vault)
-                guard !livesElsewhere(vault, store) else { continue }
+                guard !location.isCopy(of: vault, store) else { continue }
                 try store.removeAll()
                 removed = vault
             }
@@ -107,17 +107,6 @@ struct VaultRemoval {
         return removed
     }
 
-    /// Whether this is a copy, and the vault itself is where it was made: what this device keeps is then
-    /// the vault's, and the copy's removal must not make its items unreadable.
-    private func livesElsewhere(_ vault: VaultIdentifier, _ store: StateStore) -> Bool {
-        guard let place = store.place(), let here = location.absolutePath, place != here,
-            let original = try? VaultLocation.real(
-                place, configuration: FileVaultConfiguration(stateDirectory: nil), creating: false),
-            let file = try? VaultFiles.open(original), let copies = try? KeybagCopies(reading: file)
-        else { return false }
-        return copies.whole.contains { $0.keybag.vault == vault }
-    }
-
     /// The vault's identifier, as far as a copy of the keybag is whole. A damaged vault can be removed;
     /// what is no vault is left alone.
     private func identifiers(in file: any DiskFile) throws(TokenStorageError) -> [VaultIdentifier] {
@@ -127,6 +116,19 @@ struct VaultRemoval {
             if error.code == .notAVault { throw error }
             return []
         }
+    }
+}
+
+extension VaultLocation {
+    /// Whether this is a copy of `vault`, which itself is where it was made: what this device keeps is then the
+    /// vault's, and nothing done with the copy may make the vault's items unreadable.
+    func isCopy(of vault: VaultIdentifier, _ store: StateStore) -> Bool {
+        guard let place = store.place(), let here = absolutePath, place != here,
+            let original = try? VaultLocation.real(
+                place, configuration: FileVaultConfiguration(stateDirectory: nil), creating: false),
+            let file = try? VaultFiles.open(original), let copies = try? KeybagCopies(reading: file)
+        else { return false }
+        return copies.whole.contains { $0.keybag.vault == vault }
     }
 }
 

@@ -17,7 +17,9 @@ extension MigrationPair {
             return try await source.item(for: key).map { .item($0) } ?? .absent
         } catch {
             // One damaged item keeps no other from being moved.
-            let isAboutItem = error.code.isUnreadable || error.code == .corrupt || error.code == .invalidKey
+            let isAboutItem =
+                error.code.isUnreadable
+                || [.corrupt, .invalidKey, .unsupportedFormat].contains(error.code)
             guard isAboutItem else { throw MigrationStop(error, at: .source) }
             return .left(error.code)
         }
@@ -41,8 +43,8 @@ extension MigrationPair {
             return copy.isSame(as: item) ? .same(item.metadata) : .other(item.metadata.generation)
         } catch {
             switch error.code {
-            case .wrongDevice, .notPermitted: return .unreadable
-            case .invalidKey: return .unusable(error.code)
+            case .wrongDevice, .notPermitted, .corrupt, .unsupportedFormat: return .unreadable
+            case .invalidKey, .invalidArgument: return .unusable(error.code)
             default: throw MigrationStop(error, at: .destination)
             }
         }

@@ -43,7 +43,11 @@ struct MigrationRun {
         _ keys: [TokenKey], _ pair: MigrationPair
     ) async throws(MigrationStop) {
         let listing: TokenListing
-        do { listing = try await pair.destination.list(.all) } catch { throw .init(error, at: .destination) }
+        do { listing = try await pair.destination.list(.all) } catch {
+            // The destination has no such service: each item is left, with that reason.
+            if error.code == .invalidArgument { return }
+            throw .init(error, at: .destination)
+        }
         let taken = Set(listing.items.map(\.key))
         guard !taken.isEmpty else { return }
         for key in keys where taken.contains(key) {

@@ -63,7 +63,9 @@ struct Initialize: VaultCommand {
         do {
             _ = try vault.addSlot(in: console.keyring)
         } catch {
-            console.note("the keyring was not added: \(error.code.summary)")
+            console.note(
+                "the keyring was not added (\(error.code.summary)): \"vaultctl slot add secret-service\" does it later"
+            )
         }
     }
 

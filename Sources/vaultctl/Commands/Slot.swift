@@ -155,10 +155,10 @@ struct SlotRemove: VaultCommand {
                 "With the last passphrase go the items that need one (when-passcode-set-this-device-only).")
         }
         try calling { () throws(TokenStorageError) in try vault.removeSlot(number) }
-        if slots.contains(where: { $0.id == number && $0.kind == .secretService }) {
-            Self.clearKeyring(of: vault, console)
+        let isKeyring = slots.contains { $0.id == number && $0.kind == .secretService }
+        if !isKeyring || !Self.clearKeyring(of: vault, console) {
+            console.note("copies of the vault made before still open with that slot")
         }
-        console.note("copies of the vault made before still open with that slot")
         if slots.filter({ $0.id != number }).allSatisfy({ $0.kind == .secretService }) {
             console.note(
                 "only the login keyring opens the vault now, and keyrings get lost: add a passphrase")
@@ -167,11 +167,15 @@ struct SlotRemove: VaultCommand {
     }
 
     /// Takes the vault's key out of the keyring when no slot needs it. Left there, it opens old copies only.
-    static func clearKeyring(of vault: BlockingFileVault, _ console: Console) {
+    /// Whether nothing of it is left.
+    static func clearKeyring(of vault: BlockingFileVault, _ console: Console) -> Bool {
         do {
-            try vault.deleteUnusedKey(in: console.keyring)
+            return try vault.deleteUnusedKeys(in: console.keyring)
         } catch {
-            console.note("the slot's key is left in the keyring: \(error.code.summary)")
+            console.note(
+                "the slot's key is left in the keyring (\(error.code.summary)): remove it with \"secret-tool clear "
+                    + "service org.tokenvault.vault-key\" when no other vault has its key there")
+            return false
         }
     }
 }

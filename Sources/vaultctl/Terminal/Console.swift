@@ -79,7 +79,8 @@ final class Console {
     /// Asks for a "yes" before something that cannot be undone.
     func confirm(_ question: String) throws(CommandFailure) {
         guard let terminal else {
-            throw CommandFailure(.refused, "this needs a confirmation", "give --yes if you mean it")
+            let happened = question.hasSuffix(".") ? String(question.dropLast()) : question
+            throw CommandFailure(.refused, "not confirmed: \(happened)", "give --yes if you mean it")
         }
         let answer: String?
         do {

@@ -33,6 +33,8 @@ struct MigrationReport {
 
     /// The items that stayed, one a line, then the figures.
     func show(_ output: Output) {
+        // Not even begun: figures would read as an empty source.
+        if summary.stop != nil, summary.found == 0, summary.absent == 0 { return }
         for item in summary.left {
             output.line("\(item.service)\t\(item.key)\t\(Self.reason(item.code))")
         }

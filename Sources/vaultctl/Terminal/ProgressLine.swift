@@ -36,6 +36,11 @@ final class ProgressLine {
         write("\r\u{1b}[K")
     }
 
+    /// Removes what another line may have shown.
+    func erase() {
+        if isShown { write("\r\u{1b}[K") }
+    }
+
     private func write(_ text: String) {
         try? StandardStream.error.write(Array(text.utf8))
     }

@@ -9,6 +9,8 @@ import ctypes
 import os
 import pty
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import traceback
@@ -31,6 +33,40 @@ def end_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
+def connect_raw(path):
+    """A connection to the bus without a library, which would let no reply be sent to what was not received."""
+    raw = socket.socket(socket.AF_UNIX)
+    raw.connect(path)
+    raw.sendall(b"\0AUTH EXTERNAL " + str(os.geteuid()).encode().hex().encode() + b"\r\n")
+    raw.recv(4096)
+    raw.sendall(b"BEGIN\r\n")
+    raw.sendall(message(1, 1, [(1, "o", "/org/freedesktop/DBus"), (3, "s", "Hello"),
+                               (6, "s", "org.freedesktop.DBus"), (2, "s", "org.freedesktop.DBus")], b""))
+    raw.recv(4096)
+    return raw
+
+
+def message(kind, serial, fields, body):
+    """A message of D-Bus, little-endian."""
+    array = b""
+    for code, signature, value in fields:
+        array += b"\0" * (-len(array) % 8) + bytes([code, 1]) + signature.encode() + b"\0"
+        if signature == "u":
+            array += struct.pack("<I", value)
+        elif signature == "g":
+            array += bytes([len(value)]) + value.encode() + b"\0"
+        else:
+            array += struct.pack("<I", len(value)) + value.encode() + b"\0"
+    head = struct.pack("<cBBBIII", b"l", kind, 0, 1, len(body), serial, len(array)) + array
+    return head + b"\0" * (-len(head) % 8) + body
+
+
+def method_return(destination, reply_to, serial):
+    """A reply `(u)` of 1. The fields in an order that needs no padding between a byte and a number."""
+    fields = [(5, "u", reply_to), (6, "s", destination), (8, "g", "u")]
+    return message(2, serial, fields, struct.pack("<I", 1))
+
+
 class Desktop:
     def __init__(self, directory):
         self.directory = directory
@@ -50,6 +86,8 @@ class Desktop:
         self.bus_process = None
         self.keyring = None
         self.fake = None
+        self.forger = None
+        self.raw = None
         self.start_bus()
 
     def spawn(self, words, **more):
@@ -237,6 +275,47 @@ class Desktop:
             self.bus.send_message(forged)
         driver.ListNames()
 
+    def notice(self, service, generation, *keys):
+        signal = dbus.lowlevel.SignalMessage("/org/tokenvault/Commits", "org.tokenvault.Commits", "Committed")
+        changed = dbus.Array([(key, False) for key in keys], signature="(sb)")
+        signal.append(service, dbus.UInt64(generation), changed, signature="sta(sb)")
+        return signal
+
+    def forge_notices(self, service, generation, key, count):
+        """Tells everybody of a commit that there was not, and waits until the bus has told them."""
+        for _ in range(int(count)):
+            self.bus.send_message(self.notice(service, int(generation), key))
+        dbus.Interface(self.bus.get_object("org.freedesktop.DBus", "/"), "org.freedesktop.DBus").ListNames()
+
+    def start_forging(self, service):
+        """Tells of commits of several changes without end, from a process of its own."""
+        program = (
+            "import dbus.bus, dbus.lowlevel, sys\n"
+            "bus = dbus.bus.BusConnection(sys.argv[1])\n"
+            "while True:\n"
+            "    s = dbus.lowlevel.SignalMessage('/org/tokenvault/Commits', 'org.tokenvault.Commits', 'Committed')\n"
+            "    keys = dbus.Array([('a', False), ('b', False)], signature='(sb)')\n"
+            "    s.append(sys.argv[2], dbus.UInt64(2**51), keys, signature='sta(sb)')\n"
+            "    bus.send_message(s)\n"
+            "    bus.flush()\n"
+            "    bus.get_is_authenticated() and bus.call_blocking("
+            "'org.freedesktop.DBus', '/', 'org.freedesktop.DBus', 'GetId', '', ())\n"
+        )
+        self.forger = self.spawn(["/usr/bin/python3", "-c", program, self.address, service])
+
+    def forge_reply(self, serial):
+        """Replies to every connection, as the bus would to a request for the writers' name."""
+        driver = dbus.Interface(self.bus.get_object("org.freedesktop.DBus", "/"), "org.freedesktop.DBus")
+        name = "org.tokenvault.SecretServiceWriter"
+        waiting = driver.ListQueuedOwners(name)[1:]
+        if self.raw is None:
+            self.raw = connect_raw(f"{self.directory}/bus")
+        for connection in waiting:
+            for number in range(1, int(serial)):
+                self.raw.sendall(method_return(connection, number, serial=number))
+        driver.ListNames()
+        return len(waiting)
+
     # Who listens
 
     def start_monitor(self):
@@ -305,7 +384,7 @@ class Desktop:
     # Running
 
     def stop(self):
-        for process in (self.fake, self.keyring, self.bus_process):
+        for process in (self.forger, self.fake, self.keyring, self.bus_process):
             if process and process.poll() is None:
                 process.kill()
                 process.wait()

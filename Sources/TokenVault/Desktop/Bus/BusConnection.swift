@@ -161,8 +161,12 @@ private final class FilterContext: Sendable {
     func take(_ message: OpaquePointer) -> Bool {
         let body = unsafe library.c.pointee.g_dbus_message_get_body(message)
             .map { unsafe Variant(library, keeping: $0) }
-        // G_DBUS_MESSAGE_TYPE_METHOD_RETURN, ERROR, SIGNAL
-        switch unsafe library.c.pointee.g_dbus_message_get_message_type(message) {
+        let sender = unsafe library.text(library.c.pointee.g_dbus_message_get_sender(message))
+        let type = unsafe library.c.pointee.g_dbus_message_get_message_type(message)
+        // G_DBUS_MESSAGE_TYPE_METHOD_RETURN, ERROR, SIGNAL. What somebody else replies, the library does not
+        // see either.
+        if type == 2 || type == 3, !inbox.mayReply(sender) { return true }
+        switch type {
         case 2:
             let values = body ?? VariantFactory(library: library).tuple([])
             return inbox.take(
@@ -176,7 +180,7 @@ private final class FilterContext: Sendable {
         case 4:
             inbox.take(
                 BusSignal(
-                    sender: unsafe library.text(library.c.pointee.g_dbus_message_get_sender(message)),
+                    sender: sender,
                     path: unsafe library.text(library.c.pointee.g_dbus_message_get_path(message)),
                     interface: unsafe library.text(library.c.pointee.g_dbus_message_get_interface(message)),
                     member: unsafe library.text(library.c.pointee.g_dbus_message_get_member(message)),

@@ -19,9 +19,15 @@ extension TokenStorageError {
 
     /// The bus went away during the call.
     static var busIsLost: TokenStorageError {
-        .secretService(
-            .unavailable, underlying: "the connection to the session bus was lost",
-            advice: "try again when the desktop session is back")
+        .passing(
+            "the connection to the session bus was lost", "try again when the desktop session is back")
+    }
+
+    /// Something that was there, or will be.
+    static func passing(_ underlying: String, _ advice: String) -> TokenStorageError {
+        var error = TokenStorageError.secretService(.unavailable, underlying: underlying, advice: advice)
+        error.mayBeBack = true
+        return error
     }
 
     /// Nobody on the bus keeps secrets.
@@ -32,11 +38,14 @@ extension TokenStorageError {
                 "start a Secret Service (gnome-keyring-daemon, KWallet, KeePassXC), or use the file vault")
     }
 
+    /// The bus knows a service, which did not start.
+    static func didNotStart(_ reason: String) -> TokenStorageError {
+        .passing(reason, "the Secret Service did not start: see its log, or start it by hand")
+    }
+
     /// The service ended, or was replaced by another one, during the call.
     static func serviceIsLost(_ reason: String) -> TokenStorageError {
-        .secretService(
-            .unavailable, underlying: reason,
-            advice: "the Secret Service ended during the call: try again when it is back")
+        .passing(reason, "the Secret Service ended during the call: try again when it is back")
     }
 
     /// The keyring is locked and nobody is to be asked.
@@ -47,7 +56,7 @@ extension TokenStorageError {
     /// The person said no.
     static var promptWasDismissed: TokenStorageError {
         .secretService(
-            .locked, underlying: "the prompt was dismissed",
+            .locked, underlying: "the prompt was dismissed, or could not be shown",
             advice: "the keyring stays locked until the person unlocks it")
     }
 
@@ -56,15 +65,15 @@ extension TokenStorageError {
         let what =
             name == nil ? "the Secret Service has no default keyring" : "there is no keyring of that name"
         return .secretService(
-            .unavailable, underlying: what, advice: "create one, or let the configuration create it")
+            .unavailable, underlying: what,
+            advice: "create one in the desktop's program for keyrings, or let the configuration create it")
     }
 
     /// What an error of the bus or of the service means, when the call has no better use for it.
     static func bus(_ name: String, _ text: String) -> TokenStorageError {
         let said = "\(name): \(text)"
         switch name {
-        case BusErrorName.serviceUnknown, BusErrorName.nameHasNoOwner, BusErrorName.spawnFailed:
-            return .noService(said)
+        case BusErrorName.serviceUnknown, BusErrorName.nameHasNoOwner: return .noService(said)
         case BusErrorName.noReply, BusErrorName.disconnected: return .serviceIsLost(said)
         case BusErrorName.isLocked: return .keyringIsLocked
         case BusErrorName.accessDenied:
@@ -75,7 +84,7 @@ extension TokenStorageError {
             return .secretService(.resourcesExhausted, underlying: said)
         default:
             // `org.freedesktop.DBus.Error.Spawn.*`: the service is known and did not start.
-            if name.hasPrefix(BusErrorName.spawnPrefix) { return .noService(said) }
+            if name.hasPrefix(BusErrorName.spawnPrefix) { return .didNotStart(said) }
             return .secretService(.ioFailure, underlying: said)
         }
     }
@@ -86,7 +95,6 @@ enum BusErrorName {
     static let serviceUnknown = "org.freedesktop.DBus.Error.ServiceUnknown"
     static let nameHasNoOwner = "org.freedesktop.DBus.Error.NameHasNoOwner"
     static let spawnPrefix = "org.freedesktop.DBus.Error.Spawn."
-    static let spawnFailed = "org.freedesktop.DBus.Error.Spawn.ChildExited"
     static let noReply = "org.freedesktop.DBus.Error.NoReply"
     static let disconnected = "org.freedesktop.DBus.Error.Disconnected"
     static let accessDenied = "org.freedesktop.DBus.Error.AccessDenied"

@@ -62,6 +62,12 @@ final class BusInbox: Sendable {
 
     func forgetPrompt(at path: String) { state.withLock { $0.prompts[path] = nil } }
 
+    /// Whether replies of `sender` count: those of the bus, and of the service. Others only guess what this
+    /// connection asked for; the bus lets them through.
+    func mayReply(_ sender: String) -> Bool {
+        sender == BusName.bus || state.withLock { $0.owner == sender }
+    }
+
     /// A message that replies to `serial`. Whether somebody here sent that one.
     func take(_ reply: BusReply, to serial: UInt32) -> Bool {
         let call = state.withLock { state -> BusCall? in

@@ -22,10 +22,16 @@ struct CollectionFinder: KeyringPrompting {
         if case .named(let label) = service.configuration.collection { label } else { nil }
     }
 
-    private func defaultCollection() throws(TokenStorageError) -> String? {
-        let method = BusMethod(
+    /// What asks for the default keyring; `nil` when the configuration names another one.
+    static func aliasMethod(_ service: SecretService, _ link: KeyringLink) -> BusMethod? {
+        guard service.configuration.collection == .default else { return nil }
+        return BusMethod(
             path: BusName.secretsPath, interface: BusName.service, name: "ReadAlias",
             body: link.make.tuple([link.make.text("default")]))
+    }
+
+    private func defaultCollection() throws(TokenStorageError) -> String? {
+        guard let method = Self.aliasMethod(service, link) else { return nil }
         let path = try KeyringLink.values(try ask([method])[0], "(o)")[0].text
         return path == "/" ? nil : path
     }

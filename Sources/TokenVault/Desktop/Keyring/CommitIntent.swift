@@ -34,6 +34,8 @@ struct CommitIntent: Sendable {
 
     // MARK: - In the keyring
 
+    /// What one commit can change: the next writer finishes it within its own call when this one dies.
+    static let mostChanges = 4_096
     static let schema = "org.tokenvault.Commit"
     private static let serviceName = "tokenvault:service"
     private static let version: UInt8 = 1
@@ -116,17 +118,23 @@ struct CommitIntent: Sendable {
         service = try reader.text(limit: TokenKey.maximumLength)
         generation = Generation(rawValue: try reader.integer(UInt64.self))
         // Any program of the person can leave such an item: what it says is believed within bounds only.
-        guard generation.rawValue < ItemLabel.bound else { throw .outOfBounds }
+        guard NameRules.isUsable(service), generation.rawValue <= WallClock.microseconds + 86_400_000_000
+        else { throw .outOfBounds }
         var position = 4 + length
-        for _ in 0..<(try reader.integer(UInt32.self)) {
+        let count = try reader.integer(UInt32.self)
+        guard count <= Self.mostChanges else { throw .outOfBounds }
+        var keys: Set<TokenKey> = []
+        for _ in 0..<count {
             let key = TokenKey(try reader.text(limit: TokenKey.maximumLength))
+            guard NameRules.isUsable(key.name), keys.insert(key).inserted else { throw .outOfBounds }
             guard try reader.integer(UInt8.self) == 1 else {
                 outcomes.append((key, .deleted))
                 continue
             }
             let metadata = try Self.metadata(of: key, service, generation, &reader)
             let count = Int(try reader.integer(UInt32.self))
-            guard let secret = bytes.slice(position..<position + count) else { throw .outOfBounds }
+            guard count <= Secret.maximumLength, let secret = bytes.slice(position..<position + count)
+            else { throw .outOfBounds }
             position += count
             outcomes.append((key, .stored(TokenItem(metadata: metadata, secret: Secret(secret)))))
         }
@@ -142,7 +150,7 @@ struct CommitIntent: Sendable {
     ) throws(FormatError) -> TokenMetadata {
         let hasLabel = try reader.integer(UInt8.self) == 1
         let label = try reader.text(limit: ItemCoding.maximumMetadata)
-        let policy = AccessPolicy(rawValue: try reader.text(limit: ItemCoding.maximumMetadata))
+        let policy = try reader.text(limit: ItemCoding.maximumMetadata)
         let created = Microseconds.date(try reader.integer(Int64.self))
         let hasExpiry = try reader.integer(UInt8.self) == 1
         let expires = Microseconds.date(try reader.integer(Int64.self))
@@ -151,8 +159,14 @@ struct CommitIntent: Sendable {
             let name = try reader.text(limit: ItemCoding.maximumMetadata)
             attributes[name] = try reader.text(limit: ItemCoding.maximumMetadata)
         }
+        // Nothing that a caller could not have given, or that a keyring does not keep.
+        guard Bytes.areEqual(policy, AccessPolicy.whenUnlocked.rawValue),
+            Bytes.areEqual(Validation.fitting(label: label), label),
+            Validation.fitting(attributes: attributes) == attributes, Validation.isWritable(created),
+            Validation.isWritable(expires)
+        else { throw .outOfBounds }
         return TokenMetadata(
-            key: key, service: service, policy: policy ?? .whenUnlocked, label: hasLabel ? label : nil,
+            key: key, service: service, policy: .whenUnlocked, label: hasLabel ? label : nil,
             attributes: attributes, created: created, modified: Microseconds.date(generation.rawValue),
             expires: hasExpiry ? expires : nil, generation: generation)
     }

@@ -62,9 +62,16 @@ extension SecretService {
         notice.send(on: link)
     }
 
+    /// Some program tells of a commit. One that is ahead of the clock is not believed, or later changes would
+    /// be no news: the service's own signals tell of it, if there is something to tell.
+    func take(_ notice: CommitNotice) {
+        if notice.generation.rawValue <= WallClock.microseconds + 1_000_000 { return publish(notice) }
+        memory.noteCommit(in: notice.service)
+    }
+
     /// Tells this process's readers what they were not told yet.
     func publish(_ notice: CommitNotice) {
-        if notice.keys.count > 1 { memory.noteCommit() }
+        if notice.keys.count > 1 { memory.noteCommit(in: notice.service) }
         // What is news is decided and told at once: readers never go backwards.
         publishing.withLock { _ in
             for (key, isDeleted) in notice.keys {

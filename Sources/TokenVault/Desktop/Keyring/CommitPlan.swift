@@ -6,8 +6,6 @@ struct CommitPlan {
         /// Stores what `change` makes of `base`, in place of `found`.
         case put(TokenChange, base: TokenMetadata?, Secret, instead: KeyringAccess.Found?)
         case delete(KeyringAccess.Found)
-
-        var isPut: Bool { if case .put = self { true } else { false } }
     }
 
     private let service: String
@@ -17,10 +15,6 @@ struct CommitPlan {
 
     // What a commit is written down in is one item, with a third on top for Base64.
     private static let largestCommit = 32 << 20
-
-    private static let noRoom = TokenStorageError.secretService(
-        .corrupt, underlying: "the item's label has a generation that leaves no room for another",
-        advice: "delete the item and store it anew")
 
     init(service: String) { self.service = service }
 
@@ -72,8 +66,6 @@ struct CommitPlan {
     /// Does it: a single change directly, several by way of an intent.
     func perform(_ access: KeyringAccess) throws(TokenStorageError) -> TokenCommit {
         guard !effects.isEmpty else { return TokenCommit(generation: nil, existed: existed) }
-        // Nothing of ours comes near; whoever wrote it left no room for a generation above.
-        if newest >= ItemLabel.bound - 2, effects.contains(where: \.isPut) { throw Self.noRoom }
         let now = WallClock.microseconds
         let generation = access.memory.nextGeneration(now: now, above: newest)
         let writer = KeyringWriter(access: access, generation: generation)
@@ -106,6 +98,10 @@ struct CommitPlan {
     private func makeAll(
         _ intent: CommitIntent, _ access: KeyringAccess, _ writer: KeyringWriter
     ) throws(TokenStorageError) {
+        guard intent.outcomes.count <= CommitIntent.mostChanges else {
+            throw .secretService(
+                .tooLarge, advice: "commit at most \(CommitIntent.mostChanges) changes at once")
+        }
         let bytes = intent.encode()
         guard bytes.count <= Self.largestCommit else {
             throw .secretService(.tooLarge, advice: "commit at most 32 MiB at once")

@@ -39,10 +39,15 @@ struct ItemLabel {
             return
         }
         text = mark.text
-        let own = Generation(rawValue: mark.number)
+        // A clock that is right within a day made neither: somebody made them up.
+        let latest = min(seconds, Self.bound) + 86_400
+        guard mark.number / 1_000_000 <= latest, mark.written <= latest else {
+            generation = ofChange
+            return
+        }
         // Within a second of the writing, the change is the writing itself.
         guard seconds > mark.written + 1 else {
-            generation = own
+            generation = Generation(rawValue: mark.number)
             return
         }
         let later = min(mark.number + min(seconds - mark.written, Self.bound), Self.bound - 1)
@@ -65,7 +70,7 @@ struct ItemLabel {
                 else { return nil }
                 (number, written, rest) = (first, last, before)
             }
-            guard number < ItemLabel.bound else { return nil }
+            guard number < ItemLabel.bound, written < ItemLabel.bound / 1_000_000 else { return nil }
             for (mark, isLabelled) in [(ItemLabel.unlabelled, false), (ItemLabel.labelled, true)] {
                 guard rest.reversed().starts(with: mark.utf8.reversed()) else { continue }
                 let text = String(decoding: rest.dropLast(mark.utf8.count), as: UTF8.self)

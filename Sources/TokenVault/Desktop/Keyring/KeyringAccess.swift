@@ -113,8 +113,8 @@ struct KeyringAccess: KeyringPrompting {
         }
     }
 
-    static let collectionIsGone = TokenStorageError.secretService(
-        .unavailable, underlying: "the keyring was deleted during the call", advice: "try again")
+    static let collectionIsGone = TokenStorageError.passing(
+        "the keyring was deleted, or another one made the default, during the call", "try again")
 
     // How many calls are in flight at once: the bus keeps a few hundred for each connection.
     static let mostAtOnce = 100
@@ -123,7 +123,7 @@ struct KeyringAccess: KeyringPrompting {
 extension SecretService {
     /// Runs `body` with the keyring at hand; anew when the session or the keyring went away meanwhile, and
     /// when the keyring was locked and the person unlocked it, who is asked if `mayAsk`. `body` must not have changed anything when
-    /// it throws `locked` or says so by ``KeyringRetry``.
+    /// it throws `locked` or one of these two.
     func withKeyring<Value>(
         _ call: BusCall, mayAsk: Bool = true,
         _ body: (KeyringAccess) throws(TokenStorageError) -> Value
@@ -176,6 +176,5 @@ extension SecretService {
 
 extension KeyringAccess {
     /// The service does not know the session: it is another process than the one that opened it.
-    static let sessionIsGone = TokenStorageError.secretService(
-        .unavailable, underlying: BusErrorName.noSession, advice: "try again")
+    static let sessionIsGone = TokenStorageError.passing(BusErrorName.noSession, "try again")
 }

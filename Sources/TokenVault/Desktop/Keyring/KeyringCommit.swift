@@ -58,7 +58,13 @@ extension KeyringAccess {
             link.connection.inbox.forgetWriter()
             link.connection.tell(.bus("ReleaseName", link.make.tuple([name])))
         }
-        let reply = try link.connection.replies(to: [serial], for: call)[0]
+        // Whether the default keyring is still the same one is asked meanwhile: another writer may know better.
+        let alias = try CollectionFinder.aliasMethod(service, link).map {
+            (method) throws(TokenStorageError) in
+            try link.connection.send(method, for: call)
+        }
+        let replies = try link.connection.replies(to: [serial] + (alias.map { [$0] } ?? []), for: call)
+        let reply = replies[0]
         if case .error(BusErrorName.accessDenied, let text) = reply {
             throw .secretService(
                 .notPermitted, underlying: text,
@@ -66,6 +72,13 @@ extension KeyringAccess {
         }
         _ = try KeyringLink.values(reply, "(u)")
         try call.wait(isLost: { link.isLost }) { $0.isWriter ? () : nil }
+        if alias != nil, case .values(let values) = replies[1], values.isOf("(o)"),
+            values[0].text != collection
+        {
+            link.forgetCollection()
+            memory.forgetAll()
+            throw Self.collectionIsGone
+        }
         return try body()
     }
 }

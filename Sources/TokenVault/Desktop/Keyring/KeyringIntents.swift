@@ -13,10 +13,11 @@ extension KeyringAccess {
             .max { $0.generation < $1.generation }
     }
 
-    /// Finishes what writers that died had begun. For who owns the writers' name, before anything else;
-    /// `service` is the one that is about to be written.
+    /// Finishes what writers of `service` that died had begun. For who owns the writers' name, before anything
+    /// else.
     func finishCommits(before service: String) throws(TokenStorageError) {
         let intents = try commitsUnderWay(in: service)
+            .filter { Bytes.areEqual($0.intent.service, service) }
         for (path, intent) in intents.sorted(by: { $0.intent.generation < $1.intent.generation }) {
             do throws(TokenStorageError) {
                 try finish(intent, at: path)
@@ -32,8 +33,10 @@ extension KeyringAccess {
 
     private func finish(_ intent: CommitIntent, at path: String) throws(TokenStorageError) {
         let writer = KeyringWriter(access: self, generation: intent.generation)
+        let all = try find(intent.service, nil)
         for (key, outcome) in intent.outcomes {
-            let found = try find(intent.service, key)[key]
+            try call.check()
+            let found = all[key]
             if intent.isOutdone(by: found?.item.metadata) { continue }
             switch outcome {
             case .stored(let item): try writer.put(item.metadata, item.secret, instead: found)
@@ -46,8 +49,8 @@ extension KeyringAccess {
 
     /// Every commit under way, and where it is. One that cannot be read is passed over unless it is one of
     /// `service`: `unsupportedFormat` when a newer program began it, else `corrupt`.
-    private func commitsUnderWay(
-        in service: String
+    func commitsUnderWay(
+        in service: String?
     ) throws(TokenStorageError) -> [(path: String, intent: CommitIntent)] {
         var unseen = memory.unseen
         if unseen.isEmpty { return [] }
@@ -67,7 +70,7 @@ extension KeyringAccess {
             } catch {
                 if case .error = replies[1] { continue }
                 let owner = CommitIntent.service(in: try KeyringLink.property(replies[1]).attributes)
-                guard Bytes.areEqual(owner, service) else { continue }
+                guard let owner, Bytes.areEqual(owner, service) else { continue }
                 throw error == .newerVersion ? Self.newerCommit : Self.damagedCommit
             }
         }

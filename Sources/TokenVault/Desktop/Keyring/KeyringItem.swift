@@ -93,8 +93,14 @@ struct KeyringItem: Sendable {
         attributes.contains(query(service: service, key: key))
     }
 
-    /// The encoding that an item's attributes tell.
+    /// The encoding that an item's attributes tell; `nil` when they tell of one, or of a policy, that a newer
+    /// program keeps.
     static func encoding(in attributes: TokenAttributes) -> WireEncoding? {
+        if let policy = attributes[policyName],
+            !Bytes.areEqual(policy, AccessPolicy.whenUnlocked.rawValue)
+        {
+            return nil
+        }
         guard let name = attributes[encodingName] else { return .text }
         return WireEncoding(rawValue: name)
     }
@@ -139,8 +145,7 @@ struct KeyringItem: Sendable {
         encoding = Self.encoding(in: attributes)
         isLocked = properties["Locked"]?.bool ?? false
         metadata = TokenMetadata(
-            key: name.key, service: name.service.name,
-            policy: attributes[Self.policyName].flatMap { AccessPolicy(rawValue: $0) } ?? .whenUnlocked,
+            key: name.key, service: name.service.name, policy: .whenUnlocked,
             label: label.text.map { Validation.fitting(label: $0) },
             attributes: Validation.fitting(attributes: others), created: created ?? modified,
             modified: modified, expires: expires, generation: label.generation)

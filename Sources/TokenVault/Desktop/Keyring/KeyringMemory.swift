@@ -47,8 +47,8 @@ final class KeyringMemory: Sendable {
         var intents: Set<String> = []
         var newest: UInt64 = 0
         var ownCommits: [TokenKey: CommitIntent] = [:]
-        // Grows with every commit of several changes that began or ended.
-        var commits: UInt64 = 0
+        // Grows with every commit of several changes that began or ended, for each service.
+        var commits: [TokenKey: UInt64] = [:]
         var announced: [Name: Announced] = [:]
 
         mutating func remember(_ item: KeyringItem, _ name: Name, isCurrent: Bool) {
@@ -58,12 +58,8 @@ final class KeyringMemory: Sendable {
             note(item.metadata.generation)
         }
 
-        /// A generation was seen. Those to come are above it, unless it is so far ahead of the clock that no
-        /// clock made it: one such item does not move those of all the others.
-        mutating func note(_ generation: Generation) {
-            guard KeyringMemory.isPlausible(generation) else { return }
-            newest = max(newest, generation.rawValue)
-        }
+        /// A generation was seen: those to come are above it.
+        mutating func note(_ generation: Generation) { newest = max(newest, generation.rawValue) }
 
         /// Whether it is known what the item at `path` is.
         func isKnown(_ path: String) -> Bool {
@@ -79,7 +75,7 @@ final class KeyringMemory: Sendable {
             var fresh = State()
             fresh.newest = state.newest
             fresh.announced = state.announced
-            fresh.commits = state.commits + 1
+            fresh.commits = state.commits.mapValues { $0 + 1 }
             state = fresh
         }
     }
@@ -118,17 +114,13 @@ final class KeyringMemory: Sendable {
         }
     }
 
-    /// Whether a clock that is right within a day can have made `generation`.
-    static func isPlausible(_ generation: Generation) -> Bool {
-        generation.rawValue <= WallClock.microseconds + 86_400_000_000
-    }
-
     /// A generation above every one seen, not below `now` in microseconds since 1970.
     func nextGeneration(now: UInt64, above seen: UInt64) -> Generation {
         state.withLock { state in
-            let next = max(now, min(max(state.newest, seen), ItemLabel.bound - 2) + 1)
-            state.note(Generation(rawValue: next))
-            return Generation(rawValue: next)
+            // The clock was set back by more than a day: readers would not believe what goes on from there.
+            if state.newest > now + 86_400_000_000 { state.newest = 0 }
+            state.newest = max(now, min(max(state.newest, seen), ItemLabel.bound - 2) + 1)
+            return Generation(rawValue: state.newest)
         }
     }
 
@@ -143,7 +135,7 @@ final class KeyringMemory: Sendable {
     func begin(_ intent: CommitIntent) {
         state.withLock { state in
             state.ownCommits[TokenKey(intent.service)] = intent
-            state.commits += 1
+            state.commits[TokenKey(intent.service), default: 0] += 1
         }
     }
 
@@ -151,17 +143,30 @@ final class KeyringMemory: Sendable {
     func end(_ intent: CommitIntent, isFinished: Bool) {
         state.withLock { state in
             state.ownCommits[TokenKey(intent.service)] = nil
-            state.commits += 1
+            state.commits[TokenKey(intent.service), default: 0] += 1
             if !isFinished { state.mustSearch = true }
         }
     }
 
-    /// How many commits of several changes began or ended: what was read in parts while it grew may be a
-    /// mixture.
-    var commits: UInt64 { state.withLock { $0.commits } }
+    /// How many commits of several changes began or ended in `service`: what was read in parts while it grew
+    /// may be a mixture.
+    func commits(in service: String) -> UInt64 {
+        state.withLock { $0.commits[TokenKey(service), default: 0] }
+    }
 
     /// Another process made a commit of several changes.
-    func noteCommit() { state.withLock { $0.commits += 1 } }
+    func noteCommit(in service: String) {
+        state.withLock { state in
+            // Only of services that somebody here reads: any program can name any number of others.
+            let name = TokenKey(service)
+            if let count = state.commits[name] { state.commits[name] = count + 1 }
+        }
+    }
+
+    /// `service` is read here: commits of it are counted from now on.
+    func watchCommits(in service: String) {
+        state.withLock { $0.commits[TokenKey(service), default: 0] += 0 }
+    }
 
     /// What readers were told of `name` last.
     func announced(_ name: Name) -> Announced? { state.withLock { $0.announced[name] } }

@@ -33,6 +33,8 @@ extension KeyringPrompting {
         call.deliver { $0.prompt = nil }
         link.connection.inbox.expectPrompt(at: path, for: call)
         defer { link.connection.inbox.forgetPrompt(at: path) }
+        service.promptObserver?(true)
+        defer { service.promptObserver?(false) }
         do throws(TokenStorageError) {
             let show = BusMethod(
                 path: path, interface: BusName.prompt, name: "Prompt",

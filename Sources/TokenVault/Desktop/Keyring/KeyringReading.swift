@@ -82,20 +82,34 @@ extension KeyringAccess {
 
     /// Every item of a service that answers `query`, in the order of the keys.
     func list(_ service: String, _ query: TokenQuery) throws(TokenStorageError) -> TokenListing {
-        while true {
+        memory.watchCommits(in: service)
+        for _ in 0..<Self.mostRounds {
             try call.check()
-            let commits = memory.commits
-            var items = try find(service, nil).mapValues(\.item.metadata)
-            if let intent = try commitUnderWay(in: service) {
-                for (key, outcome) in intent.outcomes where !intent.isOutdone(by: items[key]) {
-                    items[key] = outcome.item?.metadata
-                }
-            }
+            let commits = memory.commits(in: service)
+            let items = try items(of: service)
             // Read in parts: a commit in between may be in some of them only.
-            guard commits == memory.commits else { continue }
-            return TokenListing(
-                items: items.values.filter { query.matches($0) }.sorted { $0.key < $1.key })
+            if commits == memory.commits(in: service) { return Self.listing(items, query) }
         }
+        // Others commit all the time, or some program only says so: nobody does while it is our turn.
+        return try asWriter { () throws(TokenStorageError) in
+            Self.listing(try items(of: service), query)
+        }
+    }
+
+    private static let mostRounds = 8
+
+    private static func listing(_ items: [TokenMetadata], _ query: TokenQuery) -> TokenListing {
+        TokenListing(items: items.filter { query.matches($0) }.sorted { $0.key < $1.key })
+    }
+
+    private func items(of service: String) throws(TokenStorageError) -> [TokenMetadata] {
+        var items = try find(service, nil).mapValues(\.item.metadata)
+        if let intent = try commitUnderWay(in: service) {
+            for (key, outcome) in intent.outcomes where !intent.isOutdone(by: items[key]) {
+                items[key] = outcome.item?.metadata
+            }
+        }
+        return Array(items.values)
     }
 
     // MARK: - Parts

@@ -5,8 +5,13 @@ extension KeyringAccess {
             link.searchMethod(collection, KeyringItem.everyItem),
             link.propertyMethod(collection, "Locked", of: BusName.collection),
         ])
+        try checkCollection(replies)
         guard try KeyringLink.property(replies[1]).bool == false else { throw .keyringIsLocked }
         var services: Set<TokenKey> = []
+        for (_, intent) in try commitsUnderWay(in: nil)
+        where intent.outcomes.contains(where: { $0.outcome.item != nil }) {
+            services.insert(TokenKey(intent.service))
+        }
         var rest = try KeyringLink.found(replies[0])[...]
         while !rest.isEmpty {
             let some = rest.prefix(Self.mostAtOnce)

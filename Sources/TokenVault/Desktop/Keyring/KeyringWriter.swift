@@ -56,14 +56,16 @@ struct KeyringWriter {
         var path: String?
         memory.beginWrite()
         defer { memory.endWrite(path: path, path.flatMap { item($0) }) }
-        let values = try KeyringLink.values(try write(method), "(oo)")
+        let reply = try write(method)
+        try access.checkCollection([reply])
+        let values = try KeyringLink.values(reply, "(oo)")
         if let made = values[0].text, made != "/" {
             path = made
             return made
         }
         // A service may ask the person first.
         guard let prompt = values[1].text, prompt != "/" else { throw KeyringLink.unexpected }
-        guard let result = try access.run(prompt: prompt) else { throw .promptWasDismissed }
+        guard let result = try ask(prompt) else { throw .promptWasDismissed }
         guard result.isOf("o"), let made = result.text, made != "/" else { throw KeyringLink.unexpected }
         path = made
         return made
@@ -78,8 +80,21 @@ struct KeyringWriter {
         }
         let prompt = try KeyringLink.values(reply, "(o)")[0].text ?? "/"
         // A service may ask the person first, and nothing is deleted before they agree.
-        if prompt != "/", try access.run(prompt: prompt) == nil { throw .promptWasDismissed }
+        if prompt != "/", try ask(prompt) == nil { throw .promptWasDismissed }
         memory.forget(path: path)
+    }
+
+    /// Asks the person to agree to a write. Nothing is written before they do: until then it can be cancelled.
+    private func ask(_ prompt: String) throws(TokenStorageError) -> Variant? {
+        access.call.deliver { $0.isWriting = false }
+        do {
+            let result = try access.run(prompt: prompt)
+            access.call.deliver { $0.isWriting = true }
+            return result
+        } catch {
+            // The person may have agreed before the service ended.
+            throw error.code == .unavailable ? unknown(error.underlying) : error
+        }
     }
 
     /// Deletes what no longer counts; what is left of it is found and removed by a later write.
