@@ -127,7 +127,7 @@ struct CommitPlanner {
     private func existing(
         _ item: ItemIdentifier
     ) throws(TokenStorageError) -> (found: LogView.Found, keys: ClassKeys)? {
-        guard let found = view[item], let keys = try access(found) else { return nil }
+        guard let found = try view[item], let keys = try access(found) else { return nil }
         return (found, keys)
     }
 

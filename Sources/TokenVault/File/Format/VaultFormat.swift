@@ -5,8 +5,13 @@ enum VaultFormat {
 
     /// Length of each of the two keybag copies at the front of the file.
     static let keybagLength = 8_192
+    /// Offset of the sector that says where the index is, behind the keybag copies.
+    static let pointerStart = 2 * keybagLength
     /// Offset of the first frame.
-    static let logStart = 2 * keybagLength
+    static let logStart = pointerStart + sector
+    /// How many frames may follow the index before a writer writes another: each of them is read whenever the
+    /// vault is opened.
+    static let tailBound = 1_000
 
     /// Zeros at the end of the file that only deletions and keybag records may use.
     static let reserve = 64 << 10

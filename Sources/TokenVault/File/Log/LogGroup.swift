@@ -62,7 +62,7 @@ struct LogGroup {
             case .deletion:
                 pending[draft.item] = .deleted
                 deleted.append(draft.item)
-            case .genesis, .keybag, .checkpoint, .superseded: break
+            case .genesis, .keybag, .checkpoint, .superseded, .indexPages, .index: break
             }
         }
         bytes += newBytes
