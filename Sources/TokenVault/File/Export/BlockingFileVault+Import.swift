@@ -54,7 +54,7 @@ extension BlockingFileVault {
         try during("import") { () throws(TokenStorageError) in
             let session = try session()
             let check = Validation(operation: "import", backend: TokenStorageError.fileBackend)
-            var names = Set<ItemIdentifier>()
+            var names = Set<ItemIdentifier>(minimumCapacity: items.count)
             for item in items {
                 try check.check(item)
                 let name = try session.log.codec.item(

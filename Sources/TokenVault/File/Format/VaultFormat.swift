@@ -25,8 +25,8 @@ enum VaultFormat {
     static let largestSequence: UInt64 = (1 << 53) - 1
 
     /// How many zeros to keep ahead of a log of `length` bytes, beside the reserve: small for small
-    /// vaults, and never so much that preparing it would be felt.
-    static func headroom(for length: Int) -> Int { min(max(64 << 10, length / 8), 4 << 20) }
+    /// vaults, and never so much that preparing it, or looking at it when the vault is opened, would be felt.
+    static func headroom(for length: Int) -> Int { min(max(64 << 10, length / 8), 1 << 20) }
 
     /// Padmé: the length to pad `length` to so that it leaks at most log(log(length)) bits, growing it
     /// by at most 12 %. Source: "Reducing Metadata Leakage from Encrypted Files and Communication with

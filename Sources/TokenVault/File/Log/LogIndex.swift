@@ -52,6 +52,9 @@ struct LogIndex: Sendable {
         return try block.newest(item)
     }
 
+    /// Makes room for as many entries more.
+    mutating func reserve(_ more: Int) { entries.reserveCapacity(entries.count + more) }
+
     mutating func store(_ item: ItemIdentifier, _ entry: IndexEntry) {
         if let old = entries.updateValue(entry, forKey: item) { supersede(old, of: item) }
         if block != nil { removed.remove(item) }

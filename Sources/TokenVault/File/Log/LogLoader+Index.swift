@@ -50,6 +50,7 @@ extension LogLoader {
             sequence: max(genesis.baseSequence, block.summary.sequence), epoch: genesis.epoch,
             keybag: block.summary.keybag)
         state.index = LogIndex(block: block)
+        state.index.reserve(found.frames.count)
         var metHead =
             anchored == nil || anchored?.epoch != genesis.epoch || anchored?.head == last.chain
         for frame in found.frames {

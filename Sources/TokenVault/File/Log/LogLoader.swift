@@ -105,6 +105,7 @@ struct LogLoader {
             trailer: found.trailer, chain: FrameCodec.chainStart, sequence: genesis.baseSequence,
             epoch: genesis.epoch, keybag: genesis.keybag)
         state.isWalked = true
+        state.index.reserve(found.frames.count)
         var metHead = anchored == nil || anchored?.epoch != genesis.epoch
         for frame in found.frames {
             try apply(frame, to: &state, usingIndex: usesIndex)

@@ -71,7 +71,7 @@ struct LogScanner {
                 throw .damage(at: offset, "a frame out of place")
             }
             let head = offset - windowStart
-            chain = try codec.chain(after: Array(window[head..<head + Frame.contentOffset]))
+            chain = try codec.chain(after: window, at: head)
             pending.append(ScannedFrame(offset: offset, header: header, chain: chain))
             if header.endsCommit {
                 result.frames += pending
@@ -112,7 +112,7 @@ struct LogScanner {
         else { return nil }
         return ScannedFrame(
             offset: offset, header: header,
-            chain: try codec.chain(after: Array(window[head..<head + Frame.contentOffset])))
+            chain: try codec.chain(after: window, at: head))
     }
 
     /// Gives `body` every frame from `start`, whose frame must follow `previous`, to `end`, where one is known to

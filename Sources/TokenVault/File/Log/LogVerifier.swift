@@ -49,7 +49,7 @@ struct LogVerifier {
                 let header = try codec.header(in: bytes, at: 0), header.frameLength == length
             else { break }
             if header.previous != chain { problem(offset, "a frame out of place") }
-            chain = try codec.chain(after: Array(bytes[0..<Frame.contentOffset]))
+            chain = try codec.chain(after: bytes)
             let isLive = try live.entry(of: header.item)?.offset == offset
             try verify(bytes, header, at: offset, isLive: isLive)
             if header.type == RecordType.index.rawValue { indexes.insert(offset) }

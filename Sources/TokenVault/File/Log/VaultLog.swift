@@ -152,6 +152,7 @@ final class VaultLog: Sendable {
 
     /// Takes in frames that were scanned behind the tail.
     func apply(_ found: ScanResult, to state: inout LogState) throws(TokenStorageError) {
+        state.index.reserve(found.frames.count)
         for frame in found.frames {
             try loader.apply(frame, to: &state)
             if frame.header.isItem { observer(frame, state.file) }
