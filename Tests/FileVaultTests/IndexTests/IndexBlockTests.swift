@@ -72,6 +72,34 @@ import TokenVaultPlatform
         #expect(state.framesSinceIndex <= indexed.tailBound)
     }
 
+    /// The watcher has not seen the file that was compacted last but one: what the index of the last says came
+    /// meanwhile has to be told all the same.
+    @Test func aWatcherIsToldOfWhatAnIndexCovers() async throws {
+        let indexed = try IndexedVault(items: 4)
+        let watcher = try indexed.open()
+        let watched = FileTokenStorage(watcher, service: SimulatedVault.service)
+        var changes = watched.changes().makeAsyncIterator()
+        let writer = try indexed.open()
+        let storage = writer.storage(service: SimulatedVault.service)
+        _ = try writer.compact()
+        var expected: [TokenKey: Generation] = [:]
+        for index in 0..<20 {
+            let key = TokenKey("new \(index % 15)")
+            expected[key] = try storage.store(token: "value \(index)", for: key)
+        }
+        _ = try writer.compact()
+        #expect(try writer.logState.index.block?.summary.sequence == 27)
+        // One look, and then a change that ends the reading whatever was told.
+        #expect(try await watched.retrieve(for: "new 3") == "value 18")
+        expected["last"] = try storage.store(token: "value", for: "last")
+        #expect(try await watched.retrieve(for: "last") == "value")
+        var told: [TokenKey: Generation] = [:]
+        while told["last"] == nil, case .stored(let key, let generation)? = await changes.next() {
+            told[key] = generation
+        }
+        #expect(told == expected)
+    }
+
     /// The file is too large to be compacted at each deletion, and whoever deletes has not seen the older values:
     /// only the index knows where they are.
     @Test func deletingErasesWhatOnlyTheIndexKnows() throws {
