@@ -27,6 +27,7 @@ import TokenVaultPlatform
         #expect(try !vault.logState.isWalked)
         #expect(try vault.storage(service: SimulatedVault.service).retrieve(for: "key 0") == "value 0")
         #expect(try vault.logState.isWalked)
+        #expect(try vault.status().notes.contains { $0.contains("the index is damaged") })
         try expectWhole(indexed, reported: true, "a damaged page")
         // The next commit writes another index.
         try vault.storage(service: SimulatedVault.service).store(token: "value 0", for: "key 0")

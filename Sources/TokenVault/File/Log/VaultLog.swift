@@ -24,6 +24,8 @@ final class VaultLog: Sendable {
     let compactionPutOff = Mutex<String?>(nil)
     /// Why no index is written, when it should be.
     let indexPutOff = Mutex<String?>(nil)
+    /// Whether a page of the index turned out to be damaged.
+    let hasMetDamagedIndex = Mutex(false)
     /// How many imports are under way, which want one index at their end and none between their commits.
     let importsUnderWay = Mutex(0)
     /// How many frames may follow the index; see ``VaultFormat/tailBound``.
@@ -85,6 +87,7 @@ final class VaultLog: Sendable {
             guard error.code == .corrupt, state.index.block != nil else { throw error }
         }
         try loader.rebuildIndex(of: &state)
+        hasMetDamagedIndex.withLock { $0 = true }
         return try body(&state.index)
     }
 
