@@ -66,6 +66,7 @@ bench: release ## Measure the backends against this machine's limits, libsecret 
 	@Scripts/setup --tests
 	swift build --configuration release --package-path Benchmarks --scratch-path .build-benchmarks
 	.build-benchmarks/release/vault-benchmark .
+	.build-benchmarks/release/scale-benchmark . $(vaultctl)
 	Scripts/bench-keyring.sh .build-benchmarks/release/keyring-benchmark
 	Scripts/bench-retrieve.sh $(vaultctl) .build-benchmarks/release/command-benchmark
 

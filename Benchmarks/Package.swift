@@ -21,6 +21,15 @@ let package = Package(
             swiftSettings: [.swiftLanguageMode(.v6)]
         ),
         .executableTarget(
+            name: "scale-benchmark",
+            dependencies: [
+                "Measuring",
+                .product(name: "TokenVault", package: "TokenVault"),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: [.swiftLanguageMode(.v6)]
+        ),
+        .executableTarget(
             name: "vault-benchmark",
             dependencies: [
                 "Measuring",

@@ -24,6 +24,8 @@ head --bytes=8192 "$vault" | tail --bytes=8184 | seed 0 key-file
 head --bytes=20480 "$vault" | tail --bytes=4096 | seed 1 frames
 head --bytes=136 "$vault" | seed 2 header
 printf '\x40\0\0\0\x04\0\0\0name\x05\0\0\0token%48s' '' | tr ' ' '\0' | seed 5 metadata
+{ head --bytes=61 /dev/zero; printf '\1\0\0'; } | seed 8 record
+head --bytes=96 /dev/zero | seed a summary
 find "$directory/state" -type f -size -4k -exec cat {} + | tail --bytes=+9 | seed 7 anchor
 
 "$scratch/release/FormatFuzzer" -max_total_time="${SECONDS_TO_RUN:-60}" -max_len=9000 -use_value_profile=1 \

@@ -17,13 +17,18 @@ package enum Hash {
         }
     }
 
-    /// The digest of `bytes` keyed with `key`; `nil` when the key was wiped.
-    package static func keyed(_ bytes: [UInt8], key: SymmetricKey, length: Int) -> [UInt8]? {
-        key.withBytes { key in
+    /// The digest of a part of `bytes` keyed with `key`; `nil` when the key was wiped.
+    package static func keyed(
+        _ bytes: [UInt8], in range: Range<Int>? = nil, key: SymmetricKey, length: Int
+    ) -> [UInt8]? {
+        let range = (range ?? 0..<bytes.count).clamped(to: 0..<bytes.count)
+        return key.withBytes { key in
             [UInt8](unsafeUninitializedCapacity: length) { output, initialized in
-                _ = crypto_generichash(
-                    output.octets, length, bytes, UInt64(bytes.count),
-                    key.octets, key.count)
+                bytes.withUnsafeBufferPointer { input in
+                    _ = crypto_generichash(
+                        output.octets, length, UnsafeRawBufferPointer(input).octets + range.lowerBound,
+                        UInt64(range.count), key.octets, key.count)
+                }
                 initialized = length
             }
         }

@@ -22,10 +22,24 @@ extension UnsafeMutableBufferPointer<UInt8> {
     var start: UnsafeMutableRawPointer { UnsafeMutableRawBufferPointer(self).start }
 }
 
-/// Whether all of `bytes` are zero (`sodium_is_zero`).
+/// Whether all of `bytes` are zero. For what is no secret: it ends early, and reads 64 bytes at a time, since the
+/// zeros behind a log are looked at whenever a vault is opened (`sodium_is_zero` goes byte by byte).
 package func isAllZero(_ bytes: [UInt8], in range: Range<Int>? = nil) -> Bool {
     let range = (range ?? 0..<bytes.count).clamped(to: 0..<bytes.count)
     return bytes.withUnsafeBytes { buffer in
-        sodium_is_zero(buffer.octets + range.lowerBound, range.count) == 1
+        var position = range.lowerBound
+        while position + 64 <= range.upperBound {
+            var bits: UInt64 = 0
+            for word in 0..<8 {
+                bits |= buffer.loadUnaligned(fromByteOffset: position + word * 8, as: UInt64.self)
+            }
+            if bits != 0 { return false }
+            position += 64
+        }
+        while position < range.upperBound {
+            if buffer[position] != 0 { return false }
+            position += 1
+        }
+        return true
     }
 }

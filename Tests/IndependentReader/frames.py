@@ -7,6 +7,7 @@ from failure import Failure
 from primitives import associated, derive, digest, keyed, unseal
 
 GENESIS, ITEM, DELETION, KEYBAG, CHECKPOINT, SUPERSEDED = range(1, 7)
+INDEX_PAGES, INDEX = 128, 129
 MAGIC = b"TVF1"
 FRONT = 184  # prefix and header
 TAIL = 32
@@ -18,8 +19,8 @@ LONGEST = FRONT + LONGEST_METADATA + LONGEST_BODY + TAIL
 class LogKeys:
     def __init__(self, vault, log_key):
         self.vault = vault
-        names = ("frame header", "control record", "chain", "lookup", "service", "anchor")
-        self.header, self.control, self.chain, self.lookup, self.service, self.anchor = (
+        names = ("frame header", "control record", "chain", "lookup", "service", "anchor", "index")
+        self.header, self.control, self.chain, self.lookup, self.service, self.anchor, self.index = (
             derive(log_key, f"tokenvault 1 {name}") for name in names
         )
 

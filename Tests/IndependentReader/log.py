@@ -7,7 +7,7 @@ from failure import Failure, corrupt
 from frames import CHECKPOINT, FRONT, GENESIS, KEYBAG, SUPERSEDED, TAIL, authentic, length_in_prefix, whole
 from primitives import associated, unseal
 
-START = 16384
+START = 16896
 SECTOR = 512
 
 

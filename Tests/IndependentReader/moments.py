@@ -6,7 +6,7 @@ import struct
 from comparison import ComparisonTests
 from workshop import Workshop
 
-KEYBAG, LOG = 8192, 16384
+KEYBAG, LOG = 8192, 16896
 # vaultctl on every byte takes minutes; READER_EVERY_BYTE=1 takes them.
 EVERY_BYTE = bool(os.environ.get("READER_EVERY_BYTE"))
 

@@ -44,7 +44,7 @@ class DamageTests(MomentsTests):
             for second, b in bags.items():
                 for number in bags.values():
                     moment = self.moments[number]
-                    vault = first + second + moment.vault[LOG:]
+                    vault = first + second + moment.vault[2 * KEYBAG :]
                     what = f"keybags of {a} and {b} before the log of {number}"
                     self.compare(what, vault, moment.state)
                     self.compare(f"{what}, no anchor", vault, moment.without_anchor)

@@ -15,7 +15,8 @@ public func testOneInput(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
 
 /// Each decoder that reads bytes which others may have written.
 enum FormatDecoder: UInt8 {
-    case keybag, frame, header, genesis, keybagRecord, metadata, body, anchor
+    case keybag, frame, header, genesis, keybagRecord, metadata, body, anchor, indexRecord, indexPage
+    case indexSummary, indexPointer
 
     func read(_ bytes: [UInt8]) {
         switch self {
@@ -32,6 +33,18 @@ enum FormatDecoder: UInt8 {
             if let record { require(try? KeybagRecord(decoding: record.encoded()), equals: record) }
         case .metadata: readMetadata(bytes)
         case .body: _ = try? ItemCoding.decodeBody(SecretBytes(copying: bytes))
+        case .indexRecord:
+            var reader = ByteReader(fitted(bytes, IndexRecord.length))
+            guard let record = try? IndexRecord(&reader) else { return }
+            var writer = ByteWriter()
+            record.append(to: &writer)
+            precondition(writer.bytes == fitted(bytes, IndexRecord.length), "a record has two encodings")
+            _ = record.entry.bodyRange
+        case .indexPage: readPage(bytes)
+        case .indexSummary:
+            let summary = try? IndexSummary(decoding: bytes)
+            if let summary { require(try? IndexSummary(decoding: summary.encoded()), equals: summary) }
+        case .indexPointer: readPointer(bytes)
         case .anchor: _ = try? AnchorSlot(decoding: fitted(Array("TVANCHR1".utf8) + bytes, AnchorSlot.length))
         }
     }
@@ -45,6 +58,28 @@ enum FormatDecoder: UInt8 {
         guard let again = keybag.encoded() else { preconditionFailure("a keybag has outgrown its copy") }
         require(try? Keybag(decoding: again), equals: keybag)
         precondition(again == copy, "a keybag has two encodings")
+    }
+
+    /// The page of one who holds the log key: records in any order, and what is no record.
+    private func readPage(_ bytes: [UInt8]) {
+        let count = Int(bytes.first ?? 0) % (IndexFormat.recordsPerPage + 1)
+        let plaintext = fitted(Array(bytes.dropFirst()), IndexFormat.plaintextLength)
+        guard let page = try? IndexPage(decoding: plaintext, count: count) else { return }
+        for position in 0..<count {
+            let item = page.item(at: position)
+            precondition(
+                (0...count).contains(page.firstPosition(notBefore: item)), "a search leaves its page")
+            _ = try? page.record(at: position)
+        }
+    }
+
+    /// A sector with the right beginning and checksum.
+    private func readPointer(_ bytes: [UInt8]) {
+        _ = try? IndexPointer(decoding: fitted(bytes, IndexPointer.length))
+        let front = Array("TVINDEX1".utf8) + fitted(bytes, 8)
+        let sector = fitted(front + Hash.digest(front, length: 16), IndexPointer.length)
+        guard let pointer = try? IndexPointer(decoding: sector) else { return }
+        precondition(pointer.encoded() == sector, "a pointer has two encodings")
     }
 
     private func readMetadata(_ bytes: [UInt8]) {

@@ -173,6 +173,12 @@ public final class BlockingFileVault: Sendable {
             status.rollbackProtection = figures.anchored ? .anchored : .none
             status.device = session.ring.facts.isEnrolled ? .enrolled : .notEnrolled
             if let reason = session.log.compactionPutOff.withLock({ $0 }) { status.notes.append(reason) }
+            if let reason = session.log.indexPutOff.withLock({ $0 }) { status.notes.append(reason) }
+            if session.log.hasMetDamagedIndex.withLock({ $0 }) {
+                status.notes.append(
+                    "the index is damaged and was done without; the next write makes another, verify tells more"
+                )
+            }
             if session.log.hasCutTail.withLock({ $0 }) {
                 status.notes.append(
                     "what a crash left behind the log was removed; it is kept in \(location.name).torn")

@@ -10,14 +10,17 @@ struct CommitPlanner {
     private let service: String
     private let view: LogView
     private let now: Date
+    /// What frames of the service carry, if it is known already.
+    private let tag: UInt64?
     private(set) var drafts: [FrameDraft] = []
     private(set) var existed: [Bool] = []
 
-    init(session: VaultSession, service: String, view: LogView, now: Date) {
+    init(session: VaultSession, service: String, view: LogView, now: Date, tag: UInt64? = nil) {
         self.session = session
         self.service = service
         self.view = view
         self.now = now
+        self.tag = tag
     }
 
     /// Plans one change.
@@ -102,13 +105,14 @@ struct CommitPlanner {
         case .wrongDevice, .destroyed, .unsupported:
             throw .file(.unsupportedPolicy, advice: adviceAgainst(metadata.policy))
         }
+        let tag = if let tag { tag } else { try session.log.codec.tag(ofService: service) }
         let bytes = ItemCoding.metadata(
             service: service, key: metadata.key, label: metadata.label, attributes: metadata.attributes,
             created: metadata.created, modified: metadata.modified, expires: metadata.expires)
         drafts.append(
             try session.sealer.item(
                 item, metadata: bytes, secret: secret, keys: keys,
-                serviceTag: try session.log.codec.tag(ofService: service), generation: view.generation))
+                serviceTag: tag, generation: view.generation))
     }
 
     private func adviceAgainst(_ policy: AccessPolicy) -> String {
@@ -127,7 +131,7 @@ struct CommitPlanner {
     private func existing(
         _ item: ItemIdentifier
     ) throws(TokenStorageError) -> (found: LogView.Found, keys: ClassKeys)? {
-        guard let found = view[item], let keys = try access(found) else { return nil }
+        guard let found = try view[item], let keys = try access(found) else { return nil }
         return (found, keys)
     }
 

@@ -19,6 +19,8 @@ public struct FileVaultConfiguration: Sendable {
     public var keyDerivationCost: KeyDerivationCost
     /// The clock for `created` and `modified`. Nothing is decided by it.
     public var clock: @Sendable () -> Date
+    /// How many frames may follow the index before a writer writes another.
+    package var tailBound = VaultFormat.tailBound
 
     /// A configuration.
     public init(

@@ -55,7 +55,8 @@ struct VaultCreation {
         let file = try onDisk { () throws(SystemFailure) in try directory.open(temporary, .create) }
         do throws(TokenStorageError) {
             var builder = try LogBuilder(
-                file: file, codec: codec, epoch: Epoch(number: 1, identifier: Epoch.freshIdentifier()),
+                file: file, codec: codec, tailBound: configuration.tailBound,
+                epoch: Epoch(number: 1, identifier: Epoch.freshIdentifier()),
                 baseSequence: 0, keybagCopy: copy,
                 keybag: KeybagRecord(generation: keybag.generation, digest: Keybag.digest(of: copy)))
             let state = try builder.finish()

@@ -29,7 +29,7 @@ final class VaultSession: Sendable {
         let announcer = ChangeAnnouncer(ring: ring, sealer: sealer, hub: hub)
         log = try VaultLog(
             location: location, file: file, codec: FrameCodec(vault: ring.vault, keys: ring.log),
-            lockTimeout: configuration.lockTimeout,
+            lockTimeout: configuration.lockTimeout, tailBound: configuration.tailBound,
             observer: { frame, file in announcer.announce(frame, in: file) })
         queue = CommitQueue(log: log)
     }
@@ -131,8 +131,7 @@ final class VaultSession: Sendable {
         let (entries, file) = try log.entries()
         try refreshKeys()
         var listing = TokenListing(items: [])
-        for (item, entry) in entries.sorted(by: { $0.1.offset < $1.1.offset })
-        where tag == nil || entry.serviceTag == tag {
+        for (item, entry) in entries where tag == nil || entry.serviceTag == tag {
             switch ring.access(policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion) {
             case .destroyed: continue
             case .locked, .wrongDevice, .notPermitted, .unsupported: listing.hidden += 1
@@ -179,7 +178,8 @@ final class VaultSession: Sendable {
         { [self] (view) throws(TokenStorageError) in
             try refreshKeys()
             var planner = CommitPlanner(session: self, service: service, view: view, now: clock())
-            for (item, found) in view.items(ofService: try log.codec.tag(ofService: service)) {
+            let tag = try log.codec.tag(ofService: service)
+            for (item, found) in try view.items(where: { $0.serviceTag == tag }) {
                 try planner.delete(item, found)
             }
             existed.set([Bool](repeating: true, count: planner.drafts.count))
@@ -191,23 +191,12 @@ final class VaultSession: Sendable {
     func removeDestroyedItems() throws(TokenStorageError) {
         try refreshKeys()
         // A look first: most unlocks find none, and a reader should not wait for writers.
-        let isAny = try log.withFreshState { [ring] state in
-            state.index.entries.values.contains { entry in
-                if case .destroyed = ring.access(
-                    policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion)
-                {
-                    return true
-                }
-                return false
-            }
-        }
-        guard isAny else { return }
+        let mayBeAny = try log.withFreshState { [self] state in state.index.mayHave(isDestroyed) }
+        guard mayBeAny else { return }
         _ = try queue.commit { [self] (view) throws(TokenStorageError) in
             var drafts: [FrameDraft] = []
-            for (item, found) in view.allItems() {
-                let access = ring.access(
-                    policy: found.policy, setTag: found.setTag, version: found.keyVersion)
-                guard case .destroyed = access else { continue }
+            let destroyed = try view.items { isDestroyed($0.policy, $0.setTag, $0.keyVersion) }
+            for (item, found) in destroyed {
                 drafts.append(
                     FrameDraft(
                         type: .deletion, policy: found.policy, keyVersion: found.keyVersion, item: item,
@@ -215,6 +204,12 @@ final class VaultSession: Sendable {
             }
             return drafts
         }
+    }
+
+    /// Whether the keys of a class were destroyed.
+    private func isDestroyed(_ policy: UInt8, _ setTag: UInt64, _ keyVersion: UInt32) -> Bool {
+        if case .destroyed = ring.access(policy: policy, setTag: setTag, version: keyVersion) { return true }
+        return false
     }
 }
 

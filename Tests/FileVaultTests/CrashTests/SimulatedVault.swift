@@ -19,10 +19,15 @@ enum SimulatedVault {
     /// The method called `name`. An unknown name gives one that opens nothing.
     static func key(_ name: String) -> UnlockMethod { keys[name] ?? .keyFile(Secret([])) }
 
-    static func configuration(lockTimeout: Duration = .seconds(2)) -> FileVaultConfiguration {
-        FileVaultConfiguration(
+    /// With a small `tailBound`, few commits are enough for an index block.
+    static func configuration(
+        lockTimeout: Duration = .seconds(2), tailBound: Int? = nil
+    ) -> FileVaultConfiguration {
+        var configuration = FileVaultConfiguration(
             stateDirectory: "/simulated/state", lockTimeout: lockTimeout, keyDerivationCost: .minimum,
             clock: { SimulatedVault.date })
+        if let tailBound { configuration.tailBound = tailBound }
+        return configuration
     }
 
     static func location(_ directory: any DiskDirectory, _ state: (any DiskDirectory)?) -> VaultLocation {
@@ -44,10 +49,11 @@ enum SimulatedVault {
 
     /// Opens and unlocks the vault at `location`.
     static func open(
-        at location: VaultLocation, key: String = "first", lockTimeout: Duration = .seconds(2)
+        at location: VaultLocation, key: String = "first", lockTimeout: Duration = .seconds(2),
+        tailBound: Int? = nil
     ) throws -> BlockingFileVault {
         let vault = try BlockingFileVault.open(
-            at: location, configuration: configuration(lockTimeout: lockTimeout))
+            at: location, configuration: configuration(lockTimeout: lockTimeout, tailBound: tailBound))
         try vault.unlock(with: Self.key(key))
         return vault
     }

@@ -123,12 +123,13 @@ import TokenVaultPlatform
 
             let disk = SimulatedDisk(crashed)
             let next = History(disk: disk, initial: initial)
-            let writer = try Script(disk: disk, history: next).open()
+            let writer = try Script(disk: disk, history: next, tailBound: workload.tailBound).open()
             writer.store("recovered", VaultWorkload.text("recovered", 700))
             writer.compact()
             writer.store("recovered", "again")
             let rig = CrashRig(samples: 4, limit: 24, workers: 1, seed: 3)
-            var report = await rig.explore(next, from: crashed, subject: VaultSubject())
+            var report = await rig.explore(
+                next, from: crashed, subject: VaultSubject(tailBound: workload.tailBound))
             report.violations = report.violations.map { "after \(states.description(of: state)): \($0)" }
             line.add(report)
         }

@@ -8,6 +8,8 @@ struct VaultSubject: CrashSubject {
     var methods: [String] = []
     /// The method that opens the vault in every state; `nil` when none of them need.
     var key: String? = "first"
+    /// How many frames may follow the index block; `nil` for what vaults have.
+    var tailBound: Int?
 
     func inspect(_ disk: SimulatedDisk, expecting expectations: [Expectation]) -> [String] {
         do {
@@ -40,7 +42,7 @@ struct VaultSubject: CrashSubject {
         let (slots, opener) = try slots(on: disk)
         guard let opener else { return ["no method opens the vault"] }
 
-        let vault = try SimulatedVault.open(at: location, key: opener)
+        let vault = try SimulatedVault.open(at: location, key: opener, tailBound: tailBound)
         let found = try SimulatedVault.facts(of: vault)
         let all = found.merging(slots) { $1 }
         var complaints = expectations.compactMap { $0.complaint(about: all) }

@@ -17,17 +17,19 @@ struct VaultWorkload: Sendable {
     var samples = 40
     /// At most this many crash states: each costs a key derivation or more where passphrases are tried.
     var limit = Int.max
+    /// How many frames may follow the index block; `nil` for what vaults have.
+    var tailBound: Int?
     let run: @Sendable (Script) throws -> Void
 
     /// Runs the workload on a disk that may lie; returns what happened.
     func history(from start: DiskContents, lie: Lie? = nil) throws -> History {
         let disk = SimulatedDisk(start)
         let history = History(disk: disk, initial: initial)
-        try run(Script(disk: disk, history: history, liar: lie.map { LyingDisk($0) }))
+        try run(Script(disk: disk, history: history, liar: lie.map { LyingDisk($0) }, tailBound: tailBound))
         return history
     }
 
-    var subject: VaultSubject { VaultSubject(methods: methods, key: key) }
+    var subject: VaultSubject { VaultSubject(methods: methods, key: key, tailBound: tailBound) }
 }
 
 /// The calls of a workload, recorded with what they are to do.
@@ -35,6 +37,7 @@ struct Script {
     let disk: SimulatedDisk
     let history: History
     var liar: LyingDisk?
+    var tailBound: Int?
 
     var location: VaultLocation {
         let (vault, state) = (disk.directory(0), disk.directory(1))
@@ -44,7 +47,8 @@ struct Script {
 
     /// Opens the vault, as a process of its own would.
     func open(key: String = "first") throws -> Writer {
-        Writer(vault: try SimulatedVault.open(at: location, key: key), history: history)
+        Writer(
+            vault: try SimulatedVault.open(at: location, key: key, tailBound: tailBound), history: history)
     }
 
     /// Has the next operation of this kind fail.

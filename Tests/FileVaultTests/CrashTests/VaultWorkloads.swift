@@ -19,12 +19,12 @@ extension VaultWorkload {
         twoWriters,
         failedWrites, failedCompaction, failedSlots, failedDeletion, largeDeletion, withoutState,
         refusedRename,
-        threads, threadsOnFailingDisk,
+        threads, threadsOnFailingDisk, indexed, indexedByTwo, failedIndex,
     ]
 
     /// Those whose crashes are followed by a look at the crashes of what mends them.
     static let recovered: [VaultWorkload] = [
-        stores, batches, deletions, slots, compactions, twoWriters, failedWrites, failedCompaction,
+        stores, batches, deletions, slots, compactions, twoWriters, failedWrites, failedCompaction, indexed,
     ]
 
     static let creation = VaultWorkload(

@@ -36,7 +36,7 @@ import TokenVault
 
     private static func apply(_ order: Order, _ frames: [Range<Int>], _ contents: inout DiskContents) {
         let bytes = contents.directories[0][SimulatedVault.name] ?? []
-        var changed = bytes.bytes(in: 0..<16_384)
+        var changed = bytes.bytes(in: 0..<16_896)
         for index in order.frames { changed += bytes.bytes(in: frames[index]) }
         changed.setCount(max(bytes.count, changed.count))
         contents.directories[0][SimulatedVault.name] = changed

@@ -17,12 +17,12 @@ struct TamperedVault: Sendable {
         set { contents.directories[0][SimulatedVault.name] = newValue }
     }
 
-    /// Where each frame lies, by the documented framing: from byte 16,384 on, each begins with "TVF1" and its
+    /// Where each frame lies, by the documented framing: from byte 16,896 on, each begins with "TVF1" and its
     /// length in four bytes, little-endian.
     var frames: [Range<Int>] {
         let bytes = file
         var frames: [Range<Int>] = []
-        var offset = 16_384
+        var offset = 16_896
         while offset + 8 <= bytes.count, bytes.bytes(in: offset..<offset + 4) == Array("TVF1".utf8) {
             let length = (0..<4).reduce(0) { $0 | Int(bytes[offset + 4 + $1]) << ($1 * 8) }
             frames.append(offset..<offset + length)
@@ -42,9 +42,10 @@ struct TamperedVault: Sendable {
     }
 
     /// A vault with a few small items: one replaced, two stored together.
-    static func make() throws -> TamperedVault {
+    /// With a small `tailBound` there is an index block in the middle of the log.
+    static func make(tailBound: Int? = nil) throws -> TamperedVault {
         let disk = SimulatedDisk(try SimulatedVault.fresh())
-        let vault = try SimulatedVault.open(at: SimulatedVault.location(on: disk))
+        let vault = try SimulatedVault.open(at: SimulatedVault.location(on: disk), tailBound: tailBound)
         let storage = vault.storage(service: SimulatedVault.service)
         var result = TamperedVault(contents: disk.contents, facts: [:])
         func note() throws {

@@ -40,7 +40,7 @@ import TokenVault
             case .refused(.corrupt): length < end
             case .refused(.notAVault): length < 8_192
             // An older state of the log, all of it: nothing on this device knows better.
-            case .older: length < end && length >= 16_384
+            case .older: length < end && length >= 16_896
             case .unnoticed, .reported: length >= end
             default: false
             }

@@ -73,7 +73,7 @@ extension BlockingFileVault {
         try session.refreshKeys()
         guard session.ring.isUnlocked else { throw .file(.locked) }
         var plan = ExportPlan(session: session)
-        for (item, entry) in entries.sorted(by: { $0.1.offset < $1.1.offset }) {
+        for (item, entry) in entries {
             let access = session.ring.access(
                 policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion)
             switch access {

@@ -1,3 +1,4 @@
+internal import Synchronization
 public import SystemPackage
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
@@ -53,7 +54,7 @@ extension BlockingFileVault {
         try during("import") { () throws(TokenStorageError) in
             let session = try session()
             let check = Validation(operation: "import", backend: TokenStorageError.fileBackend)
-            var names = Set<ItemIdentifier>()
+            var names = Set<ItemIdentifier>(minimumCapacity: items.count)
             for item in items {
                 try check.check(item)
                 let name = try session.log.codec.item(
@@ -95,6 +96,11 @@ extension BlockingFileVault {
             throw .file(
                 .alreadyExists, underlying: "keys that have another value here: \(differing)",
                 advice: "nothing was imported; say whether to skip or replace them")
+        }
+        session.log.importsUnderWay.withLock { $0 += 1 }
+        defer {
+            session.log.importsUnderWay.withLock { $0 -= 1 }
+            try? session.queue.alone { session.log.tidy() }
         }
         var batch = ImportBatch(session: session, rule: rule)
         var done = 0

@@ -46,9 +46,14 @@ extension VaultSession {
             var report = ImportReport()
             var drafts: [FrameDraft] = []
             drafts.reserveCapacity(items.count)
+            var tags: [String: UInt64] = [:]
             for item in items {
+                let service = item.metadata.service
+                let tag =
+                    if let known = tags[service] { known } else { try log.codec.tag(ofService: service) }
+                tags[service] = tag
                 var planner = CommitPlanner(
-                    session: self, service: item.metadata.service, view: view, now: item.metadata.modified)
+                    session: self, service: service, view: view, now: item.metadata.modified, tag: tag)
                 try planner.add(item, onConflict: rule, report: &report)
                 drafts += planner.drafts
             }

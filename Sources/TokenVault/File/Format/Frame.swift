@@ -60,6 +60,10 @@ enum RecordType: UInt8, Sendable {
     case checkpoint = 5
     /// This file is about to be replaced by a compacted one: look at its path.
     case superseded = 6
+    /// Pages of an index of all that is in front of it.
+    case indexPages = 128
+    /// The end of an index: its summary.
+    case index = 129
 
     /// Types from here on may be skipped by a program that does not know them; others may not.
     static let firstIgnorable: UInt8 = 128

@@ -5,8 +5,13 @@ enum VaultFormat {
 
     /// Length of each of the two keybag copies at the front of the file.
     static let keybagLength = 8_192
+    /// Offset of the sector that says where the index is, behind the keybag copies.
+    static let pointerStart = 2 * keybagLength
     /// Offset of the first frame.
-    static let logStart = 2 * keybagLength
+    static let logStart = pointerStart + sector
+    /// How many frames may follow the index before a writer writes another: each of them is read whenever the
+    /// vault is opened.
+    static let tailBound = 1_000
 
     /// Zeros at the end of the file that only deletions and keybag records may use.
     static let reserve = 64 << 10
@@ -20,8 +25,8 @@ enum VaultFormat {
     static let largestSequence: UInt64 = (1 << 53) - 1
 
     /// How many zeros to keep ahead of a log of `length` bytes, beside the reserve: small for small
-    /// vaults, and never so much that preparing it would be felt.
-    static func headroom(for length: Int) -> Int { min(max(64 << 10, length / 8), 4 << 20) }
+    /// vaults, and never so much that preparing it, or looking at it when the vault is opened, would be felt.
+    static func headroom(for length: Int) -> Int { min(max(64 << 10, length / 8), 1 << 20) }
 
     /// Padmé: the length to pad `length` to so that it leaks at most log(log(length)) bits, growing it
     /// by at most 12 %. Source: "Reducing Metadata Leakage from Encrypted Files and Communication with

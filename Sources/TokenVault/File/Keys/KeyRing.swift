@@ -240,6 +240,7 @@ final class LogKeys: Sendable {
     let lookup: SymmetricKey
     let service: SymmetricKey
     let anchor: SymmetricKey
+    let index: SymmetricKey
 
     init(logKey: SymmetricKey) throws(CryptoError) {
         header = try Hash.derive(from: logKey, label: "tokenvault 1 frame header")
@@ -248,7 +249,8 @@ final class LogKeys: Sendable {
         lookup = try Hash.derive(from: logKey, label: "tokenvault 1 lookup")
         service = try Hash.derive(from: logKey, label: "tokenvault 1 service")
         anchor = try Hash.derive(from: logKey, label: "tokenvault 1 anchor")
+        index = try Hash.derive(from: logKey, label: "tokenvault 1 index")
     }
 
-    func wipe() { for key in [header, control, chain, lookup, service, anchor] { key.wipe() } }
+    func wipe() { for key in [header, control, chain, lookup, service, anchor, index] { key.wipe() } }
 }

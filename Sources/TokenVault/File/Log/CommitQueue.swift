@@ -96,7 +96,7 @@ final class CommitQueue: Sendable {
     private func lead(_ requests: [WriteRequest]) {
         log.perform(requests)
         // The commits are acknowledged by now.
-        log.compactIfWorthIt()
+        log.tidy()
         state.announce { $0.isLed = false }
     }
 

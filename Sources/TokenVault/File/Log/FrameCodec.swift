@@ -84,9 +84,13 @@ struct FrameCodec: Sendable {
         }
     }
 
-    /// The chain value behind a frame whose first ``Frame/contentOffset`` bytes these are.
-    func chain(after head: [UInt8]) throws(TokenStorageError) -> [UInt8] {
-        guard let chain = Hash.keyed(head, key: keys.chain, length: 32) else { throw .file(.closed) }
+    /// The chain value behind the frame at `offset` of `bytes`, of which the first ``Frame/contentOffset`` bytes
+    /// are there.
+    func chain(after bytes: [UInt8], at offset: Int = 0) throws(TokenStorageError) -> [UInt8] {
+        let head = offset..<offset + Frame.contentOffset
+        guard let chain = Hash.keyed(bytes, in: head, key: keys.chain, length: 32) else {
+            throw .file(.closed)
+        }
         return chain
     }
 

@@ -9,7 +9,7 @@ struct KeybagCopies {
     /// Reads both. Throws `notAVault` when neither says it is one, `unsupportedFormat`, and `corrupt`
     /// when neither is whole.
     init(reading file: any DiskFile) throws(TokenStorageError) {
-        let bytes = try onDisk { () throws(SystemFailure) in try file.read(VaultFormat.logStart, at: 0) }
+        let bytes = try onDisk { () throws(SystemFailure) in try file.read(VaultFormat.pointerStart, at: 0) }
         let half = VaultFormat.keybagLength
         copies = [0, half].map { start in
             let copy = start < bytes.count ? Array(bytes[start..<min(bytes.count, start + half)]) : []

@@ -5,22 +5,29 @@ internal import TokenVaultPlatform
 struct LogBuilder {
     private let file: any DiskFile
     private let codec: FrameCodec
+    private let tailBound: Int
     private var state: LogState
     private var buffer: [UInt8] = []
     private var bufferStart = VaultFormat.logStart
+    private var records: [IndexRecord] = []
 
-    /// Begins with both keybag copies and the genesis frame.
+    /// Begins with both keybag copies and the genesis frame. Where more than `tailBound` frames follow, there will
+    /// be an index.
     init(
-        file: any DiskFile, codec: FrameCodec, epoch: Epoch, baseSequence: UInt64, keybagCopy: [UInt8],
-        keybag: KeybagRecord
+        file: any DiskFile, codec: FrameCodec, tailBound: Int, epoch: Epoch, baseSequence: UInt64,
+        keybagCopy: [UInt8], keybag: KeybagRecord
     ) throws(TokenStorageError) {
         self.file = file
         self.codec = codec
+        self.tailBound = tailBound
         let identity = try onDisk { () throws(SystemFailure) in try file.attributes().identity }
         state = LogState(
             file: file, identity: identity, size: 0, tail: VaultFormat.logStart, trailer: [],
             chain: FrameCodec.chainStart, sequence: baseSequence, epoch: epoch, keybag: keybag)
-        try onDisk { () throws(SystemFailure) in try file.write(keybagCopy + keybagCopy, at: 0) }
+        let noPointer = [UInt8](repeating: 0, count: IndexPointer.length)
+        try onDisk { () throws(SystemFailure) in
+            try file.write(keybagCopy + keybagCopy + noPointer, at: 0)
+        }
         let genesis = GenesisRecord(epoch: epoch, baseSequence: baseSequence, keybag: keybag)
         let body = try codec.sealControl(genesis.encoded(), type: .genesis, generation: baseSequence)
         try append(
@@ -45,9 +52,15 @@ struct LogBuilder {
         try append(try codec.seal(header, content: content))
     }
 
-    /// Writes the rest: a checkpoint, which says that all before it is durable once the file has its
+    /// Writes the rest: an index if there are many items; a checkpoint, which says that all before it is durable once the file has its
     /// name, and the zeros that later frames go into.
     mutating func finish() throws(TokenStorageError) -> LogState {
+        let hasIndex = state.framesSinceIndex > tailBound
+        if hasIndex {
+            try writeIndex()
+        } else {
+            for record in records { state.index.store(record.item, record.entry) }
+        }
         try append(
             try codec.seal(
                 FrameDraft(type: .checkpoint), generation: state.sequence, groupStart: state.tail,
@@ -55,16 +68,46 @@ struct LogBuilder {
         state.size = state.tail + VaultFormat.reserve + VaultFormat.headroom(for: state.tail)
         buffer += [UInt8](repeating: 0, count: state.size - state.tail)
         try flush()
+        if hasIndex { try takeIndex() }
         state.isTailSettled = true
+        state.isWalked = true
         return state
+    }
+
+    private mutating func writeIndex() throws(TokenStorageError) {
+        try flush()
+        records.sort { $0.item < $1.item }
+        var writer = IndexWriter(after: state, codec: codec)
+        for record in records { try writer.add(record) }
+        records = []
+        try writer.finish()
+        state.newIndex = writer.frames.last
+        state.tail = writer.end
+        state.chain = writer.chain
+        bufferStart = writer.end
+    }
+
+    /// Leads readers to the index, and reads it as they do.
+    private mutating func takeIndex() throws(TokenStorageError) {
+        guard let last = state.newIndex,
+            let block = try IndexReader(last, in: file, codec: codec, epoch: state.epoch)
+        else { throw .file(.internalError) }
+        let (file, pointer) = (file, IndexPointer(offset: last.offset).encoded())
+        try onDisk { () throws(SystemFailure) in try file.write(pointer, at: VaultFormat.pointerStart) }
+        state.newIndex = nil
+        state.index = LogIndex(block: block)
+        state.framesSinceIndex = 1
     }
 
     private mutating func append(_ sealed: FrameCodec.Sealed) throws(TokenStorageError) {
         let frame = ScannedFrame(offset: state.tail, header: sealed.header, chain: sealed.chain)
         buffer += sealed.bytes
         if sealed.header.isItem {
-            state.index.store(sealed.header.item, IndexEntry(sealed.header, at: frame.offset))
+            records.append(
+                IndexRecord(
+                    sealed.header.item, IndexEntry(sealed.header, at: frame.offset), isNewest: true))
         }
+        state.framesSinceIndex += 1
         state.chain = frame.chain
         state.tail = frame.end
         state.trailer = Array(sealed.bytes.suffix(Frame.checksumLength))

@@ -31,8 +31,9 @@ extension VaultLog {
     /// Whether more of the file is dead than alive, and enough to be worth a new file.
     private var wantsCompaction: Bool {
         state.withLock { state in
-            let dead = state.tail - VaultFormat.logStart - state.index.liveBytes
-            return dead > max(VaultFormat.compactionFloor, state.index.liveBytes)
+            let needed = state.index.liveBytesAtMost + state.index.blockLength
+            let dead = state.tail - VaultFormat.logStart - needed
+            return dead > max(VaultFormat.compactionFloor, needed)
         } && compactionPutOff.withLock { $0 == nil }
     }
 
@@ -103,9 +104,14 @@ extension VaultLog {
         let keybag = try currentKeybagCopy(in: old)
         let epoch = Epoch.next(after: old.epoch)
         var builder = try LogBuilder(
-            file: fresh, codec: codec, epoch: epoch, baseSequence: old.sequence, keybagCopy: keybag,
-            keybag: old.keybag)
-        let live = old.index.entries.sorted { $0.value.offset < $1.value.offset }
+            file: fresh, codec: codec, tailBound: tailBound, epoch: epoch, baseSequence: old.sequence,
+            keybagCopy: keybag, keybag: old.keybag)
+        // What an index block hides must not be lost with the old file.
+        var walked = old
+        if !old.isWalked { try loader.rebuildIndex(of: &walked) }
+        let live = try usingIndex(of: &walked) { (index) throws(TokenStorageError) in
+            try index.itemsByOffset()
+        }
         var scanner = LogScanner(file: old.file, codec: codec, chunk: 256 << 10)
         for (position, (item, entry)) in live.enumerated() {
             try builder.copy(item, entry, from: &scanner)

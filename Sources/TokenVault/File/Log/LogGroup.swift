@@ -43,6 +43,11 @@ struct LogGroup {
         let next = sequence + 1
         var newBytes: [UInt8] = []
         var newFrames: [ScannedFrame] = []
+        // A commit may be a whole import.
+        newBytes.reserveCapacity(
+            drafts.reduce(0) { $0 + Frame.overhead + $1.metadata.count + $1.body.count })
+        newFrames.reserveCapacity(drafts.count)
+        pending.reserveCapacity(pending.count + drafts.count)
         var newChain = chain
         for (position, draft) in drafts.enumerated() {
             let sealed = try log.codec.seal(
@@ -62,10 +67,10 @@ struct LogGroup {
             case .deletion:
                 pending[draft.item] = .deleted
                 deleted.append(draft.item)
-            case .genesis, .keybag, .checkpoint, .superseded: break
+            case .genesis, .keybag, .checkpoint, .superseded, .indexPages, .index: break
             }
         }
-        bytes += newBytes
+        if isEmpty { bytes = newBytes } else { bytes += newBytes }
         frames += newFrames
         chain = newChain
         sequence = next

@@ -1,5 +1,5 @@
 /// Where an item's newest frame is, and what can be known of it without its class's keys.
-struct IndexEntry: Sendable {
+struct IndexEntry: Equatable, Sendable {
     var offset: Int
     var metadataLength: Int32
     var bodyLength: Int32
@@ -8,17 +8,6 @@ struct IndexEntry: Sendable {
     var setTag: UInt64
     var keyVersion: UInt32
     var policy: UInt8
-
-    init(_ header: FrameHeader, at offset: Int) {
-        self.offset = offset
-        metadataLength = Int32(header.metadataLength)
-        bodyLength = Int32(header.bodyLength)
-        generation = header.generation
-        serviceTag = header.serviceTag
-        setTag = header.setTag
-        keyVersion = header.keyVersion
-        policy = header.policy
-    }
 
     var contentStart: Int { offset + Frame.contentOffset }
     var contentLength: Int { Int(metadataLength) + Int(bodyLength) }
@@ -29,32 +18,172 @@ struct IndexEntry: Sendable {
     }
 }
 
-/// What the log holds now: the newest frame of every item, and the dead ones that still hold a value.
-struct LogIndex: Sendable {
-    private(set) var entries: [ItemIdentifier: IndexEntry] = [:]
-    /// Where older values of live items lie, for erasing them when the item is deleted.
-    private(set) var superseded: [ItemIdentifier: [IndexEntry]] = [:]
-    /// Bytes of live frames.
-    private(set) var liveBytes = 0
+extension IndexEntry {
+    init(_ header: FrameHeader, at offset: Int) {
+        self.init(
+            offset: offset, metadataLength: Int32(header.metadataLength),
+            bodyLength: Int32(header.bodyLength), generation: header.generation,
+            serviceTag: header.serviceTag, setTag: header.setTag, keyVersion: header.keyVersion,
+            policy: header.policy)
+    }
+}
 
-    subscript(item: ItemIdentifier) -> IndexEntry? { entries[item] }
+/// What the log holds now: the newest frame of every item, and the dead ones that still hold a value. What an
+/// index block says stays in the file and is read page by page; what came since is in memory.
+struct LogIndex: Sendable {
+    /// The index block that the rest is newer than; `nil` where all of the log was walked.
+    let block: IndexReader?
+    private var entries: [ItemIdentifier: IndexEntry] = [:]
+    /// Items that were deleted since the block was written.
+    private var removed: Set<ItemIdentifier> = []
+    /// Where older values of live items lie, for erasing them when the item is deleted.
+    private var superseded: [ItemIdentifier: [IndexEntry]] = [:]
+    /// Items whose older values in the block are erased by now.
+    private var taken: Set<ItemIdentifier> = []
+    private var liveBytesSince = 0
+
+    init(block: IndexReader? = nil) { self.block = block }
+
+    /// The newest value of `item`. Throws `corrupt` when the page that would say is damaged; so do the others
+    /// that throw.
+    func entry(of item: ItemIdentifier) throws(TokenStorageError) -> IndexEntry? {
+        if let entry = entries[item] { return entry }
+        guard let block, !removed.contains(item) else { return nil }
+        return try block.newest(item)
+    }
+
+    /// Makes room for as many entries more.
+    mutating func reserve(_ more: Int) { entries.reserveCapacity(entries.count + more) }
 
     mutating func store(_ item: ItemIdentifier, _ entry: IndexEntry) {
-        if let old = entries.updateValue(entry, forKey: item) {
-            liveBytes -= old.frameLength
-            superseded[item, default: []].append(old)
-        }
-        liveBytes += entry.frameLength
+        if let old = entries.updateValue(entry, forKey: item) { supersede(old, of: item) }
+        if block != nil { removed.remove(item) }
+        liveBytesSince += entry.frameLength
     }
 
     mutating func remove(_ item: ItemIdentifier) {
-        guard let old = entries.removeValue(forKey: item) else { return }
-        liveBytes -= old.frameLength
+        if let old = entries.removeValue(forKey: item) { supersede(old, of: item) }
+        if block != nil { removed.insert(item) }
+    }
+
+    private mutating func supersede(_ old: IndexEntry, of item: ItemIdentifier) {
+        liveBytesSince -= old.frameLength
         superseded[item, default: []].append(old)
     }
 
     /// Every place where a value of `item` lies that is not its newest, forgetting them.
-    mutating func takeSuperseded(_ item: ItemIdentifier) -> [IndexEntry] {
-        superseded.removeValue(forKey: item) ?? []
+    mutating func takeSuperseded(_ item: ItemIdentifier) throws(TokenStorageError) -> [IndexEntry] {
+        let older = try olderInBlock(of: item)
+        if block != nil { taken.insert(item) }
+        return older + (superseded.removeValue(forKey: item) ?? [])
+    }
+
+    private func olderInBlock(of item: ItemIdentifier) throws(TokenStorageError) -> [IndexEntry] {
+        guard let block, !taken.contains(item) else { return [] }
+        return older(of: item, in: try block.records(of: item))
+    }
+
+    /// Which of an item's records in the block are not its newest value.
+    private func older(of item: ItemIdentifier, in records: [IndexRecord]) -> [IndexEntry] {
+        if taken.contains(item) { return [] }
+        let isChanged = entries[item] != nil || removed.contains(item)
+        return records.filter { isChanged || !$0.isNewest }.map(\.entry)
+    }
+
+    // MARK: - All of them
+
+    /// About how many items there are: those of the block, and those stored since.
+    var roughCount: Int { (block?.summary.items ?? 0) + entries.count }
+
+    /// Bytes of live frames, or more: what of the block was replaced since is not left out.
+    var liveBytesAtMost: Int { (block?.summary.liveBytes ?? 0) + liveBytesSince }
+
+    /// What the frames of the block take.
+    var blockLength: Int { block?.length ?? 0 }
+
+    /// The number of items, and the bytes of their frames.
+    func figures() throws(TokenStorageError) -> (items: Int, liveBytes: Int) {
+        var figures = (items: roughCount, liveBytes: liveBytesAtMost)
+        guard let block else { return figures }
+        for items in [AnyCollection(entries.keys), AnyCollection(removed)] {
+            for item in items {
+                guard let old = try block.newest(item) else { continue }
+                figures.items -= 1
+                figures.liveBytes -= old.frameLength
+            }
+        }
+        return figures
+    }
+
+    /// Whether there may be items of a class for which `isMeant` is true: those of the block's that were replaced
+    /// or deleted since are taken to be there.
+    func mayHave(_ isMeant: (_ policy: UInt8, _ setTag: UInt64, _ keyVersion: UInt32) -> Bool) -> Bool {
+        let inBlock = block?.summary.classes.contains { isMeant($0.policy, $0.setTag, $0.keyVersion) }
+        return inBlock ?? false
+            || entries.values.contains { isMeant($0.policy, $0.setTag, $0.keyVersion) }
+    }
+
+    /// Every item, in no order.
+    func forEachItem(
+        _ body: (ItemIdentifier, IndexEntry) throws(TokenStorageError) -> Void
+    ) throws(TokenStorageError) {
+        try block?.forEach { (record) throws(TokenStorageError) in
+            guard record.isNewest, entries[record.item] == nil, !removed.contains(record.item) else { return }
+            try body(record.item, record.entry)
+        }
+        for (item, entry) in entries { try body(item, entry) }
+    }
+
+    /// Every item with its newest entry, in the order of their places in the file.
+    func itemsByOffset() throws(TokenStorageError) -> [(ItemIdentifier, IndexEntry)] {
+        var items: [(ItemIdentifier, IndexEntry)] = []
+        items.reserveCapacity(roughCount)
+        try forEachItem { item, entry in items.append((item, entry)) }
+        items.sort { $0.1.offset < $1.1.offset }
+        return items
+    }
+
+    /// At most how many records ``forEachRecord(_:)`` gives.
+    var mostRecords: Int {
+        (block?.summary.records ?? 0) + entries.count + superseded.values.reduce(0) { $0 + $1.count }
+    }
+
+    /// Every record of a new index block, in its order.
+    func forEachRecord(
+        _ body: (IndexRecord) throws(TokenStorageError) -> Void
+    ) throws(TokenStorageError) {
+        let changed = Set(entries.keys).union(removed).union(superseded.keys).sorted()
+        var next = 0
+        func give(_ item: ItemIdentifier, _ records: [IndexRecord]) throws(TokenStorageError) {
+            let isChanged = entries[item] != nil || removed.contains(item)
+            let newest = entries[item] ?? (isChanged ? nil : records.first { $0.isNewest }?.entry)
+            if let newest { try body(IndexRecord(item, newest, isNewest: true)) }
+            let older = (older(of: item, in: records) + (superseded[item] ?? [])).sorted {
+                $0.offset < $1.offset
+            }
+            for entry in older { try body(IndexRecord(item, entry, isNewest: false)) }
+        }
+        func giveChanged(before item: ItemIdentifier?) throws(TokenStorageError) {
+            while next < changed.count, item.map({ changed[next] < $0 }) ?? true {
+                try give(changed[next], [])
+                next += 1
+            }
+        }
+        func giveAll(_ records: [IndexRecord]) throws(TokenStorageError) {
+            guard let item = records.first?.item else { return }
+            try giveChanged(before: item)
+            if next < changed.count, changed[next] == item { next += 1 }
+            try give(item, records)
+        }
+        var ofOne: [IndexRecord] = []
+        try block?.forEach { (record) throws(TokenStorageError) in
+            if let item = ofOne.first?.item, item != record.item {
+                try giveAll(ofOne)
+                ofOne.removeAll(keepingCapacity: true)
+            }
+            ofOne.append(record)
+        }
+        try giveAll(ofOne)
+        try giveChanged(before: nil)
     }
 }

@@ -1,7 +1,7 @@
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// Reads a whole log, tells crash from damage, and checks it against the anchor.
+/// Reads a log, by its index block where it has one, tells crash from damage, and checks it against the anchor.
 struct LogLoader {
     let location: VaultLocation
     let codec: FrameCodec
@@ -11,28 +11,41 @@ struct LogLoader {
     /// The state of the vault: of `file`, or of the one at the path when that was replaced meanwhile.
     /// What looks damaged, torn or rolled back is looked at again under the lock, since a write or a
     /// compaction may be under way.
+    ///
+    /// `observer` is told of the frames that are read. For one who knows the vault up to the commit `seen`, that
+    /// is at least every frame since.
     func load(
-        _ file: any DiskFile, observer: (ScannedFrame) -> Void = { _ in }
+        _ file: any DiskFile, seen: UInt64? = nil, observer: (ScannedFrame) -> Void = { _ in }
     ) throws(TokenStorageError) -> LogState {
         let deadline = Deadline(after: lockTimeout)
         var file = file
         while true {
-            if let state = try loadUnlocked(file, observer: observer) { return state }
+            if let state = try loadUnlocked(file, seen: seen, observer: observer) { return state }
             let lock = WriterLock(file: file)
             try lock.take(.shared, until: deadline)
             defer { lock.release() }
             // An old file is rightly older than what the anchor says.
-            if try isAtPath(file) { return try loadLocked(file, observer: observer) }
+            if try isAtPath(file) {
+                return try loadLocked(file, .byIndex(seen: seen), observer: observer)
+            }
             file = try VaultFiles.open(location)
             if deadline.hasPassed { throw .file(.timedOut) }
         }
     }
 
+    /// How to read a log.
+    enum Way {
+        /// By its index block, unless that goes further than the commit `seen`; else as `walking`.
+        case byIndex(seen: UInt64?)
+        /// Along all of it, believing no index block.
+        case walking
+    }
+
     /// The state of `file`, whose lock the caller holds and which is at the path.
     func loadLocked(
-        _ file: any DiskFile, observer: (ScannedFrame) -> Void = { _ in }
+        _ file: any DiskFile, _ way: Way, observer: (ScannedFrame) -> Void = { _ in }
     ) throws(TokenStorageError) -> LogState {
-        let loaded = try read(file, anchored: try anchor.read(), observer: observer)
+        let loaded = try read(file, way, anchored: try anchor.read(), observer: observer)
         if case .failing(let place) = loaded.stop {
             try TailClassifier(file: file, codec: codec).requireTorn(at: place)
         }
@@ -41,12 +54,12 @@ struct LogLoader {
 
     /// The state of `file` as it is, or `nil` when something about it is odd.
     private func loadUnlocked(
-        _ file: any DiskFile, observer: (ScannedFrame) -> Void
+        _ file: any DiskFile, seen: UInt64?, observer: (ScannedFrame) -> Void
     ) throws(TokenStorageError) -> LogState? {
         do throws(TokenStorageError) {
             // The anchor is read first: the log only grows meanwhile.
             let anchored = try anchor.read()
-            let loaded = try read(file, anchored: anchored, observer: observer)
+            let loaded = try read(file, .byIndex(seen: seen), anchored: anchored, observer: observer)
             return loaded.stop == .clean ? loaded.state : nil
         } catch {
             if error.code == .corrupt || error.code == .rolledBack { return nil }
@@ -62,17 +75,24 @@ struct LogLoader {
         }
     }
 
-    private struct Loaded {
+    struct Loaded {
         var state: LogState
         var stop: ScanResult.Stop
     }
 
     private func read(
-        _ file: any DiskFile, anchored: AnchorSlot?, observer: (ScannedFrame) -> Void
+        _ file: any DiskFile, _ way: Way, anchored: AnchorSlot?, observer: (ScannedFrame) -> Void
     ) throws(TokenStorageError) -> Loaded {
         let attributes = try onDisk { () throws(SystemFailure) in try file.attributes() }
         guard attributes.size > VaultFormat.logStart else {
             throw .damage(at: attributes.size, "the file ends")
+        }
+        var usesIndex = false
+        if case .byIndex(let seen) = way {
+            let loaded = try readByIndex(
+                file, attributes, anchored: anchored, seen: seen, observer: observer)
+            if let loaded { return loaded }
+            usesIndex = true
         }
         var scanner = LogScanner(file: file, codec: codec, chunk: 256 << 10)
         var found = try scanner.scan(from: VaultFormat.logStart, previous: FrameCodec.chainStart)
@@ -84,9 +104,11 @@ struct LogLoader {
             file: file, identity: attributes.identity, size: attributes.size, tail: found.end,
             trailer: found.trailer, chain: FrameCodec.chainStart, sequence: genesis.baseSequence,
             epoch: genesis.epoch, keybag: genesis.keybag)
+        state.isWalked = true
+        state.index.reserve(found.frames.count)
         var metHead = anchored == nil || anchored?.epoch != genesis.epoch
         for frame in found.frames {
-            try apply(frame, to: &state)
+            try apply(frame, to: &state, usingIndex: usesIndex)
             if frame.header.isItem { observer(frame) }
             if let anchored, frame.chain == anchored.head { metHead = true }
         }
@@ -101,7 +123,7 @@ struct LogLoader {
     }
 
     /// Throws `rolledBack` when this device has seen the vault go further than the log does.
-    private func check(
+    func check(
         _ state: LogState, against anchored: AnchorSlot, metHead: Bool, stop: ScanResult.Stop
     ) throws(TokenStorageError) {
         let isNewer = state.epoch.number > anchored.epoch.number
@@ -115,7 +137,7 @@ struct LogLoader {
         throw .file(.rolledBack)
     }
 
-    private func genesis(
+    func genesis(
         of frame: ScannedFrame, file: any DiskFile
     ) throws(TokenStorageError) -> GenesisRecord {
         let payload = try control(of: frame, file: file)
@@ -148,14 +170,20 @@ struct LogLoader {
         return payload
     }
 
-    /// Takes one frame into the state.
-    func apply(_ frame: ScannedFrame, to state: inout LogState) throws(TokenStorageError) {
+    /// Takes one frame into the state. What an index block says replaces what is in memory, unless `usingIndex`
+    /// is false.
+    func apply(
+        _ frame: ScannedFrame, to state: inout LogState, usingIndex: Bool = true
+    ) throws(TokenStorageError) {
         let header = frame.header
+        if usingIndex { try takeIndex(before: frame, in: &state) }
+        state.framesSinceIndex += 1
         switch RecordType(rawValue: header.type) {
         case .item: state.index.store(header.item, IndexEntry(header, at: frame.offset))
         case .deletion: state.index.remove(header.item)
         case .keybag: state.keybag = try keybag(of: frame, file: state.file)
-        case .genesis, .checkpoint, .superseded: break
+        case .genesis, .checkpoint, .superseded, .indexPages: break
+        case .index: state.newIndex = frame
         case nil:
             guard header.type >= RecordType.firstIgnorable else {
                 throw .file(.unsupportedFormat, underlying: "an unknown record")

@@ -71,7 +71,7 @@ struct LogScanner {
                 throw .damage(at: offset, "a frame out of place")
             }
             let head = offset - windowStart
-            chain = try codec.chain(after: Array(window[head..<head + Frame.contentOffset]))
+            chain = try codec.chain(after: window, at: head)
             pending.append(ScannedFrame(offset: offset, header: header, chain: chain))
             if header.endsCommit {
                 result.frames += pending
@@ -100,6 +100,37 @@ struct LogScanner {
             result.frames.removeSubrange(max(begin, 0)...)
             result.stop = .failing(at: frame.offset)
             return
+        }
+    }
+
+    /// The frame at `offset`, if one that authenticates is there, whatever it follows.
+    mutating func frame(at offset: Int) throws(TokenStorageError) -> ScannedFrame? {
+        guard try fill(offset, Frame.contentOffset) else { return nil }
+        let head = offset - windowStart
+        guard let length = Frame.length(ofPrefix: window, at: head),
+            let header = try codec.header(in: window, at: head), header.frameLength == length
+        else { return nil }
+        return ScannedFrame(
+            offset: offset, header: header,
+            chain: try codec.chain(after: window, at: head))
+    }
+
+    /// Gives `body` every frame from `start`, whose frame must follow `previous`, to `end`, where one is known to
+    /// end. Contents are not looked at. Throws `corrupt` where a frame fails or is out of place.
+    mutating func walk(
+        from start: Int, to end: Int, previous: [UInt8],
+        _ body: (ScannedFrame) throws(TokenStorageError) -> Void
+    ) throws(TokenStorageError) {
+        var chain = previous
+        var offset = start
+        while offset < end {
+            guard let frame = try frame(at: offset), frame.end <= end else {
+                throw .damage(at: offset, "a damaged frame")
+            }
+            guard frame.header.previous == chain else { throw .damage(at: offset, "a frame out of place") }
+            try body(frame)
+            chain = frame.chain
+            offset = frame.end
         }
     }
 

@@ -16,6 +16,14 @@ struct LogState {
     var epoch: Epoch
     var keybag: KeybagRecord
     var index = LogIndex()
+    /// Frames behind the index block, or all.
+    var framesSinceIndex = 0
+    /// An index block that nothing follows yet. Its contents are known to be durable once something does.
+    var newIndex: ScannedFrame?
+    /// Whether the pointer does not lead to the index block in use.
+    var isPointerDue = false
+    /// Whether this process, or whoever made the file, has been along all of it.
+    var isWalked = false
     /// Whether the newest frame says that the file is about to be replaced.
     var isSuperseded = false
     /// Whether this process, holding the lock, has seen that nothing but zeros lies behind `tail`.

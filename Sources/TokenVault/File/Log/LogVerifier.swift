@@ -10,6 +10,8 @@ struct LogVerifier {
     private let codec: FrameCodec
     private let progress: ((Int, Int) -> Void)?
     private let openContents: (FrameHeader, [UInt8]) throws(TokenStorageError) -> Contents
+    /// Where index blocks end.
+    private var indexes: Set<Int> = []
     private var report = VerificationReport(
         frames: 0, items: 0, checkedByDigestOnly: 0, bytes: 0, problems: [], notes: [])
 
@@ -32,7 +34,7 @@ struct LogVerifier {
         let file = file
         let size = try onDisk { () throws(SystemFailure) in try file.attributes().size }
         report.bytes = size
-        report.items = live.entries.count
+        report.items = try live.figures().items
         try verifyKeybags(named: named)
         var chain = FrameCodec.chainStart
         var offset = VaultFormat.logStart
@@ -47,11 +49,14 @@ struct LogVerifier {
                 let header = try codec.header(in: bytes, at: 0), header.frameLength == length
             else { break }
             if header.previous != chain { problem(offset, "a frame out of place") }
-            chain = try codec.chain(after: Array(bytes[0..<Frame.contentOffset]))
-            try verify(bytes, header, at: offset, isLive: live[header.item]?.offset == offset)
+            chain = try codec.chain(after: bytes)
+            let isLive = try live.entry(of: header.item)?.offset == offset
+            try verify(bytes, header, at: offset, isLive: isLive)
+            if header.type == RecordType.index.rawValue { indexes.insert(offset) }
             report.frames += 1
             offset += length
         }
+        try verifyPointer()
         try verifyTail(from: offset, size: size)
         progress?(size, size)
         return report
@@ -79,7 +84,10 @@ struct LogVerifier {
         let isItem = header.type == RecordType.item.rawValue
         guard Hash.digest(bytes, in: content, length: Frame.digestLength) == header.contentDigest else {
             if isItem, !isLive, isErased(bytes, content, at: offset) { return }
-            problem(offset, isLive ? "a damaged item" : "a damaged value that is no longer in use")
+            switch RecordType(rawValue: header.type) {
+            case .index, .indexPages: problem(offset, "a damaged index")
+            default: problem(offset, isLive ? "a damaged item" : "a damaged value that is no longer in use")
+            }
             return
         }
         switch RecordType(rawValue: header.type) {
@@ -94,7 +102,7 @@ struct LogVerifier {
             if try codec.openControl(body, header: header) == nil {
                 problem(offset, "a control record that does not open")
             }
-        case .checkpoint, .superseded, nil: break
+        case .checkpoint, .superseded, .indexPages, .index, nil: break
         }
     }
 
@@ -108,6 +116,22 @@ struct LogVerifier {
             position = next
         }
         return false
+    }
+
+    /// The pointer leads to an index, or there is none.
+    private mutating func verifyPointer() throws(TokenStorageError) {
+        let file = file
+        let sector = try onDisk { () throws(SystemFailure) in
+            try file.read(IndexPointer.length, at: VaultFormat.pointerStart)
+        }
+        do {
+            let pointer = try IndexPointer(decoding: sector)
+            if !indexes.contains(pointer.offset) {
+                problem(VaultFormat.pointerStart, "a pointer that leads to no index")
+            }
+        } catch {
+            if error != .wrongMagic { problem(VaultFormat.pointerStart, "a damaged pointer to the index") }
+        }
     }
 
     /// Behind the last complete commit there are zeros, or what a crash left of the next one.
@@ -131,38 +155,5 @@ struct LogVerifier {
 
     private mutating func problem(_ offset: Int, _ description: String) {
         report.problems.append(VerificationReport.Problem(offset: offset, description: description))
-    }
-}
-
-extension VaultLog {
-    /// Verifies the file at the path while writers wait.
-    func verify(
-        progress: ((Int, Int) -> Void)?,
-        openContents: @escaping (FrameHeader, [UInt8]) throws(TokenStorageError) -> LogVerifier.Contents
-    ) throws(TokenStorageError) -> VerificationReport {
-        let deadline = Deadline(after: lockTimeout)
-        while true {
-            let file = try VaultFiles.open(location)
-            let lock = WriterLock(file: file)
-            try lock.take(.shared, until: deadline)
-            defer { lock.release() }
-            // The state of the file as it is now, under the lock, whatever this process has seen of it.
-            if try isReplaced(file) { continue }
-            let state: LogState
-            do throws(TokenStorageError) {
-                state = try loader.loadLocked(file)
-            } catch {
-                guard error.code == .corrupt else { throw error }
-                return VerificationReport(
-                    frames: 0, items: 0, checkedByDigestOnly: 0, bytes: 0,
-                    problems: [
-                        VerificationReport.Problem(offset: 0, description: error.underlying ?? "damaged")
-                    ], notes: [])
-            }
-            var verifier = LogVerifier(
-                file: file, codec: codec, progress: progress, openContents: openContents)
-            return try verifier.verify(
-                named: state.keybag, live: state.index, end: state.tail)
-        }
     }
 }

@@ -180,6 +180,8 @@ extension VaultLog {
                 to: &state)
             advanceAnchor(&state)
         }
+        // Whoever wrote the index in use came no further, or an attacker was at the pointer.
+        if state.withLock({ $0.isPointerDue }) { writePointer(to: file) }
         erase(added.deleted, in: added)
     }
 
@@ -188,25 +190,6 @@ extension VaultLog {
             epoch: state.epoch, sequence: state.sequence, head: state.chain,
             keybagGeneration: state.keybag.generation)
         state.isAnchored = location.state != nil
-    }
-
-    /// Sees to it that the group fits in front of the reserve; deletions may use the reserve.
-    private func makeRoom(for group: LogGroup, in file: any DiskFile) throws(TokenStorageError) {
-        let size = state.withLock { $0.size }
-        guard group.end + VaultFormat.reserve > size else { return }
-        let wanted = group.end + VaultFormat.reserve + VaultFormat.headroom(for: group.end)
-        do {
-            try file.write([UInt8](repeating: 0, count: wanted - size), at: size)
-            state.withLock { $0.size = wanted }
-        } catch {
-            // What was written of the zeros may stay; the file's size tells how far it came.
-            if let reached = try? file.attributes().size {
-                state.withLock { $0.size = max($0.size, reached) }
-            }
-            let available = state.withLock { $0.size }
-            let needed = group.end + (group.mayUseReserve ? 0 : VaultFormat.reserve)
-            guard needed <= available else { throw .system(error) }
-        }
     }
 
     /// After a failed write or sync the bytes may be in the file, on the disk, both or neither. Zeros are
@@ -237,47 +220,6 @@ extension VaultLog {
             $0 = .file(
                 .readOnly, underlying: "\(failure.call): \(failure.errno.description)",
                 advice: "the disk failed; check it and open the vault again")
-        }
-    }
-
-    /// Erases the values of deleted items. A small vault is compacted, which leaves nothing behind at
-    /// all; in a large one, or on a full disk, the dead bodies are overwritten with zeros. The deletion
-    /// itself is durable by now, so that nothing that fails here may deny it.
-    private func erase(_ deleted: [ItemIdentifier], in group: LogGroup) {
-        guard !deleted.isEmpty else { return }
-        let (file, size) = state.withLock { ($0.file, $0.tail) }
-        if size < VaultFormat.compactionFloor {
-            do throws(TokenStorageError) {
-                try moveToNewFile(from: file)
-                return
-            } catch {
-                // The disk failed when the new file had its name already: nothing more is written.
-                if broken.withLock({ $0 }) != nil { return }
-            }
-        }
-        let dead = state.withLock { state in deleted.flatMap { state.index.takeSuperseded($0) } }
-        // What a crash may have torn is checked in the frames that were written last. Before a value of
-        // this very group is erased, a frame behind it says that the group was whole.
-        if dead.contains(where: { $0.offset >= group.start }) {
-            var checkpoint = LogGroup(after: self)
-            do throws(TokenStorageError) {
-                _ = try checkpoint.add([FrameDraft(type: .checkpoint)])
-                try append(&checkpoint, to: file)
-            } catch {
-                compactionPutOff.withLock { $0 = "a deleted value could not be erased yet (\(error.code))" }
-                return
-            }
-        }
-        do {
-            for entry in dead {
-                try file.write([UInt8](repeating: 0, count: entry.contentLength), at: entry.contentStart)
-            }
-            try file.synchronize()
-        } catch {
-            // The deletion itself is durable. Its old value will go with the next compaction.
-            compactionPutOff.withLock {
-                $0 = "a deleted value could not be erased yet (\(error.call): \(error.errno.description))"
-            }
         }
     }
 }

@@ -22,15 +22,24 @@ final class VaultLog: Sendable {
     let hasCutTail = Mutex(false)
     /// Why compaction is put off, when it is.
     let compactionPutOff = Mutex<String?>(nil)
+    /// Why no index is written, when it should be.
+    let indexPutOff = Mutex<String?>(nil)
+    /// Whether a page of the index turned out to be damaged.
+    let hasMetDamagedIndex = Mutex(false)
+    /// How many imports are under way, which want one index at their end and none between their commits.
+    let importsUnderWay = Mutex(0)
+    /// How many frames may follow the index; see ``VaultFormat/tailBound``.
+    let tailBound: Int
 
     /// Reads the log of `file`.
     init(
-        location: VaultLocation, file: any DiskFile, codec: FrameCodec, lockTimeout: Duration,
+        location: VaultLocation, file: any DiskFile, codec: FrameCodec, lockTimeout: Duration, tailBound: Int,
         observer: @escaping @Sendable (ScannedFrame, any DiskFile) -> Void
     ) throws(TokenStorageError) {
         self.location = location
         self.codec = codec
         self.lockTimeout = lockTimeout
+        self.tailBound = tailBound
         self.observer = observer
         let anchor = Anchor(directory: location.state, vault: codec.vault, key: codec.keys.anchor)
         self.anchor = anchor
@@ -42,25 +51,44 @@ final class VaultLog: Sendable {
 
     /// What the log knows now of `item`, as far as other processes have written.
     func entry(for item: ItemIdentifier) throws(TokenStorageError) -> (IndexEntry, any DiskFile)? {
-        try withFreshState { state in state.index[item].map { ($0, state.file) } }
+        try withFreshState { (state) throws(TokenStorageError) in
+            try usingIndex(of: &state) { (index) throws(TokenStorageError) in try index.entry(of: item) }
+                .map { ($0, state.file) }
+        }
     }
 
-    /// Every item now, and the file that their places are in.
+    /// Every item now, in the order of their places, and the file that these are in.
     func entries() throws(TokenStorageError) -> ([(ItemIdentifier, IndexEntry)], any DiskFile) {
-        try withFreshState { state in (state.index.entries.map { ($0.key, $0.value) }, state.file) }
+        try withFreshState { (state) throws(TokenStorageError) in
+            let items = try usingIndex(of: &state) { (index) throws(TokenStorageError) in
+                try index.itemsByOffset()
+            }
+            return (items, state.file)
+        }
     }
 
     /// Runs `body` with the state after a look at what others appended.
     func withFreshState<Value: Sendable>(
-        _ body: (inout LogState) -> Value
+        _ body: (inout LogState) throws(TokenStorageError) -> Value
     ) throws(TokenStorageError) -> Value {
-        let result = state.withLock { state -> Result<Value, TokenStorageError> in
-            if !state.isCommitting {
-                do throws(TokenStorageError) { try refresh(&state) } catch { return .failure(error) }
-            }
-            return .success(body(&state))
+        try withLockedState { (state) throws(TokenStorageError) in
+            if !state.isCommitting { try refresh(&state) }
+            return try body(&state)
         }
-        return try result.get()
+    }
+
+    /// Runs `body` with the index; where a page of that is damaged, once more with one made from the log itself.
+    func usingIndex<Value>(
+        of state: inout LogState, _ body: (inout LogIndex) throws(TokenStorageError) -> Value
+    ) throws(TokenStorageError) -> Value {
+        do throws(TokenStorageError) {
+            return try body(&state.index)
+        } catch {
+            guard error.code == .corrupt, state.index.block != nil else { throw error }
+        }
+        try loader.rebuildIndex(of: &state)
+        hasMetDamagedIndex.withLock { $0 = true }
+        return try body(&state.index)
     }
 
     /// Looks at what others appended, and at another file when this one was replaced. Bytes that do not
@@ -115,22 +143,19 @@ final class VaultLog: Sendable {
         }
     }
 
-    /// Opens the path anew and reads all of it.
+    /// Opens the path anew and reads it.
     func reload(_ state: inout LogState) throws(TokenStorageError) {
-        let known = Dictionary(
-            uniqueKeysWithValues: state.index.entries.map { ($0.key, $0.value.generation) })
         let sequence = state.sequence
         let file = try VaultFiles.open(location)
-        let fresh = try loader.load(file) { frame in
-            if frame.header.generation > sequence, known[frame.header.item] != frame.header.generation {
-                self.observer(frame, file)
-            }
+        let fresh = try loader.load(file, seen: sequence) { frame in
+            if frame.header.generation > sequence { self.observer(frame, file) }
         }
         state = fresh
     }
 
     /// Takes in frames that were scanned behind the tail.
     func apply(_ found: ScanResult, to state: inout LogState) throws(TokenStorageError) {
+        state.index.reserve(found.frames.count)
         for frame in found.frames {
             try loader.apply(frame, to: &state)
             if frame.header.isItem { observer(frame, state.file) }
@@ -147,11 +172,12 @@ final class VaultLog: Sendable {
 
     /// The number of items, the file's size and how much of it compaction would free.
     func figures() throws(TokenStorageError) -> (items: Int, size: Int, reclaimable: Int, anchored: Bool) {
-        try withFreshState { state in
-            (
-                state.index.entries.count, state.size,
-                max(0, state.tail - VaultFormat.logStart - state.index.liveBytes), state.isAnchored
-            )
+        try withFreshState { (state) throws(TokenStorageError) in
+            let figures = try usingIndex(of: &state) { (index) throws(TokenStorageError) in
+                try index.figures()
+            }
+            let needed = VaultFormat.logStart + figures.liveBytes + state.index.blockLength
+            return (figures.items, state.size, max(0, state.tail - needed), state.isAnchored)
         }
     }
 

@@ -87,28 +87,41 @@ struct LogView: Sendable {
 
     /// The item, or `nil` when it is absent.
     subscript(item: ItemIdentifier) -> Found? {
-        switch pending[item] {
-        case .deleted: return nil
-        case .stored(let draft, let generation): return Found(draft, generation: generation)
-        case nil: return log.state.withLock { $0.index[item] }.map { Found($0) }
+        get throws(TokenStorageError) {
+            switch pending[item] {
+            case .deleted: return nil
+            case .stored(let draft, let generation): return Found(draft, generation: generation)
+            case nil:
+                return try usingIndex { (index) throws(TokenStorageError) in try index.entry(of: item) }
+                    .map { Found($0) }
+            }
         }
     }
 
-    /// Every item of a service.
-    func items(ofService tag: UInt64) -> [(ItemIdentifier, Found)] {
-        allItems().filter { $0.1.serviceTag == tag }
+    private func usingIndex<Value: Sendable>(
+        _ body: (inout LogIndex) throws(TokenStorageError) -> Value
+    ) throws(TokenStorageError) -> Value {
+        try log.withLockedState { (state) throws(TokenStorageError) in
+            try log.usingIndex(of: &state, body)
+        }
     }
 
-    /// Every item.
-    func allItems() -> [(ItemIdentifier, Found)] {
-        var result = log.state.withLock { state in
-            state.index.entries.compactMap { item, entry in
-                pending[item] == nil ? (item, Found(entry)) : nil
+    /// Every item that `isWanted`.
+    func items(
+        where isWanted: (Found) -> Bool
+    ) throws(TokenStorageError) -> [(ItemIdentifier, Found)] {
+        var result = try usingIndex { (index) throws(TokenStorageError) in
+            var found: [(ItemIdentifier, Found)] = []
+            try index.forEachItem { item, entry in
+                let one = Found(entry)
+                if pending[item] == nil, isWanted(one) { found.append((item, one)) }
             }
+            return found
         }
         for (item, change) in pending {
             if case .stored(let draft, let generation) = change {
-                result.append((item, Found(draft, generation: generation)))
+                let one = Found(draft, generation: generation)
+                if isWanted(one) { result.append((item, one)) }
             }
         }
         return result

@@ -1,0 +1,87 @@
+/// One line of the index: where a value of an item lies, and what its header says.
+struct IndexRecord: Equatable, Sendable {
+    var item: ItemIdentifier
+    var entry: IndexEntry
+    /// Whether it is the item's newest; else an older value, which is to be erased when the item is deleted.
+    var isNewest: Bool
+
+    static let length = 64
+    private static let newest: UInt8 = 1
+    private static let older: UInt8 = 2
+
+    init(_ item: ItemIdentifier, _ entry: IndexEntry, isNewest: Bool) {
+        self.item = item
+        self.entry = entry
+        self.isNewest = isNewest
+    }
+
+    func append(to writer: inout ByteWriter) {
+        item.append(to: &writer)
+        writer.append(UInt64(entry.offset))
+        writer.append(entry.generation)
+        writer.append(entry.serviceTag)
+        writer.append(entry.setTag)
+        writer.append(entry.keyVersion)
+        writer.append(UInt32(entry.metadataLength))
+        writer.append(UInt32(entry.bodyLength))
+        writer.append(entry.policy)
+        writer.append(isNewest ? Self.newest : Self.older)
+        writer.append(UInt16(0))
+    }
+
+    init(_ reader: inout ByteReader) throws(FormatError) {
+        item = ItemIdentifier(
+            high: try reader.integer(UInt64.self), low: try reader.integer(UInt64.self))
+        let offset = try reader.integer(UInt64.self)
+        let generation = try reader.integer(UInt64.self)
+        let serviceTag = try reader.integer(UInt64.self)
+        let setTag = try reader.integer(UInt64.self)
+        let keyVersion = try reader.integer(UInt32.self)
+        let metadataLength = try reader.integer(UInt32.self)
+        let bodyLength = try reader.integer(UInt32.self)
+        let policy = try reader.integer(UInt8.self)
+        let kind = try reader.integer(UInt8.self)
+        guard try reader.integer(UInt16.self) == 0, kind == Self.newest || kind == Self.older else {
+            throw .newerVersion
+        }
+        guard offset <= IndexFormat.largestOffset, generation <= VaultFormat.largestSequence,
+            metadataLength <= Frame.maximumMetadata, bodyLength <= Frame.maximumBody
+        else { throw .outOfBounds }
+        isNewest = kind == Self.newest
+        entry = IndexEntry(
+            offset: Int(offset), metadataLength: Int32(metadataLength), bodyLength: Int32(bodyLength),
+            generation: generation, serviceTag: serviceTag, setTag: setTag, keyVersion: keyVersion,
+            policy: policy)
+    }
+}
+
+/// The numbers of the index block: sorted records on pages that are sealed one by one, so that finding an item
+/// takes one page.
+enum IndexFormat {
+    /// A page as it stands in the file: nonce, records, zeros, tag.
+    static let pageLength = 4_096
+    static let recordsPerPage = 63
+    /// What is sealed of a page: its records, and zeros.
+    static let plaintextLength = pageLength - 40
+    /// Pages of a frame; the last frame of pages may have fewer.
+    static let pagesPerFrame = 320
+    /// More do not fit into the table of the first items.
+    static let mostPages = 160_000
+    /// Offsets are below 2^53, like everything that is counted.
+    static let largestOffset: UInt64 = (1 << 53) - 1
+
+    /// How many pages `records` take.
+    static func pages(for records: Int) -> Int { (records + recordsPerPage - 1) / recordsPerPage }
+
+    /// The bytes that the frames of `pages` take.
+    static func length(ofPages pages: Int) -> Int {
+        let frames = (pages + pagesPerFrame - 1) / pagesPerFrame
+        return frames * Frame.overhead + pages * pageLength
+    }
+
+    /// Where a page is, behind where its first frame begins.
+    static func offset(ofPage page: Int) -> Int {
+        page / pagesPerFrame * (Frame.overhead + pagesPerFrame * pageLength) + Frame.contentOffset
+            + page % pagesPerFrame * pageLength
+    }
+}

@@ -1,0 +1,78 @@
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+/// Writes an index block, a frame of pages after the other and the summary behind them: one commit. What is in
+/// memory at a time is one frame.
+struct IndexWriter {
+    private let file: any DiskFile
+    private let codec: FrameCodec
+    private let epoch: Epoch
+    private var summary: IndexSummary
+    private var page = ByteWriter(reserving: IndexFormat.plaintextLength)
+    private var recordsOfPage = 0
+    private var sealedPages: [UInt8] = []
+
+    /// The frames that were written.
+    private(set) var frames: [ScannedFrame] = []
+    /// Where the next one goes.
+    private(set) var end: Int
+    private(set) var chain: [UInt8]
+    /// The last 16 bytes before `end`.
+    private(set) var trailer: [UInt8] = []
+
+    /// An index of what `state` holds, behind it.
+    init(after state: LogState, codec: FrameCodec) {
+        file = state.file
+        self.codec = codec
+        epoch = state.epoch
+        end = state.tail
+        chain = state.chain
+        summary = IndexSummary(
+            identifier: Random.bytes(IndexSummary.identifierLength), start: state.tail,
+            sequence: state.sequence, keybag: state.keybag)
+    }
+
+    /// Adds a record. They come in the order of items, an item's newest first.
+    mutating func add(_ record: IndexRecord) throws(TokenStorageError) {
+        if recordsOfPage == 0 { summary.fences.append(record.item.high) }
+        record.append(to: &page)
+        recordsOfPage += 1
+        summary.records += 1
+        if record.isNewest { summary.count(record.entry) }
+        if recordsOfPage == IndexFormat.recordsPerPage { try endPage() }
+    }
+
+    /// Writes what is left, and the summary.
+    mutating func finish() throws(TokenStorageError) {
+        if recordsOfPage > 0 { try endPage() }
+        if !sealedPages.isEmpty { try endFrame() }
+        let body = try codec.sealSummary(summary, at: end, epoch: epoch)
+        try write(FrameDraft(type: .index, body: body), endsCommit: true)
+    }
+
+    private mutating func endPage() throws(TokenStorageError) {
+        page.appendZeros(IndexFormat.plaintextLength - page.bytes.count)
+        sealedPages += try codec.sealPage(
+            page.bytes, number: summary.pages - 1, of: summary.identifier)
+        page = ByteWriter(reserving: IndexFormat.plaintextLength)
+        recordsOfPage = 0
+        if summary.pages.isMultiple(of: IndexFormat.pagesPerFrame) { try endFrame() }
+    }
+
+    private mutating func endFrame() throws(TokenStorageError) {
+        try write(FrameDraft(type: .indexPages, body: sealedPages), endsCommit: false)
+        sealedPages.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func write(_ draft: FrameDraft, endsCommit: Bool) throws(TokenStorageError) {
+        let sealed = try codec.seal(
+            draft, generation: summary.sequence, groupStart: summary.start, previous: chain,
+            endsCommit: endsCommit)
+        let (file, place) = (file, end)
+        try onDisk { () throws(SystemFailure) in try file.write(sealed.bytes, at: place) }
+        frames.append(ScannedFrame(offset: place, header: sealed.header, chain: sealed.chain))
+        chain = sealed.chain
+        end = place + sealed.bytes.count
+        trailer = Array(sealed.bytes.suffix(Frame.checksumLength))
+    }
+}

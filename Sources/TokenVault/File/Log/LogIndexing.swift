@@ -1,0 +1,110 @@
+internal import Synchronization
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+// The index block is written by whoever has just committed, when many frames have come since the last one.
+extension VaultLog {
+    /// What keeps the file small and quick to open: compaction or a new index, when one is worth it. What is
+    /// acknowledged does not depend on either.
+    func tidy() {
+        compactIfWorthIt()
+        guard wantsIndex else { return }
+        do throws(TokenStorageError) {
+            try whileWriting { file throws(TokenStorageError) in
+                // Another process may have been at it meanwhile.
+                if wantsIndex { try writeIndex(to: file) }
+            }
+        } catch {
+            // A page of the index in use is damaged: the next one is made from the log itself.
+            if error.code == .corrupt, (try? withLockedState(loader.rebuildIndex)) != nil { return }
+            indexPutOff.withLock { $0 = $0 ?? "no index could be written (\(error.code))" }
+        }
+    }
+
+    private var wantsIndex: Bool {
+        state.withLock { state in
+            state.framesSinceIndex > max(tailBound, state.index.roughCount / 64)
+                && state.index.mostRecords <= IndexFormat.mostPages * IndexFormat.recordsPerPage
+        } && importsUnderWay.withLock { $0 == 0 } && indexPutOff.withLock { $0 == nil }
+            && broken.withLock { $0 == nil }
+    }
+
+    /// Writes an index block behind the log, and behind it a checkpoint, which says that the block is durable.
+    /// Then the pointer leads to it.
+    private func writeIndex(to file: any DiskFile) throws(TokenStorageError) {
+        state.withLock { $0.isCommitting = true }
+        defer { state.withLock { $0.isCommitting = false } }
+        let held = state.withLock { $0 }
+        let most = IndexFormat.length(ofPages: IndexFormat.pages(for: held.index.mostRecords))
+        let room = held.tail + most + IndexSummary.roomForFrame(pages: most / IndexFormat.pageLength)
+        do {
+            if room + VaultFormat.reserve > held.size { try extend(file, for: room, from: held.size) }
+        } catch {
+            throw .system(error)
+        }
+        var writer = IndexWriter(after: held, codec: codec)
+        do throws(TokenStorageError) {
+            try held.index.forEachRecord { (record) throws(TokenStorageError) in try writer.add(record) }
+            try writer.finish()
+            try onDisk { () throws(SystemFailure) in try file.synchronize() }
+        } catch {
+            try takeBack(from: held.tail, to: max(room, writer.end), in: file)
+            throw error
+        }
+        try take(writer.frames, trailer: writer.trailer)
+        try appendCheckpoint(to: file)
+        writePointer(to: file)
+    }
+
+    /// Takes over what was written behind the log and is durable.
+    private func take(_ frames: [ScannedFrame], trailer: [UInt8]) throws(TokenStorageError) {
+        guard let end = frames.last?.end else { return }
+        try withLockedState { (state) throws(TokenStorageError) in
+            try apply(ScanResult(frames: frames, end: end, trailer: trailer, stop: .clean), to: &state)
+            advanceAnchor(&state)
+        }
+    }
+
+    private func appendCheckpoint(to file: any DiskFile) throws(TokenStorageError) {
+        let held = state.withLock { $0 }
+        let sealed = try codec.seal(
+            FrameDraft(type: .checkpoint), generation: held.sequence, groupStart: held.tail,
+            previous: held.chain, endsCommit: true)
+        let end = held.tail + sealed.bytes.count
+        do {
+            if end + VaultFormat.reserve > held.size { try extend(file, for: end, from: held.size) }
+            try file.write(sealed.bytes, at: held.tail)
+            try file.synchronize()
+        } catch {
+            try takeBack(from: held.tail, to: end, in: file)
+            throw .system(error)
+        }
+        try take(
+            [ScannedFrame(offset: held.tail, header: sealed.header, chain: sealed.chain)],
+            trailer: Array(sealed.bytes.suffix(Frame.checksumLength)))
+    }
+
+    /// After a failed write or sync: zeros over what may be in the file, the disk, both or neither.
+    private func takeBack(from start: Int, to end: Int, in file: any DiskFile) throws(TokenStorageError) {
+        do {
+            let end = min(end, try file.attributes().size)
+            var position = start
+            while position < end {
+                let count = min(end - position, 1 << 20)
+                try file.write([UInt8](repeating: 0, count: count), at: position)
+                position += count
+            }
+            try file.synchronize()
+        } catch {
+            stopWriting(after: error)
+            throw .system(error)
+        }
+    }
+
+    /// Leads readers to the index block in use. It is durable, and the pointer need not be.
+    func writePointer(to file: any DiskFile) {
+        guard let offset = state.withLock({ $0.index.block?.offset }) else { return }
+        try? file.write(IndexPointer(offset: offset).encoded(), at: VaultFormat.pointerStart)
+        state.withLock { $0.isPointerDue = false }
+    }
+}

@@ -1,0 +1,60 @@
+internal import TokenVaultPlatform
+
+extension VaultLog {
+    /// Verifies the file at the path while writers wait.
+    func verify(
+        progress: ((Int, Int) -> Void)?,
+        openContents: @escaping (FrameHeader, [UInt8]) throws(TokenStorageError) -> LogVerifier.Contents
+    ) throws(TokenStorageError) -> VerificationReport {
+        let deadline = Deadline(after: lockTimeout)
+        while true {
+            let file = try VaultFiles.open(location)
+            let lock = WriterLock(file: file)
+            try lock.take(.shared, until: deadline)
+            defer { lock.release() }
+            // The state of the file as it is now, under the lock, whatever this process has seen of it.
+            if try isReplaced(file) { continue }
+            let state: LogState
+            do throws(TokenStorageError) {
+                state = try loader.loadLocked(file, .walking)
+            } catch {
+                guard error.code == .corrupt else { throw error }
+                return VerificationReport(
+                    frames: 0, items: 0, checkedByDigestOnly: 0, bytes: 0,
+                    problems: [
+                        VerificationReport.Problem(offset: 0, description: error.underlying ?? "damaged")
+                    ], notes: [])
+            }
+            var verifier = LogVerifier(
+                file: file, codec: codec, progress: progress, openContents: openContents)
+            var report = try verifier.verify(
+                named: state.keybag, live: state.index, end: state.tail)
+            if let problem = try problem(ofIndexIn: file, against: state.index) {
+                report.problems.append(problem)
+            }
+            return report
+        }
+    }
+
+    /// What is wrong with the index block of `file`, whose log says `walked`.
+    private func problem(
+        ofIndexIn file: any DiskFile, against walked: LogIndex
+    ) throws(TokenStorageError) -> VerificationReport.Problem? {
+        let index = try loader.loadLocked(file, .byIndex(seen: nil)).index
+        guard let block = index.block else { return nil }
+        do throws(TokenStorageError) {
+            var items = 0
+            var isRight = true
+            try index.forEachItem { (item, entry) throws(TokenStorageError) in
+                items += 1
+                if try walked.entry(of: item) != entry { isRight = false }
+            }
+            let counted = try walked.figures().items
+            if isRight, items == counted { return nil }
+        } catch {
+            if error.code != .corrupt { throw error }
+        }
+        return VerificationReport.Problem(
+            offset: block.offset, description: "an index that is not of what the log holds")
+    }
+}

@@ -1,0 +1,102 @@
+import Testing
+import TokenVaultCrypto
+import TokenVaultPlatform
+
+@testable import TokenVault
+
+/// Many pages in several frames: every record is found, and nothing else.
+@Suite struct IndexPagesTests {
+    private let codec: FrameCodec
+    private let disk = SimulatedDisk()
+
+    init() throws {
+        codec = FrameCodec(
+            vault: VaultIdentifier(bytes: [UInt8](repeating: 7, count: 16)),
+            keys: try LogKeys(logKey: try SymmetricKey.random()))
+    }
+
+    private func entry(_ number: Int) -> IndexEntry {
+        IndexEntry(
+            offset: 16_896 + number * 8, metadataLength: 96, bodyLength: 104, generation: UInt64(number),
+            serviceTag: 5, setTag: 0, keyVersion: 1, policy: UInt8(1 + number % 2))
+    }
+
+    private func write(_ records: [IndexRecord]) throws -> IndexReader {
+        let file = try disk.directory(0).open("index \(records.count)", .create)
+        let epoch = Epoch(number: 1, identifier: [UInt8](repeating: 3, count: 16))
+        let state = LogState(
+            file: file, identity: try file.attributes().identity, size: 0, tail: VaultFormat.logStart,
+            trailer: [], chain: FrameCodec.chainStart, sequence: 9, epoch: epoch,
+            keybag: KeybagRecord(generation: 1, digest: [UInt8](repeating: 0, count: 32)))
+        var writer = IndexWriter(after: state, codec: codec)
+        for record in records { try writer.add(record) }
+        try writer.finish()
+        let last = try #require(writer.frames.last)
+        #expect(writer.frames.count == (records.count + 20_159) / 20_160 + 1)
+        return try #require(try IndexReader(last, in: file, codec: codec, epoch: epoch))
+    }
+
+    @Test(arguments: [0, 1, 63, 64, 20_160, 20_161, 45_000])
+    func everyRecordIsFound(count: Int) throws {
+        var random = SeededGenerator(seed: UInt64(count))
+        let items = (0..<count).map { _ in
+            ItemIdentifier(
+                high: .random(in: 0 ... .max, using: &random), low: .random(in: 0...9, using: &random))
+        }.sorted()
+        let reader = try write(items.enumerated().map { IndexRecord($1, entry($0), isNewest: true) })
+        #expect(reader.summary.items == count)
+        #expect(reader.summary.classes.count == min(count, 2))
+        for position in stride(from: 0, to: count, by: max(1, count / 700)) {
+            #expect(try reader.newest(items[position]) == entry(position))
+        }
+        let known = Set(items)
+        for high in [0, 1 << 20, 1 << 63, .max] as [UInt64] {
+            let item = ItemIdentifier(high: high, low: 77)
+            #expect(try known.contains(item) || reader.newest(item) == nil)
+        }
+        var seen = 0
+        try reader.forEach { record in
+            if record != IndexRecord(items[seen], entry(seen), isNewest: true) { seen = -count }
+            seen += 1
+        }
+        #expect(seen == count)
+    }
+
+    /// An item that was replaced often goes over several pages; others have the same upper half.
+    @Test func recordsOfOneItemGoOverPages() throws {
+        let often = ItemIdentifier(high: 1 << 40, low: 5)
+        let before = ItemIdentifier(high: 1 << 40, low: 4)
+        let after = ItemIdentifier(high: 1 << 40, low: 6)
+        let first = (0..<62).map { ItemIdentifier(high: UInt64($0), low: 0) }
+        var records = (first + [before]).enumerated().map { IndexRecord($1, entry($0), isNewest: true) }
+        records += (0..<200).map { IndexRecord(often, entry(100 + $0), isNewest: $0 == 0) }
+        records.append(IndexRecord(after, entry(400), isNewest: true))
+        let reader = try write(records)
+        #expect(try reader.newest(often) == entry(100))
+        #expect(try reader.records(of: often).map(\.entry) == (0..<200).map { entry(100 + $0) })
+        #expect(try reader.newest(before) == entry(62))
+        #expect(try reader.newest(after) == entry(400))
+        #expect(try reader.newest(ItemIdentifier(high: 1 << 40, low: 7)) == nil)
+    }
+
+    @Test func whatIsNoPageOrSummaryIsRefused() throws {
+        var summary = IndexSummary(
+            identifier: [UInt8](repeating: 1, count: 16), start: 16_896, sequence: 4,
+            keybag: KeybagRecord(generation: 2, digest: [UInt8](repeating: 2, count: 32)), records: 64,
+            liveBytes: 400, fences: [1, 2])
+        for number in 0..<3 { summary.count(entry(number)) }
+        let bytes = summary.encoded()
+        #expect(bytes.count.isMultiple(of: 8))
+        #expect(try IndexSummary(decoding: bytes) == summary)
+        for count in 0..<bytes.count {
+            #expect(throws: FormatError.self) { try IndexSummary(decoding: Array(bytes[..<count])) }
+        }
+        // More items than records, more pages than records need, bytes too many.
+        for change in [(112, 65), (88, 1), (72, 200)] as [(Int, UInt8)] {
+            var wrong = bytes
+            wrong[change.0] = change.1
+            #expect(throws: FormatError.self) { try IndexSummary(decoding: wrong) }
+        }
+        #expect(throws: FormatError.self) { try IndexSummary(decoding: bytes + [0]) }
+    }
+}
