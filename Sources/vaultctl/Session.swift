@@ -90,20 +90,24 @@ struct Session {
         return vault
     }
 
-    /// Whether the keyring opened the vault. False when it has no slot for one, or when the keyring cannot and a
-    /// person can be asked for a passphrase instead. Throws why the keyring cannot.
+    /// Whether the keyring opened the vault. False when it has no slot for one, or when the keyring cannot, or can
+    /// only in part, and a person can be asked for a passphrase instead. Throws why the keyring cannot.
     func unlockFromKeyring(
         _ vault: BlockingFileVault, mending: Bool = true
     ) throws(CommandFailure) -> Bool {
-        let kinds = try calling { () throws(TokenStorageError) in try vault.slots().map(\.kind) }
-        guard kinds.contains(.secretService) else { return false }
+        let slots = try calling { () throws(TokenStorageError) in try vault.slots() }
+        let keyrings = slots.filter { $0.kind == .secretService }
+        guard !keyrings.isEmpty else { return false }
+        let isAttended = slots.contains(where: \.kind.isAttended) && console.canAsk
+        // A person who is there is asked rather than shown a part.
+        if isAttended, keyrings.allSatisfy({ $0.scope == .afterFirstUnlock }) { return false }
         do {
             try vault.unlock(from: console.keyring, mending: mending)
             return true
         } catch {
             switch error.code {
             case .locked, .unavailable, .timedOut, .wrongPassphrase:
-                if kinds.contains(.passphrase), console.canAsk { return false }
+                if isAttended { return false }
             default: break
             }
             throw CommandFailure(error)

@@ -28,8 +28,10 @@ import TokenVaultPlatform
         Attack(
             testDescription: "an unknown kind of slot", offset: 50, bytes: [9], code: .unsupportedFormat),
         Attack(
-            testDescription: "the first unknown kind", offset: 50, bytes: [4], code: .unsupportedFormat),
+            testDescription: "the first unknown kind", offset: 50, bytes: [5], code: .unsupportedFormat),
         Attack(testDescription: "a keyring's key that costs", offset: 50, bytes: [3]),
+        Attack(testDescription: "a recovery key that costs", offset: 50, bytes: [4]),
+        Attack(testDescription: "an unknown scope", offset: 51, bytes: [3], code: .unsupportedFormat),
         Attack(
             testDescription: "a newer version", offset: 8, bytes: [2, 0], code: .unsupportedFormat),
         Attack(testDescription: "a slot number not handed out yet", offset: 46, bytes: [0xff, 0, 0, 0]),

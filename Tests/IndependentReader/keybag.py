@@ -8,7 +8,7 @@ from primitives import digest
 
 SIZE = 8192
 MAGIC = b"TKNVAULT"
-PASSPHRASE, KEY_FILE, KEYRING = 1, 2, 3
+PASSPHRASE, KEY_FILE, KEYRING, RECOVERY = 1, 2, 3, 4
 EVERYTHING, AFTER_FIRST_UNLOCK = 1, 2
 PORTABLE = bytes(16)
 GIBIBYTE = 1 << 30
@@ -99,7 +99,7 @@ def _check_slots(slots, next_slot):
     if not slots or len({slot.identifier for slot in slots}) != len(slots):
         raise corrupt("keybag: slots")
     for slot in slots:
-        if slot.kind not in (PASSPHRASE, KEY_FILE, KEYRING) or slot.scope not in (EVERYTHING, AFTER_FIRST_UNLOCK):
+        if slot.kind not in (PASSPHRASE, KEY_FILE, KEYRING, RECOVERY) or slot.scope not in (EVERYTHING, AFTER_FIRST_UNLOCK):
             raise Failure("unsupportedFormat", "keybag: kind or scope of a slot")
         if slot.identifier >= next_slot:
             raise corrupt("keybag: number of a slot")

@@ -4,7 +4,8 @@ import struct
 from dataclasses import dataclass
 
 from failure import Failure, corrupt
-from keybag import EVERYTHING, PASSPHRASE, PORTABLE
+from keybag import EVERYTHING, PASSPHRASE, PORTABLE, RECOVERY
+import recovery
 from primitives import argon2id, associated, derive, digest, keyed, unseal, with_lengths
 
 NAMES = {
@@ -33,21 +34,31 @@ class Roots:
 
 def open_roots(keybag, secret):
     """The roots of the first slot that the secret fits. Raises wrongPassphrase when it fits none."""
-    for slot in keybag.slots:
-        if slot.kind != secret.kind:
-            continue
-        key = _slot_key(slot, secret)
-        if keyed(key, b"tokenvault 1 slot commitment" + keybag.vault + slot.salt) == slot.commitment:
-            roots = _unwrap(keybag, slot, key)
-            _check_codes(keybag, roots)
-            return roots
+    for secret in _readings(keybag, secret):
+        for slot in keybag.slots:
+            if slot.kind != secret.kind:
+                continue
+            key = _slot_key(slot, secret)
+            if keyed(key, b"tokenvault 1 slot commitment" + keybag.vault + slot.salt) == slot.commitment:
+                roots = _unwrap(keybag, slot, key)
+                _check_codes(keybag, roots)
+                return roots
     raise Failure("wrongPassphrase", "keybag: no slot fits")
+
+
+def _readings(keybag, secret):
+    """What a passphrase may mean: the text of a recovery key, if the vault has one."""
+    if secret.kind != PASSPHRASE or all(slot.kind != RECOVERY for slot in keybag.slots):
+        return [secret]
+    key = recovery.read(secret.contents)
+    return [secret] if key is None else [Secret(RECOVERY, key), secret]
 
 
 def _slot_key(slot, secret):
     if slot.kind == PASSPHRASE:
         return argon2id(secret.contents, slot.salt, slot.passes, slot.memory)
-    return digest(with_lengths(b"tokenvault 1 key file", slot.salt, secret.contents))
+    label = b"tokenvault 1 recovery key" if slot.kind == RECOVERY else b"tokenvault 1 key file"
+    return digest(with_lengths(label, slot.salt, secret.contents))
 
 
 def _unwrap(keybag, slot, key):

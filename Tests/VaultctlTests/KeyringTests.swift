@@ -49,9 +49,15 @@ private final class MemoryKeyring: KeyringItems {
             UnlockArguments(keyFile: keyFile ? "\(sandbox.home)/vault.key" : nil))
     }
 
+    /// Adds a slot for the keyring.
+    private func add() throws -> VaultSlot {
+        let session = try session(keyFile: true, keyring)
+        return try SlotAdd.addKeyring(to: try session.openUnlockedVault(), session.console)
+    }
+
     @Test func theKeyringOpensTheVaultWhenNothingElseIsGiven() throws {
         _ = try sandbox.run("store", "k", input: "fake")
-        let slot = try SlotAdd.addKeyring(try session(keyFile: true, keyring))
+        let slot = try add()
         #expect(slot.kind == .secretService && !keyring.isEmpty)
         #expect(try sandbox.run("slot", "list").text.contains("\n2\tsecret-service\t"))
         #expect(try sandbox.run("slot", "list", "--json").text.contains(#""id":2,"kind":"secret-service""#))
@@ -71,18 +77,16 @@ private final class MemoryKeyring: KeyringItems {
         (.timedOut, .timedOut), (.corrupt, .damaged),
     ])
     func whyTheKeyringCannotIsTold(_ code: TokenStorageError.Code, _ status: vaultctl.ExitStatus) throws {
-        _ = try SlotAdd.addKeyring(try session(keyFile: true, keyring))
+        _ = try add()
         keyring.fail(with: code)
         let failure = #expect(throws: CommandFailure.self) { try session(keyring).openUnlockedVault() }
         #expect(failure?.status == status)
-        let adding = #expect(throws: CommandFailure.self) {
-            try SlotAdd.addKeyring(try session(keyFile: true, keyring))
-        }
+        let adding = #expect(throws: CommandFailure.self) { try add() }
         #expect(adding?.status == status)
     }
 
     @Test func aKeyringWithoutTheKeyIsLockedAndWithAnotherIsWrong() throws {
-        _ = try SlotAdd.addKeyring(try session(keyFile: true, keyring))
+        _ = try add()
         let other = MemoryKeyring()
         let locked = #expect(throws: CommandFailure.self) { try session(other).openUnlockedVault() }
         #expect(locked?.status == .locked)
@@ -93,7 +97,7 @@ private final class MemoryKeyring: KeyringItems {
     }
 
     @Test func theKeyGoesWithTheSlotAndWithTheVault() throws {
-        let slot = try SlotAdd.addKeyring(try session(keyFile: true, keyring))
+        let slot = try add()
         let vault = try session(keyFile: true, keyring).openUnlockedVault()
         let console = Console()
         console.keyring = keyring
@@ -103,7 +107,7 @@ private final class MemoryKeyring: KeyringItems {
         SlotRemove.clearKeyring(of: vault, console)
         #expect(keyring.isEmpty)
 
-        _ = try SlotAdd.addKeyring(try session(keyFile: true, keyring))
+        _ = try add()
         let arguments = [
             "destroy", "--yes", "--vault", sandbox.vault, "--state-dir",
             "\(sandbox.home)/.local/state/tokenvault",
@@ -127,6 +131,8 @@ private final class MemoryKeyring: KeyringItems {
         try quiet.type("fake words\r")
         try quiet.expect("The same again: ")
         try quiet.type("fake words\r")
+        try quiet.expect("Type yes to do so: ")
+        try quiet.type("no\r")
         #expect(try quiet.end() == 0)
         #expect(!quiet.shown.contains("keyring"))
         // And an offer that nobody can take up adds nothing.

@@ -42,23 +42,26 @@ extension BlockingFileVault {
         }
     }
 
-    /// Adds a slot that a key in `keyring` opens, and returns it. A key that the keyring keeps for this vault
+    /// Adds a slot that a key in `keyring` opens, and returns it; what it opens is decided as by
+    /// ``addSlot(_:scope:)``. A key that the keyring keeps for this vault
     /// already is used: a copy of the vault may depend on it. The vault must be unlocked (`locked`).
     /// Throws `alreadyExists` when the keyring opens the vault as it is, what `keyring` throws, `ioFailure` when
-    /// it does not give back what it was given, and as ``addSlot(_:)``.
-    public func addSlot(in keyring: any KeyringItems) throws(TokenStorageError) -> VaultSlot {
+    /// it does not give back what it was given, and as ``addSlot(_:scope:)``.
+    public func addSlot(
+        in keyring: any KeyringItems, scope: VaultSlot.Scope? = nil
+    ) throws(TokenStorageError) -> VaultSlot {
         try during("slot add") { () throws(TokenStorageError) in
             guard try session().ring.roots != nil else { throw .file(.locked) }
             if let key = try keyring.key(vault: identifier), key.count == UnlockMethod.keyringKeyLength {
                 guard try !opensSlot(key) else {
                     throw .file(.alreadyExists, advice: "the keyring opens this vault already")
                 }
-                return try addSlot(.secretService(key))
+                return try addSlot(.secretService(key), scope: scope)
             }
             let name = location.name
             let key = try Self.freshKey(in: keyring, vault: identifier, name: name)
             do throws(TokenStorageError) {
-                return try addSlot(.secretService(key))
+                return try addSlot(.secretService(key), scope: scope)
             } catch {
                 // Nothing depends on it, unless it may have become a slot.
                 if error.code != .outcomeUnknown { _ = try? keyring.delete(vault: identifier) }
@@ -85,7 +88,7 @@ extension BlockingFileVault {
             return true
         } catch {
             switch error {
-            case .noSlot: return false
+            case .noSlot, .mistyped, .noRoot: return false
             case .corrupt: throw .file(.corrupt, underlying: "the keybag does not authenticate")
             case .crypto(let error): throw .crypto(error)
             }
@@ -124,9 +127,13 @@ extension FileVault {
         try await thread.result { () throws(TokenStorageError) in try blocking.unlock(from: keyring) }
     }
 
-    /// See ``BlockingFileVault/addSlot(in:)``.
-    public func addSlot(in keyring: any KeyringItems) async throws(TokenStorageError) -> VaultSlot {
+    /// See ``BlockingFileVault/addSlot(in:scope:)``.
+    public func addSlot(
+        in keyring: any KeyringItems, scope: VaultSlot.Scope? = nil
+    ) async throws(TokenStorageError) -> VaultSlot {
         let blocking = blocking
-        return try await thread.result { () throws(TokenStorageError) in try blocking.addSlot(in: keyring) }
+        return try await thread.result { () throws(TokenStorageError) in
+            try blocking.addSlot(in: keyring, scope: scope)
+        }
     }
 }

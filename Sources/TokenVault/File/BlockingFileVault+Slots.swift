@@ -20,9 +20,14 @@ extension BlockingFileVault {
             let (old, roots) = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
                 try KeybagKeys.openSlot(of: before, with: .passphrase(current))
             }
+            guard old.kind == .passphrase else {
+                throw .file(
+                    .notPermitted, underlying: "a recovery key is not changed",
+                    advice: "remove the slot of the lost passphrase and add a new one")
+            }
             let slot = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
                 try KeybagKeys.makeSlot(
-                    .passphrase(new), identifier: old.identifier, cost: cost,
+                    .passphrase(new), identifier: old.identifier, scope: old.scope, cost: cost,
                     created: configuration.clock(), roots: roots, vault: before.vault)
             }
             try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
@@ -34,14 +39,25 @@ extension BlockingFileVault {
         }
     }
 
-    /// Adds an unlock method and returns its slot. The vault must be unlocked (`locked`). Throws
-    /// `tooManySlots` beyond 16 slots, 8 passphrases or the bound on their cost, `invalidArgument` as
-    /// ``create(at:unlockMethod:configuration:)``, `notPermitted` for a passphrase when the vault has one
-    /// already and was unlocked otherwise, since only a passphrase leads to
+    /// Adds an unlock method and returns its slot. The vault must be unlocked (`locked`).
+    ///
+    /// `scope` is what the slot opens. By default a passphrase and a recovery key open everything, and so does
+    /// a key file or a keyring in a vault that has neither; beside one that a person has to type, what opens
+    /// by itself opens only what may be read after the first unlock. Slots that are there stay as they are.
+    ///
+    /// Throws `tooManySlots` beyond 16 slots, 8 passphrases or the bound on their cost, `invalidArgument` as
+    /// ``create(at:unlockMethod:configuration:)`` and for a passphrase or recovery key that is not to open all,
+    /// `notPermitted` when the slot that unlocked the vault does not open all, and for a passphrase
+    /// when the vault has one already and was unlocked otherwise, since only a passphrase leads to
     /// `whenPasscodeSetThisDeviceOnly` items.
-    public func addSlot(_ method: UnlockMethod) throws(TokenStorageError) -> VaultSlot {
+    public func addSlot(
+        _ method: UnlockMethod, scope: VaultSlot.Scope? = nil
+    ) throws(TokenStorageError) -> VaultSlot {
         try during("slot add") { () throws(TokenStorageError) in
             try method.check()
+            guard scope != .afterFirstUnlock || !method.slotKind.isAttended else {
+                throw .file(.invalidArgument, advice: "a passphrase or recovery key opens everything")
+            }
             let cost = try configuration.keyDerivationCost.checked()
             let session = try session()
             let held = try heldRoots(session)
@@ -49,7 +65,9 @@ extension BlockingFileVault {
             let before = try currentKeybag(session)
             let isFirstPassphrase = method.isPassphrase && !before.hasPassphrase
             if method.isPassphrase, !isFirstPassphrase, held.passcode == nil {
-                throw .file(.notPermitted, advice: "unlock with the passphrase that is there first")
+                throw .file(
+                    .notPermitted,
+                    advice: "unlock with the passphrase that is there; if it is lost, remove its slot first")
             }
             if isFirstPassphrase {
                 let passcode: SymmetricKey
@@ -58,8 +76,9 @@ extension BlockingFileVault {
             }
             let made = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
                 try KeybagKeys.makeSlot(
-                    method, identifier: before.nextSlot, cost: cost, created: configuration.clock(),
-                    roots: roots, vault: before.vault)
+                    method, identifier: before.nextSlot,
+                    scope: before.scope(of: method, wanted: scope), cost: cost,
+                    created: configuration.clock(), roots: roots, vault: before.vault)
             }
             let finalRoots = roots
             try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
@@ -75,7 +94,8 @@ extension BlockingFileVault {
 
     /// Removes an unlock method. The vault must be unlocked (`locked`). Removing the last passphrase
     /// destroys every `whenPasscodeSetThisDeviceOnly` item. Older copies of the file still open with what
-    /// was removed. Throws `slotNotFound`, `lastSlot`.
+    /// was removed. Throws `slotNotFound`, `lastSlot` also when only slots would be left that do not open
+    /// everything, `notPermitted` when the slot that unlocked the vault does not.
     public func removeSlot(_ id: Int) throws(TokenStorageError) {
         try during("slot remove") { () throws(TokenStorageError) in
             let session = try session()
@@ -89,6 +109,11 @@ extension BlockingFileVault {
                     guard keybag.slots.count > 1 else { throw .file(.lastSlot) }
                     let had = keybag.hasPassphrase
                     keybag.slots.remove(at: index)
+                    guard keybag.slots.contains(where: { $0.scope == .all }) else {
+                        throw .file(
+                            .lastSlot, underlying: "the others open only what may be read after first unlock",
+                            advice: "add another one that opens everything first")
+                    }
                     guard had, !keybag.hasPassphrase else { return }
                     // First what wraps the class goes, durably, then the class: at no point is there a
                     // keybag without a passphrase that still leads to these items.
@@ -179,6 +204,9 @@ extension BlockingFileVault {
     /// The roots, in memory of their own: a lock in the middle of a change wipes the ring's and not these.
     private func heldRoots(_ session: VaultSession) throws(TokenStorageError) -> KeyRing.Roots {
         guard let roots = session.ring.roots else { throw .file(.locked) }
+        guard roots.all != nil else {
+            throw .file(.notPermitted, advice: KeyRing.Roots.adviceWithoutRoot)
+        }
         do throws(KeybagKeys.Failure) {
             return try roots.copied()
         } catch {
@@ -189,8 +217,14 @@ extension BlockingFileVault {
 }
 
 extension Keybag {
-    /// Whether a passphrase opens the vault.
-    fileprivate var hasPassphrase: Bool { slots.contains { $0.kind == .passphrase } }
+    /// What a new slot for `method` opens.
+    fileprivate func scope(of method: UnlockMethod, wanted: VaultSlot.Scope?) -> Slot.Scope {
+        switch wanted {
+        case .all: .all
+        case .afterFirstUnlock: .afterFirstUnlock
+        case nil: method.slotKind.isAttended || !hasAttendedSlot ? .all : .afterFirstUnlock
+        }
+    }
 
     /// Adds a slot within the bounds that readers insist on. Throws `tooManySlots`.
     fileprivate mutating func append(_ slot: Slot) throws(TokenStorageError) {
@@ -208,9 +242,12 @@ extension KeyRing.Roots {
     func copied() throws(KeybagKeys.Failure) -> KeyRing.Roots {
         do {
             return KeyRing.Roots(
-                all: try all.copy(), holder: try holder.copy(), passcode: try passcode?.copy())
+                all: try all?.copy(), holder: try holder.copy(), passcode: try passcode?.copy())
         } catch {
             throw .crypto(error)
         }
     }
+
+    static let adviceWithoutRoot =
+        "unlock with a passphrase, a recovery key or another slot that opens everything"
 }

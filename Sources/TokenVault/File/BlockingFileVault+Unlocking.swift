@@ -62,7 +62,8 @@ extension BlockingFileVault {
             do throws(TokenStorageError) {
                 ring = try openKeybag(copy.bytes, with: method).ring
             } catch {
-                if error.code != .wrongPassphrase { failure = error }
+                // One that says more than that no slot fits, or that a recovery key is mistyped.
+                if error.code != .wrongPassphrase || error.underlying != nil { failure = error }
                 continue
             }
             let session = try VaultSession(
@@ -143,6 +144,13 @@ extension KeybagKeys {
         } catch {
             switch error {
             case .noSlot: throw .file(.wrongPassphrase)
+            case .mistyped(let groups):
+                let numbers = groups.map { "\($0)" }.joined(separator: ", ")
+                throw .file(
+                    .wrongPassphrase,
+                    underlying: "group \(numbers) of the recovery key is mistyped", advice: "type it again")
+            case .noRoot:
+                throw .file(.notPermitted, advice: KeyRing.Roots.adviceWithoutRoot)
             case .corrupt: throw .file(.corrupt, underlying: "the keybag does not authenticate")
             case .crypto(let error): throw .crypto(error)
             }

@@ -159,7 +159,7 @@ public final class BlockingFileVault: Sendable {
             let (session, keybag, notes) = state.withLock { ($0.session, $0.keybag, $0.notes) }
             var status = VaultStatus(
                 state: lockState, items: nil, fileSize: 0, reclaimable: nil, rollbackProtection: .none,
-                device: nil, slots: keybag.slots.map { VaultSlot($0) }, notes: notes)
+                device: nil, slots: keybag.slots.map { VaultSlot($0) }, unlockedBy: nil, notes: notes)
             guard let session else {
                 let file = try VaultFiles.open(location)
                 status.fileSize = try onDisk { () throws(SystemFailure) in try file.attributes().size }
@@ -171,6 +171,8 @@ public final class BlockingFileVault: Sendable {
             status.reclaimable = figures.reclaimable
             status.rollbackProtection = figures.anchored ? .anchored : .none
             status.device = session.ring.facts.isEnrolled ? .enrolled : .notEnrolled
+            let slot = Int(session.ring.facts.slot)
+            status.unlockedBy = status.slots.first { $0.id == slot }
             if let reason = session.log.compactionPutOff.withLock({ $0 }) { status.notes.append(reason) }
             if session.log.hasCutTail.withLock({ $0 }) {
                 status.notes.append(

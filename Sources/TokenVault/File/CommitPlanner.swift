@@ -98,7 +98,12 @@ struct CommitPlanner {
         switch session.ring.accessForWriting(metadata.policy) {
         case .keys(let held): keys = held
         case .locked: throw .file(.locked)
-        case .notPermitted: throw .file(.notPermitted, advice: "unlock with a passphrase")
+        case .notPermitted where metadata.policy == .whenPasscodeSetThisDeviceOnly:
+            throw .file(.notPermitted, advice: "unlock with a passphrase")
+        case .notPermitted:
+            throw .file(
+                .notPermitted,
+                advice: "unlock with a passphrase, or choose a policy that may be read after first unlock")
         case .wrongDevice, .destroyed, .unsupported:
             throw .file(.unsupportedPolicy, advice: adviceAgainst(metadata.policy))
         }

@@ -87,10 +87,14 @@ public final class FileVault: TokenKeychain {
         }
     }
 
-    /// See ``BlockingFileVault/addSlot(_:)``.
-    public func addSlot(_ method: UnlockMethod) async throws(TokenStorageError) -> VaultSlot {
+    /// See ``BlockingFileVault/addSlot(_:scope:)``.
+    public func addSlot(
+        _ method: UnlockMethod, scope: VaultSlot.Scope? = nil
+    ) async throws(TokenStorageError) -> VaultSlot {
         let blocking = blocking
-        return try await thread.result { () throws(TokenStorageError) in try blocking.addSlot(method) }
+        return try await thread.result { () throws(TokenStorageError) in
+            try blocking.addSlot(method, scope: scope)
+        }
     }
 
     /// See ``BlockingFileVault/removeSlot(_:)``.

@@ -135,7 +135,10 @@ final class VaultSession: Sendable {
         where tag == nil || entry.serviceTag == tag {
             switch ring.access(policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion) {
             case .destroyed: continue
-            case .locked, .wrongDevice, .notPermitted, .unsupported: listing.hidden += 1
+            case .locked: listing.hide(.locked)
+            case .wrongDevice: listing.hide(.wrongDevice)
+            case .notPermitted: listing.hide(.notPermitted)
+            case .unsupported: listing.hide(.unsupportedFormat)
             case .keys(let keys):
                 let bytes = try log.read(entry.metadataRange, from: file)
                 let opened = try sealer.openMetadata(
@@ -229,6 +232,13 @@ extension IndexEntry {
     var contentRange: Range<Int> { contentStart..<contentStart + contentLength }
 }
 
+extension TokenListing {
+    fileprivate mutating func hide(_ reason: TokenStorageError.Code) {
+        hidden += 1
+        hiddenReasons[reason, default: 0] += 1
+    }
+}
+
 extension KeyRing.Access {
     /// The keys; `nil` when they were destroyed. Throws why they are not held.
     func keys() throws(TokenStorageError) -> ClassKeys? {
@@ -237,7 +247,8 @@ extension KeyRing.Access {
         case .destroyed: return nil
         case .locked: throw .file(.locked)
         case .wrongDevice: throw .file(.wrongDevice)
-        case .notPermitted: throw .file(.notPermitted, advice: "unlock with a passphrase")
+        case .notPermitted:
+            throw .file(.notPermitted, advice: "unlock with a passphrase, or another slot that leads to it")
         case .unsupported: throw .file(.unsupportedFormat, underlying: "an unknown class of keys")
         }
     }

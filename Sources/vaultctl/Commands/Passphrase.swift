@@ -31,6 +31,13 @@ struct Passphrase: VaultCommand {
         let old = try session.unlock.currentPassphrase(console)
         // The old one first: nobody should think of a new one only to hear that the old one is wrong.
         try session.unlock(vault, with: .passphrase(old))
+        let status = try calling { () throws(TokenStorageError) in try vault.status() }
+        if status.unlockedBy?.kind == .recovery {
+            throw CommandFailure(
+                .refused, "a recovery key is not changed like a passphrase",
+                "remove the lost passphrase with \"vaultctl slot remove\", then \"vaultctl slot add passphrase\""
+            )
+        }
         let replacement = try NewPassphraseOptions.read(newFile, console)
         console.progress.show("Changing the passphrase …")
         try calling { () throws(TokenStorageError) in

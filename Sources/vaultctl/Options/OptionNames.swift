@@ -5,13 +5,14 @@ enum OptionNames {
         "attribute", "backend", "directory", "expires", "export-passphrase-file", "format", "from",
         "from-vault", "generate-completion-script", "if-generation", "items", "key-file", "label",
         "map-policy", "new-passphrase-file", "on-conflict", "passphrase-fd", "passphrase-file", "policy",
-        "prefix", "remove-attribute", "samples", "service", "state-dir", "timeout", "to", "to-key-file",
+        "prefix", "remove-attribute", "samples", "scope", "service", "state-dir", "timeout", "to",
+        "to-key-file",
         "to-passphrase-file", "to-vault", "value-size", "vault",
     ]
 
     /// Those that take none.
     static let flags: Set<String> = [
         "all", "all-or-nothing", "all-services", "binary", "delete", "help", "if-absent", "ignore-missing",
-        "json", "no-input", "version", "yes",
+        "json", "no-input", "recovery", "secret-service", "version", "yes",
     ]
 }

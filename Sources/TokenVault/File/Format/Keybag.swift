@@ -33,7 +33,7 @@ struct Keybag: Equatable, Sendable {
         /// The roots, sealed.
         var wrapped: [UInt8]
 
-        enum Kind: UInt8, Sendable { case passphrase = 1, keyFile = 2, secretService = 3 }
+        enum Kind: UInt8, Sendable { case passphrase = 1, keyFile = 2, secretService = 3, recovery = 4 }
         enum Scope: UInt8, Sendable { case all = 1, afterFirstUnlock = 2 }
     }
 
@@ -195,7 +195,8 @@ extension Keybag.Slot {
         else { throw .outOfBounds }
         switch kind {
         case .passphrase: guard cost.passes >= 1, cost.memory >= 8_192 else { throw .outOfBounds }
-        case .keyFile, .secretService: guard cost.passes == 0, cost.memory == 0 else { throw .outOfBounds }
+        case .keyFile, .secretService, .recovery:
+            guard cost.passes == 0, cost.memory == 0 else { throw .outOfBounds }
         }
         salt = try reader.bytes(PasswordHash.saltLength)
         commitment = try reader.bytes(Keybag.commitmentLength)

@@ -47,7 +47,8 @@ final class KeyRing: Sendable {
 
     /// The roots, for changing the keybag. Gone while locked.
     struct Roots: Sendable {
-        let all: SymmetricKey
+        /// Slots of the scope *after first unlock* do not lead to it.
+        let all: SymmetricKey?
         let holder: SymmetricKey
         /// Only passphrases lead to it.
         let passcode: SymmetricKey?
@@ -81,6 +82,13 @@ final class KeyRing: Sendable {
         var facts: Facts
         /// How often ``KeyRing/lock()`` was called.
         var locks = 0
+
+        /// Why the keys of a class that any root leads to are not held.
+        func refusal(of policy: AccessPolicy) -> Access {
+            if policy.isReadableAfterFirstUnlock { return .unsupported }
+            guard let roots else { return .locked }
+            return roots.all == nil ? .notPermitted : .unsupported
+        }
     }
 
     struct ClassName: Hashable {
@@ -135,7 +143,7 @@ final class KeyRing: Sendable {
 
     deinit { wipeEverything() }
 
-    /// Whether the when-unlocked keys are held.
+    /// Whether all that the unlock gave is held.
     var isUnlocked: Bool { state.withLock { $0.roots != nil } }
 
     /// What the unlock found beside the keys.
@@ -177,8 +185,7 @@ final class KeyRing: Sendable {
                 if !facts.hasPepper { return .wrongDevice }
                 return state.roots == nil ? .locked : .notPermitted
             }
-            if !policy.isReadableAfterFirstUnlock, state.roots == nil { return .locked }
-            return .unsupported
+            return state.refusal(of: policy)
         }
     }
 
@@ -192,8 +199,7 @@ final class KeyRing: Sendable {
                 if !state.facts.hasPasscodeSlot || !state.facts.hasPepper { return .unsupported }
                 return state.roots == nil ? .locked : .notPermitted
             }
-            if !policy.isReadableAfterFirstUnlock, state.roots == nil { return .locked }
-            return .unsupported
+            return state.refusal(of: policy)
         }
     }
 
@@ -212,7 +218,7 @@ final class KeyRing: Sendable {
     }
 
     private static func wipe(_ roots: Roots?) {
-        roots?.all.wipe()
+        roots?.all?.wipe()
         roots?.holder.wipe()
         roots?.passcode?.wipe()
     }
