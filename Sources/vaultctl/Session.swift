@@ -10,6 +10,8 @@ struct Session {
     private let vaultOption: FilePath?
     private let stateOption: FilePath?
     private let timeout: Duration?
+    /// What a new passphrase's slot costs.
+    private var keyDerivationCost = KeyDerivationCost.moderate
 
     /// Looks at what was given, before anything is opened. Sets what the console may ask and for how long.
     init(
@@ -47,10 +49,33 @@ struct Session {
 
     var configuration: FileVaultConfiguration {
         get throws(CommandFailure) {
-            var configuration = FileVaultConfiguration(stateDirectory: try stateDirectory)
+            var configuration = FileVaultConfiguration(
+                stateDirectory: try stateDirectory, keyDerivationCost: keyDerivationCost)
             if let timeout { configuration.lockTimeout = console.deadline?.remaining ?? timeout }
             return configuration
         }
+    }
+
+    /// The configuration for a new vault at `path`. Unless a state directory was given, one that does not last is not
+    /// used beside a vault that does: what needs it would be lost with it.
+    func configurationForNewVault(at path: FilePath) throws(CommandFailure) -> FileVaultConfiguration {
+        var configuration = try configuration
+        if stateOption == nil, let state = configuration.stateDirectory, !LastingStorage.isLasting(state),
+            LastingStorage.isLasting(path.removingLastComponent())
+        {
+            configuration.stateDirectory = nil
+            console.note(
+                "the state directory does not outlast a restart, so items are stored for any device; --state-dir "
+                    + "names one that lasts")
+        }
+        return configuration
+    }
+
+    /// Measures what a new passphrase's slot may cost on this machine.
+    mutating func calibrate() throws(CommandFailure) {
+        console.progress.show("Measuring this machine …")
+        defer { console.progress.clear() }
+        keyDerivationCost = try calling { () throws(TokenStorageError) in try KeyDerivationCost.calibrated() }
     }
 
     /// The person's keyring, asked within the time that was given.

@@ -7,6 +7,7 @@ import TokenVault
     enum Situation: String, CaseIterable, CustomTestStringConvertible {
         case neverUnlocked, unlocked, unlockedWithKeyFile, unlockedWithKeyFileOfAll, unlockedWithRecoveryKey
         case lockedAgain, lockedAgainWithKeyFile, anotherDevice, anotherDeviceWithKeyFile, passphraseRemoved
+        case anotherDeviceEnrolled, deviceRemoved, revokedElsewhere
         var testDescription: String { rawValue }
     }
 
@@ -49,6 +50,22 @@ import TokenVault
             .whenUnlocked: .value, .afterFirstUnlock: .value, .whenUnlockedThisDeviceOnly: .value,
             .afterFirstUnlockThisDeviceOnly: .value,
             .whenPasscodeSetThisDeviceOnly: .refused(.notPermitted),
+        ],
+        .anotherDeviceEnrolled: [
+            .whenUnlocked: .value, .afterFirstUnlock: .value,
+            .whenUnlockedThisDeviceOnly: .refused(.wrongDevice),
+            .afterFirstUnlockThisDeviceOnly: .refused(.wrongDevice),
+            .whenPasscodeSetThisDeviceOnly: .refused(.wrongDevice),
+        ],
+        .deviceRemoved: [
+            .whenUnlocked: .value, .afterFirstUnlock: .value, .whenUnlockedThisDeviceOnly: .absent,
+            .afterFirstUnlockThisDeviceOnly: .absent, .whenPasscodeSetThisDeviceOnly: .absent,
+        ],
+        .revokedElsewhere: [
+            .whenUnlocked: .refused(.locked), .afterFirstUnlock: .refused(.locked),
+            .whenUnlockedThisDeviceOnly: .refused(.locked),
+            .afterFirstUnlockThisDeviceOnly: .refused(.locked),
+            .whenPasscodeSetThisDeviceOnly: .refused(.locked),
         ],
         .lockedAgainWithKeyFile: [
             .whenUnlocked: .refused(.locked), .afterFirstUnlock: .value,
@@ -110,11 +127,20 @@ import TokenVault
             let vault = try opened(situation == .lockedAgain ? Self.passphrase : keyFile)
             vault.lock()
             return vault
-        case .anotherDevice, .anotherDeviceWithKeyFile:
+        case .anotherDevice, .anotherDeviceWithKeyFile, .anotherDeviceEnrolled:
             var elsewhere = sandbox.configuration
             elsewhere.stateDirectory = sandbox.path.appending("another-device")
             let vault = try BlockingFileVault.open(at: sandbox.vault, configuration: elsewhere)
-            try vault.unlock(with: situation == .anotherDevice ? Self.passphrase : keyFile)
+            try vault.unlock(with: situation == .anotherDeviceWithKeyFile ? keyFile : Self.passphrase)
+            if situation == .anotherDeviceEnrolled { _ = try vault.enrolDevice() }
+            return vault
+        case .deviceRemoved:
+            _ = try made.removeDevice(try #require(try made.devices().first).id)
+            return try opened(Self.passphrase)
+        case .revokedElsewhere:
+            // What holds the old root, after everything is sealed anew.
+            let vault = try opened(Self.passphrase)
+            _ = try made.revoke(keeping: [Self.passphrase], droppingOthers: true)
             return vault
         case .passphraseRemoved:
             let slot = try #require(try made.slots().first { $0.kind == .passphrase })
@@ -162,7 +188,7 @@ import TokenVault
             #expect(try storage.retrieve(for: "a key that was never stored") == nil)
         }
         // Whatever was refused is still there for who may read it.
-        if situation != .passphraseRemoved {
+        if ![.passphraseRemoved, .deviceRemoved].contains(situation) {
             let owner = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
             try owner.unlock(with: Self.passphrase)
             for policy in AccessPolicy.allCases {

@@ -140,6 +140,45 @@ class ContentsTests(unittest.TestCase):
         workshop.vaultctl("slot", "add", "key-file", everything[1], "--scope", "all")
         self.assertEqual(len(self.agree(workshop, method=everything)["items"]), 4)
 
+    def test_revoked(self):
+        workshop = Workshop(self.addCleanup)
+        for policy in PORTABLE + DEVICE:
+            workshop.store(policy, b"fake", "--policy", policy)
+        second = ("--key-file", workshop.directory / "second")
+        workshop.vaultctl("slot", "add", "key-file", second[1])
+        elsewhere = workshop.directory / "elsewhere"
+        workshop.vaultctl("device", "enrol", state=elsewhere)
+        workshop.vaultctl("store", "there", state=elsewhere, input=b"fake")
+        before = self.agree(workshop)
+        workshop.vaultctl("slot", "remove", "2", "--revoke")
+        after = self.agree(workshop)
+        self.assertEqual((before["items"], before["unreadable"]), (after["items"], after["unreadable"]))
+        self.assertEqual(workshop.read(method=second)[:2], (5, "wrongPassphrase"))
+        # The other device's set is wrapped under the older root; vaultctl takes it along when it unlocks there.
+        self.assertEqual(len(workshop.read(state=elsewhere)[2]), 3)
+        self.assertEqual(len(self.agree(workshop, state=elsewhere)["items"]), 3)
+        workshop.vaultctl("store", "later", state=elsewhere, input=b"fake")
+        workshop.vaultctl("compact", state=elsewhere)
+        self.assertEqual(len(self.agree(workshop, state=elsewhere)["items"]), 4)
+        workshop.vaultctl("slot", "add", "key-file", workshop.directory / "third")
+        workshop.vaultctl("slot", "remove", "3", "--revoke")
+        workshop.vaultctl("slot", "add", "key-file", workshop.directory / "fourth")
+        workshop.vaultctl("slot", "remove", "4", "--revoke")
+        self.assertEqual(len(workshop.read(state=elsewhere)[2]), 4)
+        self.agree(workshop)
+
+    def test_devices(self):
+        workshop = Workshop(self.addCleanup)
+        workshop.store("here", b"fake")
+        elsewhere = workshop.directory / "elsewhere"
+        device = workshop.vaultctl("device", "enrol", state=elsewhere).decode().strip()
+        workshop.vaultctl("store", "there", state=elsewhere, input=b"fake")
+        self.assertEqual([item["key"] for item in self.agree(workshop)["items"]], ["here"])
+        self.assertEqual([item["key"] for item in self.agree(workshop, state=elsewhere)["items"]], ["there"])
+        workshop.vaultctl("device", "remove", device, "--yes")
+        for state in [workshop.state, elsewhere]:
+            self.agree(workshop, state=state)
+
     def test_key_files_with_and_without_newline(self):
         for ending in [b"", b"\n", b"\n\n", b"\r\n"]:
             key = Workshop(self.addCleanup).file("key", b"0123456789 fake 0123456789 fake " + ending)

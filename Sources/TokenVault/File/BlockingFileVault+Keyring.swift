@@ -87,11 +87,8 @@ extension BlockingFileVault {
             _ = try KeybagKeys.openSlot(of: keybag, with: .secretService(key))
             return true
         } catch {
-            switch error {
-            case .noSlot, .mistyped, .noRoot: return false
-            case .corrupt: throw .file(.corrupt, underlying: "the keybag does not authenticate")
-            case .crypto(let error): throw .crypto(error)
-            }
+            if case .noSlot = error { return false }
+            throw KeybagKeys.error(for: error)
         }
     }
 

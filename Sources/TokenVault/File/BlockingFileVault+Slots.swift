@@ -85,7 +85,13 @@ extension BlockingFileVault {
                 guard keybag.nextSlot == before.nextSlot else {
                     throw .file(.conflict, advice: "another slot was added meanwhile; try again")
                 }
-                if isFirstPassphrase { try addPasscodeClass(to: &keybag, roots: finalRoots) }
+                if isFirstPassphrase {
+                    guard !keybag.hasPassphrase else {
+                        throw .file(
+                            .conflict, advice: "a passphrase was added meanwhile; unlock with it first")
+                    }
+                    try addPasscodeClass(to: &keybag, roots: finalRoots)
+                }
                 try keybag.append(made)
             }
             return VaultSlot(made)
@@ -119,11 +125,7 @@ extension BlockingFileVault {
                     // keybag without a passphrase that still leads to these items.
                     try secretStore?.removePepper()
                     removedLastPassphrase = true
-                    for set in keybag.sets.indices {
-                        keybag.sets[set].keys.removeAll {
-                            $0.policy == AccessPolicy.whenPasscodeSetThisDeviceOnly.number
-                        }
-                    }
+                    keybag.removePasscodeClasses()
                 }
             } catch {
                 guard removedLastPassphrase else { throw error }
@@ -137,21 +139,19 @@ extension BlockingFileVault {
 
     /// Makes the passcode class for this device, with a new pepper. The caller holds the writers' lock:
     /// two processes that add the first passphrase at once must not remove each other's pepper.
-    private func addPasscodeClass(
+    func addPasscodeClass(
         to keybag: inout Keybag, roots: KeyRing.Roots
     ) throws(TokenStorageError) {
-        guard !keybag.hasPassphrase else {
-            throw .file(.conflict, advice: "a passphrase was added meanwhile; unlock with it first")
-        }
         guard let store = secretStore, let device = try store.load().device,
             let index = keybag.sets.firstIndex(where: { $0.device == device.identifier })
         else { return }
         let secrets = KeybagKeys.DeviceSecrets(device: device, pepper: try store.makePepper())
-        let vault = keybag.vault
+        let (vault, version) = (keybag.vault, keybag.freshVersion)
         keybag.sets[index].keys.append(
             try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
                 try KeybagKeys.freshClass(
-                    .whenPasscodeSetThisDeviceOnly, vault: vault, roots: roots, secrets: secrets)
+                    .whenPasscodeSetThisDeviceOnly, version: version, vault: vault, roots: roots,
+                    secrets: secrets)
             })
     }
 
@@ -161,29 +161,39 @@ extension BlockingFileVault {
         do { return try Keybag(decoding: copy) } catch { throw .file(.corrupt) }
     }
 
-    /// Changes the keybag durably, and takes the keys that it gives now.
-    private func replaceKeybag(
-        _ session: VaultSession, roots: KeyRing.Roots,
+    /// Changes the keybag durably, and takes the keys that it gives now. `fresh` are the roots it has afterwards,
+    /// if these are others.
+    func replaceKeybag(
+        _ session: VaultSession, roots: KeyRing.Roots, to fresh: KeyRing.Roots? = nil,
         _ change: (inout Keybag) throws(TokenStorageError) -> Void
     ) throws(TokenStorageError) {
-        var changed: Keybag?
         try session.queue.alone { () throws(TokenStorageError) in
+            // Readers go on with what they hold: what the new root leads to is theirs in a moment.
+            if fresh != nil { session.ring.changesRoot(true) }
+            defer { if fresh != nil { session.ring.changesRoot(false) } }
+            var changed: Keybag?
             try session.log.replaceKeybag { (current) throws(TokenStorageError) in
                 var keybag = current
-                try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+                do throws(KeybagKeys.Failure) {
                     try KeybagKeys.check(current, roots: roots)
+                } catch {
+                    throw .file(.conflict, advice: "the vault got a new root meanwhile; unlock it again")
                 }
                 try change(&keybag)
                 keybag.generation += 1
                 try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
-                    try KeybagKeys.sign(&keybag, roots: roots)
+                    try KeybagKeys.sign(&keybag, roots: fresh ?? roots)
                 }
                 guard let bytes = keybag.encoded() else { throw .file(.tooManySlots) }
                 changed = keybag
                 return bytes
             }
+            if let changed { take(changed, session, roots: fresh ?? roots) }
         }
-        guard let changed else { return }
+    }
+
+    /// Takes the keys that a keybag of our own making gives, unless the vault was locked meanwhile.
+    private func take(_ changed: Keybag, _ session: VaultSession, roots: KeyRing.Roots) {
         remember(changed)
         let locks = session.ring.locks
         guard session.ring.isUnlocked else { return }
@@ -191,18 +201,19 @@ extension BlockingFileVault {
             let secrets = try secretStore?.load() ?? KeybagKeys.DeviceSecrets()
             let ring = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
                 try KeybagKeys.ring(
-                    of: changed, slot: session.ring.facts.slot, roots: try roots.copied(),
-                    secrets: secrets)
+                    of: changed, slot: session.ring.facts.slot, roots: try roots.copied(), secrets: secrets)
             }
             session.ring.replace(with: ring, unlessLockedSince: locks)
         } catch {
             // The change was made, and stays so: what the old keys cannot answer waits for the next unlock.
-            session.ring.markStale()
+            session.ring.markStale(changed)
         }
     }
 
     /// The roots, in memory of their own: a lock in the middle of a change wipes the ring's and not these.
-    private func heldRoots(_ session: VaultSession) throws(TokenStorageError) -> KeyRing.Roots {
+    func heldRoots(_ session: VaultSession) throws(TokenStorageError) -> KeyRing.Roots {
+        try session.log.withFreshState { _ in }
+        try session.refreshKeys()
         guard let roots = session.ring.roots else { throw .file(.locked) }
         guard roots.all != nil else {
             throw .file(.notPermitted, advice: KeyRing.Roots.adviceWithoutRoot)
@@ -217,6 +228,13 @@ extension BlockingFileVault {
 }
 
 extension Keybag {
+    mutating func removePasscodeClasses() {
+        for set in sets.indices {
+            sets[set].keys.removeAll { $0.policy == AccessPolicy.whenPasscodeSetThisDeviceOnly.number }
+            sets[set].olderRoots?.passcode = []
+        }
+    }
+
     /// What a new slot for `method` opens.
     fileprivate func scope(of method: UnlockMethod, wanted: VaultSlot.Scope?) -> Slot.Scope {
         switch wanted {
@@ -230,6 +248,11 @@ extension Keybag {
     fileprivate mutating func append(_ slot: Slot) throws(TokenStorageError) {
         slots.append(slot)
         nextSlot += 1
+        try checkBounds()
+    }
+
+    /// Throws `tooManySlots` for slots that readers would refuse.
+    func checkBounds() throws(TokenStorageError) {
         let work = slots.reduce(UInt64(0)) { $0 + UInt64($1.cost.passes) * $1.cost.memory }
         guard slots.count <= Self.maximumSlots, work <= Self.maximumWork,
             slots.count(where: { $0.kind == .passphrase }) <= Self.maximumPassphrases

@@ -121,7 +121,7 @@ struct CommitPlanner {
         if policy == .whenPasscodeSetThisDeviceOnly, facts.isEnrolled, !facts.hasPasscodeSlot {
             return "add a passphrase first; items of this policy live as long as it does"
         }
-        return "this device has no key in the vault; use when-unlocked or after-first-unlock"
+        return "this device has no key in the vault; enrol it, or use when-unlocked or after-first-unlock"
     }
 
     private func identifier(of key: TokenKey) throws(TokenStorageError) -> ItemIdentifier {
@@ -137,9 +137,9 @@ struct CommitPlanner {
     }
 
     private func access(_ found: LogView.Found) throws(TokenStorageError) -> ClassKeys? {
-        try session.ring.access(
-            policy: found.policy, setTag: found.setTag, version: found.keyVersion
-        ).keys()
+        try session.keys(
+            of: session.ring.access(
+                policy: found.policy, setTag: found.setTag, version: found.keyVersion))
     }
 
     private func metadata(

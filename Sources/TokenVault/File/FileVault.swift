@@ -103,6 +103,46 @@ public final class FileVault: TokenKeychain {
         try await thread.result { () throws(TokenStorageError) in try blocking.removeSlot(id) }
     }
 
+    /// See ``BlockingFileVault/revoke(keeping:removing:droppingOthers:progress:)``.
+    public func revoke(
+        keeping methods: [UnlockMethod], removing ids: Set<Int> = [], droppingOthers: Bool = false
+    ) async throws(TokenStorageError) -> RevocationReport {
+        let blocking = blocking
+        return try await thread.result { () throws(TokenStorageError) in
+            try blocking.revoke(keeping: methods, removing: ids, droppingOthers: droppingOthers)
+        }
+    }
+
+    /// See ``BlockingFileVault/revokePassphrase(_:replacedBy:keeping:droppingOthers:progress:)``.
+    public func revokePassphrase(
+        _ current: Secret, replacedBy new: Secret, keeping methods: [UnlockMethod] = [],
+        droppingOthers: Bool = false
+    ) async throws(TokenStorageError) -> RevocationReport {
+        let blocking = blocking
+        return try await thread.result { () throws(TokenStorageError) in
+            try blocking.revokePassphrase(
+                current, replacedBy: new, keeping: methods, droppingOthers: droppingOthers)
+        }
+    }
+
+    /// See ``BlockingFileVault/devices()``.
+    public func devices() async throws(TokenStorageError) -> [VaultDevice] {
+        let blocking = blocking
+        return try await thread.result { () throws(TokenStorageError) in try blocking.devices() }
+    }
+
+    /// See ``BlockingFileVault/enrolDevice()``.
+    public func enrolDevice() async throws(TokenStorageError) -> VaultDevice {
+        let blocking = blocking
+        return try await thread.result { () throws(TokenStorageError) in try blocking.enrolDevice() }
+    }
+
+    /// See ``BlockingFileVault/removeDevice(_:)``.
+    public func removeDevice(_ id: VaultDevice.ID) async throws(TokenStorageError) -> Int {
+        let blocking = blocking
+        return try await thread.result { () throws(TokenStorageError) in try blocking.removeDevice(id) }
+    }
+
     /// See ``BlockingFileVault/verify(progress:)``.
     public func verify() async throws(TokenStorageError) -> VerificationReport {
         let blocking = blocking

@@ -31,12 +31,11 @@ struct Initialize: VaultCommand {
     @OptionGroup var format: OutputOptions
 
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
-        let session = try Session(console, location.arguments, unlock.arguments)
+        var session = try Session(console, location.arguments, unlock.arguments)
         try session.requireFile()
         let path = try session.vaultPath
-        let configuration = try session.configuration
         try Self.refuseExisting(path)
-        let vault = try create(session, at: path, configuration)
+        let vault = try create(&session, at: path)
         defer { console.progress.clear() }
         var recoveryKey: RecoveryKey?
         if recovery {
@@ -70,11 +69,13 @@ struct Initialize: VaultCommand {
 
     /// Makes the vault with what was given or asked for.
     private func create(
-        _ session: Session, at path: FilePath, _ configuration: FileVaultConfiguration
+        _ session: inout Session, at path: FilePath
     ) throws(CommandFailure) -> BlockingFileVault {
         let console = session.console
         guard secretService else {
             let method = try session.unlock.newUnlockMethod(console)
+            if case .passphrase = method { try session.calibrate() }
+            let configuration = try session.configurationForNewVault(at: path)
             console.progress.show("Creating the vault …")
             return try calling { () throws(TokenStorageError) in
                 try BlockingFileVault.create(at: path, unlockMethod: method, configuration: configuration)
@@ -89,6 +90,7 @@ struct Initialize: VaultCommand {
                 "give --recovery, which prints one")
         }
         let keyring = console.keyring
+        let configuration = try session.configurationForNewVault(at: path)
         return try calling { () throws(TokenStorageError) in
             try BlockingFileVault.create(at: path, keyring: keyring, configuration: configuration)
         }

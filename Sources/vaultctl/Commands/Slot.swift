@@ -93,7 +93,7 @@ struct SlotAdd: VaultCommand {
     @OptionGroup var format: OutputOptions
 
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
-        let session = try Session(console, location.arguments, unlock.arguments)
+        var session = try Session(console, location.arguments, unlock.arguments)
         let scope = try wantedScope
         let newFile = try new.path
         let keyFile = try Settings.path(path, named: "the path", environment: nil)
@@ -115,6 +115,7 @@ struct SlotAdd: VaultCommand {
         default:
             throw .usage("that is no kind of slot", "use passphrase, key-file, recovery or secret-service")
         }
+        if kind == "passphrase" { try session.calibrate() }
         let vault = try session.openUnlockedVault()
         let before = try calling { () throws(TokenStorageError) in try vault.slots() }
         let slot: VaultSlot
@@ -197,38 +198,65 @@ struct SlotRemove: VaultCommand {
         abstract: "Remove a slot; the last one cannot be removed.",
         discussion: """
             With the last passphrase go the items of the policy when-passcode-set-this-device-only: that is \
-            asked about, unless --yes is given. Copies of the vault made before still open with the slot.
+            asked about, unless --yes is given. Copies of the vault made before still open with the slot, and with \
+            what they hold so do items written later; --revoke gives the vault a new root and seals every item \
+            anew, as it does for "vaultctl passphrase".
 
             Examples:
               vaultctl slot list
               vaultctl slot remove 2
+              vaultctl slot remove 2 --revoke --keep-passphrase-file recovery-key
             """)
 
     @Argument(help: "The slot's number.") var id: String
     @Flag(help: "Do not ask.") var yes = false
+    @OptionGroup var revocation: RevocationOptions
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
 
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         let session = try Session(console, location.arguments, unlock.arguments)
         let number: Int = try Settings.number(id, named: "the slot", 0...Int(Int32.max))
-        let vault = try session.openUnlockedVault()
+        try revocation.check()
+        let (vault, method) = try Self.open(session)
         let slots = try calling { () throws(TokenStorageError) in try vault.slots() }
         let passphrases = slots.filter { $0.kind == .passphrase }
         if slots.count > 1, passphrases.count == 1, passphrases[0].id == number, !yes {
             try console.confirm(
                 "With the last passphrase go the items that need one (when-passcode-set-this-device-only).")
         }
-        try calling { () throws(TokenStorageError) in try vault.removeSlot(number) }
+        if revocation.revoke {
+            let others = try revocation.methods(vault, console, removing: number)
+            try RevocationOptions.run(console) { (progress) throws(TokenStorageError) in
+                try vault.revoke(
+                    keeping: others + method, removing: [number], droppingOthers: revocation.dropOthers,
+                    progress: progress)
+            }
+        } else {
+            try calling { () throws(TokenStorageError) in try vault.removeSlot(number) }
+        }
         if slots.contains(where: { $0.id == number && $0.kind == .secretService }) {
             Self.clearKeyring(of: vault, console)
         }
-        console.note("copies of the vault made before still open with that slot")
-        if slots.filter({ $0.id != number }).allSatisfy({ $0.kind == .secretService }) {
+        if !revocation.revoke { console.note("copies of the vault made before still open with that slot") }
+        let left = try calling { () throws(TokenStorageError) in try vault.slots() }
+        if left.allSatisfy({ $0.kind == .secretService }) {
             console.note(
                 "only the login keyring opens the vault now, and keyrings get lost: add a passphrase")
         }
         return .done
+    }
+
+    /// The vault, unlocked, and what unlocked it unless that was the keyring.
+    private static func open(
+        _ session: Session
+    ) throws(CommandFailure) -> (BlockingFileVault, [UnlockMethod]) {
+        let vault = try session.openVault()
+        if session.unlock.isTerminal, try session.unlockFromKeyring(vault) { return (vault, []) }
+        let method = try session.unlock.unlockMethod(session.console)
+        try session.unlock(vault, with: method)
+        for note in vault.notesOfUnlocking { session.console.note(note) }
+        return (vault, [method])
     }
 
     /// Takes the vault's key out of the keyring when no slot needs it. Left there, it opens old copies only.

@@ -1,4 +1,5 @@
 internal import TokenVaultCrypto
+internal import TokenVaultPlatform
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -62,7 +63,7 @@ extension KeybagKeys {
         let key = try slotKey(method, salt: salt, cost: cost)
         var slot = Keybag.Slot(
             identifier: identifier, kind: method.slotKind, scope: scope,
-            created: Int64(created.timeIntervalSince1970 * 1_000), cost: cost, salt: salt,
+            created: milliseconds(created), cost: cost, salt: salt,
             commitment: try commitment(key, vault, salt), wrapped: [])
         let wrap = try derive(key, "tokenvault 1 slot wrap", [vault.bytes])
         slot.wrapped = try seal(try secrets(of: slot, roots), wrap, slotData(slot, vault: vault))
@@ -82,10 +83,12 @@ extension KeybagKeys {
     private static func slotKey(
         _ method: UnlockMethod, salt: [UInt8], cost: PasswordHashCost
     ) throws(Failure) -> SymmetricKey {
-        try wrapped { () throws(CryptoError) in
+        if case .passphrase(let passphrase) = method {
+            return try passphraseKey(passphrase, salt: salt, cost: cost)
+        }
+        return try wrapped { () throws(CryptoError) in
             switch method {
-            case .passphrase(let passphrase):
-                try PasswordHash.derive(passphrase: passphrase.bytes, salt: salt, cost: cost)
+            case .passphrase: throw .invalidParameter
             case .keyFile(let contents):
                 try Hash.key(of: contents.bytes, label: "tokenvault 1 key file", parts: [salt])
             case .secretService(let key):
@@ -94,6 +97,18 @@ extension KeybagKeys {
                 // 160 random bits: nothing is gained by making each guess dear.
                 try Hash.key(of: key.bytes, label: "tokenvault 1 recovery key", parts: [salt])
             }
+        }
+    }
+
+    /// Argon2id, when there is memory for it: a program that takes more than its control group allows is killed.
+    static func passphraseKey(
+        _ passphrase: Secret, salt: [UInt8], cost: PasswordHashCost
+    ) throws(Failure) -> SymmetricKey {
+        if let allowed = MemoryAllowance.remaining(), cost.memory > allowed {
+            throw .memory(needed: cost.memory, allowed: allowed)
+        }
+        return try wrapped { () throws(CryptoError) in
+            try PasswordHash.derive(passphrase: passphrase.bytes, salt: salt, cost: cost)
         }
     }
 
@@ -141,6 +156,15 @@ extension Keybag.Slot.Kind {
 extension Keybag {
     /// Whether a passphrase opens the vault.
     var hasPassphrase: Bool { slots.contains { $0.kind == .passphrase } }
+
+    /// The newest version of a class; `nil` when there is none.
+    func newestVersion(of policy: UInt8, setTag: UInt64) -> UInt32? {
+        let set = sets.first { DeviceKey.setTag(of: $0.device) == setTag }
+        return set?.keys.filter { $0.policy == policy }.map(\.version).max()
+    }
+
+    /// A version that no class of this keybag had before: each of its changes makes at most one more.
+    var freshVersion: UInt32 { UInt32(clamping: generation) }
 
     /// Whether something opens the vault that a person has to type.
     var hasAttendedSlot: Bool { slots.contains { $0.kind.isAttended } }

@@ -31,6 +31,8 @@ enum KeybagKeys {
         case mistyped([Int])
         /// What was asked for takes the root, which the slot does not lead to.
         case noRoot
+        /// Deriving a passphrase's key takes more memory than the process may have.
+        case memory(needed: UInt64, allowed: UInt64)
         /// A slot or a class that authenticated should open and does not.
         case corrupt
         case crypto(CryptoError)
@@ -63,7 +65,7 @@ enum KeybagKeys {
             }
             keybag.sets.append(
                 Keybag.ClassSet(
-                    device: device.identifier,
+                    device: device.identifier, enrolled: milliseconds(created),
                     keys: try policies.map { (policy: AccessPolicy) throws(Failure) in
                         try freshClass(policy, vault: vault, roots: roots, secrets: secrets)
                     }))
@@ -98,16 +100,26 @@ enum KeybagKeys {
 
     /// A fresh class for `policy`, wrapped for the device in `secrets` or portably.
     static func freshClass(
-        _ policy: AccessPolicy, vault: VaultIdentifier, roots: KeyRing.Roots, secrets: DeviceSecrets
+        _ policy: AccessPolicy, version: UInt32 = 1, vault: VaultIdentifier, roots: KeyRing.Roots,
+        secrets: DeviceSecrets
     ) throws(Failure) -> Keybag.WrappedClass {
-        let keys = try wrapped { () throws(CryptoError) in
-            [try SymmetricKey.random(), try SymmetricKey.random()]
-        }
+        try wrappedClass(
+            policy, version: version,
+            keys: try wrapped { () throws(CryptoError) in
+                [try SymmetricKey.random(), try SymmetricKey.random()]
+            }, vault: vault, roots: roots, secrets: secrets)
+    }
+
+    /// A class's metadata key and secret key, wrapped under `roots`.
+    static func wrappedClass(
+        _ policy: AccessPolicy, version: UInt32, keys: [SymmetricKey], vault: VaultIdentifier,
+        roots: KeyRing.Roots, secrets: DeviceSecrets
+    ) throws(Failure) -> Keybag.WrappedClass {
         guard let wrap = try classWrap(policy, vault: vault, roots: roots, secrets: secrets) else {
             throw .corrupt
         }
         let device = policy.isThisDeviceOnly ? secrets.device?.identifier ?? [] : Keybag.ClassSet.portable
-        var result = Keybag.WrappedClass(policy: policy.number, version: 1, wrapped: [])
+        var result = Keybag.WrappedClass(policy: policy.number, version: version, wrapped: [])
         result.wrapped = try seal(keys, wrap, classData(result, device: device, vault: vault))
         return result
     }
@@ -135,6 +147,7 @@ enum KeybagKeys {
         for set in keybag.sets {
             let isPortable = set.device == Keybag.ClassSet.portable
             guard isPortable || set.device == secrets.device?.identifier else { continue }
+            let roots = try self.roots(of: set, in: keybag.vault, under: roots)
             for key in set.keys {
                 guard let policy = AccessPolicy(number: key.policy), policy.isThisDeviceOnly != isPortable
                 else { throw .corrupt }
@@ -167,7 +180,9 @@ enum KeybagKeys {
                 isEnrolled: keybag.sets.contains { $0.device == secrets.device?.identifier },
                 hasDevices: keybag.sets.contains { $0.device != Keybag.ClassSet.portable },
                 hasPasscodeSlot: keybag.slots.contains { $0.kind == .passphrase },
-                hasPepper: opensPasscodeClass, keybagGeneration: keybag.generation))
+                hasPepper: opensPasscodeClass,
+                setTags: Set(keybag.sets.map { DeviceKey.setTag(of: $0.device) }),
+                keybagGeneration: keybag.generation))
     }
 
     // MARK: - Derivations
@@ -180,7 +195,7 @@ enum KeybagKeys {
     }
 
     /// The key that wraps a class; `nil` when this device or this slot does not lead to it.
-    private static func classWrap(
+    static func classWrap(
         _ policy: AccessPolicy, vault: VaultIdentifier, roots: KeyRing.Roots, secrets: DeviceSecrets
     ) throws(Failure) -> SymmetricKey? {
         var parts = [vault.bytes, [policy.number]]
@@ -216,6 +231,8 @@ enum KeybagKeys {
         return (try code(all, "tokenvault 1 keybag root code"), holder)
     }
 
+    static func milliseconds(_ date: Date) -> Int64 { Int64(date.timeIntervalSince1970 * 1_000) }
+
     static func derive(
         _ key: SymmetricKey, _ label: String, _ parts: [[UInt8]], secrets: [SymmetricKey] = []
     ) throws(Failure) -> SymmetricKey {
@@ -224,7 +241,7 @@ enum KeybagKeys {
         }
     }
 
-    private static func classData(
+    static func classData(
         _ key: Keybag.WrappedClass, device: [UInt8], vault: VaultIdentifier
     ) -> [UInt8] {
         var writer = ByteWriter()
