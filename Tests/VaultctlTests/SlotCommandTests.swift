@@ -90,6 +90,12 @@ import TokenVault
         #expect(
             try sandbox.run("status", "--json", "--key-file", narrow).text
                 .contains(#""scope":"after-first-unlock""#))
+        #expect(try sandbox.run("init", "--vault", "\(sandbox.home)/other.vault").status == 0)
+        let stayed = try sandbox.run(
+            "migrate", "--from", "file", "--to", "file", "--to-vault", "\(sandbox.home)/other.vault",
+            "--key-file", narrow,
+            "--to-key-file", "\(sandbox.home)/vault.key")
+        #expect(stayed.status == 5, "\(stayed.error)")
         // On another device both reasons are there, and the greater status counts.
         let elsewhere = try sandbox.run(
             "list", "--key-file", narrow, "--state-dir", "\(sandbox.home)/elsewhere")

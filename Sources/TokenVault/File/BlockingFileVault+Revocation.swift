@@ -174,6 +174,8 @@ extension BlockingFileVault {
     /// Wraps this device's set under the vault's root, with new versions, when another device gave the vault a new
     /// one. Failing is no reason to refuse the unlock: it is tried again by the next.
     func renewOwnSet(_ session: VaultSession) throws(TokenStorageError) {
+        // What the unlock found; hardly ever is there anything to do.
+        guard state.withLock({ $0.keybag }).sets.contains(where: { $0.olderRoots != nil }) else { return }
         let before = try currentKeybag(session)
         guard session.ring.roots?.all != nil, let store = secretStore else { return }
         let secrets = try store.load()

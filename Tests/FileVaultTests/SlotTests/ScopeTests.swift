@@ -43,6 +43,15 @@ import Testing
         #expect(error { _ = try limited.addSlot(Self.second, scope: .all) }?.code == .notPermitted)
         #expect(error { _ = try limited.addSlot(Self.second) }?.code == .notPermitted)
         #expect(error { try limited.removeSlot(1) }?.code == .notPermitted)
+        // An export would leave out what may be exported: refused rather than partial.
+        let report = try limited.export(to: sandbox.path.appending("file"), passphrase: Secret(utf8: "fake"))
+        #expect(report.items == 1 && report.staying == 1)
+        try vault.storage(service: "s").store(token: "fake", for: "portable", policy: .whenUnlocked)
+        let partial = error {
+            _ = try limited.export(to: sandbox.path.appending("other"), passphrase: Secret(utf8: "fake"))
+        }
+        #expect(partial?.code == .notPermitted)
+        try vault.storage(service: "s").delete(for: "portable")
         // Locked again, what it had stays readable, and the rest is told as locked.
         limited.lock()
         #expect(try storage.retrieve(for: "open") == "fake")
