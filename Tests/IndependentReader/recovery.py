@@ -9,6 +9,8 @@ ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 def read(text):
     """The key, or None for a text that is none. Raises wrongPassphrase for one that is mistyped."""
+    if len(text) > 120:
+        return None
     typed = text.decode("latin-1").upper().translate(str.maketrans("ILO", "110"))
     groups = [group for group in re.split("[- \t]+", typed) if group]
     if len(groups) != 8:

@@ -66,7 +66,8 @@ final class VaultSession: Sendable {
         do throws(KeybagKeys.Failure) {
             try KeybagKeys.check(keybag, roots: roots)
         } catch {
-            // The log names this copy, and only who holds the log key can write there: it is no forgery.
+            // Only who holds the log key can name a copy there: another root, or a forgery, which the next unlock
+            // tells apart.
             ring.loseRoot(keybag, unlessReplacedSince: replacements)
             return
         }
