@@ -158,6 +158,22 @@ import TokenVaultPlatform
         #expect(error { _ = try opened("device 8", Self.passphrase).enrolDevice() }?.code == .tooManySlots)
     }
 
+    @Test func theAsyncCallsDoTheSame() async throws {
+        _ = try made()
+        let vault = FileVault(try opened("second"))
+        let device = try await vault.enrolDevice()
+        #expect(try await vault.devices().map(\.isThisDevice) == [false, true])
+        let slot = try await vault.addSlot(Self.passphrase)
+        #expect(try await vault.addSlot(.recoveryKey(RecoveryKey()), scope: .all).kind == .recovery)
+        let report = try await vault.revoke(keeping: [keyFile, Self.passphrase], droppingOthers: true)
+        #expect(report.removed.map(\.kind) == [.recovery])
+        let changed = try await vault.revokePassphrase(
+            Secret(utf8: "not a real passphrase"), replacedBy: Secret(utf8: "other fake words"),
+            keeping: [keyFile])
+        #expect(changed.removed.isEmpty && slot.kind == .passphrase)
+        #expect(try await vault.removeDevice(device.id) == 0)
+    }
+
     /// A damaged device key is no key, and enrolment makes another.
     @Test func aDamagedKeyIsReplaced() throws {
         let vault = try made()
