@@ -60,15 +60,20 @@ struct Session {
     /// used beside a vault that does: what needs it would be lost with it.
     func configurationForNewVault(at path: FilePath) throws(CommandFailure) -> FileVaultConfiguration {
         var configuration = try configuration
-        if stateOption == nil, let state = configuration.stateDirectory, !LastingStorage.isLasting(state),
-            LastingStorage.isLasting(path.removingLastComponent())
-        {
+        if try stateIsPassing(besideVault: path) {
             configuration.stateDirectory = nil
             console.note(
                 "the state directory does not outlast a restart, so items are stored for any device; --state-dir "
                     + "names one that lasts")
         }
         return configuration
+    }
+
+    /// Whether nobody named the state directory, and it does not outlast a restart while the vault at `path` does.
+    func stateIsPassing(besideVault path: FilePath) throws(CommandFailure) -> Bool {
+        guard stateOption == nil else { return false }
+        return !LastingStorage.isLasting(try stateDirectory)
+            && LastingStorage.isLasting(path.removingLastComponent())
     }
 
     /// Measures what a new passphrase's slot may cost on this machine.

@@ -100,6 +100,9 @@ import Testing
         #expect(made.status == 0 && made.error.contains("does not outlast a restart"))
         _ = try sandbox.run("store", "k", "--vault", vault, with: ["XDG_STATE_HOME": passing])
         #expect(try sandbox.run("info", "k", "--vault", vault, "--json").text.contains(#""when-unlocked""#))
+        expectOneLine(
+            try sandbox.run("device", "enrol", "--vault", vault, with: ["XDG_STATE_HOME": passing]), status: 8
+        )
         // Said explicitly, it is used.
         let explicit = try sandbox.run(
             "init", "--vault", "\(sandbox.home)/third.vault", "--state-dir", passing)

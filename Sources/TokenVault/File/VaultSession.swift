@@ -53,9 +53,9 @@ final class VaultSession: Sendable {
     /// the roots for that are not held, and what depends on passphrases stays unanswered. When the vault
     /// got a new root, what is held is no longer the vault's: it is locked until the next unlock.
     func refreshKeys() throws(TokenStorageError) {
+        guard log.keybagRecord.generation != ring.facts.keybagGeneration, !ring.changesRoot else { return }
         let (locks, replacements) = (ring.locks, ring.replacements)
         let facts = ring.facts
-        guard log.keybagRecord.generation != facts.keybagGeneration, !ring.changesRoot else { return }
         let copy = try log.currentKeybagCopy(in: log.state.withLock { $0 })
         let keybag: Keybag
         do { keybag = try Keybag(decoding: copy) } catch { throw .file(.corrupt) }

@@ -77,6 +77,12 @@ struct DeviceEnrol: VaultCommand {
 
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         let session = try Session(console, location.arguments, unlock.arguments)
+        try session.requireFile()
+        if try session.stateIsPassing(besideVault: try session.vaultPath) {
+            throw CommandFailure(
+                .unavailable, "the state directory does not outlast a restart, nor would this device's items",
+                "give --state-dir with one that lasts")
+        }
         let vault = try session.openUnlockedVault()
         let device = try calling { () throws(TokenStorageError) in try vault.enrolDevice() }
         if format.json {

@@ -77,7 +77,8 @@ struct RevocationOptions: ParsableArguments {
             }
             throw CommandFailure(
                 .refused, error.underlying ?? "a slot would be lost",
-                "keep it with --keep-key-file or --keep-passphrase-file, or give --drop-others")
+                "keep it with --keep-key-file or --keep-passphrase-file, or give --drop-others and add it anew"
+            )
         }
         console.progress.clear()
         for slot in report.removed { console.note("slot \(slot.id) (\(slot.kind.rawValue)) is removed") }
