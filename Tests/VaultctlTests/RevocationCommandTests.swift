@@ -59,6 +59,27 @@ import Testing
         expectOneLine(try sandbox.run("retrieve", "k", "--passphrase-file", old), status: 5)
     }
 
+    /// A person is asked for the recovery key: most vaults that people make have one.
+    @Test func aPersonTypesTheRecoveryKey() throws {
+        #expect(try sandbox.run("slot", "add", "key-file", "\(sandbox.home)/second").status == 0)
+        let key = try sandbox.run("slot", "add", "recovery").text.dropLast()
+        let terminal = try PseudoTerminal(
+            sandbox, ["slot", "remove", "2", "--revoke", "--key-file", "\(sandbox.home)/vault.key"])
+        try terminal.expect("Recovery key")
+        #expect(!terminal.echoes)
+        try terminal.type((key.hasPrefix("7") ? "8" : "7") + key.dropFirst() + "\r")
+        try terminal.expect("group 1 of the recovery key is mistyped")
+        try terminal.expect("Recovery key")
+        try terminal.type("something else\r")
+        try terminal.expect("eight groups")
+        try terminal.type(key.lowercased() + "\r")
+        #expect(try terminal.end() == 0)
+        #expect(!terminal.shown.contains(key.dropFirst(6)))
+        let file = try sandbox.file("recovery", String(key))
+        #expect(try sandbox.run("list", "--passphrase-file", file).status == 0)
+        #expect(try sandbox.run("slot", "list").text.split(separator: "\n").count == 2)
+    }
+
     @Test func devicesComeAndGo() throws {
         _ = try sandbox.run("store", "here", input: "fake")
         _ = try sandbox.run("store", "anywhere", "--policy", "when-unlocked", input: "fake")

@@ -58,7 +58,31 @@ struct RevocationOptions: ParsableArguments {
                 methods.append(.secretService(key))
             }
         }
+        if slots.contains(where: { $0.kind == .recovery && $0.id != id }) {
+            if let key = try askForRecoveryKey(vault, console) { methods.append(.recoveryKey(key)) }
+        }
         return methods
+    }
+
+    /// Asks a person for the recovery key, which was given in no other way; `nil` when they go on without.
+    private func askForRecoveryKey(
+        _ vault: BlockingFileVault, _ console: Console
+    ) throws(CommandFailure) -> RecoveryKey? {
+        let opener = try calling { () throws(TokenStorageError) in try vault.status().unlockedBy }
+        guard keepPassphraseFile.isEmpty, !dropOthers, opener?.kind != .recovery else { return nil }
+        for _ in 1...3 {
+            guard
+                let typed = try console.askHidden(
+                    "Recovery key, to keep its slot (return to go on without): "),
+                !typed.isEmpty
+            else { return nil }
+            do throws(TokenStorageError) {
+                return try RecoveryKey(typed)
+            } catch {
+                console.say(error.underlying ?? error.advice ?? error.code.summary)
+            }
+        }
+        return nil
     }
 
     /// Runs the change, telling how far it has come, and what there is to know of it.

@@ -31,6 +31,7 @@ import TokenVaultCrypto
             #expect(isKey(text.replacing("1", with: "l"), key))
         }
         #expect(Self.text(RecoveryKey()) != Self.text(RecoveryKey()))
+        #expect(throws: TokenStorageError.self) { try RecoveryKey(Secret(utf8: "a passphrase")) }
     }
 
     /// Known answers, computed by hand from the words of Format.md.

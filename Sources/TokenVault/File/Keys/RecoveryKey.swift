@@ -23,6 +23,18 @@ public struct RecoveryKey: Sendable {
         bytes = SecretBytes(copying: random)
     }
 
+    /// The key that a person typed. Throws `wrongPassphrase`, with the groups that are mistyped, and
+    /// `invalidArgument` for what is no recovery key at all.
+    public init(_ text: Secret) throws(TokenStorageError) {
+        switch Self.read(text) {
+        case .key(let key): self = key
+        case .mistyped(let groups): throw KeybagKeys.error(for: .mistyped(groups)).during("recovery key")
+        case .somethingElse:
+            throw .file(.invalidArgument, advice: "a recovery key is eight groups of five characters")
+                .during("recovery key")
+        }
+    }
+
     private init(bytes: SecretBytes) { self.bytes = bytes }
 
     /// The key as a person writes it down: 47 bytes of ASCII.
