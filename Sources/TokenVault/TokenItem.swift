@@ -102,12 +102,19 @@ public struct TokenListing: Equatable, Sendable {
     /// The items that can be shown, in the order of their keys' bytes.
     public var items: [TokenMetadata]
     /// How many items of the service cannot be shown now, whatever the query: their names are dark
-    /// because the vault is locked, or they belong to another device.
+    /// because the vault is locked or was unlocked with what does not lead to them, or they belong to another
+    /// device.
     public var hidden: Int
+    /// Why, as far as the backend tells: how many would be refused with `locked`, `wrongDevice`,
+    /// `notPermitted` … when they were read.
+    public var hiddenReasons: [TokenStorageError.Code: Int]
 
     /// A listing. Backends make these.
-    public init(items: [TokenMetadata], hidden: Int = 0) {
+    public init(
+        items: [TokenMetadata], hidden: Int = 0, hiddenReasons: [TokenStorageError.Code: Int] = [:]
+    ) {
         self.items = items
         self.hidden = hidden
+        self.hiddenReasons = hiddenReasons
     }
 }

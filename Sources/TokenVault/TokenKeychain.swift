@@ -18,16 +18,23 @@ public struct ServiceListing: Sendable {
     /// How many items of the whole keychain cannot be shown now, whose services may be unknown: they
     /// are locked, or another device's.
     public var hidden: Int
+    /// Why, as far as the keychain tells: see ``TokenListing/hiddenReasons``.
+    public var hiddenReasons: [TokenStorageError.Code: Int]
 
     /// A listing. Keychains make these.
-    public init(services: [String], hidden: Int = 0) {
+    public init(
+        services: [String], hidden: Int = 0, hiddenReasons: [TokenStorageError.Code: Int] = [:]
+    ) {
         self.services = services
         self.hidden = hidden
+        self.hiddenReasons = hiddenReasons
     }
 
     /// The services of `listing`, each once.
     init(of listing: TokenListing) {
         let names = Set(listing.items.map { TokenKey($0.service) })
-        self.init(services: names.sorted().map(\.name), hidden: listing.hidden)
+        self.init(
+            services: names.sorted().map(\.name), hidden: listing.hidden, hiddenReasons: listing.hiddenReasons
+        )
     }
 }

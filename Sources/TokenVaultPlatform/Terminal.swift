@@ -28,6 +28,11 @@ package final class Terminal {
         text.withUTF8 { _ = StandardStream.write(UnsafeRawBufferPointer($0), to: descriptor) }
     }
 
+    /// Writes bytes.
+    package func show(_ bytes: RawSpan) {
+        bytes.withUnsafeBytes { _ = StandardStream.write($0, to: descriptor) }
+    }
+
     /// Asks for a line without showing what is typed. Backspace, Control-U and Control-D work as usual;
     /// unlike the terminal's own line editing this takes lines longer than 4,095 bytes. What comes behind
     /// the line is thrown away, so that a paste of several lines does not end up in the shell.

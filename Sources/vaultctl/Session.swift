@@ -10,6 +10,8 @@ struct Session {
     private let vaultOption: FilePath?
     private let stateOption: FilePath?
     private let timeout: Duration?
+    /// What a new passphrase's slot costs.
+    private var keyDerivationCost = KeyDerivationCost.moderate
 
     /// Looks at what was given, before anything is opened. Sets what the console may ask and for how long.
     init(
@@ -47,10 +49,38 @@ struct Session {
 
     var configuration: FileVaultConfiguration {
         get throws(CommandFailure) {
-            var configuration = FileVaultConfiguration(stateDirectory: try stateDirectory)
+            var configuration = FileVaultConfiguration(
+                stateDirectory: try stateDirectory, keyDerivationCost: keyDerivationCost)
             if let timeout { configuration.lockTimeout = console.deadline?.remaining ?? timeout }
             return configuration
         }
+    }
+
+    /// The configuration for a new vault at `path`. Unless a state directory was given, one that does not last is not
+    /// used beside a vault that does: what needs it would be lost with it.
+    func configurationForNewVault(at path: FilePath) throws(CommandFailure) -> FileVaultConfiguration {
+        var configuration = try configuration
+        if try stateIsPassing(besideVault: path) {
+            configuration.stateDirectory = nil
+            console.note(
+                "the state directory does not outlast a restart, so items are stored for any device; --state-dir "
+                    + "names one that lasts")
+        }
+        return configuration
+    }
+
+    /// Whether nobody named the state directory, and it does not outlast a restart while the vault at `path` does.
+    func stateIsPassing(besideVault path: FilePath) throws(CommandFailure) -> Bool {
+        guard stateOption == nil else { return false }
+        return !LastingStorage.isLasting(try stateDirectory)
+            && LastingStorage.isLasting(path.removingLastComponent())
+    }
+
+    /// Measures what a new passphrase's slot may cost on this machine.
+    mutating func calibrate() throws(CommandFailure) {
+        console.progress.show("Measuring this machine …")
+        defer { console.progress.clear() }
+        keyDerivationCost = try calling { () throws(TokenStorageError) in try KeyDerivationCost.calibrated() }
     }
 
     /// The person's keyring, asked within the time that was given.
@@ -91,21 +121,25 @@ struct Session {
         return vault
     }
 
-    /// Whether the keyring opened the vault. False when it has no slot for one, or when the keyring cannot and a
-    /// person can be asked for a passphrase instead. Throws why the keyring cannot.
+    /// Whether the keyring opened the vault. False when it has no slot for one, or when the keyring cannot, or can
+    /// only in part, and a person can be asked for a passphrase instead. Throws why the keyring cannot.
     func unlockFromKeyring(
         _ vault: BlockingFileVault, mending: Bool = true
     ) throws(CommandFailure) -> Bool {
-        let kinds = try calling { () throws(TokenStorageError) in try vault.slots().map(\.kind) }
-        guard kinds.contains(.secretService) else { return false }
+        let slots = try calling { () throws(TokenStorageError) in try vault.slots() }
+        let keyrings = slots.filter { $0.kind == .secretService }
+        guard !keyrings.isEmpty else { return false }
+        let isAttended = slots.contains(where: \.kind.isAttended) && console.canAsk
+        // A person who is there is asked rather than shown a part.
+        if isAttended, keyrings.allSatisfy({ $0.scope == .afterFirstUnlock }) { return false }
         do {
             try vault.unlock(from: console.keyring, mending: mending)
             return true
         } catch {
             switch error.code {
             case .locked, .unavailable, .timedOut, .wrongPassphrase:
-                let failure = Self.keyringFailure(error, others: kinds)
-                guard kinds.contains(.passphrase), console.canAsk else { throw failure }
+                let failure = Self.keyringFailure(error, others: slots.map(\.kind))
+                guard isAttended else { throw failure }
                 console.note(failure.happened)
                 return false
             default: throw CommandFailure(error)
@@ -118,7 +152,7 @@ struct Session {
     {
         var failure = CommandFailure(error)
         failure.happened = "the login keyring cannot open the vault: \(failure.happened)"
-        switch (others.contains(.passphrase), others.contains(.keyFile)) {
+        switch (others.contains { $0 == .passphrase || $0 == .recovery }, others.contains(.keyFile)) {
         case (true, true): failure.advice = "give --passphrase-file or --key-file"
         case (true, false): failure.advice = "give --passphrase-file"
         case (false, true): failure.advice = "give --key-file"

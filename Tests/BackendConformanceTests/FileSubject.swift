@@ -29,7 +29,7 @@ final class FileSubject: ConformanceSubject {
         let vault = try BlockingFileVault.create(
             at: directory.vault, unlockMethod: hasPassphrase ? Self.passphrase : Self.keyFile,
             configuration: directory.configuration(isOriginal: true))
-        if hasPassphrase { _ = try vault.addSlot(Self.keyFile) }
+        if hasPassphrase { _ = try vault.addSlot(Self.keyFile, scope: .all) }
         self.init(directory, vault, hasPassphrase)
     }
 

@@ -145,8 +145,8 @@ import TokenVault
         try desktop.tell(
             "converse",
             ["6", vaultctl, "init"] + first + [
-                "New passphrase: ", "fake horse", "again: ", "fake horse", "keyring open the vault too",
-                answer,
+                "New passphrase: ", "fake horse", "again: ", "fake horse", "Type yes", "n",
+                "keyring open all of the vault too", answer,
             ])
     }
 

@@ -28,8 +28,10 @@ import TokenVaultPlatform
         Attack(
             testDescription: "an unknown kind of slot", offset: 50, bytes: [9], code: .unsupportedFormat),
         Attack(
-            testDescription: "the first unknown kind", offset: 50, bytes: [4], code: .unsupportedFormat),
+            testDescription: "the first unknown kind", offset: 50, bytes: [5], code: .unsupportedFormat),
         Attack(testDescription: "a keyring's key that costs", offset: 50, bytes: [3]),
+        Attack(testDescription: "a recovery key that costs", offset: 50, bytes: [4]),
+        Attack(testDescription: "an unknown scope", offset: 51, bytes: [3], code: .unsupportedFormat),
         Attack(
             testDescription: "a newer version", offset: 8, bytes: [2, 0], code: .unsupportedFormat),
         Attack(testDescription: "a slot number not handed out yet", offset: 46, bytes: [0xff, 0, 0, 0]),
@@ -82,6 +84,39 @@ import TokenVaultPlatform
                 error.map { refusals.contains($0.code) } == true,
                 "byte \(offset): \(String(describing: error))")
         }
+    }
+
+    /// What sets of other devices carry after a new root comes back as it was, and no other mark is taken.
+    @Test func olderRootsAreKept() throws {
+        let sandbox = try Sandbox()
+        _ = try BlockingFileVault.create(
+            at: sandbox.vault, unlockMethod: keyFile, configuration: sandbox.configuration)
+        let file = try PosixDirectory(sandbox.vault.removingLastComponent()).open("test.vault", .read)
+        var keybag = try Keybag(decoding: try file.read(VaultFormat.keybagLength, at: 0))
+        let root = [UInt8](repeating: 7, count: Keybag.wrappedRootLength)
+        for passcode in [[], root] {
+            keybag.sets[1].olderRoots = Keybag.OlderRoots(all: root, holder: root, passcode: passcode)
+            #expect(try Keybag(decoding: try #require(keybag.encoded())) == keybag)
+        }
+        keybag.sets[0].olderRoots = keybag.sets[1].olderRoots
+        let bytes = try #require(keybag.encoded())
+        #expect(throws: FormatError.outOfBounds) { try Keybag(decoding: bytes) }
+        // As many devices and slots as there may be, with all that they can carry, fit a copy.
+        keybag.sets[0].olderRoots = nil
+        var full = keybag
+        for number in 2..<Keybag.maximumSets {
+            var set = full.sets[1]
+            set.device[0] = UInt8(number)
+            set.keys.append(set.keys[0])
+            full.sets.append(set)
+        }
+        while full.slots.count < Keybag.maximumSlots {
+            var slot = full.slots[0]
+            slot.identifier = full.nextSlot
+            full.nextSlot += 1
+            full.slots.append(slot)
+        }
+        #expect(try Keybag(decoding: try #require(full.encoded())) == full)
     }
 
     @Test func paddingNeverLeaksMoreThanPadme() {

@@ -5,7 +5,9 @@ import TokenVault
 /// Every policy in every situation of a vault: what a read, a replace and a delete answer.
 @Suite struct PolicyTableTests {
     enum Situation: String, CaseIterable, CustomTestStringConvertible {
-        case neverUnlocked, unlocked, unlockedWithKeyFile, lockedAgain, anotherDevice, passphraseRemoved
+        case neverUnlocked, unlocked, unlockedWithKeyFile, unlockedWithKeyFileOfAll, unlockedWithRecoveryKey
+        case lockedAgain, lockedAgainWithKeyFile, anotherDevice, anotherDeviceWithKeyFile, passphraseRemoved
+        case anotherDeviceEnrolled, deviceRemoved, revokedElsewhere
         var testDescription: String { rawValue }
     }
 
@@ -35,9 +37,46 @@ import TokenVault
             .afterFirstUnlockThisDeviceOnly: .value, .whenPasscodeSetThisDeviceOnly: .value,
         ],
         .unlockedWithKeyFile: [
+            .whenUnlocked: .refused(.notPermitted), .afterFirstUnlock: .value,
+            .whenUnlockedThisDeviceOnly: .refused(.notPermitted), .afterFirstUnlockThisDeviceOnly: .value,
+            .whenPasscodeSetThisDeviceOnly: .refused(.notPermitted),
+        ],
+        .unlockedWithKeyFileOfAll: [
             .whenUnlocked: .value, .afterFirstUnlock: .value, .whenUnlockedThisDeviceOnly: .value,
             .afterFirstUnlockThisDeviceOnly: .value,
             .whenPasscodeSetThisDeviceOnly: .refused(.notPermitted),
+        ],
+        .unlockedWithRecoveryKey: [
+            .whenUnlocked: .value, .afterFirstUnlock: .value, .whenUnlockedThisDeviceOnly: .value,
+            .afterFirstUnlockThisDeviceOnly: .value,
+            .whenPasscodeSetThisDeviceOnly: .refused(.notPermitted),
+        ],
+        .anotherDeviceEnrolled: [
+            .whenUnlocked: .value, .afterFirstUnlock: .value,
+            .whenUnlockedThisDeviceOnly: .refused(.wrongDevice),
+            .afterFirstUnlockThisDeviceOnly: .refused(.wrongDevice),
+            .whenPasscodeSetThisDeviceOnly: .refused(.wrongDevice),
+        ],
+        .deviceRemoved: [
+            .whenUnlocked: .value, .afterFirstUnlock: .value, .whenUnlockedThisDeviceOnly: .absent,
+            .afterFirstUnlockThisDeviceOnly: .absent, .whenPasscodeSetThisDeviceOnly: .absent,
+        ],
+        .revokedElsewhere: [
+            .whenUnlocked: .refused(.locked), .afterFirstUnlock: .refused(.locked),
+            .whenUnlockedThisDeviceOnly: .refused(.locked),
+            .afterFirstUnlockThisDeviceOnly: .refused(.locked),
+            .whenPasscodeSetThisDeviceOnly: .refused(.locked),
+        ],
+        .lockedAgainWithKeyFile: [
+            .whenUnlocked: .refused(.locked), .afterFirstUnlock: .value,
+            .whenUnlockedThisDeviceOnly: .refused(.locked), .afterFirstUnlockThisDeviceOnly: .value,
+            .whenPasscodeSetThisDeviceOnly: .refused(.locked),
+        ],
+        .anotherDeviceWithKeyFile: [
+            .whenUnlocked: .refused(.notPermitted), .afterFirstUnlock: .value,
+            .whenUnlockedThisDeviceOnly: .refused(.wrongDevice),
+            .afterFirstUnlockThisDeviceOnly: .refused(.wrongDevice),
+            .whenPasscodeSetThisDeviceOnly: .refused(.wrongDevice),
         ],
         .lockedAgain: [
             .whenUnlocked: .refused(.locked), .afterFirstUnlock: .value,
@@ -57,12 +96,17 @@ import TokenVault
     ]
 
     static let passphrase = UnlockMethod.passphrase(Secret(utf8: "not a real passphrase"))
+    static let keyFileOfAll = UnlockMethod.keyFile(Secret([UInt8](repeating: 0x42, count: 32)))
+    static let recoveryKey = RecoveryKey()
 
-    /// A vault with a passphrase, a key file and an item of each policy, in `situation`.
+    /// A vault with a passphrase, a key file, one that opens everything, a recovery key and an item of each
+    /// policy, in `situation`.
     private func vault(in sandbox: Sandbox, _ situation: Situation) throws -> BlockingFileVault {
         let made = try BlockingFileVault.create(
             at: sandbox.vault, unlockMethod: Self.passphrase, configuration: sandbox.configuration)
         _ = try made.addSlot(keyFile)
+        _ = try made.addSlot(Self.keyFileOfAll, scope: .all)
+        _ = try made.addSlot(.recoveryKey(Self.recoveryKey))
         let storage = made.storage(service: "policies")
         #expect(storage.supportedPolicies == Set(AccessPolicy.allCases))
         for policy in AccessPolicy.allCases {
@@ -77,20 +121,31 @@ import TokenVault
         case .neverUnlocked: return try opened(nil)
         case .unlocked: return try opened(Self.passphrase)
         case .unlockedWithKeyFile: return try opened(keyFile)
-        case .lockedAgain:
-            let vault = try opened(Self.passphrase)
+        case .unlockedWithKeyFileOfAll: return try opened(Self.keyFileOfAll)
+        case .unlockedWithRecoveryKey: return try opened(.passphrase(Self.recoveryKey.text))
+        case .lockedAgain, .lockedAgainWithKeyFile:
+            let vault = try opened(situation == .lockedAgain ? Self.passphrase : keyFile)
             vault.lock()
             return vault
-        case .anotherDevice:
+        case .anotherDevice, .anotherDeviceWithKeyFile, .anotherDeviceEnrolled:
             var elsewhere = sandbox.configuration
             elsewhere.stateDirectory = sandbox.path.appending("another-device")
             let vault = try BlockingFileVault.open(at: sandbox.vault, configuration: elsewhere)
-            try vault.unlock(with: Self.passphrase)
+            try vault.unlock(with: situation == .anotherDeviceWithKeyFile ? keyFile : Self.passphrase)
+            if situation == .anotherDeviceEnrolled { _ = try vault.enrolDevice() }
+            return vault
+        case .deviceRemoved:
+            _ = try made.removeDevice(try #require(try made.devices().first).id)
+            return try opened(Self.passphrase)
+        case .revokedElsewhere:
+            // What holds the old root, after everything is sealed anew.
+            let vault = try opened(Self.passphrase)
+            _ = try made.revoke(keeping: [Self.passphrase], droppingOthers: true)
             return vault
         case .passphraseRemoved:
             let slot = try #require(try made.slots().first { $0.kind == .passphrase })
             try made.removeSlot(slot.id)
-            return try opened(keyFile)
+            return try opened(Self.keyFileOfAll)
         }
     }
 
@@ -133,7 +188,7 @@ import TokenVault
             #expect(try storage.retrieve(for: "a key that was never stored") == nil)
         }
         // Whatever was refused is still there for who may read it.
-        if situation != .passphraseRemoved {
+        if ![.passphraseRemoved, .deviceRemoved].contains(situation) {
             let owner = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
             try owner.unlock(with: Self.passphrase)
             for policy in AccessPolicy.allCases {

@@ -8,7 +8,7 @@ from primitives import digest
 
 SIZE = 8192
 MAGIC = b"TKNVAULT"
-PASSPHRASE, KEY_FILE, KEYRING = 1, 2, 3
+PASSPHRASE, KEY_FILE, KEYRING, RECOVERY = 1, 2, 3, 4
 EVERYTHING, AFTER_FIRST_UNLOCK = 1, 2
 PORTABLE = bytes(16)
 GIBIBYTE = 1 << 30
@@ -35,11 +35,17 @@ class SealedClass:
 
 
 @dataclass(frozen=True)
+class ClassSet:
+    older_roots: list  # none, or R and A, or R, A and P, each sealed under the one that took its place
+    classes: list
+
+
+@dataclass(frozen=True)
 class Keybag:
     vault: bytes
     generation: int
     slots: list
-    class_sets: dict  # device identifier → list of SealedClass
+    class_sets: dict  # device identifier → ClassSet
     sealed_log_key: bytes
     fields_to_log_key: bytes
     root_code: bytes
@@ -99,7 +105,7 @@ def _check_slots(slots, next_slot):
     if not slots or len({slot.identifier for slot in slots}) != len(slots):
         raise corrupt("keybag: slots")
     for slot in slots:
-        if slot.kind not in (PASSPHRASE, KEY_FILE, KEYRING) or slot.scope not in (EVERYTHING, AFTER_FIRST_UNLOCK):
+        if slot.kind not in (PASSPHRASE, KEY_FILE, KEYRING, RECOVERY) or slot.scope not in (EVERYTHING, AFTER_FIRST_UNLOCK):
             raise Failure("unsupportedFormat", "keybag: kind or scope of a slot")
         if slot.identifier >= next_slot:
             raise corrupt("keybag: number of a slot")
@@ -116,6 +122,12 @@ def _check_slots(slots, next_slot):
 def _class_set(cursor):
     device = cursor.bytes(16)
     classes = []
+    _enrolled, older = cursor.integers("qB")
+    if older > 2:
+        raise Failure("unsupportedFormat", "keybag: older roots")
+    if device == PORTABLE and older:
+        raise corrupt("keybag: older roots of the portable set")
+    older_roots = [cursor.bytes(72) for _ in range(older and older + 1)]
     count = cursor.integer("B")
     if count > 16:
         raise corrupt("keybag: too many classes")
@@ -124,4 +136,4 @@ def _class_set(cursor):
         if policy not in ((1, 2) if device == PORTABLE else (3, 4, 5)):
             raise corrupt("keybag: policy of a class")
         classes.append(SealedClass(policy, version, cursor.bytes(104)))
-    return device, classes
+    return device, ClassSet(older_roots, classes)

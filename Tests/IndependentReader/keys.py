@@ -4,7 +4,8 @@ import struct
 from dataclasses import dataclass
 
 from failure import Failure, corrupt
-from keybag import EVERYTHING, PASSPHRASE, PORTABLE
+from keybag import EVERYTHING, PASSPHRASE, PORTABLE, RECOVERY
+import recovery
 from primitives import argon2id, associated, derive, digest, keyed, unseal, with_lengths
 
 NAMES = {
@@ -33,21 +34,31 @@ class Roots:
 
 def open_roots(keybag, secret):
     """The roots of the first slot that the secret fits. Raises wrongPassphrase when it fits none."""
-    for slot in keybag.slots:
-        if slot.kind != secret.kind:
-            continue
-        key = _slot_key(slot, secret)
-        if keyed(key, b"tokenvault 1 slot commitment" + keybag.vault + slot.salt) == slot.commitment:
-            roots = _unwrap(keybag, slot, key)
-            _check_codes(keybag, roots)
-            return roots
+    for secret in _readings(keybag, secret):
+        for slot in keybag.slots:
+            if slot.kind != secret.kind:
+                continue
+            key = _slot_key(slot, secret)
+            if keyed(key, b"tokenvault 1 slot commitment" + keybag.vault + slot.salt) == slot.commitment:
+                roots = _unwrap(keybag, slot, key)
+                _check_codes(keybag, roots)
+                return roots
     raise Failure("wrongPassphrase", "keybag: no slot fits")
+
+
+def _readings(keybag, secret):
+    """What a passphrase may mean: the text of a recovery key, if the vault has one."""
+    if secret.kind != PASSPHRASE or all(slot.kind != RECOVERY for slot in keybag.slots):
+        return [secret]
+    key = recovery.read(secret.contents)
+    return [secret] if key is None else [Secret(RECOVERY, key), secret]
 
 
 def _slot_key(slot, secret):
     if slot.kind == PASSPHRASE:
         return argon2id(secret.contents, slot.salt, slot.passes, slot.memory)
-    return digest(with_lengths(b"tokenvault 1 key file", slot.salt, secret.contents))
+    label = b"tokenvault 1 recovery key" if slot.kind == RECOVERY else b"tokenvault 1 key file"
+    return digest(with_lengths(label, slot.salt, secret.contents))
 
 
 def _unwrap(keybag, slot, key):
@@ -96,6 +107,8 @@ def access(keybag, class_keys, state, frame):
     keys = class_keys.get((frame.set_tag, frame.policy, frame.version))
     if keys is not None:
         return keys
+    if frame.policy in (3, 4, 5) and frame.set_tag not in map(set_tag, keybag.class_sets):
+        return DESTROYED
     if frame.policy in (3, 4, 5) and (state.device not in keybag.class_sets or frame.set_tag != set_tag(state.device)):
         return "wrongDevice"
     if frame.policy == 5 and all(slot.kind != PASSPHRASE for slot in keybag.slots):
@@ -106,9 +119,12 @@ def access(keybag, class_keys, state, frame):
 def open_class_keys(keybag, roots, state):
     """By set tag, policy and version: the keys, or the name of the code that says why they are not held."""
     keys = {}
-    for device, classes in keybag.class_sets.items():
-        for sealed in classes:
-            wrap = _class_wrap(keybag, roots, state, device, sealed.policy)
+    for device, class_set in keybag.class_sets.items():
+        own = roots
+        if class_set.older_roots and device == state.device:
+            own = _older_roots(keybag, roots, device, class_set.older_roots)
+        for sealed in class_set.classes:
+            wrap = _class_wrap(keybag, own, state, device, sealed.policy)
             if not isinstance(wrap, str):
                 fields = keybag.vault, device, struct.pack("<BI", sealed.policy, sealed.version)
                 opened = unseal(wrap, sealed.keys, associated("tokenvault 1 class", *fields))
@@ -120,6 +136,20 @@ def open_class_keys(keybag, roots, state):
                     raise corrupt(f"keybag: class {NAMES[sealed.policy]}")
             keys[set_tag(device), sealed.policy, sealed.version] = wrap
     return keys
+
+
+def _older_roots(keybag, roots, device, sealed):
+    def opened(root, sealed):
+        if root is None or sealed is None:
+            return None
+        wrap = derive(root, "tokenvault 1 older root wrap", keybag.vault, device)
+        older = unseal(wrap, sealed, associated("tokenvault 1 older root", keybag.vault, device))
+        if older is None or len(older) != 32:
+            raise corrupt("keybag: older roots")
+        return older
+
+    root, holder, passcode = sealed + [None] * (3 - len(sealed))
+    return Roots(opened(roots.root, root), opened(roots.passcode, passcode), opened(roots.holder, holder))
 
 
 def set_tag(device):

@@ -134,7 +134,7 @@ class ForgedTests(ComparisonTests):
             ("next slot, above", "corrupt", 40, b"\7"),
             ("no slots", "corrupt", 44, b"\0"),
             ("17 slots", "corrupt", 44, b"\x11"),
-            ("kind", "unsupportedFormat", slot + 4, b"\4"),
+            ("kind", "unsupportedFormat", slot + 4, b"\5"),
             ("scope", "unsupportedFormat", slot + 5, b"\3"),
             ("a key file with passes", "corrupt", slot + 14, b"\1"),
             ("a key file with memory", "corrupt", slot + 18, b"\1"),
@@ -145,7 +145,9 @@ class ForgedTests(ComparisonTests):
             ("roots", "corrupt", slot + 76, b"12345678"),
             ("no class sets", "corrupt", slot + 148, b"\0"),
             ("9 class sets", "corrupt", slot + 148, b"\x09"),
-            ("a class", "corrupt", slot + 180, b"12345678"),
+            ("older roots of the portable set", "corrupt", slot + 174, b"\1"),
+            ("older roots of a newer kind", "unsupportedFormat", slot + 174, b"\3"),
+            ("a class", "corrupt", slot + 185, b"12345678"),
             ("zeros", "corrupt", 8159, b"\1"),
         ]:
             self.expect(code, what, with_keybags(vault, place, contents))

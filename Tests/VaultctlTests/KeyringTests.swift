@@ -51,9 +51,15 @@ private final class MemoryKeyring: KeyringItems {
             UnlockArguments(keyFile: keyFile ? "\(sandbox.home)/vault.key" : nil))
     }
 
+    /// Adds a slot for the keyring.
+    private func add() throws -> VaultSlot {
+        let session = try session(keyFile: true, keyring)
+        return try SlotAdd.addKeyring(to: try session.openUnlockedVault(), session.console)
+    }
+
     @Test func theKeyringOpensTheVaultWhenNothingElseIsGiven() throws {
         _ = try sandbox.run("store", "k", input: "fake")
-        let slot = try SlotAdd.addKeyring(try session(keyFile: true, keyring))
+        let slot = try add()
         #expect(slot.kind == .secretService && !keyring.isEmpty)
         #expect(try sandbox.run("slot", "list").text.contains("\n2\tsecret-service\t"))
         #expect(try sandbox.run("slot", "list", "--json").text.contains(#""id":2,"kind":"secret-service""#))
@@ -73,18 +79,16 @@ private final class MemoryKeyring: KeyringItems {
         (.timedOut, .timedOut), (.corrupt, .damaged),
     ])
     func whyTheKeyringCannotIsTold(_ code: TokenStorageError.Code, _ status: vaultctl.ExitStatus) throws {
-        _ = try SlotAdd.addKeyring(try session(keyFile: true, keyring))
+        _ = try add()
         keyring.fail(with: code)
         let failure = #expect(throws: CommandFailure.self) { try session(keyring).openUnlockedVault() }
         #expect(failure?.status == status)
-        let adding = #expect(throws: CommandFailure.self) {
-            try SlotAdd.addKeyring(try session(keyFile: true, keyring))
-        }
+        let adding = #expect(throws: CommandFailure.self) { try add() }
         #expect(adding?.status == status)
     }
 
     @Test func aKeyringWithoutTheKeyIsLockedAndWithAnotherIsWrong() throws {
-        _ = try SlotAdd.addKeyring(try session(keyFile: true, keyring))
+        _ = try add()
         let other = MemoryKeyring()
         let locked = #expect(throws: CommandFailure.self) { try session(other).openUnlockedVault() }
         #expect(locked?.status == .locked)
@@ -95,8 +99,63 @@ private final class MemoryKeyring: KeyringItems {
         #expect(wrong?.status == .refused)
     }
 
+    private func execute(_ words: String..., json: Bool = false) throws -> vaultctl.ExitStatus {
+        let console = Console()
+        console.keyring = keyring
+        let arguments =
+            words + ["--state-dir", "\(sandbox.home)/.local/state/tokenvault", "--no-input"]
+            + (json ? ["--json"] : [])
+        guard case .command(let command) = try CommandLineParser.parse(arguments) else {
+            Issue.record("not understood")
+            return .failure
+        }
+        return try command.execute(console)
+    }
+
+    @Test func theKeyringGoesAlongToANewRoot() throws {
+        _ = try sandbox.run("store", "k", input: "fake")
+        _ = try add()
+        #expect(try sandbox.run("slot", "add", "key-file", "\(sandbox.home)/second").text == "3\n")
+        let key = "\(sandbox.home)/vault.key"
+        #expect(
+            try execute("slot", "remove", "3", "--revoke", "--vault", sandbox.vault, "--key-file", key)
+                == .done)
+        #expect(try session(keyring).storage(service: "default").retrieve(for: "k") == "fake")
+        // One that cannot be asked would lose its slot, and that is not done unasked.
+        keyring.fail(with: .unavailable)
+        #expect(try sandbox.run("slot", "add", "key-file", "\(sandbox.home)/second").text == "4\n")
+        let failure = #expect(throws: CommandFailure.self) {
+            try execute("slot", "remove", "4", "--revoke", "--vault", sandbox.vault, "--key-file", key)
+        }
+        #expect(failure?.status == .refused && failure?.happened == "slot 2 (secret-service) would be lost")
+    }
+
+    @Test func besideARecoveryKeyItOpensLess() throws {
+        _ = try sandbox.run("store", "shut", input: "fake")
+        _ = try sandbox.run("store", "open", "--policy", "after-first-unlock", input: "fake")
+        _ = try sandbox.run("slot", "add", "recovery")
+        #expect(try add().scope == .afterFirstUnlock)
+        let storage = try session(keyring).storage(service: "default")
+        #expect(try storage.retrieve(for: "open") == "fake")
+        #expect(throws: TokenStorageError.self) { try storage.retrieve(for: "shut") }
+    }
+
+    @Test func aVaultOfTheKeyringAloneHasARecoveryKey() throws {
+        let path = "\(sandbox.home)/desktop.vault"
+        let refused = #expect(throws: CommandFailure.self) {
+            try execute("init", "--secret-service", "--vault", path)
+        }
+        #expect(refused?.status == .refused && refused?.advice.contains("--recovery") == true)
+        #expect(keyring.isEmpty)
+        #expect(try execute("init", "--secret-service", "--recovery", "--vault", path, json: true) == .done)
+        #expect(!keyring.isEmpty)
+        let kinds = try sandbox.run("slot", "list", "--vault", path).text
+        #expect(kinds.contains("1\tsecret-service\t") && kinds.contains("2\trecovery\t"))
+        #expect(!kinds.contains("after-first-unlock"))
+    }
+
     @Test func theKeyGoesWithTheSlotAndWithTheVault() throws {
-        let slot = try SlotAdd.addKeyring(try session(keyFile: true, keyring))
+        let slot = try add()
         let vault = try session(keyFile: true, keyring).openUnlockedVault()
         let console = Console()
         console.keyring = keyring
@@ -106,7 +165,7 @@ private final class MemoryKeyring: KeyringItems {
         #expect(SlotRemove.clearKeyring(of: vault, console))
         #expect(keyring.isEmpty)
 
-        _ = try SlotAdd.addKeyring(try session(keyFile: true, keyring))
+        _ = try add()
         let arguments = [
             "destroy", "--yes", "--vault", sandbox.vault, "--state-dir",
             "\(sandbox.home)/.local/state/tokenvault",
@@ -130,6 +189,8 @@ private final class MemoryKeyring: KeyringItems {
         try quiet.type("fake words\r")
         try quiet.expect("The same again: ")
         try quiet.type("fake words\r")
+        try quiet.expect("Type yes to do so: ")
+        try quiet.type("no\r")
         #expect(try quiet.end() == 0)
         #expect(!quiet.shown.contains("keyring"))
         // And an offer that nobody can take up adds nothing.

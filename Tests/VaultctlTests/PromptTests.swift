@@ -25,8 +25,19 @@ import TokenVaultPlatform
         try creating.type("wrong\u{15}fake correct horss\u{7f}e\r")
         try creating.expect("The same again: ")
         try creating.type("\(Self.passphrase)\r")
+        // A recovery key is offered, and shown there and nowhere else.
+        try creating.expect("Type yes to do so: ")
+        try creating.type("yes\r")
+        let before = try creating.expect("Press return when you have it: ")
+        try creating.type("\r")
         #expect(try creating.end() == 0)
         #expect(!creating.shown.contains("horse"))
+        let written = try #require(before.firstMatch(of: #/Recovery key: ([0-9A-Z-]{47})/#)).output.1
+        let listing = try PseudoTerminal(sandbox, ["list"])
+        try listing.expect("Passphrase: ")
+        try listing.type("\(written.lowercased())\r")
+        #expect(try listing.end() == 0)
+        #expect(!listing.shown.contains(written))
 
         let storing = try PseudoTerminal(sandbox, ["store", "k"])
         try storing.expect("Passphrase: ")

@@ -52,13 +52,16 @@ extension BlockingFileVault {
         }
     }
 
-    /// Adds a slot that a fresh key in `keyring` opens, and returns it. The vault must be unlocked (`locked`).
-    /// Throws `alreadyExists` when the keyring opens the vault as it is, what `keyring` throws, `ioFailure` when
-    /// it does not give back what it was given, and as ``addSlot(_:)``.
+    /// Adds a slot that a fresh key in `keyring` opens, and returns it; what it opens is decided as by
+    /// ``addSlot(_:scope:)``. The vault must be unlocked (`locked`). Throws `alreadyExists` when the keyring opens
+    /// the vault as it is, what `keyring` throws, `ioFailure` when it does not give back what it was given, and as
+    /// ``addSlot(_:scope:)``.
     ///
     /// What the keyring has already and opens no slot is left alone: it may be another copy's, or another program
     /// may have put it there.
-    public func addSlot(in keyring: any KeyringItems) throws(TokenStorageError) -> VaultSlot {
+    public func addSlot(
+        in keyring: any KeyringItems, scope: VaultSlot.Scope? = nil
+    ) throws(TokenStorageError) -> VaultSlot {
         try during("slot add") { () throws(TokenStorageError) in
             guard try session().ring.roots != nil else { throw .file(.locked) }
             for (_, key) in try usableKeys(in: keyring) where try opensSlot(key) {
@@ -66,7 +69,7 @@ extension BlockingFileVault {
             }
             let (name, key) = try Self.freshKey(in: keyring, vault: identifier, of: location.name)
             do throws(TokenStorageError) {
-                return try addSlot(.secretService(key))
+                return try addSlot(.secretService(key), scope: scope)
             } catch {
                 // Nothing depends on it, unless it may have become a slot.
                 if error.code != .outcomeUnknown { _ = try? keyring.delete(vault: identifier, name: name) }
@@ -96,6 +99,13 @@ extension BlockingFileVault {
         }
     }
 
+    /// The keys of `keyring` that open a slot. Throws as ``deleteUnusedKeys(in:)``.
+    package func openingKeys(in keyring: any KeyringItems) throws(TokenStorageError) -> [Secret] {
+        var keys: [Secret] = []
+        for (_, key) in try usableKeys(in: keyring) where try opensSlot(key) { keys.append(key) }
+        return keys
+    }
+
     /// The keys that can be one of ours, those that open a slot of the keybag as it was read first. No more than
     /// a vault has slots for: any program of the person can add others.
     private func usableKeys(
@@ -118,11 +128,8 @@ extension BlockingFileVault {
             _ = try KeybagKeys.openSlot(of: keybag, with: .secretService(key))
             return true
         } catch {
-            switch error {
-            case .noSlot: return false
-            case .corrupt: throw .file(.corrupt, underlying: "the keybag does not authenticate")
-            case .crypto(let error): throw .crypto(error)
-            }
+            if case .noSlot = error { return false }
+            throw KeybagKeys.error(for: error)
         }
     }
 
@@ -159,9 +166,13 @@ extension FileVault {
         try await thread.result { () throws(TokenStorageError) in try blocking.unlock(from: keyring) }
     }
 
-    /// See ``BlockingFileVault/addSlot(in:)``.
-    public func addSlot(in keyring: any KeyringItems) async throws(TokenStorageError) -> VaultSlot {
+    /// See ``BlockingFileVault/addSlot(in:scope:)``.
+    public func addSlot(
+        in keyring: any KeyringItems, scope: VaultSlot.Scope? = nil
+    ) async throws(TokenStorageError) -> VaultSlot {
         let blocking = blocking
-        return try await thread.result { () throws(TokenStorageError) in try blocking.addSlot(in: keyring) }
+        return try await thread.result { () throws(TokenStorageError) in
+            try blocking.addSlot(in: keyring, scope: scope)
+        }
     }
 }

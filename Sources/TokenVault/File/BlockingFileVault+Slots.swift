@@ -20,9 +20,14 @@ extension BlockingFileVault {
             let (old, roots) = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
                 try KeybagKeys.openSlot(of: before, with: .passphrase(current))
             }
+            guard old.kind == .passphrase else {
+                throw .file(
+                    .notPermitted, underlying: "a recovery key is not changed",
+                    advice: "remove the slot of the lost passphrase and add a new one")
+            }
             let slot = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
                 try KeybagKeys.makeSlot(
-                    .passphrase(new), identifier: old.identifier, cost: cost,
+                    .passphrase(new), identifier: old.identifier, scope: old.scope, cost: cost,
                     created: configuration.clock(), roots: roots, vault: before.vault)
             }
             try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
@@ -34,14 +39,25 @@ extension BlockingFileVault {
         }
     }
 
-    /// Adds an unlock method and returns its slot. The vault must be unlocked (`locked`). Throws
-    /// `tooManySlots` beyond 16 slots, 8 passphrases or the bound on their cost, `invalidArgument` as
-    /// ``create(at:unlockMethod:configuration:)``, `notPermitted` for a passphrase when the vault has one
-    /// already and was unlocked otherwise, since only a passphrase leads to
+    /// Adds an unlock method and returns its slot. The vault must be unlocked (`locked`).
+    ///
+    /// `scope` is what the slot opens. By default a passphrase and a recovery key open everything, and so does
+    /// a key file or a keyring in a vault that has neither; beside one that a person has to type, what opens
+    /// by itself opens only what may be read after the first unlock. Slots that are there stay as they are.
+    ///
+    /// Throws `tooManySlots` beyond 16 slots, 8 passphrases or the bound on their cost, `invalidArgument` as
+    /// ``create(at:unlockMethod:configuration:)`` and for a passphrase or recovery key that is not to open all,
+    /// `notPermitted` when the slot that unlocked the vault does not open all, and for a passphrase
+    /// when the vault has one already and was unlocked otherwise, since only a passphrase leads to
     /// `whenPasscodeSetThisDeviceOnly` items.
-    public func addSlot(_ method: UnlockMethod) throws(TokenStorageError) -> VaultSlot {
+    public func addSlot(
+        _ method: UnlockMethod, scope: VaultSlot.Scope? = nil
+    ) throws(TokenStorageError) -> VaultSlot {
         try during("slot add") { () throws(TokenStorageError) in
             try method.check()
+            guard scope != .afterFirstUnlock || !method.slotKind.isAttended else {
+                throw .file(.invalidArgument, advice: "a passphrase or recovery key opens everything")
+            }
             let cost = try configuration.keyDerivationCost.checked()
             let session = try session()
             let held = try heldRoots(session)
@@ -49,7 +65,9 @@ extension BlockingFileVault {
             let before = try currentKeybag(session)
             let isFirstPassphrase = method.isPassphrase && !before.hasPassphrase
             if method.isPassphrase, !isFirstPassphrase, held.passcode == nil {
-                throw .file(.notPermitted, advice: "unlock with the passphrase that is there first")
+                throw .file(
+                    .notPermitted,
+                    advice: "unlock with the passphrase that is there; if it is lost, remove its slot first")
             }
             if isFirstPassphrase {
                 let passcode: SymmetricKey
@@ -58,15 +76,22 @@ extension BlockingFileVault {
             }
             let made = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
                 try KeybagKeys.makeSlot(
-                    method, identifier: before.nextSlot, cost: cost, created: configuration.clock(),
-                    roots: roots, vault: before.vault)
+                    method, identifier: before.nextSlot,
+                    scope: before.scope(of: method, wanted: scope), cost: cost,
+                    created: configuration.clock(), roots: roots, vault: before.vault)
             }
             let finalRoots = roots
             try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
                 guard keybag.nextSlot == before.nextSlot else {
                     throw .file(.conflict, advice: "another slot was added meanwhile; try again")
                 }
-                if isFirstPassphrase { try addPasscodeClass(to: &keybag, roots: finalRoots) }
+                if isFirstPassphrase {
+                    guard !keybag.hasPassphrase else {
+                        throw .file(
+                            .conflict, advice: "a passphrase was added meanwhile; unlock with it first")
+                    }
+                    try addPasscodeClass(to: &keybag, roots: finalRoots)
+                }
                 try keybag.append(made)
             }
             return VaultSlot(made)
@@ -75,7 +100,8 @@ extension BlockingFileVault {
 
     /// Removes an unlock method. The vault must be unlocked (`locked`). Removing the last passphrase
     /// destroys every `whenPasscodeSetThisDeviceOnly` item. Older copies of the file still open with what
-    /// was removed. Throws `slotNotFound`, `lastSlot`.
+    /// was removed. Throws `slotNotFound`, `lastSlot` also when only slots would be left that do not open
+    /// everything, `notPermitted` when the slot that unlocked the vault does not.
     public func removeSlot(_ id: Int) throws(TokenStorageError) {
         try during("slot remove") { () throws(TokenStorageError) in
             let session = try session()
@@ -89,16 +115,17 @@ extension BlockingFileVault {
                     guard keybag.slots.count > 1 else { throw .file(.lastSlot) }
                     let had = keybag.hasPassphrase
                     keybag.slots.remove(at: index)
+                    guard keybag.slots.contains(where: { $0.scope == .all }) else {
+                        throw .file(
+                            .lastSlot, underlying: "the others open only what may be read after first unlock",
+                            advice: "add another one that opens everything first")
+                    }
                     guard had, !keybag.hasPassphrase else { return }
                     // First what wraps the class goes, durably, then the class: at no point is there a
                     // keybag without a passphrase that still leads to these items.
                     try secretStore?.removePepper()
                     removedLastPassphrase = true
-                    for set in keybag.sets.indices {
-                        keybag.sets[set].keys.removeAll {
-                            $0.policy == AccessPolicy.whenPasscodeSetThisDeviceOnly.number
-                        }
-                    }
+                    keybag.removePasscodeClasses()
                 }
             } catch {
                 guard removedLastPassphrase else { throw error }
@@ -112,105 +139,52 @@ extension BlockingFileVault {
 
     /// Makes the passcode class for this device, with a new pepper. The caller holds the writers' lock:
     /// two processes that add the first passphrase at once must not remove each other's pepper.
-    private func addPasscodeClass(
+    func addPasscodeClass(
         to keybag: inout Keybag, roots: KeyRing.Roots
     ) throws(TokenStorageError) {
-        guard !keybag.hasPassphrase else {
-            throw .file(.conflict, advice: "a passphrase was added meanwhile; unlock with it first")
-        }
         guard let store = secretStore, let device = try store.load().device,
             let index = keybag.sets.firstIndex(where: { $0.device == device.identifier })
         else { return }
         let secrets = KeybagKeys.DeviceSecrets(device: device, pepper: try store.makePepper())
-        let vault = keybag.vault
+        let (vault, version) = (keybag.vault, keybag.freshVersion)
         keybag.sets[index].keys.append(
             try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
                 try KeybagKeys.freshClass(
-                    .whenPasscodeSetThisDeviceOnly, vault: vault, roots: roots, secrets: secrets)
-            })
-    }
-
-    func currentKeybag(_ session: VaultSession) throws(TokenStorageError) -> Keybag {
-        try session.log.withFreshState { _ in }
-        let copy = try session.log.currentKeybagCopy(in: session.log.state.withLock { $0 })
-        do { return try Keybag(decoding: copy) } catch { throw .file(.corrupt) }
-    }
-
-    /// Changes the keybag durably, and takes the keys that it gives now.
-    private func replaceKeybag(
-        _ session: VaultSession, roots: KeyRing.Roots,
-        _ change: (inout Keybag) throws(TokenStorageError) -> Void
-    ) throws(TokenStorageError) {
-        var changed: Keybag?
-        try session.queue.alone { () throws(TokenStorageError) in
-            try session.log.replaceKeybag { (current) throws(TokenStorageError) in
-                var keybag = current
-                try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
-                    try KeybagKeys.check(current, roots: roots)
-                }
-                try change(&keybag)
-                keybag.generation += 1
-                try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
-                    try KeybagKeys.sign(&keybag, roots: roots)
-                }
-                guard let bytes = keybag.encoded() else { throw .file(.tooManySlots) }
-                changed = keybag
-                return bytes
-            }
-        }
-        guard let changed else { return }
-        remember(changed)
-        let locks = session.ring.locks
-        guard session.ring.isUnlocked else { return }
-        do throws(TokenStorageError) {
-            let secrets = try secretStore?.load() ?? KeybagKeys.DeviceSecrets()
-            let ring = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
-                try KeybagKeys.ring(
-                    of: changed, slot: session.ring.facts.slot, roots: try roots.copied(),
+                    .whenPasscodeSetThisDeviceOnly, version: version, vault: vault, roots: roots,
                     secrets: secrets)
-            }
-            session.ring.replace(with: ring, unlessLockedSince: locks)
-        } catch {
-            // The change was made, and stays so: what the old keys cannot answer waits for the next unlock.
-            session.ring.markStale()
-        }
-    }
-
-    /// The roots, in memory of their own: a lock in the middle of a change wipes the ring's and not these.
-    private func heldRoots(_ session: VaultSession) throws(TokenStorageError) -> KeyRing.Roots {
-        guard let roots = session.ring.roots else { throw .file(.locked) }
-        do throws(KeybagKeys.Failure) {
-            return try roots.copied()
-        } catch {
-            if session.ring.isUnlocked { throw .file(.resourcesExhausted, underlying: "no guarded memory") }
-            throw .file(.locked)
-        }
+            })
     }
 }
 
 extension Keybag {
-    /// Whether a passphrase opens the vault.
-    fileprivate var hasPassphrase: Bool { slots.contains { $0.kind == .passphrase } }
+    mutating func removePasscodeClasses() {
+        for set in sets.indices {
+            sets[set].keys.removeAll { $0.policy == AccessPolicy.whenPasscodeSetThisDeviceOnly.number }
+            sets[set].olderRoots?.passcode = []
+        }
+    }
+
+    /// What a new slot for `method` opens.
+    fileprivate func scope(of method: UnlockMethod, wanted: VaultSlot.Scope?) -> Slot.Scope {
+        switch wanted {
+        case .all: .all
+        case .afterFirstUnlock: .afterFirstUnlock
+        case nil: method.slotKind.isAttended || !hasAttendedSlot ? .all : .afterFirstUnlock
+        }
+    }
 
     /// Adds a slot within the bounds that readers insist on. Throws `tooManySlots`.
     fileprivate mutating func append(_ slot: Slot) throws(TokenStorageError) {
         slots.append(slot)
         nextSlot += 1
+        try checkBounds()
+    }
+
+    /// Throws `tooManySlots` for slots that readers would refuse.
+    func checkBounds() throws(TokenStorageError) {
         let work = slots.reduce(UInt64(0)) { $0 + UInt64($1.cost.passes) * $1.cost.memory }
         guard slots.count <= Self.maximumSlots, work <= Self.maximumWork,
             slots.count(where: { $0.kind == .passphrase }) <= Self.maximumPassphrases
         else { throw .file(.tooManySlots) }
-    }
-}
-
-extension KeyRing.Roots {
-    /// The same keys in memory of their own, for a ring that will wipe them by itself.
-    func copied() throws(KeybagKeys.Failure) -> KeyRing.Roots {
-        do {
-            return KeyRing.Roots(
-                all: try all.copy(), holder: try holder.copy(), passcode: try passcode?.copy())
-        } catch {
-            throw .crypto(error)
-        }
     }
 }

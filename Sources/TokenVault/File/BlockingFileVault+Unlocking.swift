@@ -36,6 +36,7 @@ extension BlockingFileVault {
             guard mending else { return }
             if opened.ring.facts.hasPasscodeSlot == false { try? opened.removeDestroyedItems() }
             healIfNeeded(opened)
+            try? renewOwnSet(opened)
         }
     }
 
@@ -62,7 +63,8 @@ extension BlockingFileVault {
             do throws(TokenStorageError) {
                 ring = try openKeybag(copy.bytes, with: method).ring
             } catch {
-                if error.code != .wrongPassphrase { failure = error }
+                // One that says more than that no slot fits, or that a recovery key is mistyped.
+                if error.code != .wrongPassphrase || error.underlying != nil { failure = error }
                 continue
             }
             let session = try VaultSession(
@@ -138,14 +140,27 @@ extension KeybagKeys {
     static func translating<Value>(
         _ body: () throws(Failure) -> Value
     ) throws(TokenStorageError) -> Value {
-        do {
-            return try body()
-        } catch {
-            switch error {
-            case .noSlot: throw .file(.wrongPassphrase)
-            case .corrupt: throw .file(.corrupt, underlying: "the keybag does not authenticate")
-            case .crypto(let error): throw .crypto(error)
-            }
+        do { return try body() } catch { throw self.error(for: error) }
+    }
+
+    /// What a failure means for the caller.
+    static func error(for failure: Failure) -> TokenStorageError {
+        switch failure {
+        case .noSlot: return .file(.wrongPassphrase)
+        case .mistyped(let groups):
+            let numbers = groups.map { "\($0)" }.joined(separator: ", ")
+            return .file(
+                .wrongPassphrase, underlying: "group \(numbers) of the recovery key is mistyped",
+                advice: "type it again")
+        case .noRoot: return .file(.notPermitted, advice: KeyRing.Roots.adviceWithoutRoot)
+        case .memory(let needed, let allowed):
+            return .file(
+                .resourcesExhausted,
+                underlying:
+                    "the passphrase takes \(needed >> 20) MiB, and the control group has \(allowed >> 20) MiB left",
+                advice: "raise its memory.max, or unlock with a key file")
+        case .corrupt: return .file(.corrupt, underlying: "the keybag does not authenticate")
+        case .crypto(let error): return .crypto(error)
         }
     }
 }

@@ -23,10 +23,11 @@ public final class BlockingFileVault: Sendable {
         /// Until the first unlock the slots are what the keybag says unauthenticated.
         var keybag: Keybag
         var notes: [String] = []
+        var secretStore: StateStore?
     }
 
-    /// What the vault keeps on this device, as it was when it was opened.
-    let secretStore: StateStore?
+    /// What the vault keeps on this device; `nil` without a state directory.
+    var secretStore: StateStore? { state.withLock { $0.secretStore } }
 
     private init(
         location: VaultLocation, configuration: FileVaultConfiguration, keybag: Keybag,
@@ -35,8 +36,10 @@ public final class BlockingFileVault: Sendable {
         path = location.path
         self.location = location
         self.configuration = configuration
-        secretStore = location.state.map { StateStore(directory: $0, vault: keybag.vault) }
-        state = Mutex(State(keybag: keybag, notes: notes))
+        state = Mutex(
+            State(
+                keybag: keybag, notes: notes,
+                secretStore: location.state.map { StateStore(directory: $0, vault: keybag.vault) }))
     }
 
     // MARK: - Opening
@@ -155,12 +158,17 @@ public final class BlockingFileVault: Sendable {
     /// and what the system failed with.
     public func status() throws(TokenStorageError) -> VaultStatus {
         try during("status") { () throws(TokenStorageError) in
+            try checkUsable()
+            if let session = state.withLock({ $0.session }) {
+                try session.log.withFreshState { _ in }
+                try session.refreshKeys()
+            }
             let lockState = try lockState()
             let (session, keybag, notes) = state.withLock { ($0.session, $0.keybag, $0.notes) }
             var status = VaultStatus(
                 state: lockState, items: nil, fileSize: 0, reclaimable: nil, rollbackProtection: .none,
-                device: nil, slots: keybag.slots.map { VaultSlot($0) }, keyMemory: KeyMemory.protection,
-                notes: notes)
+                device: nil, slots: keybag.slots.map { VaultSlot($0) }, unlockedBy: nil,
+                keyMemory: KeyMemory.protection, notes: notes)
             guard let session else {
                 let file = try VaultFiles.open(location)
                 status.fileSize = try onDisk { () throws(SystemFailure) in try file.attributes().size }
@@ -172,12 +180,18 @@ public final class BlockingFileVault: Sendable {
             status.reclaimable = figures.reclaimable
             status.rollbackProtection = figures.anchored ? .anchored : .none
             status.device = session.ring.facts.isEnrolled ? .enrolled : .notEnrolled
+            let slot = Int(session.ring.facts.slot)
+            status.unlockedBy = status.slots.first { $0.id == slot }
             if let reason = session.log.compactionPutOff.withLock({ $0 }) { status.notes.append(reason) }
             if let reason = session.log.indexPutOff.withLock({ $0 }) { status.notes.append(reason) }
             if session.log.hasMetDamagedIndex.withLock({ $0 }) {
                 status.notes.append(
                     "the index is damaged and was done without; the next write makes another, verify tells more"
                 )
+            }
+            if keybag.hasSeveralVersions, try itemsUnderOlderKeys(session) > 0 {
+                status.notes.append(
+                    "items from before a revocation are still under the old keys: compact the vault")
             }
             if session.log.hasCutTail.withLock({ $0 }) {
                 status.notes.append(
@@ -194,16 +208,20 @@ public final class BlockingFileVault: Sendable {
     public func slots() throws(TokenStorageError) -> [VaultSlot] { try status().slots }
 
     /// Moves the live items to a new file under the same name, which frees what replaced and deleted
-    /// values took. `progress` gets items done and in all. The vault must have been unlocked once
+    /// values took. Values that are still sealed under keys from before the vault got a new root are sealed anew,
+    /// as far as the keys are held. `progress` gets items done and in all. The vault must have been unlocked once
     /// (`locked`); no class keys are needed. Throws `noSpace`, `timedOut`, `corrupt`.
     public func compact(
         progress: ((Int, Int) -> Void)? = nil
     ) throws(TokenStorageError) -> CompactionReport {
         try during("compact") { () throws(TokenStorageError) in
             let session = try session()
-            return try session.queue.alone { () throws(TokenStorageError) in
-                try session.log.compact(progress: progress)
+            let report = try session.queue.alone { () throws(TokenStorageError) in
+                try session.log.compact(progress: progress, resealing: session.resealing())
             }
+            // What was sealed anew leaves older keys behind that nothing uses.
+            try? dropUnusedKeys(session)
+            return report
         }
     }
 

@@ -101,7 +101,12 @@ struct CommitPlanner {
         switch session.ring.accessForWriting(metadata.policy) {
         case .keys(let held): keys = held
         case .locked: throw .file(.locked)
-        case .notPermitted: throw .file(.notPermitted, advice: "unlock with a passphrase")
+        case .notPermitted where metadata.policy == .whenPasscodeSetThisDeviceOnly:
+            throw .file(.notPermitted, advice: "unlock with a passphrase")
+        case .notPermitted:
+            throw .file(
+                .notPermitted,
+                advice: "unlock with a passphrase, or choose a policy that may be read after first unlock")
         case .wrongDevice, .destroyed, .unsupported:
             throw .file(.unsupportedPolicy, advice: adviceAgainst(metadata.policy))
         }
@@ -120,7 +125,7 @@ struct CommitPlanner {
         if policy == .whenPasscodeSetThisDeviceOnly, facts.isEnrolled, !facts.hasPasscodeSlot {
             return "add a passphrase first; items of this policy live as long as it does"
         }
-        return "this device has no key in the vault; use when-unlocked or after-first-unlock"
+        return "this device has no key in the vault; enrol it, or use when-unlocked or after-first-unlock"
     }
 
     private func identifier(of key: TokenKey) throws(TokenStorageError) -> ItemIdentifier {
@@ -136,9 +141,9 @@ struct CommitPlanner {
     }
 
     private func access(_ found: LogView.Found) throws(TokenStorageError) -> ClassKeys? {
-        try session.ring.access(
-            policy: found.policy, setTag: found.setTag, version: found.keyVersion
-        ).keys()
+        try session.keys(
+            of: session.ring.access(
+                policy: found.policy, setTag: found.setTag, version: found.keyVersion))
     }
 
     private func metadata(

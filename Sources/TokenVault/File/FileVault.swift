@@ -87,16 +87,60 @@ public final class FileVault: TokenKeychain {
         }
     }
 
-    /// See ``BlockingFileVault/addSlot(_:)``.
-    public func addSlot(_ method: UnlockMethod) async throws(TokenStorageError) -> VaultSlot {
+    /// See ``BlockingFileVault/addSlot(_:scope:)``.
+    public func addSlot(
+        _ method: UnlockMethod, scope: VaultSlot.Scope? = nil
+    ) async throws(TokenStorageError) -> VaultSlot {
         let blocking = blocking
-        return try await thread.result { () throws(TokenStorageError) in try blocking.addSlot(method) }
+        return try await thread.result { () throws(TokenStorageError) in
+            try blocking.addSlot(method, scope: scope)
+        }
     }
 
     /// See ``BlockingFileVault/removeSlot(_:)``.
     public func removeSlot(_ id: Int) async throws(TokenStorageError) {
         let blocking = blocking
         try await thread.result { () throws(TokenStorageError) in try blocking.removeSlot(id) }
+    }
+
+    /// See ``BlockingFileVault/revoke(keeping:removing:droppingOthers:progress:)``.
+    public func revoke(
+        keeping methods: [UnlockMethod], removing ids: Set<Int> = [], droppingOthers: Bool = false
+    ) async throws(TokenStorageError) -> RevocationReport {
+        let blocking = blocking
+        return try await thread.result { () throws(TokenStorageError) in
+            try blocking.revoke(keeping: methods, removing: ids, droppingOthers: droppingOthers)
+        }
+    }
+
+    /// See ``BlockingFileVault/revokePassphrase(_:replacedBy:keeping:droppingOthers:progress:)``.
+    public func revokePassphrase(
+        _ current: Secret, replacedBy new: Secret, keeping methods: [UnlockMethod] = [],
+        droppingOthers: Bool = false
+    ) async throws(TokenStorageError) -> RevocationReport {
+        let blocking = blocking
+        return try await thread.result { () throws(TokenStorageError) in
+            try blocking.revokePassphrase(
+                current, replacedBy: new, keeping: methods, droppingOthers: droppingOthers)
+        }
+    }
+
+    /// See ``BlockingFileVault/devices()``.
+    public func devices() async throws(TokenStorageError) -> [VaultDevice] {
+        let blocking = blocking
+        return try await thread.result { () throws(TokenStorageError) in try blocking.devices() }
+    }
+
+    /// See ``BlockingFileVault/enrolDevice()``.
+    public func enrolDevice() async throws(TokenStorageError) -> VaultDevice {
+        let blocking = blocking
+        return try await thread.result { () throws(TokenStorageError) in try blocking.enrolDevice() }
+    }
+
+    /// See ``BlockingFileVault/removeDevice(_:)``.
+    public func removeDevice(_ id: VaultDevice.ID) async throws(TokenStorageError) -> Int {
+        let blocking = blocking
+        return try await thread.result { () throws(TokenStorageError) in try blocking.removeDevice(id) }
     }
 
     /// See ``BlockingFileVault/verify(progress:)``.

@@ -62,6 +62,9 @@ public enum UnlockMethod: Sendable {
     case keyFile(Secret)
     /// The 32 random bytes that a person's keyring keeps for the vault: see ``KeyringItems``.
     case secretService(Secret)
+    /// A recovery key. Its text is also taken where a passphrase is: ``passphrase(_:)`` opens a slot of this
+    /// kind when it is given one.
+    case recoveryKey(RecoveryKey)
 }
 
 extension UnlockMethod {
@@ -92,12 +95,28 @@ public struct VaultSlot: Hashable, Sendable, Identifiable {
         case keyFile = "key-file"
         /// A key in a person's keyring, found there by the vault's identifier.
         case secretService = "secret-service"
+        /// A recovery key.
+        case recovery
+
+        /// Whether a person has to be there and type something; a key file or a keyring opens by itself.
+        public var isAttended: Bool { self == .passphrase || self == .recovery }
+    }
+
+    /// What a slot opens.
+    public enum Scope: String, Hashable, Sendable {
+        /// All that its kind of method leads to.
+        case all
+        /// Only what may be read after the first unlock: `afterFirstUnlock` and
+        /// `afterFirstUnlockThisDeviceOnly` items.
+        case afterFirstUnlock = "after-first-unlock"
     }
 
     /// The slot's number in its vault; not used again when the slot is removed.
     public let id: Int
     /// The kind of method.
     public let kind: Kind
+    /// What the slot opens.
+    public let scope: Scope
     /// When the slot was made.
     public let created: Date
 
@@ -108,7 +127,9 @@ public struct VaultSlot: Hashable, Sendable, Identifiable {
             case .passphrase: .passphrase
             case .keyFile: .keyFile
             case .secretService: .secretService
+            case .recovery: .recovery
             }
+        scope = slot.scope == .all ? .all : .afterFirstUnlock
         created = Date(timeIntervalSince1970: Double(slot.created) / 1_000)
     }
 }
@@ -145,6 +166,8 @@ public struct VaultStatus: Sendable {
     public var device: Device?
     /// The unlock methods.
     public var slots: [VaultSlot]
+    /// The slot that the vault was unlocked with; `nil` before the first unlock, or when it is removed by now.
+    public var unlockedBy: VaultSlot?
     /// What the memory has of the system's protection that keys of this process lie in; `nil` when there is
     /// no memory for any.
     public var keyMemory: KeyMemory.Protection?

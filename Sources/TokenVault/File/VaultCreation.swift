@@ -152,6 +152,7 @@ extension UnlockMethod {
             guard key.count == Self.keyringKeyLength else {
                 throw .file(.invalidArgument, advice: "a keyring's key has 32 bytes")
             }
+        case .recoveryKey: break
         }
     }
 }

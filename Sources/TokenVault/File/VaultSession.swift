@@ -1,4 +1,5 @@
 internal import Synchronization
+internal import SystemPackage
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
@@ -14,7 +15,9 @@ final class VaultSession: Sendable {
     let hub: ChangeHub
     let sealer: ItemSealer
     let clock: @Sendable () -> Date
-    private let store: StateStore?
+    private let store: Mutex<StateStore?>
+    /// The device key's path, for messages.
+    private let deviceKeyPath: String?
 
     init(
         ring: KeyRing, location: VaultLocation, file: any DiskFile, store: StateStore?,
@@ -23,7 +26,10 @@ final class VaultSession: Sendable {
         self.ring = ring
         self.hub = hub
         clock = configuration.clock
-        self.store = store
+        self.store = Mutex(store)
+        deviceKeyPath = configuration.stateDirectory.map {
+            $0.appending(ring.vault.hexadecimal + ".device").string
+        }
         let sealer = ItemSealer(vault: ring.vault)
         self.sealer = sealer
         let announcer = ChangeAnnouncer(ring: ring, sealer: sealer, hub: hub)
@@ -40,26 +46,44 @@ final class VaultSession: Sendable {
         return facts.isEnrolled || facts.hasDevices ? .whenUnlockedThisDeviceOnly : .whenUnlocked
     }
 
+    /// Says where this device's keys are from now on.
+    func use(_ store: StateStore) { self.store.withLock { $0 = store } }
+
     /// Takes the keys of the keybag that is in use, when another process has changed it. While locked
-    /// the roots for that are not held, and what depends on passphrases stays unanswered.
+    /// the roots for that are not held, and what depends on passphrases stays unanswered. When the vault
+    /// got a new root, what is held is no longer the vault's: it is locked until the next unlock.
     func refreshKeys() throws(TokenStorageError) {
+        guard log.keybagRecord.generation != ring.facts.keybagGeneration, !ring.changesRoot else { return }
+        let (locks, replacements) = (ring.locks, ring.replacements)
         let facts = ring.facts
-        guard !facts.isStale, log.keybagRecord.generation != facts.keybagGeneration else { return }
-        let locks = ring.locks
-        guard let roots = ring.roots else {
-            ring.markStale()
-            return
-        }
         let copy = try log.currentKeybagCopy(in: log.state.withLock { $0 })
         let keybag: Keybag
         do { keybag = try Keybag(decoding: copy) } catch { throw .file(.corrupt) }
-        let secrets = try store?.load() ?? KeybagKeys.DeviceSecrets()
-        let fresh = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
-            try KeybagKeys.check(keybag, roots: roots)
-            return try KeybagKeys.ring(
-                of: keybag, slot: facts.slot, roots: try roots.copied(), secrets: secrets)
+        guard let roots = ring.roots, !facts.isStale else {
+            ring.markStale(keybag, unlessReplacedSince: replacements)
+            return
         }
-        ring.replace(with: fresh, unlessLockedSince: locks)
+        do throws(KeybagKeys.Failure) {
+            try KeybagKeys.check(keybag, roots: roots)
+        } catch {
+            // Only who holds the log key can name a copy there: another root, or a forgery, which the next unlock
+            // tells apart.
+            ring.loseRoot(keybag, unlessReplacedSince: replacements)
+            return
+        }
+        let secrets = try store.withLock { $0 }?.load() ?? KeybagKeys.DeviceSecrets()
+        let fresh: KeyRing
+        do throws(TokenStorageError) {
+            fresh = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+                try KeybagKeys.ring(
+                    of: keybag, slot: facts.slot, roots: try roots.copied(), secrets: secrets)
+            }
+        } catch {
+            // Wiped under our hands: by a lock, or since newer keys are there already.
+            guard ring.locks == locks, ring.replacements == replacements else { return }
+            throw error
+        }
+        ring.replace(with: fresh, unlessLockedSince: locks, unlessReplacedSince: replacements)
     }
 
     // MARK: - Reading
@@ -109,9 +133,15 @@ final class VaultSession: Sendable {
         while true {
             guard let (entry, file) = try log.entry(for: item) else { return nil }
             try refreshKeys()
-            guard let keys = try keys(toRead: entry) else { return nil }
-            let bytes = try log.read(part(entry), from: file)
-            if let value = try open(bytes, entry, item, keys) { return value }
+            let replacements = ring.replacements
+            do throws(TokenStorageError) {
+                guard let keys = try keys(toRead: entry) else { return nil }
+                let bytes = try log.read(part(entry), from: file)
+                if let value = try open(bytes, entry, item, keys) { return value }
+            } catch {
+                guard try isOvertaken(error.code, item, entry, since: replacements) else { throw error }
+                continue
+            }
             if let failed, failed.offset == entry.offset, failed.generation == entry.generation {
                 throw .damage(at: entry.offset, "a damaged item")
             }
@@ -120,13 +150,53 @@ final class VaultSession: Sendable {
         }
     }
 
+    /// Whether the keys of `entry` were replaced, or the item sealed under newer ones, after they were looked up.
+    private func isOvertaken(
+        _ code: TokenStorageError.Code, _ item: ItemIdentifier, _ entry: IndexEntry, since replacements: Int
+    ) throws(TokenStorageError) -> Bool {
+        switch code {
+        case .locked: return ring.replacements != replacements
+        case .unsupportedFormat:
+            guard let (now, _) = try log.entry(for: item) else { return true }
+            return now.keyVersion != entry.keyVersion
+        default: return false
+        }
+    }
+
     /// The keys that open an item; `nil` when they were destroyed and the item with them.
     func keys(toRead entry: IndexEntry) throws(TokenStorageError) -> ClassKeys? {
-        try ring.access(policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion).keys()
+        try keys(of: ring.access(policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion))
+    }
+
+    /// The keys; `nil` when they were destroyed. Throws why they are not held.
+    func keys(of access: KeyRing.Access) throws(TokenStorageError) -> ClassKeys? {
+        do throws(TokenStorageError) {
+            return try access.keys()
+        } catch {
+            guard error.code == .wrongDevice, ring.facts.deviceTag == nil else { throw error }
+            var error = error
+            error.underlying =
+                deviceKeyPath.map { "no device key at \($0)" } ?? "no state directory was given"
+            throw error
+        }
     }
 
     /// The items of a service, or of all, with the number that cannot be shown.
     func list(service: String?, query: TokenQuery) throws(TokenStorageError) -> TokenListing {
+        while true {
+            let replacements = ring.replacements
+            do throws(TokenStorageError) {
+                if let listing = try listing(service: service, query: query) { return listing }
+            } catch {
+                guard error.code == .locked, ring.replacements != replacements else { throw error }
+            }
+        }
+    }
+
+    /// The items; `nil` when they were sealed under newer keys meanwhile.
+    private func listing(
+        service: String?, query: TokenQuery
+    ) throws(TokenStorageError) -> TokenListing? {
         let tag: UInt64? = if let service { try log.codec.tag(ofService: service) } else { nil }
         let (entries, file) = try log.entries()
         try refreshKeys()
@@ -134,7 +204,12 @@ final class VaultSession: Sendable {
         for (item, entry) in entries where tag == nil || entry.serviceTag == tag {
             switch ring.access(policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion) {
             case .destroyed: continue
-            case .locked, .wrongDevice, .notPermitted, .unsupported: listing.hidden += 1
+            case .locked: listing.hide(.locked)
+            case .wrongDevice: listing.hide(.wrongDevice)
+            case .notPermitted: listing.hide(.notPermitted)
+            case .unsupported:
+                if try isOvertaken(.unsupportedFormat, item, entry, since: 0) { return nil }
+                listing.hide(.unsupportedFormat)
             case .keys(let keys):
                 let bytes = try log.read(entry.metadataRange, from: file)
                 let opened = try sealer.openMetadata(
@@ -224,6 +299,13 @@ extension IndexEntry {
     var contentRange: Range<Int> { contentStart..<contentStart + contentLength }
 }
 
+extension TokenListing {
+    fileprivate mutating func hide(_ reason: TokenStorageError.Code) {
+        hidden += 1
+        hiddenReasons[reason, default: 0] += 1
+    }
+}
+
 extension KeyRing.Access {
     /// The keys; `nil` when they were destroyed. Throws why they are not held.
     func keys() throws(TokenStorageError) -> ClassKeys? {
@@ -232,7 +314,8 @@ extension KeyRing.Access {
         case .destroyed: return nil
         case .locked: throw .file(.locked)
         case .wrongDevice: throw .file(.wrongDevice)
-        case .notPermitted: throw .file(.notPermitted, advice: "unlock with a passphrase")
+        case .notPermitted:
+            throw .file(.notPermitted, advice: "unlock with a passphrase, or another slot that leads to it")
         case .unsupported: throw .file(.unsupportedFormat, underlying: "an unknown class of keys")
         }
     }

@@ -9,7 +9,7 @@ struct MigrationRun {
 
     /// Moves the items of `pairs`. `hidden` is how many the source does not show, if that is known better
     /// than by listing the pairs.
-    mutating func move(_ pairs: [MigrationPair], hidden: Int?) async throws(MigrationStop) {
+    mutating func move(_ pairs: [MigrationPair], hidden: ServiceListing?) async throws(MigrationStop) {
         var work: [(pair: MigrationPair, keys: [TokenKey])] = []
         for pair in pairs {
             if let keys = options.keys {
@@ -19,9 +19,13 @@ struct MigrationRun {
                 do { listing = try await pair.source.list(.all) } catch { throw .init(error, at: .source) }
                 work.append((pair, listing.items.map(\.key)))
                 summary.hidden += listing.hidden
+                summary.hiddenReasons.merge(listing.hiddenReasons, uniquingKeysWith: +)
             }
         }
-        if let hidden, options.keys == nil { summary.hidden = hidden }
+        if let hidden, options.keys == nil {
+            summary.hidden = hidden.hidden
+            summary.hiddenReasons = hidden.hiddenReasons
+        }
         let total = work.reduce(0) { $0 + $1.keys.count }
         if options.conflicts == .fail {
             for (pair, keys) in work { try await lookForConflicts(keys, pair) }

@@ -35,8 +35,11 @@ public struct MigrationSummary: Sendable {
     public internal(set) var deletedMeanwhile = 0
     /// Chosen keys, or listed ones by the time of their turn, that the source has not.
     public internal(set) var absent = 0
-    /// Items that the source does not even list, because they are locked or another device's.
+    /// Items that the source does not even list, because they are locked, another device's, or not opened by what
+    /// unlocked it.
     public internal(set) var hidden = 0
+    /// Why, as far as the source tells: see ``TokenListing/hiddenReasons``.
+    public internal(set) var hiddenReasons: [TokenStorageError.Code: Int] = [:]
     /// Each item that stayed at the source alone, and why.
     public internal(set) var left: [Left] = []
     /// What ended the migration before its end; `nil` when all items were dealt with.

@@ -95,7 +95,7 @@ public struct TokenMigration: Sendable {
                         destination: destination.storage(service: service))
                 }
                 // Of all services, also those are counted whose every item is dark.
-                try await run.move(pairs, hidden: services == nil ? listing.hidden : nil)
+                try await run.move(pairs, hidden: services == nil ? listing : nil)
             }
         } catch {
             run.summary.stop = error

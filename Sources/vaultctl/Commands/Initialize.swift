@@ -9,32 +9,44 @@ struct Initialize: VaultCommand {
         abstract: "Create a vault.",
         discussion: """
             The vault is opened by a passphrase, asked for twice, or with --key-file by a key file, which \
-            is made (mode 0600) when it is missing. A vault that is there is never overwritten. Where there is \
-            a login keyring, a person is asked whether that shall open the vault as well.
+            is made (mode 0600) when it is missing. A vault that is there is never overwritten. A person is \
+            asked whether to make a recovery key, and where there is a login keyring, whether that shall open \
+            the vault as well.
+
+            With --secret-service the login keyring alone opens the vault. Keyrings get lost, so that needs a \
+            recovery key. With --recovery it is printed on standard output, once.
 
             Examples:
               vaultctl init
               vaultctl init --key-file ~/.config/example/vault.key
               vaultctl init --vault team.vault --passphrase-file passphrase.txt
+              vaultctl init --secret-service --recovery >/media/stick/recovery-key
             """)
+
+    @Flag(help: "Have the login keyring open it.") var secretService = false
+    @Flag(help: "Make a recovery key and print it.") var recovery = false
 
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
     @OptionGroup var format: OutputOptions
 
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
-        let session = try Session(console, location.arguments, unlock.arguments)
+        var session = try Session(console, location.arguments, unlock.arguments)
         try session.requireFile()
         let path = try session.vaultPath
-        let configuration = try session.configuration
         try Self.refuseExisting(path)
-        let method = try session.unlock.newUnlockMethod(console)
-        console.progress.show("Creating the vault …")
+        let vault = try create(&session, at: path)
         defer { console.progress.clear() }
-        let vault = try calling { () throws(TokenStorageError) in
-            try BlockingFileVault.create(at: path, unlockMethod: method, configuration: configuration)
+        var recoveryKey: RecoveryKey?
+        if recovery {
+            recoveryKey = try RecoveryKeys.add(to: vault).1
+        } else if secretService {
+            let (_, key) = try RecoveryKeys.add(to: vault)
+            try RecoveryKeys.showOnTerminal(key, console)
+        } else if session.unlock.isTerminal {
+            try RecoveryKeys.offer(vault, console)
         }
-        if session.unlock.isTerminal { try Self.offerKeyring(vault, console) }
+        if session.unlock.isTerminal, !secretService { try Self.offerKeyring(vault, console) }
         let status = try calling { () throws(TokenStorageError) in try vault.status() }
         console.progress.clear()
         for note in status.notes { console.note(note) }
@@ -45,23 +57,54 @@ struct Initialize: VaultCommand {
                 json.array("slots") { json in
                     for slot in status.slots { json.slot(slot) }
                 }
+                if let recoveryKey { json.member("recoveryKey", recoveryKey.text) }
             }
             json.end()
         } else {
+            if let recoveryKey { RecoveryKeys.show(recoveryKey, console) }
             console.remark("Created \(path.string)")
         }
         return .done
+    }
+
+    /// Makes the vault with what was given or asked for.
+    private func create(
+        _ session: inout Session, at path: FilePath
+    ) throws(CommandFailure) -> BlockingFileVault {
+        let console = session.console
+        guard secretService else {
+            let method = try session.unlock.newUnlockMethod(console)
+            if case .passphrase = method { try session.calibrate() }
+            let configuration = try session.configurationForNewVault(at: path)
+            console.progress.show("Creating the vault …")
+            return try calling { () throws(TokenStorageError) in
+                try BlockingFileVault.create(at: path, unlockMethod: method, configuration: configuration)
+            }
+        }
+        guard session.unlock.isTerminal else {
+            throw .usage("--secret-service and another unlock method exclude each other", "give one of them")
+        }
+        guard recovery || console.canAsk else {
+            throw CommandFailure(
+                .refused, "a vault that only the login keyring opens needs a recovery key",
+                "give --recovery, which prints one")
+        }
+        let keyring = console.keyring
+        let configuration = try session.configurationForNewVault(at: path)
+        return try calling { () throws(TokenStorageError) in
+            try BlockingFileVault.create(at: path, keyring: keyring, configuration: configuration)
+        }
     }
 
     /// Asks whether the keyring shall open the vault too. That it cannot is no reason to have no vault.
     static func offerKeyring(_ vault: BlockingFileVault, _ console: Console) throws(CommandFailure) {
         guard console.canAsk, console.hasKeyring() else { return }
         console.progress.clear()
-        guard try console.offer("Shall your login keyring open the vault too, without the passphrase?") else {
-            return
-        }
+        let question =
+            "Shall your login keyring open all of the vault too, without the passphrase, for every program you run?"
+        guard try console.offer(question) else { return }
         do {
-            _ = try vault.addSlot(in: console.keyring)
+            _ = try vault.addSlot(in: console.keyring, scope: .all)
         } catch {
             console.note(
                 "the keyring was not added (\(error.code.summary)): \"vaultctl slot add secret-service\" does it later"

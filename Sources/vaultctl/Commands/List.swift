@@ -48,12 +48,38 @@ struct List: VaultCommand {
             }
         }
         guard listing.hidden > 0 else { return .done }
-        let items = listing.hidden == 1 ? "1 item is" : "\(listing.hidden) items are"
-        if state == .unlocked {
-            throw CommandFailure(
-                .wrongDevice, "\(items) not shown, being another device's", "list them there")
+        throw Self.failure(hiding: listing, state)
+    }
+
+    /// Why items are not shown. Of several reasons the one with the highest status is told first.
+    static func failure(hiding listing: TokenListing, _ state: LockState) -> CommandFailure {
+        func items(_ count: Int) -> String { count == 1 ? "1 item is" : "\(count) items are" }
+        let reasons = listing.hiddenReasons
+        let others = listing.hidden - reasons.values.reduce(0, +)
+        var parts: [CommandFailure] = []
+        if let count = reasons[.unsupportedFormat] {
+            parts.append(CommandFailure(.unavailable, "\(items(count)) a newer program's", "use that one"))
         }
-        throw CommandFailure(.locked, "\(items) not shown while locked", "unlock to see them all")
+        if let count = reasons[.wrongDevice] {
+            parts.append(
+                CommandFailure(
+                    .wrongDevice, "\(items(count)) not shown, being another device's", "list them there"))
+        }
+        if let count = reasons[.notPermitted] {
+            parts.append(
+                CommandFailure(
+                    .refused, "\(items(count)) not shown, which this unlock method does not open",
+                    "unlock with the passphrase"))
+        }
+        let dark = (reasons[.locked] ?? 0) + (state == .unlocked ? 0 : others)
+        if dark > 0 {
+            parts.append(
+                CommandFailure(.locked, "\(items(dark)) not shown while locked", "unlock to see them all"))
+        }
+        var failure =
+            parts.first ?? CommandFailure(.wrongDevice, "\(items(others)) not shown", "list them elsewhere")
+        failure.happened = parts.isEmpty ? failure.happened : parts.map(\.happened).joined(separator: ", ")
+        return failure
     }
 
     private func items(

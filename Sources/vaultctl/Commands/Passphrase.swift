@@ -8,36 +8,63 @@ struct Passphrase: VaultCommand {
         abstract: "Change the passphrase, whatever the size of the vault.",
         discussion: """
             The old one is asked for, or read with --passphrase-file; the new one is asked for twice, or \
-            read with --new-passphrase-file. Copies of the vault made before still open with the old one.
+            read with --new-passphrase-file. Copies of the vault made before still open with the old one, and \
+            with what they hold so do items written later into this one.
+
+            With --revoke they do not: the vault gets a new root and new keys, and every item is sealed anew. \
+            Only what opens a slot can carry it over to the new root, so what opens the other slots has to be \
+            given as well, or they are removed with --drop-others.
 
             Examples:
               vaultctl passphrase
+              vaultctl passphrase --revoke --keep-key-file ~/.config/example/vault.key
               vaultctl passphrase --passphrase-file old.txt --new-passphrase-file new.txt
             """)
 
     @OptionGroup var new: NewPassphraseOptions
+    @OptionGroup var revocation: RevocationOptions
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
 
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
-        let session = try Session(console, location.arguments, unlock.arguments)
+        var session = try Session(console, location.arguments, unlock.arguments)
+        try revocation.check()
         if case .keyFile = session.unlock {
             throw .usage(
                 "a key file is not a passphrase",
                 "give the old passphrase, or use \"vaultctl slot add passphrase\"")
         }
         let newFile = try new.path
+        try session.calibrate()
         let vault = try session.openVault()
         let old = try session.unlock.currentPassphrase(console)
         // The old one first: nobody should think of a new one only to hear that the old one is wrong.
         try session.unlock(vault, with: .passphrase(old))
+        let status = try calling { () throws(TokenStorageError) in try vault.status() }
+        if status.unlockedBy?.kind == .recovery {
+            throw CommandFailure(
+                .refused, "a recovery key is not changed like a passphrase",
+                "remove the lost passphrase with \"vaultctl slot remove\", then \"vaultctl slot add passphrase\""
+            )
+        }
         let replacement = try NewPassphraseOptions.read(newFile, console)
+        if revocation.revoke {
+            let others = try revocation.methods(vault, console)
+            try RevocationOptions.run(console) { (progress) throws(TokenStorageError) in
+                try vault.revokePassphrase(
+                    old, replacedBy: replacement, keeping: others, droppingOthers: revocation.dropOthers,
+                    progress: progress)
+            }
+            return .done
+        }
         console.progress.show("Changing the passphrase …")
         try calling { () throws(TokenStorageError) in
             try vault.changePassphrase(from: old, to: replacement)
         }
         console.progress.clear()
-        console.note("copies of the vault made before still open with the old passphrase")
+        console.note(
+            "copies of the vault made before still open with the old passphrase; --revoke keeps them from what "
+                + "is written from now on")
         return .done
     }
 }

@@ -5,12 +5,13 @@ struct Slot: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show and change what opens the vault.",
         discussion: """
-            Each passphrase, key file and login keyring that opens the vault has a slot.
+            Each passphrase, key file, recovery key and login keyring that opens the vault has a slot.
 
             Examples:
               vaultctl slot list
               vaultctl slot add key-file ~/.config/example/vault.key
               vaultctl slot add secret-service
+              vaultctl slot add recovery
               vaultctl slot remove 2
             """,
         subcommands: [SlotList.self, SlotAdd.self, SlotRemove.self])
@@ -21,7 +22,8 @@ struct SlotList: VaultCommand {
         commandName: "list",
         abstract: "Print the slots.",
         discussion: """
-            One a line: its number, its kind, when it was made. Needs no unlocking.
+            One a line: its number, its kind, when it was made, and what it opens: all, or what may be read \
+            after-first-unlock. Needs no unlocking.
 
             Examples:
               vaultctl slot list
@@ -43,7 +45,9 @@ struct SlotList: VaultCommand {
             json.end()
         } else {
             for slot in slots {
-                console.output.line("\(slot.id)\t\(slot.kind.rawValue)\t\(Timestamp.text(slot.created))")
+                console.output.line(
+                    "\(slot.id)\t\(slot.kind.rawValue)\t\(Timestamp.text(slot.created))\t\(slot.scope.rawValue)"
+                )
             }
         }
         return .done
@@ -53,35 +57,50 @@ struct SlotList: VaultCommand {
 struct SlotAdd: VaultCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
-        abstract: "Add a passphrase, a key file or the login keyring.",
+        abstract: "Add a passphrase, a key file, a recovery key or the login keyring.",
         discussion: """
             The vault is unlocked with what opens it now. A new passphrase is asked for twice, or read with \
             --new-passphrase-file; a key file is made (mode 0600) when it is missing. With secret-service a \
             random key is kept in the login keyring, and from then on the vault opens without being asked for \
             anything while that is unlocked. Prints the number of the slot.
 
+            With recovery a key is made and printed once, to be written down; it opens the vault wherever the \
+            passphrase is asked for.
+
+            In a vault with a passphrase or recovery key, a key file or keyring opens by itself only what may be \
+            read after the first unlock (the after-first-unlock policies); --scope all gives it everything.
+
             Examples:
               vaultctl slot add key-file ~/.config/example/vault.key
-              vaultctl slot add secret-service
+              vaultctl slot add secret-service --scope all
+              vaultctl slot add recovery >/media/stick/recovery-key
               vaultctl slot add passphrase --key-file ~/.config/example/vault.key
             """)
 
     @Argument(
-        help: "What to add: passphrase, key-file or secret-service.",
-        completion: .list(["passphrase", "key-file", "secret-service"]))
+        help: "What to add: passphrase, key-file, recovery or secret-service.",
+        completion: .list(["passphrase", "key-file", "recovery", "secret-service"]))
     var kind: String
     @Argument(help: "The key file to add.", completion: .file()) var path: String?
+    @Option(
+        help: ArgumentHelp(
+            "What it opens: all or after-first-unlock.", valueName: "scope"),
+        completion: .list(["all", "after-first-unlock"]))
+    var scope: String?
     @OptionGroup var new: NewPassphraseOptions
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
     @OptionGroup var format: OutputOptions
 
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
-        let session = try Session(console, location.arguments, unlock.arguments)
+        var session = try Session(console, location.arguments, unlock.arguments)
+        let scope = try wantedScope
         let newFile = try new.path
         let keyFile = try Settings.path(path, named: "the path", environment: nil)
         switch (kind, keyFile, newFile) {
-        case ("passphrase", nil, _), ("key-file", .some, nil), ("secret-service", nil, nil): break
+        case ("passphrase", nil, _), ("key-file", .some, nil), ("secret-service", nil, nil),
+            ("recovery", nil, nil):
+            break
         case ("passphrase", .some, _):
             throw .usage(
                 "there is an argument too many; a passphrase is never an argument",
@@ -91,13 +110,23 @@ struct SlotAdd: VaultCommand {
             throw .usage("--new-passphrase-file is for a passphrase", "leave it out")
         case ("secret-service", _, _):
             throw .usage("there is an argument too many", "the keyring's key is made, not given")
-        default: throw .usage("that is no kind of slot", "use passphrase, key-file or secret-service")
+        case ("recovery", _, _):
+            throw .usage("there is an argument too many", "the recovery key is made, not given")
+        default:
+            throw .usage("that is no kind of slot", "use passphrase, key-file, recovery or secret-service")
         }
+        if kind == "passphrase" { try session.calibrate() }
+        let vault = try session.openUnlockedVault()
+        let before = try calling { () throws(TokenStorageError) in try vault.slots() }
         let slot: VaultSlot
+        var recovery: RecoveryKey?
         if kind == "secret-service" {
-            slot = try Self.addKeyring(session)
+            slot = try Self.addKeyring(to: vault, scope: scope, console)
+        } else if kind == "recovery" {
+            let added = try RecoveryKeys.add(to: vault)
+            slot = added.0
+            recovery = added.1
         } else {
-            let vault = try session.openUnlockedVault()
             let method: UnlockMethod =
                 if let keyFile {
                     .keyFile(try UnlockSource.makeKeyFile(keyFile, console))
@@ -105,24 +134,61 @@ struct SlotAdd: VaultCommand {
                     .passphrase(try NewPassphraseOptions.read(newFile, console))
                 }
             console.progress.show("Adding the slot …")
-            slot = try calling { () throws(TokenStorageError) in try vault.addSlot(method) }
+            slot = try calling { () throws(TokenStorageError) in try vault.addSlot(method, scope: scope) }
             console.progress.clear()
         }
+        Self.tell(slot, beside: before, wanted: scope, console)
         if format.json {
             var json = JSONWriter(console.output)
-            json.slot(slot)
+            json.slot(slot, recoveryKey: recovery?.text)
             json.end()
+        } else if let recovery {
+            RecoveryKeys.show(recovery, console)
         } else {
             console.output.line(String(slot.id))
         }
         return .done
     }
 
+    private var wantedScope: VaultSlot.Scope? {
+        get throws(CommandFailure) {
+            guard let scope else { return nil }
+            guard let wanted = VaultSlot.Scope(rawValue: scope) else {
+                throw .usage("there is no such scope", "use all or after-first-unlock")
+            }
+            if wanted == .afterFirstUnlock, kind == "passphrase" || kind == "recovery" {
+                throw .usage("a passphrase or recovery key opens everything", "leave out --scope")
+            }
+            return wanted
+        }
+    }
+
     /// Adds a slot that the keyring opens.
-    static func addKeyring(_ session: Session) throws(CommandFailure) -> VaultSlot {
-        let keyring = session.console.keyring
-        let vault = try session.openUnlockedVault()
-        return try calling { () throws(TokenStorageError) in try vault.addSlot(in: keyring) }
+    static func addKeyring(
+        to vault: BlockingFileVault, scope: VaultSlot.Scope? = nil, _ console: Console
+    ) throws(CommandFailure) -> VaultSlot {
+        let keyring = console.keyring
+        return try calling { () throws(TokenStorageError) in try vault.addSlot(in: keyring, scope: scope) }
+    }
+
+    /// Says what a person may not expect of the new slot, or of those beside it.
+    private static func tell(
+        _ slot: VaultSlot, beside others: [VaultSlot], wanted: VaultSlot.Scope?, _ console: Console
+    ) {
+        let hadAttended = others.contains(where: \.kind.isAttended)
+        if slot.kind.isAttended {
+            guard !hadAttended else { return }
+            for other in others where other.scope == .all {
+                console.note(
+                    "slot \(other.id) (\(other.kind.rawValue)) goes on opening everything by itself; to narrow it, "
+                        + "remove it and add it again")
+            }
+        } else if slot.scope == .afterFirstUnlock, wanted == nil {
+            console.note(
+                "the slot opens what may be read after the first unlock; --scope all gives it everything")
+        } else if slot.scope == .all, hadAttended {
+            console.note("whatever program can read that key now opens everything, with nobody there")
+        }
     }
 }
 
@@ -132,38 +198,66 @@ struct SlotRemove: VaultCommand {
         abstract: "Remove a slot; the last one cannot be removed.",
         discussion: """
             With the last passphrase go the items of the policy when-passcode-set-this-device-only: that is \
-            asked about, unless --yes is given. Copies of the vault made before still open with the slot.
+            asked about, unless --yes is given. Copies of the vault made before still open with the slot, and with \
+            what they hold so do items written later; --revoke gives the vault a new root and seals every item \
+            anew, as it does for "vaultctl passphrase".
 
             Examples:
               vaultctl slot list
               vaultctl slot remove 2
+              vaultctl slot remove 2 --revoke --keep-passphrase-file recovery-key
             """)
 
     @Argument(help: "The slot's number.") var id: String
     @Flag(help: "Do not ask.") var yes = false
+    @OptionGroup var revocation: RevocationOptions
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
 
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         let session = try Session(console, location.arguments, unlock.arguments)
         let number: Int = try Settings.number(id, named: "the slot", 0...Int(Int32.max))
-        let vault = try session.openUnlockedVault()
+        try revocation.check()
+        let (vault, method) = try Self.open(session)
         let slots = try calling { () throws(TokenStorageError) in try vault.slots() }
         let passphrases = slots.filter { $0.kind == .passphrase }
         if slots.count > 1, passphrases.count == 1, passphrases[0].id == number, !yes {
             try console.confirm(
                 "With the last passphrase go the items that need one (when-passcode-set-this-device-only).")
         }
-        try calling { () throws(TokenStorageError) in try vault.removeSlot(number) }
+        if revocation.revoke {
+            let others = try revocation.methods(vault, console, removing: number)
+            try RevocationOptions.run(console) { (progress) throws(TokenStorageError) in
+                try vault.revoke(
+                    keeping: others + method, removing: [number], droppingOthers: revocation.dropOthers,
+                    progress: progress)
+            }
+        } else {
+            try calling { () throws(TokenStorageError) in try vault.removeSlot(number) }
+        }
         let isKeyring = slots.contains { $0.id == number && $0.kind == .secretService }
-        if !isKeyring || !Self.clearKeyring(of: vault, console) {
+        let isCleared = isKeyring && Self.clearKeyring(of: vault, console)
+        if !revocation.revoke, !isCleared {
             console.note("copies of the vault made before still open with that slot")
         }
-        if slots.filter({ $0.id != number }).allSatisfy({ $0.kind == .secretService }) {
+        let left = try calling { () throws(TokenStorageError) in try vault.slots() }
+        if left.allSatisfy({ $0.kind == .secretService }) {
             console.note(
                 "only the login keyring opens the vault now, and keyrings get lost: add a passphrase")
         }
         return .done
+    }
+
+    /// The vault, unlocked, and what unlocked it unless that was the keyring.
+    private static func open(
+        _ session: Session
+    ) throws(CommandFailure) -> (BlockingFileVault, [UnlockMethod]) {
+        let vault = try session.openVault()
+        if session.unlock.isTerminal, try session.unlockFromKeyring(vault) { return (vault, []) }
+        let method = try session.unlock.unlockMethod(session.console)
+        try session.unlock(vault, with: method)
+        for note in vault.notesOfUnlocking { session.console.note(note) }
+        return (vault, [method])
     }
 
     /// Takes the vault's key out of the keyring when no slot needs it. Left there, it opens old copies only.

@@ -101,6 +101,7 @@ struct Status: VaultCommand {
                     json.member("reclaimable", status.reclaimable)
                     json.member("rollbackProtection", status.rollbackProtection.rawValue)
                     json.member("device", status.device?.rawValue)
+                    json.member("scope", status.unlockedBy?.scope.rawValue)
                     json.array("slots") { json in
                         for slot in status.slots { json.slot(slot) }
                     }
@@ -138,6 +139,9 @@ struct Status: VaultCommand {
             }
             if let device = status.device {
                 output.line("device:      \(device == .enrolled ? "enrolled" : "not enrolled")")
+            }
+            if status.unlockedBy?.scope == .afterFirstUnlock {
+                output.line("unlocked:    only what may be read after the first unlock")
             }
             output.line("opened by:   \(status.slots.map(\.kind.rawValue).joined(separator: ", "))")
             output.line("key memory:  \(Self.text(status.keyMemory))")

@@ -28,7 +28,7 @@ struct VaultControl: ParsableCommand {
         subcommands: [
             Initialize.self, Store.self, Retrieve.self, Info.self, SetDetails.self, Rename.self,
             Delete.self, List.self, Status.self, Verify.self, Compact.self, Migrate.self, Export.self,
-            Import.self, Passphrase.self, Slot.self, Destroy.self, Benchmark.self,
+            Import.self, Passphrase.self, Slot.self, Device.self, Destroy.self, Benchmark.self,
         ])
 
     /// The version of this program.

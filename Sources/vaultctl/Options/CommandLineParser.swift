@@ -19,7 +19,7 @@ enum CommandLineParser {
         do {
             var parsed = try VaultControl.parseAsRoot(withEmptyValues(arguments))
             if let command = parsed as? any VaultCommand { return .command(command) }
-            if type(of: parsed) == VaultControl.self || type(of: parsed) == Slot.self {
+            if [VaultControl.self, Slot.self, Device.self].contains(where: { $0 == type(of: parsed) }) {
                 return .helpWanted(VaultControl.helpMessage(for: type(of: parsed)))
             }
             // ArgumentParser's own help command, which throws the help.

@@ -3,15 +3,18 @@ enum OptionNames {
     /// Those that take a value.
     static let valued: Set<String> = [
         "attribute", "backend", "directory", "expires", "export-passphrase-file", "format", "from",
-        "from-vault", "generate-completion-script", "if-generation", "items", "key-file", "label",
+        "from-vault", "generate-completion-script", "if-generation", "items", "keep-key-file",
+        "keep-passphrase-file", "key-file", "label",
         "map-policy", "new-passphrase-file", "on-conflict", "passphrase-fd", "passphrase-file", "policy",
-        "prefix", "remove-attribute", "samples", "service", "state-dir", "timeout", "to", "to-key-file",
+        "prefix", "remove-attribute", "samples", "scope", "service", "state-dir", "timeout", "to",
+        "to-key-file",
         "to-passphrase-file", "to-vault", "value-size", "vault",
     ]
 
     /// Those that take none.
     static let flags: Set<String> = [
-        "all", "all-or-nothing", "all-services", "binary", "delete", "help", "if-absent", "ignore-missing",
-        "json", "no-input", "version", "yes",
+        "all", "all-or-nothing", "all-services", "binary", "delete", "drop-others", "help", "if-absent",
+        "ignore-missing",
+        "json", "no-input", "recovery", "revoke", "secret-service", "version", "yes",
     ]
 }

@@ -93,6 +93,20 @@ final class Console {
         }
     }
 
+    /// Shows a secret on the terminal, between a title and what to do with it, and waits for the return key.
+    func showOnce(_ title: String, _ secret: Secret, _ advice: String) throws(CommandFailure) {
+        guard let terminal else { return }
+        progress.clear()
+        terminal.show("\n    \(title)")
+        secret.withBytes { terminal.show($0) }
+        terminal.show("\n\n\(advice)\n")
+        do {
+            _ = try terminal.ask("Press return when you have it: ", deadline: deadline)
+        } catch {
+            throw CommandFailure(error, "the terminal", "the recovery key opens the vault all the same")
+        }
+    }
+
     /// Offers something; whether the answer is "yes". Nobody to ask is a no.
     func offer(_ question: String) throws(CommandFailure) -> Bool {
         guard let terminal else { return false }

@@ -24,12 +24,14 @@ extension JSONWriter {
         member(name, generation.map { Int(clamping: $0.rawValue) })
     }
 
-    /// A slot.
-    mutating func slot(_ slot: VaultSlot) {
+    /// A slot, and its recovery key when it has just been made.
+    mutating func slot(_ slot: VaultSlot, recoveryKey: Secret? = nil) {
         object { json in
             json.member("id", slot.id)
             json.member("kind", slot.kind.rawValue)
             json.member("created", Timestamp.text(slot.created))
+            json.member("scope", slot.scope.rawValue)
+            if let recoveryKey { json.member("recoveryKey", recoveryKey) }
         }
     }
 }

@@ -1,3 +1,6 @@
+import TokenVault
+import TokenVaultPlatform
+
 /// JSON written by hand, member by member: the order is the contract's, no copy of a secret stays behind
 /// in a string, and a command that prints none pays nothing for it.
 struct JSONWriter {
@@ -29,6 +32,15 @@ struct JSONWriter {
         guard let text else { return }
         key(name)
         string(text.utf8)
+        needsComma = true
+    }
+
+    /// `"name": "text"` of a secret that is UTF-8.
+    mutating func member(_ name: String, _ secret: Secret) {
+        key(name)
+        var bytes = secret.unprotectedBytes()
+        defer { SmallFile.wipe(&bytes) }
+        string(bytes)
         needsComma = true
     }
 

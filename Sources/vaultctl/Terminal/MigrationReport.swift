@@ -55,7 +55,7 @@ struct MigrationReport {
         }
         if summary.unreadable > 0 {
             throw CommandFailure(
-                isOthers ? .wrongDevice : .locked,
+                isOthers ? (isNotPermitted ? .refused : .wrongDevice) : .locked,
                 "\(Self.items(summary.unreadable)) could not be read and stayed",
                 "unlock the source with a passphrase, on the device that stored them")
         }
@@ -67,7 +67,14 @@ struct MigrationReport {
         }
     }
 
-    /// The vaults are unlocked: what is not listed then is another device's.
+    /// Whether all that is not listed is what the unlock method does not lead to.
+    private var isNotPermitted: Bool {
+        let reasons = summary.hiddenReasons
+        return reasons[.notPermitted] != nil && reasons[.wrongDevice] == nil
+            && !summary.left.contains { $0.code == .wrongDevice }
+    }
+
+    /// The vaults are unlocked: what is not listed then is another device's, or not opened by the unlock method.
     private var isOthers: Bool { !summary.left.contains { $0.code == .locked || $0.code == .notPermitted } }
 
     private func failure(of stop: MigrationStop, isTimedOut: Bool) -> CommandFailure {

@@ -51,7 +51,8 @@ import TokenVaultPlatform
         }
     }
 
-    @Test func removingTheLastPassphrase() async throws {
+    /// Plainly, and with a new root.
+    @Test(arguments: [false, true]) func removingTheLastPassphrase(isRevoked: Bool) async throws {
         let first = SimulatedDisk(try SimulatedVault.fresh())
         let vault = try SimulatedVault.open(at: SimulatedVault.location(on: first))
         let slot = try vault.addSlot(SimulatedVault.key("old words"))
@@ -75,13 +76,22 @@ import TokenVaultPlatform
         // Two things happen in one call, and a crash may come between them.
         history.perform("destroy", [Self.pin: nil]) {
             history.perform("remove", ["slot old words": nil]) {
-                try writer.vault.removeSlot(slot.id)
+                if isRevoked {
+                    let kept = [SimulatedVault.key("first")]
+                    guard try writer.vault.revoke(keeping: kept, removing: [slot.id]).putOff == nil else {
+                        throw SimulatedVault.Complaint("sealing anew was put off")
+                    }
+                } else {
+                    try writer.vault.removeSlot(slot.id)
+                }
                 return nil
             }
             return nil
         }
         let report = await CrashRig(samples: 6, limit: 60).explore(history, from: start, subject: Subject())
-        print("removing the last passphrase: \(report.states) states of \(report.crashPoints) crash points")
+        print(
+            "removing the last passphrase, revoked \(isRevoked): \(report.states) states of \(report.crashPoints) crash points"
+        )
         #expect(report.violations == [])
         #expect(report.states > 20)
     }

@@ -15,7 +15,8 @@ extension VaultWorkload {
     }
 
     static let all: [VaultWorkload] = [
-        creation, stores, replacements, deletions, batches, growth, slots, passphrase, compactions,
+        creation, stores, replacements, deletions, batches, growth, slots, passphrase, revocation, devices,
+        compactions,
         twoWriters,
         failedWrites, failedCompaction, failedSlots, failedDeletion, largeDeletion, withoutState,
         refusedRename,
@@ -113,6 +114,52 @@ extension VaultWorkload {
             return nil
         }
         writer.store("key", text("value 2", 300))
+    }
+
+    /// A new root, and the compaction that seals everything anew under it.
+    static let revocation = VaultWorkload(name: "revocation", methods: ["second"], samples: 24) { script in
+        let writer = try script.open()
+        for index in 0..<3 { writer.store("key \(index)", text("value \(index)", 500)) }
+        let second = writer.addSlot("second")
+        writer.history.perform("revoke", ["slot second": nil]) {
+            let report = try writer.vault.revoke(keeping: [SimulatedVault.key("first")], removing: [second])
+            guard report.resealed == 3, report.left == 0 else {
+                throw SimulatedVault.Complaint("not all items were sealed anew")
+            }
+            return nil
+        }
+        writer.store("key 1", text("after", 300))
+        let other = try script.open()
+        other.store("key 2", text("of the other", 300))
+        // Twice: the second one meets what the first left.
+        writer.history.perform("revoke again", [:]) {
+            _ = try writer.vault.revoke(keeping: [SimulatedVault.key("first")])
+            return nil
+        }
+        writer.store("key 3", "last")
+    }
+
+    /// A device comes and goes, seen from one that stays; what it takes along is nobody's.
+    static let devices = VaultWorkload(name: "devices", samples: 24) { script in
+        let writer = try script.open()
+        writer.store("key", text("value", 300))
+        let elsewhere = try BlockingFileVault.open(
+            at: SimulatedVault.location(script.disk.directory(0), SimulatedDisk().directory(1)),
+            configuration: SimulatedVault.configuration())
+        try elsewhere.unlock(with: SimulatedVault.key("first"))
+        writer.history.perform("enrol", [:]) {
+            _ = try elsewhere.enrolDevice()
+            return nil
+        }
+        writer.store("key", text("value 2", 300))
+        writer.history.perform("remove device", [:]) {
+            guard let device = try writer.vault.devices().first(where: { !$0.isThisDevice }) else {
+                throw SimulatedVault.Complaint("no other device")
+            }
+            _ = try writer.vault.removeDevice(device.id)
+            return nil
+        }
+        writer.store("other", "last")
     }
 
     static let compactions = VaultWorkload(name: "compaction") { script in

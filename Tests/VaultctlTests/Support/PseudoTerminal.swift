@@ -43,12 +43,14 @@ final class PseudoTerminal {
         close(keyboard)
     }
 
-    /// Waits until `text` is shown.
-    func expect(_ text: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
+    /// Waits until `text` is shown; returns what came before it.
+    @discardableResult
+    func expect(_ text: String, sourceLocation: SourceLocation = #_sourceLocation) throws -> String {
         while true {
             if let range = shown.firstRange(of: text) {
+                let before = String(shown[..<range.lowerBound])
                 shown = String(shown[range.upperBound...])
-                return
+                return before
             }
             let more = read()
             let hasMore = !more.isEmpty

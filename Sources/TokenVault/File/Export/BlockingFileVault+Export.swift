@@ -78,6 +78,9 @@ extension BlockingFileVault {
                 policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion)
             switch access {
             case .keys(let keys) where !keys.policy.isThisDeviceOnly: plan.items.append(item)
+            case .notPermitted where AccessPolicy(number: entry.policy)?.isThisDeviceOnly == false:
+                // An export that leaves out what it could take would look whole.
+                throw .file(.notPermitted, advice: KeyRing.Roots.adviceWithoutRoot)
             case .keys, .wrongDevice, .notPermitted, .unsupported: plan.staying += 1
             case .locked: throw .file(.locked)
             case .destroyed: break

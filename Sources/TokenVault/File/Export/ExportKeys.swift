@@ -10,8 +10,10 @@ struct ExportKeys {
     init(
         passphrase: Secret, salt: [UInt8], cost: PasswordHashCost
     ) throws(TokenStorageError) {
+        let key = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+            try KeybagKeys.passphraseKey(passphrase, salt: salt, cost: cost)
+        }
         do throws(CryptoError) {
-            let key = try PasswordHash.derive(passphrase: passphrase.bytes, salt: salt, cost: cost)
             stream = try Hash.derive(from: key, label: "tokenvault 1 export stream", parts: [salt])
             let message = Array("tokenvault 1 export commitment".utf8) + [0] + salt
             guard let code = Hash.keyed(message, key: key, length: 32) else { throw .unavailable }

@@ -33,7 +33,7 @@ struct Keybag: Equatable, Sendable {
         /// The roots, sealed.
         var wrapped: [UInt8]
 
-        enum Kind: UInt8, Sendable { case passphrase = 1, keyFile = 2, secretService = 3 }
+        enum Kind: UInt8, Sendable { case passphrase = 1, keyFile = 2, secretService = 3, recovery = 4 }
         enum Scope: UInt8, Sendable { case all = 1, afterFirstUnlock = 2 }
     }
 
@@ -41,9 +41,22 @@ struct Keybag: Equatable, Sendable {
     struct ClassSet: Equatable, Sendable {
         /// The device's identifier; 16 zero bytes for the portable set.
         var device: [UInt8]
+        /// When the device was enrolled, in milliseconds since 1970; zero for the portable set.
+        var enrolled: Int64 = 0
+        /// The roots that the set is wrapped under when these are not the keybag's own: the vault got new ones
+        /// where the device's key was not at hand.
+        var olderRoots: OlderRoots?
         var keys: [WrappedClass]
 
         static let portable = [UInt8](repeating: 0, count: 16)
+    }
+
+    /// Earlier roots, each sealed under the one that took its place.
+    struct OlderRoots: Equatable, Sendable {
+        var all: [UInt8]
+        var holder: [UInt8]
+        /// Empty when the vault has no passphrase.
+        var passcode: [UInt8]
     }
 
     /// One class's metadata key and secret key, sealed together.
@@ -65,6 +78,7 @@ struct Keybag: Equatable, Sendable {
     static let commitmentLength = 32
     static let wrappedClassLength = 2 * SymmetricKey.length + AuthenticatedEncryption.overhead
     static let wrappedLogKeyLength = SymmetricKey.length + AuthenticatedEncryption.overhead
+    static let wrappedRootLength = SymmetricKey.length + AuthenticatedEncryption.overhead
     private static let checksumLength = 32
 
     /// The bytes that both codes authenticate.
@@ -93,6 +107,9 @@ struct Keybag: Equatable, Sendable {
         writer.append(UInt16(sets.count))
         for set in sets {
             writer.append(set.device)
+            writer.append(set.enrolled)
+            writer.append(set.olderRoots.map { $0.passcode.isEmpty ? 1 : 2 } ?? UInt8(0))
+            if let older = set.olderRoots { writer.append(older.all + older.holder + older.passcode) }
             writer.append(UInt8(set.keys.count))
             for key in set.keys {
                 writer.append(key.policy)
@@ -154,6 +171,7 @@ struct Keybag: Equatable, Sendable {
         for _ in 0..<setCount {
             let set = try ClassSet(&reader)
             guard !sets.contains(where: { $0.device == set.device }) else { throw .outOfBounds }
+            guard set.device != ClassSet.portable || set.olderRoots == nil else { throw .outOfBounds }
             sets.append(set)
         }
         self.sets = sets
@@ -195,7 +213,8 @@ extension Keybag.Slot {
         else { throw .outOfBounds }
         switch kind {
         case .passphrase: guard cost.passes >= 1, cost.memory >= 8_192 else { throw .outOfBounds }
-        case .keyFile, .secretService: guard cost.passes == 0, cost.memory == 0 else { throw .outOfBounds }
+        case .keyFile, .secretService, .recovery:
+            guard cost.passes == 0, cost.memory == 0 else { throw .outOfBounds }
         }
         salt = try reader.bytes(PasswordHash.saltLength)
         commitment = try reader.bytes(Keybag.commitmentLength)
@@ -209,6 +228,17 @@ extension Keybag.Slot {
 extension Keybag.ClassSet {
     fileprivate init(_ reader: inout ByteReader) throws(FormatError) {
         device = try reader.bytes(16)
+        enrolled = try reader.integer(Int64.self)
+        let older = try reader.integer(UInt8.self)
+        switch older {
+        case 0: olderRoots = nil
+        case 1, 2:
+            let length = Keybag.wrappedRootLength
+            olderRoots = Keybag.OlderRoots(
+                all: try reader.bytes(length), holder: try reader.bytes(length),
+                passcode: older == 2 ? try reader.bytes(length) : [])
+        default: throw .newerVersion
+        }
         let count = Int(try reader.integer(UInt8.self))
         guard count <= Keybag.maximumClasses else { throw .outOfBounds }
         keys = []

@@ -39,7 +39,7 @@ final class KeyRing: Sendable {
         case wrongDevice
         /// The unlock method does not lead to this class.
         case notPermitted
-        /// The class's keys were destroyed with the last passphrase: its items are no more.
+        /// The class's keys were destroyed with the last passphrase or with a device: its items are no more.
         case destroyed
         /// The vault has no such class.
         case unsupported
@@ -47,7 +47,8 @@ final class KeyRing: Sendable {
 
     /// The roots, for changing the keybag. Gone while locked.
     struct Roots: Sendable {
-        let all: SymmetricKey
+        /// Slots of the scope *after first unlock* do not lead to it.
+        let all: SymmetricKey?
         let holder: SymmetricKey
         /// Only passphrases lead to it.
         let passcode: SymmetricKey?
@@ -66,7 +67,9 @@ final class KeyRing: Sendable {
         var hasPasscodeSlot: Bool
         /// Whether this device has the passcode pepper.
         var hasPepper: Bool
-        /// Which keybag the keys are from.
+        /// The sets that the keybag has, by their tags: an item of another set went with its device.
+        var setTags: Set<UInt64> = [0]
+        /// Which keybag the keys are from, or was looked at since.
         var keybagGeneration: UInt64
         /// Whether another keybag is in use by now, and the roots to look into it are not held.
         var isStale = false
@@ -81,6 +84,28 @@ final class KeyRing: Sendable {
         var facts: Facts
         /// How often ``KeyRing/lock()`` was called.
         var locks = 0
+        /// How often other keys took the place of these.
+        var replacements = 0
+        /// Whether this process is about to give the vault a new root.
+        var changesRoot = false
+
+        /// Takes out what a lock wipes.
+        mutating func lock() -> (Roots?, [ClassKeys]) {
+            let gone = classes.values.filter { !$0.policy.isReadableAfterFirstUnlock }
+            classes = classes.filter { $0.value.policy.isReadableAfterFirstUnlock }
+            current = current.filter { $0.key.isReadableAfterFirstUnlock }
+            locks += 1
+            defer { roots = nil }
+            return (roots, Array(gone))
+        }
+
+        /// Why the keys of a class that any root leads to are not held.
+        func refusal(of policy: AccessPolicy) -> Access {
+            if facts.isStale { return .locked }
+            if policy.isReadableAfterFirstUnlock { return .unsupported }
+            guard let roots else { return .locked }
+            return roots.all == nil ? .notPermitted : .unsupported
+        }
     }
 
     struct ClassName: Hashable {
@@ -111,10 +136,22 @@ final class KeyRing: Sendable {
     /// How often the ring was locked, for ``replace(with:unlessLockedSince:)``.
     var locks: Int { state.withLock { $0.locks } }
 
+    /// How often other keys took the place of these: what was wiped then is no sign of a lock.
+    var replacements: Int { state.withLock { $0.replacements } }
+
+    /// Whether this process is about to give the vault a new root: a keybag that the roots do not fit is then its
+    /// own.
+    var changesRoot: Bool { state.withLock { $0.changesRoot } }
+
+    func changesRoot(_ isChanging: Bool) { state.withLock { $0.changesRoot = isChanging } }
+
     /// Takes over what another unlock of the same vault gave, and wipes what was held before. Nothing
     /// happens if the ring was locked since `locks` was read: a lock is never undone by what began
     /// before it.
-    func replace(with other: KeyRing, unlessLockedSince locks: Int?) {
+    /// Nor when it was replaced since `replacements` was read, which may be by something newer.
+    func replace(
+        with other: KeyRing, unlessLockedSince locks: Int?, unlessReplacedSince replacements: Int? = nil
+    ) {
         var fresh = other.state.withLock { state in
             defer {
                 state.roots = nil
@@ -125,7 +162,10 @@ final class KeyRing: Sendable {
         }
         let old = state.withLock { state in
             fresh.locks = state.locks
+            fresh.changesRoot = state.changesRoot
+            fresh.replacements = state.replacements + 1
             if let locks, state.locks != locks { return fresh }
+            if let replacements, state.replacements != replacements || state.changesRoot { return fresh }
             defer { state = fresh }
             return state
         }
@@ -135,15 +175,40 @@ final class KeyRing: Sendable {
 
     deinit { wipeEverything() }
 
-    /// Whether the when-unlocked keys are held.
+    /// Whether all that the unlock gave is held.
     var isUnlocked: Bool { state.withLock { $0.roots != nil } }
 
     /// What the unlock found beside the keys.
     var facts: Facts { state.withLock { $0.facts } }
 
     /// Says that another keybag is in use and cannot be looked into: nothing that depends on passphrases
-    /// is answered until the next unlock.
-    func markStale() { state.withLock { $0.facts.isStale = true } }
+    /// is answered until the next unlock, and nothing is written with keys of which it has a newer version or
+    /// none. Does nothing when the ring was replaced since `replacements` was read.
+    func markStale(_ keybag: Keybag, unlessReplacedSince replacements: Int? = nil) {
+        state.withLock { state in
+            if let replacements, state.replacements != replacements { return }
+            state.facts.isStale = true
+            state.facts.keybagGeneration = keybag.generation
+            state.current = state.current.filter { policy, keys in
+                keybag.newestVersion(of: policy.number, setTag: keys.setTag) == keys.version
+            }
+        }
+    }
+
+    /// Locks and marks stale, since the vault has another root than the one that is held; unless it was replaced
+    /// since `replacements` was read, or is about to be.
+    func loseRoot(_ keybag: Keybag, unlessReplacedSince replacements: Int) {
+        let wiped = state.withLock { state -> (Roots?, [ClassKeys])? in
+            guard state.replacements == replacements, !state.changesRoot else { return nil }
+            return state.lock()
+        }
+        guard let wiped else { return }
+        Self.wipe(wiped)
+        markStale(keybag)
+    }
+
+    /// The keys of every class that is held.
+    var held: [ClassKeys] { state.withLock { Array($0.classes.values) } }
 
     /// The policies that items can be stored with.
     var supportedPolicies: Set<AccessPolicy> {
@@ -168,8 +233,10 @@ final class KeyRing: Sendable {
             let isDoubtful = state.facts.isStale && policy == .whenPasscodeSetThisDeviceOnly
             if let keys = state.classes[name], !isDoubtful { return .keys(keys) }
             let facts = state.facts
-            if policy.isThisDeviceOnly, setTag != facts.deviceTag || !facts.isEnrolled {
-                return .wrongDevice
+            if policy.isThisDeviceOnly {
+                // Its keys went with the device that was removed.
+                if !facts.setTags.contains(setTag) { return facts.isStale ? .locked : .destroyed }
+                if setTag != facts.deviceTag || !facts.isEnrolled { return .wrongDevice }
             }
             if policy == .whenPasscodeSetThisDeviceOnly {
                 if facts.isStale { return .locked }
@@ -177,8 +244,7 @@ final class KeyRing: Sendable {
                 if !facts.hasPepper { return .wrongDevice }
                 return state.roots == nil ? .locked : .notPermitted
             }
-            if !policy.isReadableAfterFirstUnlock, state.roots == nil { return .locked }
-            return .unsupported
+            return state.refusal(of: policy)
         }
     }
 
@@ -187,32 +253,28 @@ final class KeyRing: Sendable {
         state.withLock { state in
             if state.facts.isStale, policy == .whenPasscodeSetThisDeviceOnly { return .locked }
             if let keys = state.current[policy] { return .keys(keys) }
+            if state.facts.isStale { return .locked }
             if policy.isThisDeviceOnly, !state.facts.isEnrolled { return .unsupported }
             if policy == .whenPasscodeSetThisDeviceOnly {
                 if !state.facts.hasPasscodeSlot || !state.facts.hasPepper { return .unsupported }
                 return state.roots == nil ? .locked : .notPermitted
             }
-            if !policy.isReadableAfterFirstUnlock, state.roots == nil { return .locked }
-            return .unsupported
+            return state.refusal(of: policy)
         }
     }
 
     /// Wipes the roots and the when-unlocked classes; what is readable after first unlock stays.
     func lock() {
-        let wiped = state.withLock { state -> (Roots?, [ClassKeys]) in
-            let gone = state.classes.values.filter { !$0.policy.isReadableAfterFirstUnlock }
-            state.classes = state.classes.filter { $0.value.policy.isReadableAfterFirstUnlock }
-            state.current = state.current.filter { $0.key.isReadableAfterFirstUnlock }
-            state.locks += 1
-            defer { state.roots = nil }
-            return (state.roots, Array(gone))
-        }
-        Self.wipe(wiped.0)
-        for keys in wiped.1 { keys.wipe() }
+        Self.wipe(state.withLock { $0.lock() })
+    }
+
+    private static func wipe(_ gone: (Roots?, [ClassKeys])) {
+        wipe(gone.0)
+        for keys in gone.1 { keys.wipe() }
     }
 
     private static func wipe(_ roots: Roots?) {
-        roots?.all.wipe()
+        roots?.all?.wipe()
         roots?.holder.wipe()
         roots?.passcode?.wipe()
     }

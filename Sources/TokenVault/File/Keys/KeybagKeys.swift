@@ -9,7 +9,8 @@ internal import FoundationEssentials
 /// ```
 /// passphrase ─Argon2id─┐
 /// key file ──BLAKE2b───┤
-/// keyring ───BLAKE2b───┴▶ slot key ─opens─▶ root R (+ passcode root P, passphrases only)
+/// keyring ───BLAKE2b───┤
+/// recovery ──BLAKE2b───┴▶ slot key ─opens─▶ root R (+ passcode root P, passphrases only), or A alone
 /// R ─▶ after-first-unlock root A ─▶ log key, keybag holder code
 /// R ─▶ wraps when-unlocked classes      (this-device-only: mixed with the device key)
 /// A ─▶ wraps after-first-unlock classes (this-device-only: mixed with the device key)
@@ -26,6 +27,12 @@ enum KeybagKeys {
     enum Failure: Error {
         /// No slot of the method's kind has this key.
         case noSlot
+        /// A recovery key, but for these groups, whose numbers begin with 1.
+        case mistyped([Int])
+        /// What was asked for takes the root, which the slot does not lead to.
+        case noRoot
+        /// Deriving a passphrase's key takes more memory than the process may have.
+        case memory(needed: UInt64, allowed: UInt64)
         /// A slot or a class that authenticated should open and does not.
         case corrupt
         case crypto(CryptoError)
@@ -58,12 +65,16 @@ enum KeybagKeys {
             }
             keybag.sets.append(
                 Keybag.ClassSet(
-                    device: device.identifier,
+                    device: device.identifier, enrolled: milliseconds(created),
                     keys: try policies.map { (policy: AccessPolicy) throws(Failure) in
                         try freshClass(policy, vault: vault, roots: roots, secrets: secrets)
                     }))
         }
-        try addSlot(method, cost: cost, created: created, roots: roots, to: &keybag)
+        keybag.slots.append(
+            try makeSlot(
+                method, identifier: keybag.nextSlot, scope: .all, cost: cost, created: created, roots: roots,
+                vault: vault))
+        keybag.nextSlot += 1
         try sign(&keybag, roots: roots)
         let ring = try ring(
             of: keybag, slot: keybag.slots[0].identifier, roots: roots, secrets: secrets)
@@ -79,86 +90,36 @@ enum KeybagKeys {
         return try ring(of: keybag, slot: slot.identifier, roots: roots, secrets: secrets)
     }
 
-    /// Whether `keybag` is one that the holder of `roots` made.
+    /// Whether `keybag` is one that a holder of the root of `roots` made, as far as they can tell.
     static func check(_ keybag: Keybag, roots: KeyRing.Roots) throws(Failure) {
         let codes = try codes(of: keybag, roots: roots)
-        guard constantTimeEqual(codes.root, keybag.rootCode),
+        guard codes.root.map({ constantTimeEqual($0, keybag.rootCode) }) ?? true,
             constantTimeEqual(codes.holder, keybag.holderCode)
         else { throw .corrupt }
     }
 
-    /// The roots behind the slot that `method` opens.
-    static func openSlot(
-        of keybag: Keybag, with method: UnlockMethod
-    ) throws(Failure) -> (Keybag.Slot, KeyRing.Roots) {
-        for slot in keybag.slots where slot.kind == method.slotKind {
-            let key = try slotKey(method, salt: slot.salt, cost: slot.cost)
-            guard constantTimeEqual(try commitment(key, keybag.vault, slot.salt), slot.commitment) else {
-                continue
-            }
-            let wrap = try derive(key, "tokenvault 1 slot wrap", [keybag.vault.bytes])
-            let secrets = try open(
-                slot.wrapped, wrap, slotData(slot, vault: keybag.vault))
-            let keys = secrets.count / SymmetricKey.length
-            guard keys * SymmetricKey.length == secrets.count, keys == (slot.kind == .passphrase ? 2 : 1)
-            else { throw .corrupt }
-            let root = try wrapped { () throws(CryptoError) in try SymmetricKey(copying: secrets) }
-            let passcode: SymmetricKey? =
-                keys == 2
-                ? try wrapped { () throws(CryptoError) in
-                    try SymmetricKey(copying: secrets, from: SymmetricKey.length)
-                } : nil
-            return (slot, try roots(all: root, passcode: passcode, vault: keybag.vault))
-        }
-        throw .noSlot
-    }
-
-    /// Adds a slot that leads to `roots`. Sign the keybag afterwards.
-    static func addSlot(
-        _ method: UnlockMethod, cost: PasswordHashCost, created: Date, roots: KeyRing.Roots,
-        to keybag: inout Keybag
-    ) throws(Failure) {
-        let slot = try makeSlot(
-            method, identifier: keybag.nextSlot, cost: cost, created: created, roots: roots,
-            vault: keybag.vault)
-        keybag.slots.append(slot)
-        keybag.nextSlot += 1
-    }
-
-    /// A slot that leads to `roots`.
-    static func makeSlot(
-        _ method: UnlockMethod, identifier: UInt32, cost: PasswordHashCost, created: Date,
-        roots: KeyRing.Roots, vault: VaultIdentifier
-    ) throws(Failure) -> Keybag.Slot {
-        let salt = Random.bytes(PasswordHash.saltLength)
-        let cost = method.isPassphrase ? cost : PasswordHashCost(passes: 0, memory: 0)
-        let key = try slotKey(method, salt: salt, cost: cost)
-        var slot = Keybag.Slot(
-            identifier: identifier, kind: method.slotKind, scope: .all,
-            created: Int64(created.timeIntervalSince1970 * 1_000), cost: cost, salt: salt,
-            commitment: try commitment(key, vault, salt), wrapped: [])
-        let wrap = try derive(key, "tokenvault 1 slot wrap", [vault.bytes])
-        var secrets = [roots.all]
-        if method.isPassphrase {
-            guard let passcode = roots.passcode else { throw .corrupt }
-            secrets.append(passcode)
-        }
-        slot.wrapped = try seal(secrets, wrap, slotData(slot, vault: vault))
-        return slot
-    }
-
     /// A fresh class for `policy`, wrapped for the device in `secrets` or portably.
     static func freshClass(
-        _ policy: AccessPolicy, vault: VaultIdentifier, roots: KeyRing.Roots, secrets: DeviceSecrets
+        _ policy: AccessPolicy, version: UInt32 = 1, vault: VaultIdentifier, roots: KeyRing.Roots,
+        secrets: DeviceSecrets
     ) throws(Failure) -> Keybag.WrappedClass {
-        let keys = try wrapped { () throws(CryptoError) in
-            [try SymmetricKey.random(), try SymmetricKey.random()]
-        }
+        try wrappedClass(
+            policy, version: version,
+            keys: try wrapped { () throws(CryptoError) in
+                [try SymmetricKey.random(), try SymmetricKey.random()]
+            }, vault: vault, roots: roots, secrets: secrets)
+    }
+
+    /// A class's metadata key and secret key, wrapped under `roots`.
+    static func wrappedClass(
+        _ policy: AccessPolicy, version: UInt32, keys: [SymmetricKey], vault: VaultIdentifier,
+        roots: KeyRing.Roots, secrets: DeviceSecrets
+    ) throws(Failure) -> Keybag.WrappedClass {
         guard let wrap = try classWrap(policy, vault: vault, roots: roots, secrets: secrets) else {
             throw .corrupt
         }
         let device = policy.isThisDeviceOnly ? secrets.device?.identifier ?? [] : Keybag.ClassSet.portable
-        var result = Keybag.WrappedClass(policy: policy.number, version: 1, wrapped: [])
+        var result = Keybag.WrappedClass(policy: policy.number, version: version, wrapped: [])
         result.wrapped = try seal(keys, wrap, classData(result, device: device, vault: vault))
         return result
     }
@@ -166,7 +127,8 @@ enum KeybagKeys {
     /// Writes both codes over the keybag as it is now.
     static func sign(_ keybag: inout Keybag, roots: KeyRing.Roots) throws(Failure) {
         let codes = try codes(of: keybag, roots: roots)
-        keybag.rootCode = codes.root
+        guard let root = codes.root else { throw .noRoot }
+        keybag.rootCode = root
         keybag.holderCode = codes.holder
     }
 
@@ -185,6 +147,7 @@ enum KeybagKeys {
         for set in keybag.sets {
             let isPortable = set.device == Keybag.ClassSet.portable
             guard isPortable || set.device == secrets.device?.identifier else { continue }
+            let roots = try self.roots(of: set, in: keybag.vault, under: roots)
             for key in set.keys {
                 guard let policy = AccessPolicy(number: key.policy), policy.isThisDeviceOnly != isPortable
                 else { throw .corrupt }
@@ -217,12 +180,14 @@ enum KeybagKeys {
                 isEnrolled: keybag.sets.contains { $0.device == secrets.device?.identifier },
                 hasDevices: keybag.sets.contains { $0.device != Keybag.ClassSet.portable },
                 hasPasscodeSlot: keybag.slots.contains { $0.kind == .passphrase },
-                hasPepper: opensPasscodeClass, keybagGeneration: keybag.generation))
+                hasPepper: opensPasscodeClass,
+                setTags: Set(keybag.sets.map { DeviceKey.setTag(of: $0.device) }),
+                keybagGeneration: keybag.generation))
     }
 
     // MARK: - Derivations
 
-    private static func roots(
+    static func roots(
         all: SymmetricKey, passcode: SymmetricKey?, vault: VaultIdentifier
     ) throws(Failure) -> KeyRing.Roots {
         let holder = try derive(all, "tokenvault 1 after-first-unlock root", [vault.bytes])
@@ -230,12 +195,12 @@ enum KeybagKeys {
     }
 
     /// The key that wraps a class; `nil` when this device or this slot does not lead to it.
-    private static func classWrap(
+    static func classWrap(
         _ policy: AccessPolicy, vault: VaultIdentifier, roots: KeyRing.Roots, secrets: DeviceSecrets
     ) throws(Failure) -> SymmetricKey? {
         var parts = [vault.bytes, [policy.number]]
         if !policy.isThisDeviceOnly {
-            let root = policy.isReadableAfterFirstUnlock ? roots.holder : roots.all
+            guard let root = policy.isReadableAfterFirstUnlock ? roots.holder : roots.all else { return nil }
             return try derive(root, "tokenvault 1 portable class wrap", parts)
         }
         guard let device = secrets.device else { return nil }
@@ -245,48 +210,30 @@ enum KeybagKeys {
             return try derive(
                 passcode, "tokenvault 1 passcode class wrap", parts, secrets: [device.key, pepper])
         }
-        let root = policy.isReadableAfterFirstUnlock ? roots.holder : roots.all
+        guard let root = policy.isReadableAfterFirstUnlock ? roots.holder : roots.all else { return nil }
         return try derive(root, "tokenvault 1 device class wrap", parts, secrets: [device.key])
     }
 
-    private static func slotKey(
-        _ method: UnlockMethod, salt: [UInt8], cost: PasswordHashCost
-    ) throws(Failure) -> SymmetricKey {
-        try wrapped { () throws(CryptoError) in
-            switch method {
-            case .passphrase(let passphrase):
-                try PasswordHash.derive(passphrase: passphrase.bytes, salt: salt, cost: cost)
-            case .keyFile(let contents):
-                try Hash.key(of: contents.bytes, label: "tokenvault 1 key file", parts: [salt])
-            case .secretService(let key):
-                try Hash.key(of: key.bytes, label: "tokenvault 1 secret service", parts: [salt])
-            }
-        }
-    }
-
-    private static func commitment(
-        _ key: SymmetricKey, _ vault: VaultIdentifier, _ salt: [UInt8]
-    ) throws(Failure) -> [UInt8] {
-        let input = Array("tokenvault 1 slot commitment".utf8) + vault.bytes + salt
-        guard let code = Hash.keyed(input, key: key, length: Keybag.commitmentLength) else {
-            throw .crypto(.unavailable)
-        }
-        return code
-    }
-
+    /// The codes of a keybag; that of the root only for who holds it.
     private static func codes(
         of keybag: Keybag, roots: KeyRing.Roots
-    ) throws(Failure) -> (root: [UInt8], holder: [UInt8]) {
+    ) throws(Failure) -> (root: [UInt8]?, holder: [UInt8]) {
         let bytes = keybag.authenticatedBytes()
-        let rootKey = try derive(roots.all, "tokenvault 1 keybag root code", [keybag.vault.bytes])
-        let holderKey = try derive(roots.holder, "tokenvault 1 keybag holder code", [keybag.vault.bytes])
-        guard let root = Hash.keyed(bytes, key: rootKey, length: Keybag.codeLength),
-            let holder = Hash.keyed(bytes, key: holderKey, length: Keybag.codeLength)
-        else { throw .crypto(.unavailable) }
-        return (root, holder)
+        func code(_ key: SymmetricKey, _ label: String) throws(Failure) -> [UInt8] {
+            let key = try derive(key, label, [keybag.vault.bytes])
+            guard let code = Hash.keyed(bytes, key: key, length: Keybag.codeLength) else {
+                throw .crypto(.unavailable)
+            }
+            return code
+        }
+        let holder = try code(roots.holder, "tokenvault 1 keybag holder code")
+        guard let all = roots.all else { return (nil, holder) }
+        return (try code(all, "tokenvault 1 keybag root code"), holder)
     }
 
-    private static func derive(
+    static func milliseconds(_ date: Date) -> Int64 { Int64(date.timeIntervalSince1970 * 1_000) }
+
+    static func derive(
         _ key: SymmetricKey, _ label: String, _ parts: [[UInt8]], secrets: [SymmetricKey] = []
     ) throws(Failure) -> SymmetricKey {
         try wrapped { () throws(CryptoError) in
@@ -294,19 +241,7 @@ enum KeybagKeys {
         }
     }
 
-    private static func slotData(_ slot: Keybag.Slot, vault: VaultIdentifier) -> [UInt8] {
-        var writer = ByteWriter()
-        writer.append(slot.identifier)
-        writer.append(slot.kind.rawValue)
-        writer.append(slot.scope.rawValue)
-        writer.append(slot.created)
-        writer.append(slot.cost.passes)
-        writer.append(slot.cost.memory)
-        writer.append(slot.salt)
-        return associatedData("slot", [vault.bytes, writer.bytes])
-    }
-
-    private static func classData(
+    static func classData(
         _ key: Keybag.WrappedClass, device: [UInt8], vault: VaultIdentifier
     ) -> [UInt8] {
         var writer = ByteWriter()
@@ -316,11 +251,11 @@ enum KeybagKeys {
     }
 
     /// Format, version and purpose, then parts of fixed length.
-    private static func associatedData(_ purpose: String, _ parts: [[UInt8]]) -> [UInt8] {
+    static func associatedData(_ purpose: String, _ parts: [[UInt8]]) -> [UInt8] {
         Array("tokenvault 1 \(purpose)".utf8) + [0] + parts.flatMap { $0 }
     }
 
-    private static func seal(
+    static func seal(
         _ keys: [SymmetricKey], _ wrap: SymmetricKey, _ data: [UInt8]
     ) throws(Failure) -> [UInt8] {
         guard let bytes = SymmetricKey.concatenating(keys),
@@ -329,7 +264,7 @@ enum KeybagKeys {
         return sealed
     }
 
-    private static func open(
+    static func open(
         _ sealed: [UInt8], _ wrap: SymmetricKey, _ data: [UInt8]
     ) throws(Failure) -> SecretBytes {
         switch AuthenticatedEncryption.open(
@@ -341,21 +276,9 @@ enum KeybagKeys {
         }
     }
 
-    private static func wrapped<Value>(
+    static func wrapped<Value>(
         _ body: () throws(CryptoError) -> Value
     ) throws(Failure) -> Value {
         do { return try body() } catch { throw .crypto(error) }
-    }
-}
-
-extension UnlockMethod {
-    var isPassphrase: Bool { slotKind == .passphrase }
-
-    var slotKind: Keybag.Slot.Kind {
-        switch self {
-        case .passphrase: .passphrase
-        case .keyFile: .keyFile
-        case .secretService: .secretService
-        }
     }
 }

@@ -26,7 +26,7 @@ struct StateStore: Sendable {
         return secrets
     }
 
-    /// Makes this device's key. Only `init` asks: a missing file never makes one by itself.
+    /// Makes this device's key. Only creation and enrolment ask: a missing file never makes one by itself.
     func makeDevice() throws(TokenStorageError) -> DeviceKey {
         let device: DeviceKey
         do { device = try DeviceKey.random() } catch { throw .crypto(error) }
@@ -34,6 +34,12 @@ struct StateStore: Sendable {
         defer { SmallFile.wipe(&bytes) }
         try write(bytes, to: deviceName)
         return device
+    }
+
+    /// Removes this device's key and pepper, durably.
+    func removeDevice() throws(TokenStorageError) {
+        for name in [pepperName, deviceName] { try remove(name) }
+        try onDisk { () throws(SystemFailure) in try directory.synchronize() }
     }
 
     /// Makes the pepper that the passcode class is mixed with, in place of an old one.

@@ -39,9 +39,16 @@ struct LogBuilder {
     /// Copies an item with its sealed contents and its generation. Throws `corrupt` when they are not
     /// what their header says.
     mutating func copy(
-        _ item: ItemIdentifier, _ entry: IndexEntry, from scanner: inout LogScanner
+        _ item: ItemIdentifier, _ entry: IndexEntry, from scanner: inout LogScanner,
+        resealing: VaultLog.Resealing? = nil
     ) throws(TokenStorageError) {
         let content = try scanner.contents(of: item, entry)
+        if let resealing, let draft = try resealing(item, entry, content) {
+            return try append(
+                try codec.seal(
+                    draft, generation: entry.generation, groupStart: VaultFormat.logStart,
+                    previous: state.chain, endsCommit: true))
+        }
         let header = FrameHeader(
             type: RecordType.item.rawValue, endsCommit: true, policy: entry.policy,
             keyVersion: entry.keyVersion, generation: entry.generation,

@@ -5,14 +5,19 @@ internal import TokenVaultPlatform
 // Compaction: the live frames move to a new file under the same name. Bodies are copied sealed, so that
 // a holder of few keys destroys nothing it cannot read.
 extension VaultLog {
+    /// Seals the contents of a live item anew, under the generation that it has; `nil` to copy them as they are.
+    typealias Resealing = (ItemIdentifier, IndexEntry, [UInt8]) throws(TokenStorageError) -> FrameDraft?
+
     /// The name of the file that compaction writes before it takes the vault's name.
     static func temporaryName(for name: String) -> String { ".\(name).new" }
 
     /// Compacts, taking the writers' lock.
-    func compact(progress: ((Int, Int) -> Void)?) throws(TokenStorageError) -> CompactionReport {
+    func compact(
+        progress: ((Int, Int) -> Void)?, resealing: Resealing? = nil
+    ) throws(TokenStorageError) -> CompactionReport {
         try whileWriting { file throws(TokenStorageError) in
             let before = state.withLock { $0.size }
-            try moveToNewFile(from: file, progress: progress)
+            try moveToNewFile(from: file, progress: progress, resealing: resealing)
             return CompactionReport(sizeBefore: before, sizeAfter: state.withLock { $0.size })
         }
     }
@@ -40,7 +45,7 @@ extension VaultLog {
     /// Moves the live frames of `file`, whose lock the caller holds, to a new file, which is locked when
     /// this returns. The old file's lock stays as well. `keybag` replaces the keybag.
     func moveToNewFile(
-        from file: any DiskFile, progress: ((Int, Int) -> Void)? = nil
+        from file: any DiskFile, progress: ((Int, Int) -> Void)? = nil, resealing: Resealing? = nil
     ) throws(TokenStorageError) {
         let old = state.withLock { $0 }
         let directory = location.directory
@@ -53,7 +58,7 @@ extension VaultLog {
         guard try onDisk({ () throws(SystemFailure) in try fresh.tryLock(.exclusive) }) else {
             throw .file(.internalError)
         }
-        let written = try write(old, to: fresh, progress: progress)
+        let written = try write(old, to: fresh, progress: progress, resealing: resealing)
         try onDisk { () throws(SystemFailure) in try fresh.synchronize() }
         try? announceReplacement(in: file)
         do {
@@ -99,7 +104,7 @@ extension VaultLog {
 
     /// Writes keybag, genesis, live frames, a checkpoint and the zeros behind them.
     private func write(
-        _ old: LogState, to fresh: any DiskFile, progress: ((Int, Int) -> Void)?
+        _ old: LogState, to fresh: any DiskFile, progress: ((Int, Int) -> Void)?, resealing: Resealing?
     ) throws(TokenStorageError) -> LogState {
         let keybag = try currentKeybagCopy(in: old)
         let epoch = Epoch.next(after: old.epoch)
@@ -114,7 +119,7 @@ extension VaultLog {
         }
         var scanner = LogScanner(file: old.file, codec: codec, chunk: 256 << 10)
         for (position, (item, entry)) in live.enumerated() {
-            try builder.copy(item, entry, from: &scanner)
+            try builder.copy(item, entry, from: &scanner, resealing: resealing)
             if position.isMultiple(of: 1_024) { progress?(position, live.count) }
         }
         progress?(live.count, live.count)

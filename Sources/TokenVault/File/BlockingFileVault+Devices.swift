@@ -1,0 +1,173 @@
+internal import Synchronization
+internal import SystemPackage
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#endif
+
+/// A device whose *this device only* items a vault carries.
+public struct VaultDevice: Hashable, Sendable, Identifiable {
+    /// 32 hexadecimal digits, random, made when the device was enrolled.
+    public let id: String
+    /// When it was enrolled.
+    public let enrolled: Date
+    /// Whether it is the one whose state directory the vault was opened with.
+    public let isThisDevice: Bool
+    /// How many items it has in the vault; `nil` before the first unlock.
+    public let items: Int?
+}
+
+// Devices: a set of class keys for each, wrapped with a key that the device keeps outside the vault.
+extension BlockingFileVault {
+    /// The devices that the vault has keys for, in the order they were enrolled. Before the first unlock it is
+    /// what the keybag says unauthenticated. Throws `closed`, and what the system failed with.
+    public func devices() throws(TokenStorageError) -> [VaultDevice] {
+        try during("device list") { () throws(TokenStorageError) in
+            try checkUsable()
+            let (session, known) = state.withLock { ($0.session, $0.keybag) }
+            let keybag = if let session { try currentKeybag(session) } else { known }
+            let own = try secretStore?.load().device?.identifier
+            var counts: [UInt64: Int]?
+            if let session {
+                counts = try session.log.entries().0.reduce(into: [:]) { $0[$1.1.setTag, default: 0] += 1 }
+            }
+            return keybag.sets.filter { $0.device != Keybag.ClassSet.portable }.map { set in
+                VaultDevice(
+                    set, isThisDevice: set.device == own,
+                    items: counts.map { $0[DeviceKey.setTag(of: set.device)] ?? 0 })
+            }
+        }
+    }
+
+    /// Gives this device keys of its own in the vault, so that *this device only* items can be stored here; what
+    /// other devices stored stays theirs. Makes the device key in the configuration's state directory, which is
+    /// made when it is missing, unless one is there already.
+    ///
+    /// Unlocked with a passphrase it also makes ``AccessPolicy/whenPasscodeSetThisDeviceOnly`` possible here, and
+    /// may be called again for that. The vault must be unlocked (`locked`) by a slot that opens everything
+    /// (`notPermitted`). Throws `alreadyExists` when there is nothing to add, `unavailable` without a state
+    /// directory, `tooManySlots` beyond seven devices.
+    public func enrolDevice() throws(TokenStorageError) -> VaultDevice {
+        try during("device enrol") { () throws(TokenStorageError) in
+            let session = try session()
+            let roots = try heldRoots(session)
+            // Were items of a removed device left by a crash, they must not come to life under a key used again.
+            try session.removeDestroyedItems()
+            let store = try stateStore(session)
+            let device = try ownDevice(store)
+            var enrolled: Keybag.ClassSet?
+            try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
+                try enrol(device, in: &keybag, roots: roots)
+                enrolled = keybag.sets.first { $0.device == device.identifier }
+            }
+            guard let enrolled else { throw .file(.internalError) }
+            // Removing a copy elsewhere must spare this device's keys.
+            if store.place() == nil, let place = location.absolutePath { try store.rememberPlace(place) }
+            let tag = DeviceKey.setTag(of: device.identifier)
+            let items = try session.log.entries().0.count { $0.1.setTag == tag }
+            return VaultDevice(enrolled, isThisDevice: true, items: items)
+        }
+    }
+
+    /// Takes a device's keys out of the vault, and with them its items, which nobody can open from then on;
+    /// returns how many there were. An older copy of the file still opens on that device. For this device its key
+    /// in the state directory goes as well. The vault must be unlocked (`locked`) by a slot that opens everything
+    /// (`notPermitted`). Throws `notFound` when no device has the identifier.
+    public func removeDevice(_ id: VaultDevice.ID) throws(TokenStorageError) -> Int {
+        try during("device remove") { () throws(TokenStorageError) in
+            let session = try session()
+            let roots = try heldRoots(session)
+            var removed: Keybag.ClassSet?
+            try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
+                let index = keybag.sets.firstIndex {
+                    $0.device != Keybag.ClassSet.portable && $0.device.hexadecimal == id
+                }
+                guard let index else {
+                    throw .file(.notFound, underlying: "no such device", advice: "list the devices")
+                }
+                removed = keybag.sets.remove(at: index)
+            }
+            guard let removed else { throw .file(.internalError) }
+            let tag = DeviceKey.setTag(of: removed.device)
+            let items = try session.log.entries().0.count { $0.1.setTag == tag }
+            if let store = secretStore, try store.load().device?.identifier == removed.device {
+                try store.removeDevice()
+            }
+            try session.removeDestroyedItems()
+            return items
+        }
+    }
+
+    private func enrol(
+        _ device: DeviceKey, in keybag: inout Keybag, roots: KeyRing.Roots
+    ) throws(TokenStorageError) {
+        let isFirst = !keybag.sets.contains { $0.device == device.identifier }
+        let vault = keybag.vault
+        // A device that comes back has a class of the same name: not one of the versions that it had.
+        let version = keybag.freshVersion
+        if isFirst {
+            guard keybag.sets.count < Keybag.maximumSets else {
+                throw .file(
+                    .tooManySlots, underlying: "and as many devices", advice: "remove a device first")
+            }
+            let secrets = KeybagKeys.DeviceSecrets(device: device)
+            let policies: [AccessPolicy] = [.whenUnlockedThisDeviceOnly, .afterFirstUnlockThisDeviceOnly]
+            let keys = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+                try policies.map { (policy: AccessPolicy) throws(KeybagKeys.Failure) in
+                    try KeybagKeys.freshClass(
+                        policy, version: version, vault: vault, roots: roots, secrets: secrets)
+                }
+            }
+            keybag.sets.append(
+                Keybag.ClassSet(
+                    device: device.identifier, enrolled: KeybagKeys.milliseconds(configuration.clock()),
+                    keys: keys))
+        }
+        let passcode = AccessPolicy.whenPasscodeSetThisDeviceOnly.number
+        let set = keybag.sets.first { $0.device == device.identifier }
+        if roots.passcode != nil, keybag.hasPassphrase, set?.olderRoots == nil,
+            set?.keys.contains(where: { $0.policy == passcode }) == false
+        {
+            try addPasscodeClass(to: &keybag, roots: roots)
+        } else if !isFirst {
+            throw .file(
+                .alreadyExists, underlying: "this device is enrolled", advice: "it can be used as it is")
+        }
+    }
+
+    /// What is kept on this device, in a state directory that is made when it is missing.
+    private func stateStore(_ session: VaultSession) throws(TokenStorageError) -> StateStore {
+        if let store = secretStore { return store }
+        guard let path = configuration.stateDirectory else {
+            throw .file(
+                .unavailable, underlying: "no state directory was given",
+                advice: "open the vault with one that this device keeps")
+        }
+        let directory = try onDisk { () throws(SystemFailure) in
+            try PosixDirectory.makeAll(path)
+            return try PosixDirectory(path)
+        }
+        let store = StateStore(directory: directory, vault: session.ring.vault)
+        state.withLock { $0.secretStore = store }
+        session.use(store)
+        return store
+    }
+
+    /// This device's key: the one that is there, or a new one in place of what is none.
+    private func ownDevice(_ store: StateStore) throws(TokenStorageError) -> DeviceKey {
+        if let device = try store.load().device { return device }
+        try store.removeDevice()
+        return try store.makeDevice()
+    }
+}
+
+extension VaultDevice {
+    fileprivate init(_ set: Keybag.ClassSet, isThisDevice: Bool, items: Int?) {
+        self.init(
+            id: set.device.hexadecimal,
+            enrolled: Date(timeIntervalSince1970: Double(set.enrolled) / 1_000), isThisDevice: isThisDevice,
+            items: items)
+    }
+}

@@ -1,0 +1,31 @@
+internal import TokenVaultCrypto
+
+// After the vault got a new root: what is sealed under older class keys is sealed under the newest.
+extension VaultSession {
+    /// Seals an item anew for compaction, under its own generation; `nil` when its keys are the newest or not
+    /// held.
+    func resealing() -> VaultLog.Resealing {
+        { [self] (item, entry, content) throws(TokenStorageError) in
+            guard
+                case .keys(let old) = ring.access(
+                    policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion),
+                case .keys(let new) = ring.accessForWriting(old.policy), new.setTag == old.setTag,
+                new.version > old.version
+            else { return nil }
+            let split = Int(entry.metadataLength)
+            guard
+                let metadata = try sealer.openMetadata(
+                    content, in: 0..<split, of: item, generation: entry.generation, keys: old),
+                let secret = try sealer.openBody(
+                    content, in: split..<content.count, of: item, generation: entry.generation, keys: old)
+            else { throw .damage(at: entry.offset, "a damaged item") }
+            return try sealer.item(
+                item,
+                metadata: ItemCoding.metadata(
+                    service: metadata.service, key: metadata.key, label: metadata.label,
+                    attributes: metadata.attributes, created: metadata.created, modified: metadata.modified,
+                    expires: metadata.expires),
+                secret: secret, keys: new, serviceTag: entry.serviceTag, generation: entry.generation)
+        }
+    }
+}

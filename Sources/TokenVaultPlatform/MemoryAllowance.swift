@@ -1,0 +1,47 @@
+package import SystemPackage
+
+/// How much memory the control groups of this process let it take: beyond that it is killed and not refused.
+package enum MemoryAllowance {
+    /// Where `proc` and `sys` are looked for.
+    @TaskLocal package static var root: FilePath = "/"
+
+    /// Bytes that may still be taken; `nil` when no control group says. Of the groups above each other the
+    /// strictest counts; what can be given back, such as cached files, is not counted as taken. Reads
+    /// `/proc/self/cgroup`, `memory.max` and `memory.stat` (cgroups(7)), or `memory.limit_in_bytes` of version 1.
+    package static func remaining() -> UInt64? {
+        guard let text = text(of: root.appending("proc/self/cgroup")) else { return nil }
+        var least: UInt64?
+        for line in text.split(separator: "\n") {
+            let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+            guard fields.count == 3 else { continue }
+            let isSecond = fields[0] == "0" && fields[1].isEmpty
+            guard isSecond || fields[1].split(separator: ",").contains("memory") else { continue }
+            let base = root.appending(isSecond ? "sys/fs/cgroup" : "sys/fs/cgroup/memory")
+            var components = fields[2].split(separator: "/").filter { $0 != ".." && $0 != "." }
+            while true {
+                let group = components.reduce(base) { $0.appending(String($1)) }
+                if let left = remaining(in: group, isSecond: isSecond) { least = min(least ?? left, left) }
+                if components.isEmpty { break }
+                components.removeLast()
+            }
+        }
+        return least
+    }
+
+    private static func remaining(in group: FilePath, isSecond: Bool) -> UInt64? {
+        let name = isSecond ? "memory.max" : "memory.limit_in_bytes"
+        guard let limit = text(of: group.appending(name)).flatMap({ UInt64($0.prefix { $0 != "\n" }) }) else {
+            return nil
+        }
+        let taken = isSecond ? "anon " : "total_rss "
+        let statistics = text(of: group.appending("memory.stat")) ?? ""
+        let line = statistics.split(separator: "\n").first { $0.hasPrefix(taken) }
+        let used = line.flatMap { UInt64($0.dropFirst(taken.count)) } ?? 0
+        return limit > used ? limit - used : 0
+    }
+
+    private static func text(of path: FilePath) -> String? {
+        guard let bytes = try? SmallFile.read(path, limit: 64 << 10).bytes else { return nil }
+        return String(validating: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,119 @@
+import ArgumentParser
+import TokenVault
+
+/// Whether a changed slot also gives the vault a new root, and which other slots go along.
+struct RevocationOptions: ParsableArguments {
+    @Flag(help: "Have old copies of the file open nothing of what is written from now on.")
+    var revoke = false
+
+    @Option(
+        help: ArgumentHelp(
+            "With --revoke: a key file whose slot stays. May be given several times.", valueName: "path"),
+        completion: .file())
+    var keepKeyFile: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            With --revoke: a file whose first line is a passphrase or recovery key whose slot stays. May be \
+            given several times.
+            """, valueName: "path"),
+        completion: .file())
+    var keepPassphraseFile: [String] = []
+
+    @Flag(help: "With --revoke: remove the slots that are not kept.")
+    var dropOthers = false
+
+    /// Refuses what means nothing without `--revoke`. Before anything is asked.
+    func check() throws(CommandFailure) {
+        guard revoke || (keepKeyFile.isEmpty && keepPassphraseFile.isEmpty && !dropOthers) else {
+            throw .usage(
+                "--keep-key-file, --keep-passphrase-file and --drop-others are for --revoke", "add --revoke")
+        }
+    }
+
+    /// What opens the slots that stay, but for what unlocked the vault; the keyring's key, when it has a slot, is
+    /// taken from the keyring.
+    func methods(
+        _ vault: BlockingFileVault, _ console: Console, removing id: Int? = nil
+    ) throws(CommandFailure) -> [UnlockMethod] {
+        var methods: [UnlockMethod] = []
+        for option in keepKeyFile {
+            guard let path = try Settings.path(option, named: "--keep-key-file", environment: nil) else {
+                continue
+            }
+            methods.append(.keyFile(try UnlockSource.readKeyFile(path, console)))
+        }
+        for option in keepPassphraseFile {
+            guard let path = try Settings.path(option, named: "--keep-passphrase-file", environment: nil)
+            else {
+                continue
+            }
+            methods.append(.passphrase(try UnlockSource.readPassphraseFile(path, console)))
+        }
+        let slots = try calling { () throws(TokenStorageError) in try vault.slots() }
+        if slots.contains(where: { $0.kind == .secretService && $0.id != id }) {
+            // A keyring that cannot be asked loses its slot, which the library refuses unless it may.
+            let keys = (try? vault.openingKeys(in: console.keyring)) ?? []
+            methods += keys.map { .secretService($0) }
+        }
+        if slots.contains(where: { $0.kind == .recovery && $0.id != id }) {
+            if let key = try askForRecoveryKey(vault, console) { methods.append(.recoveryKey(key)) }
+        }
+        return methods
+    }
+
+    /// Asks a person for the recovery key, which was given in no other way; `nil` when they go on without.
+    private func askForRecoveryKey(
+        _ vault: BlockingFileVault, _ console: Console
+    ) throws(CommandFailure) -> RecoveryKey? {
+        let opener = try calling { () throws(TokenStorageError) in try vault.status().unlockedBy }
+        guard keepPassphraseFile.isEmpty, !dropOthers, opener?.kind != .recovery else { return nil }
+        for _ in 1...3 {
+            guard
+                let typed = try console.askHidden(
+                    "Recovery key, to keep its slot (return to go on without): "),
+                !typed.isEmpty
+            else { return nil }
+            do throws(TokenStorageError) {
+                return try RecoveryKey(typed)
+            } catch {
+                console.say(error.underlying ?? error.advice ?? error.code.summary)
+            }
+        }
+        return nil
+    }
+
+    /// Runs the change, telling how far it has come, and what there is to know of it.
+    static func run(
+        _ console: Console,
+        _ change: (@escaping (Int, Int) -> Void) throws(TokenStorageError) -> RevocationReport
+    ) throws(CommandFailure) {
+        console.progress.show("Deriving new keys …")
+        defer { console.progress.clear() }
+        let report: RevocationReport
+        do throws(TokenStorageError) {
+            report = try change { done, total in console.progress.show("Sealing anew", done, of: total) }
+        } catch {
+            guard error.code == .notPermitted, error.underlying?.hasSuffix("would be lost") == true else {
+                throw CommandFailure(error)
+            }
+            throw CommandFailure(
+                .refused, error.underlying ?? "a slot would be lost",
+                "keep it with --keep-key-file or --keep-passphrase-file, or give --drop-others and add it anew"
+            )
+        }
+        console.progress.clear()
+        for slot in report.removed { console.note("slot \(slot.id) (\(slot.kind.rawValue)) is removed") }
+        if let reason = report.putOff {
+            console.note(
+                "what was written before is still under the old keys (\(reason.summary)): run \"vaultctl compact\""
+            )
+        } else if report.left > 0 {
+            console.note(
+                "\(report.left) of the items are another device's and stay under its keys until it opens the vault"
+            )
+        }
+        console.remark("Sealed \(report.resealed) items anew.")
+    }
+}

@@ -1,0 +1,221 @@
+import SystemPackage
+import Testing
+import TokenVaultPlatform
+
+@testable import TokenVault
+
+/// One vault on several devices: each with a state directory of its own.
+@Suite struct DeviceTests {
+    private let sandbox: Sandbox
+    private static let passphrase = UnlockMethod.passphrase(Secret(utf8: "not a real passphrase"))
+
+    init() throws { sandbox = try Sandbox() }
+
+    private func configuration(_ device: String) -> FileVaultConfiguration {
+        var configuration = sandbox.configuration
+        configuration.stateDirectory = sandbox.path.appending(device)
+        return configuration
+    }
+    private func opened(_ device: String, _ method: UnlockMethod = keyFile) throws -> BlockingFileVault {
+        let vault = try BlockingFileVault.open(at: sandbox.vault, configuration: configuration(device))
+        try vault.unlock(with: method)
+        return vault
+    }
+    private func made(_ method: UnlockMethod = keyFile) throws -> BlockingFileVault {
+        let vault = try BlockingFileVault.create(
+            at: sandbox.vault, unlockMethod: method, configuration: sandbox.configuration)
+        for policy in AccessPolicy.allCases
+        where vault.storage(service: "s").supportedPolicies.contains(policy) {
+            try vault.storage(service: "s").store(
+                token: "of the first", for: "first \(policy.rawValue)", policy: policy)
+        }
+        return vault
+    }
+    private func error(_ body: () throws -> Void) -> TokenStorageError? {
+        #expect(throws: TokenStorageError.self) { try body() }
+    }
+
+    @Test func aCopiedVaultGetsKeysOfItsOwn() throws {
+        let first = try made()
+        let second = try opened("second")
+        let storage = second.storage(service: "s")
+        // The error names where the key was looked for, and looking makes none.
+        let missing = error { _ = try storage.retrieve(for: "first when-unlocked-this-device-only") }
+        let path = sandbox.path.appending("second").appending(second.identifier + ".device").string
+        #expect(missing?.code == .wrongDevice && missing?.underlying == "no device key at \(path)")
+        #expect(try !SmallFile.exists(sandbox.path.appending("second")))
+        #expect(error { try storage.store(token: "x", for: "x") }?.code == .unsupportedPolicy)
+
+        let device = try second.enrolDevice()
+        #expect(device.isThisDevice && device.items == 0 && device.id.wholeMatch(of: #/[0-9a-f]{32}/#) != nil)
+        #expect(try second.status().device == .enrolled)
+        #expect(storage.defaultPolicy == .whenUnlockedThisDeviceOnly)
+        try storage.store(token: "of the second", for: "second")
+        #expect(try storage.retrieve(for: "second") == "of the second")
+        #expect(try storage.retrieve(for: "first when-unlocked") == "of the first")
+        let old = error { _ = try storage.retrieve(for: "first when-unlocked-this-device-only") }
+        #expect(old?.code == .wrongDevice)
+        #expect(try storage.list().hiddenReasons == [.wrongDevice: 2])
+        #expect(error { _ = try second.enrolDevice() }?.code == .alreadyExists)
+        // The first device finds its own untouched, also after the second compacted.
+        _ = try second.compact()
+        #expect(
+            try first.storage(service: "s").retrieve(for: "first when-unlocked-this-device-only")
+                == "of the first")
+        #expect(error { _ = try first.storage(service: "s").retrieve(for: "second") }?.code == .wrongDevice)
+        let devices = try first.devices()
+        #expect(devices.map(\.items) == [2, 1] && devices.map(\.isThisDevice) == [true, false])
+        #expect(devices.last?.id == device.id && devices.last?.enrolled == device.enrolled)
+        // It stays enrolled, and its key is found again.
+        #expect(try opened("second").storage(service: "s").retrieve(for: "second") == "of the second")
+        #expect(try first.verify().isClean)
+    }
+
+    @Test func aPassphraseBringsItsClassToTheDevice() throws {
+        _ = try made(Self.passphrase)
+        let keyed = try opened("second", Self.passphrase)
+        _ = try keyed.addSlot(keyFile, scope: .all)
+        // Enrolled without the passphrase the device can keep all but that policy.
+        let second = try opened("second")
+        _ = try second.enrolDevice()
+        #expect(!second.storage(service: "s").supportedPolicies.contains(.whenPasscodeSetThisDeviceOnly))
+        let again = try opened("second", Self.passphrase)
+        #expect(try again.enrolDevice().isThisDevice)
+        #expect(again.storage(service: "s").supportedPolicies == Set(AccessPolicy.allCases))
+        try again.storage(service: "s").store(
+            token: "fake", for: "pin", policy: .whenPasscodeSetThisDeviceOnly)
+        #expect(try opened("second", Self.passphrase).storage(service: "s").retrieve(for: "pin") == "fake")
+        #expect(error { _ = try again.enrolDevice() }?.code == .alreadyExists)
+        #expect(try again.devices().count == 2)
+    }
+
+    @Test func aRemovedDeviceTakesItsItemsAlong() throws {
+        let first = try made()
+        let second = try opened("second")
+        _ = try second.enrolDevice()
+        try second.storage(service: "s").store(token: "of the second", for: "second")
+        let lost = try #require(try second.devices().first { !$0.isThisDevice })
+        #expect(error { _ = try second.removeDevice("00") }?.code == .notFound)
+        #expect(try second.removeDevice(lost.id) == 2)
+        #expect(try second.devices().count == 1 && second.status().items == 3)
+        #expect(try second.storage(service: "s").list().hidden == 0)
+        // On the removed device they are gone, not another's: their keys are destroyed.
+        #expect(try first.storage(service: "s").retrieve(for: "first when-unlocked-this-device-only") == nil)
+        #expect(try first.status().device == .notEnrolled)
+        // A process there that was locked meanwhile writes nothing under the keys that are gone.
+        #expect(
+            error { try first.storage(service: "s").store(token: "x", for: "x") }?.code == .unsupportedPolicy)
+        // It can be enrolled again, with the key it has; this device can be removed too, and its key goes.
+        _ = try first.enrolDevice()
+        try first.storage(service: "s").store(token: "again", for: "first when-unlocked-this-device-only")
+        #expect(
+            try first.storage(service: "s").retrieve(for: "first when-unlocked-this-device-only") == "again")
+        let own = try #require(try second.devices().first { $0.isThisDevice })
+        #expect(try second.removeDevice(own.id) == 1)
+        let names = try PosixDirectory(sandbox.path.appending("second")).names()
+        #expect(!names.contains { $0.hasSuffix(".device") })
+        #expect(try second.verify().isClean)
+    }
+
+    @Test func aLockedHolderWritesNothingForARemovedDevice() throws {
+        _ = try made()
+        let locked = try opened("state")
+        locked.lock()
+        let policy = AccessPolicy.afterFirstUnlockThisDeviceOnly
+        let storage = locked.storage(service: "s")
+        try storage.store(token: "still", for: "k", policy: policy)
+        let second = try opened("second")
+        _ = try second.enrolDevice()
+        try storage.store(token: "still", for: "k2", policy: policy)
+        let lost = try #require(try second.devices().first { !$0.isThisDevice })
+        #expect(try second.removeDevice(lost.id) == 4)
+        #expect(error { try storage.store(token: "x", for: "k3", policy: policy) }?.code == .locked)
+    }
+
+    @Test func itTakesTheRootAndAStateDirectory() throws {
+        let vault = try made(.recoveryKey(RecoveryKey()))
+        _ = try vault.addSlot(keyFile)
+        #expect(error { _ = try opened("second").enrolDevice() }?.code == .notPermitted)
+        #expect(try !SmallFile.exists(sandbox.path.appending("second")))
+        let device = try #require(try vault.devices().first)
+        #expect(error { _ = try opened("second").removeDevice(device.id) }?.code == .notPermitted)
+        _ = try vault.addSlot(Self.passphrase)
+        var nowhere = sandbox.configuration
+        nowhere.stateDirectory = nil
+        let without = try BlockingFileVault.open(at: sandbox.vault, configuration: nowhere)
+        #expect(error { _ = try without.enrolDevice() }?.code == .locked)
+        try without.unlock(with: Self.passphrase)
+        #expect(error { _ = try without.enrolDevice() }?.code == .unavailable)
+        let missing = error {
+            _ = try without.storage(service: "s").retrieve(for: "first when-unlocked-this-device-only")
+        }
+        #expect(missing?.underlying == "no state directory was given")
+        // Known before unlocking as well.
+        #expect(
+            try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration).devices()
+                .map { [$0.id, $0.items.map(String.init)] } == [[device.id, nil]])
+        for number in 2...7 { _ = try opened("device \(number)", Self.passphrase).enrolDevice() }
+        #expect(error { _ = try opened("device 8", Self.passphrase).enrolDevice() }?.code == .tooManySlots)
+    }
+
+    @Test func theAsyncCallsDoTheSame() async throws {
+        _ = try made()
+        let vault = FileVault(try opened("second"))
+        let device = try await vault.enrolDevice()
+        #expect(try await vault.devices().map(\.isThisDevice) == [false, true])
+        let slot = try await vault.addSlot(Self.passphrase)
+        #expect(try await vault.addSlot(.recoveryKey(RecoveryKey()), scope: .all).kind == .recovery)
+        let report = try await vault.revoke(keeping: [keyFile, Self.passphrase], droppingOthers: true)
+        #expect(report.removed.map(\.kind) == [.recovery])
+        let changed = try await vault.revokePassphrase(
+            Secret(utf8: "not a real passphrase"), replacedBy: Secret(utf8: "other fake words"),
+            keeping: [keyFile])
+        #expect(changed.removed.isEmpty && slot.kind == .passphrase)
+        #expect(try await vault.removeDevice(device.id) == 0)
+    }
+
+    /// A damaged device key is no key, and enrolment makes another.
+    @Test func aDamagedKeyIsReplaced() throws {
+        let vault = try made()
+        let state = try PosixDirectory(sandbox.path.appending("state"))
+        let name = vault.identifier + ".device"
+        try state.open(name, .readWrite).write([0xff], at: 30)
+        let again = try opened("state")
+        #expect(try again.status().device == .notEnrolled)
+        _ = try again.enrolDevice()
+        #expect(try again.devices().map(\.isThisDevice) == [false, true])
+        try again.storage(service: "s").store(token: "fake", for: "new")
+        #expect(try opened("state").storage(service: "s").retrieve(for: "new") == "fake")
+    }
+
+    /// A vault that got a new root while a device was away: its set comes along when it returns.
+    @Test func aDeviceThatWasAwayTakesTheNewRoot() throws {
+        let first = try made(Self.passphrase)
+        let recovery = RecoveryKey()
+        _ = try first.addSlot(.recoveryKey(recovery))
+        let second = try opened("second", Self.passphrase)
+        _ = try second.enrolDevice()
+        try second.storage(service: "s").store(token: "of the second", for: "second")
+        second.close()
+        let new = Secret(utf8: "other fake words")
+        let old = Secret(utf8: "not a real passphrase")
+        var report = try first.revokePassphrase(old, replacedBy: new, keeping: [.recoveryKey(recovery)])
+        #expect(report.resealed == 5 && report.left == 1)
+        // And once more, before the other has come back.
+        report = try first.revokePassphrase(new, replacedBy: old, keeping: [.recoveryKey(recovery)])
+        #expect(report.left == 1)
+        // With the recovery key it reads its items; the passphrase takes the step.
+        let careful = try opened("second", .recoveryKey(recovery))
+        #expect(try careful.storage(service: "s").retrieve(for: "second") == "of the second")
+        #expect(try careful.itemsUnderOlderKeys(try careful.session()) == 1)
+        careful.close()
+        let back = try opened("second", Self.passphrase)
+        #expect(try back.storage(service: "s").retrieve(for: "second") == "of the second")
+        _ = try back.compact()
+        #expect(try back.itemsUnderOlderKeys(try back.session()) == 0)
+        #expect(try back.storage(service: "s").retrieve(for: "second") == "of the second")
+        #expect(
+            try first.storage(service: "s").retrieve(for: "first when-passcode-set-this-device-only")
+                == "of the first")
+    }
+}

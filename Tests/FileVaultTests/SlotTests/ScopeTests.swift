@@ -1,0 +1,118 @@
+import SystemPackage
+import Testing
+
+@testable import TokenVault
+
+/// Slots that a person has to type for, and slots that open by themselves and less.
+@Suite struct ScopeTests {
+    private let sandbox: Sandbox
+    private static let second = UnlockMethod.keyFile(Secret([UInt8](repeating: 0x42, count: 32)))
+
+    init() throws { sandbox = try Sandbox() }
+
+    private func made(_ method: UnlockMethod) throws -> BlockingFileVault {
+        try BlockingFileVault.create(
+            at: sandbox.vault, unlockMethod: method, configuration: sandbox.configuration)
+    }
+    private func opened(_ method: UnlockMethod) throws -> BlockingFileVault {
+        let vault = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
+        try vault.unlock(with: method)
+        return vault
+    }
+    private func error(_ body: () throws -> Void) -> TokenStorageError? {
+        #expect(throws: TokenStorageError.self) { try body() }
+    }
+
+    @Test func whatOpensByItselfOpensLessBesideAnAttendedSlot() throws {
+        let key = RecoveryKey()
+        let vault = try made(.recoveryKey(key))
+        let slot = try vault.addSlot(keyFile)
+        #expect(slot.scope == .afterFirstUnlock)
+        let limited = try opened(keyFile)
+        #expect(try limited.lockState() == .unlocked && limited.status().unlockedBy == slot)
+        let storage = limited.storage(service: "s")
+        try storage.store(token: "fake", for: "open", policy: .afterFirstUnlock)
+        // The default is a policy that the slot does not lead to: refused, never weakened.
+        let refused = error { try storage.store(token: "fake", for: "shut") }
+        #expect(refused?.code == .notPermitted && refused?.advice?.contains("after first unlock") == true)
+        try vault.storage(service: "s").store(token: "fake", for: "shut")
+        #expect(try storage.list().hiddenReasons == [.notPermitted: 1])
+        #expect(try storage.retrieve(for: "open") == "fake")
+        #expect(error { _ = try storage.retrieve(for: "shut") }?.code == .notPermitted)
+        // It cannot give itself more, nor take anything away.
+        #expect(error { _ = try limited.addSlot(Self.second, scope: .all) }?.code == .notPermitted)
+        #expect(error { _ = try limited.addSlot(Self.second) }?.code == .notPermitted)
+        #expect(error { try limited.removeSlot(1) }?.code == .notPermitted)
+        // An export would leave out what may be exported: refused rather than partial.
+        let report = try limited.export(to: sandbox.path.appending("file"), passphrase: Secret(utf8: "fake"))
+        #expect(report.items == 1 && report.staying == 1)
+        try vault.storage(service: "s").store(token: "fake", for: "portable", policy: .whenUnlocked)
+        let partial = error {
+            _ = try limited.export(to: sandbox.path.appending("other"), passphrase: Secret(utf8: "fake"))
+        }
+        #expect(partial?.code == .notPermitted)
+        try vault.storage(service: "s").delete(for: "portable")
+        // Locked again, what it had stays readable, and the rest is told as locked.
+        limited.lock()
+        #expect(try storage.retrieve(for: "open") == "fake")
+        #expect(error { _ = try storage.retrieve(for: "shut") }?.code == .locked)
+        // The keys that need no class are there: it compacts and verifies, and destroys nothing.
+        _ = try limited.compact()
+        #expect(try limited.verify().isClean)
+        #expect(try vault.storage(service: "s").retrieve(for: "shut") == "fake")
+        // More is asked for.
+        try limited.unlock(with: .recoveryKey(key))
+        #expect(try storage.retrieve(for: "shut") == "fake")
+    }
+
+    @Test func everythingIsGivenWhenItIsAskedFor() throws {
+        let vault = try made(.recoveryKey(RecoveryKey()))
+        #expect(try vault.addSlot(keyFile, scope: .all).scope == .all)
+        #expect(try vault.addSlot(in: MemoryKeyring()).scope == .afterFirstUnlock)
+        try vault.storage(service: "s").store(token: "fake", for: "k")
+        #expect(try opened(keyFile).storage(service: "s").retrieve(for: "k") == "fake")
+        let refused = error {
+            _ = try vault.addSlot(.recoveryKey(RecoveryKey()), scope: .afterFirstUnlock)
+        }
+        #expect(refused?.code == .invalidArgument)
+    }
+
+    @Test func theFirstAttendedSlotNarrowsNothingThatIsThere() throws {
+        let vault = try made(keyFile)
+        #expect(try vault.addSlot(Self.second).scope == .all)
+        _ = try vault.addSlot(.recoveryKey(RecoveryKey()))
+        #expect(try vault.slots().map(\.scope) == [.all, .all, .all])
+        #expect(try vault.addSlot(in: MemoryKeyring()).scope == .afterFirstUnlock)
+        // To be narrowed it is removed and added again.
+        try vault.removeSlot(2)
+        #expect(try vault.addSlot(Self.second).scope == .afterFirstUnlock)
+    }
+
+    @Test func theLastSlotThatOpensEverythingStays() throws {
+        let vault = try made(.recoveryKey(RecoveryKey()))
+        _ = try vault.addSlot(keyFile)
+        let refused = error { try vault.removeSlot(1) }
+        #expect(refused?.code == .lastSlot && refused?.advice?.contains("opens everything") == true)
+        // With another one that does, the last attended slot may go; the narrow one stays narrow.
+        _ = try vault.addSlot(Self.second, scope: .all)
+        try vault.removeSlot(1)
+        #expect(try vault.slots().map(\.scope) == [.afterFirstUnlock, .all])
+        // And one that is added now opens everything, as there is nobody to ask.
+        #expect(try vault.addSlot(in: MemoryKeyring()).scope == .all)
+        try vault.storage(service: "s").store(token: "fake", for: "k")
+        let limited = try opened(keyFile)
+        #expect(error { _ = try limited.storage(service: "s").retrieve(for: "k") }?.code == .notPermitted)
+    }
+
+    @Test func aSlotAddedElsewhereIsTakenNoteOf() throws {
+        let key = RecoveryKey()
+        let vault = try made(.recoveryKey(key))
+        _ = try vault.addSlot(keyFile)
+        let limited = try opened(keyFile)
+        try limited.storage(service: "s").store(token: "fake", for: "k", policy: .afterFirstUnlock)
+        // The other one checks the changed keybag with what it holds.
+        _ = try vault.addSlot(Self.second)
+        #expect(try limited.storage(service: "s").retrieve(for: "k") == "fake")
+        #expect(try limited.lockState() == .unlocked)
+    }
+}

@@ -1,0 +1,114 @@
+import Testing
+import TokenVault
+
+@testable import vaultctl
+
+/// Recovery keys and scopes on the command line.
+@Suite struct SlotCommandTests {
+    private let sandbox: Sandbox
+
+    init() throws { sandbox = try Sandbox.withVault() }
+
+    @Test func aRecoveryKeyIsPrintedOnceAndOpensTheVault() throws {
+        _ = try sandbox.run("store", "k", input: "fake")
+        let added = try sandbox.run("slot", "add", "recovery")
+        #expect(added.status == 0 && added.text.wholeMatch(of: #/[0-9A-Z-]{47}\n/#) != nil)
+        #expect(
+            added.error
+                == "vaultctl: note: slot 1 (key-file) goes on opening everything by itself; to narrow it, remove it and add it again\n"
+        )
+        let file = try sandbox.file("written down", added.text.lowercased() + "a note\n")
+        #expect(try sandbox.run("retrieve", "k", "--passphrase-file", file).text == "fake")
+        #expect(try sandbox.run("slot", "list").text.contains("\n2\trecovery\t"))
+        #expect(try !sandbox.run("slot", "list", "--json").text.contains("recoveryKey"))
+        let json = try sandbox.run("slot", "add", "recovery", "--json").text
+        #expect(
+            json.wholeMatch(
+                of:
+                    #/{"id":3,"kind":"recovery","created":"[^"]+","scope":"all","recoveryKey":"[0-9A-Z-]{47}"}\n/#
+            ) != nil)
+
+        var wrong = Array(added.text)
+        wrong[18] = wrong[18] == "7" ? "8" : "7"
+        let mistyped = try sandbox.file("mistyped", String(wrong))
+        let refused = try sandbox.run("retrieve", "k", "--passphrase-file", mistyped)
+        expectOneLine(refused, status: 5, hiding: [String(wrong.dropLast())])
+        #expect(refused.error.contains("group 4 of the recovery key"))
+        let new = try sandbox.file("new", "fake words")
+        expectOneLine(
+            try sandbox.run("passphrase", "--passphrase-file", file, "--new-passphrase-file", new), status: 5)
+        for words in [["recovery", "path"], ["recovery", "--new-passphrase-file", new]] {
+            let arguments = (["slot", "add"] + words).map { Array($0.utf8) }
+            expectOneLine(try Child.run(arguments, environment: sandbox.environment), status: 64)
+        }
+    }
+
+    @Test func initPrintsARecoveryKeyWhenAskedTo() throws {
+        let other = "\(sandbox.home)/other.vault"
+        let made = try sandbox.run("init", "--vault", other, "--recovery")
+        #expect(made.status == 0 && made.text.wholeMatch(of: #/[0-9A-Z-]{47}\n/#) != nil)
+        let file = try sandbox.file("written down", made.text)
+        #expect(try sandbox.run("list", "--vault", other, "--passphrase-file", file).status == 0)
+        let json = try sandbox.run("init", "--vault", "\(sandbox.home)/third.vault", "--recovery", "--json")
+            .text
+        #expect(json.contains(#""kind":"recovery""#) && json.contains(#"],"recoveryKey":""#))
+        // What only a keyring opens needs one; nobody can be asked here, and there is no keyring either.
+        let alone = try sandbox.run(
+            "init", "--vault", "\(sandbox.home)/fourth.vault", "--secret-service", "--no-input",
+            without: "VAULTCTL_KEY_FILE")
+        expectOneLine(alone, status: 5)
+        #expect(alone.error.contains("--recovery"))
+        expectOneLine(
+            try sandbox.run(
+                "init", "--vault", "\(sandbox.home)/fourth.vault", "--secret-service", "--recovery",
+                without: "VAULTCTL_KEY_FILE"), status: 8)
+        expectOneLine(
+            try sandbox.run("init", "--vault", "\(sandbox.home)/fourth.vault", "--secret-service"), status: 64
+        )
+    }
+
+    @Test func whatOpensByItselfIsToldTheTruth() throws {
+        let recovery = try sandbox.file("recovery", try sandbox.run("slot", "add", "recovery").text)
+        let narrow = "\(sandbox.home)/narrow"
+        let added = try sandbox.run("slot", "add", "key-file", narrow)
+        #expect(added.text == "3\n" && added.error.contains("--scope all gives it everything"))
+        #expect(try sandbox.run("slot", "list").text.hasSuffix("\tafter-first-unlock\n"))
+        _ = try sandbox.run("store", "shut", input: "fake")
+        _ = try sandbox.run("store", "open", "--policy", "after-first-unlock", input: "fake")
+
+        let listed = try sandbox.run("list", "--key-file", narrow)
+        #expect(listed.status == 5 && listed.text == "open\n")
+        #expect(
+            listed.error
+                == "vaultctl: 1 item is not shown, which this unlock method does not open: unlock with the passphrase\n"
+        )
+        expectOneLine(try sandbox.run("retrieve", "shut", "--key-file", narrow), status: 5)
+        #expect(try sandbox.run("retrieve", "open", "--key-file", narrow).text == "fake")
+        expectOneLine(try sandbox.run("store", "new", "--key-file", narrow, input: "fake"), status: 5)
+        let status = try sandbox.run("status", "--key-file", narrow)
+        #expect(status.text.contains("unlocked:    only what may be read after the first unlock\n"))
+        #expect(
+            try sandbox.run("status", "--json", "--key-file", narrow).text
+                .contains(#""scope":"after-first-unlock""#))
+        #expect(try sandbox.run("init", "--vault", "\(sandbox.home)/other.vault").status == 0)
+        let stayed = try sandbox.run(
+            "migrate", "--from", "file", "--to", "file", "--to-vault", "\(sandbox.home)/other.vault",
+            "--key-file", narrow,
+            "--to-key-file", "\(sandbox.home)/vault.key")
+        #expect(stayed.status == 5, "\(stayed.error)")
+        // On another device both reasons are there, and the greater status counts.
+        let elsewhere = try sandbox.run(
+            "list", "--key-file", narrow, "--state-dir", "\(sandbox.home)/elsewhere")
+        #expect(elsewhere.status == 6 && elsewhere.text == "open\n")
+
+        let all = try sandbox.run("slot", "add", "key-file", "\(sandbox.home)/all", "--scope", "all")
+        #expect(all.status == 0 && all.error.contains("with nobody there"))
+        #expect(try sandbox.run("retrieve", "shut", "--key-file", "\(sandbox.home)/all").text == "fake")
+        expectOneLine(try sandbox.run("slot", "add", "recovery", "--scope", "after-first-unlock"), status: 64)
+        expectOneLine(try sandbox.run("slot", "add", "key-file", "p", "--scope", "some"), status: 64)
+        for id in ["1", "4"] {
+            #expect(try sandbox.run("slot", "remove", id, "--passphrase-file", recovery).status == 0)
+        }
+        expectOneLine(try sandbox.run("slot", "remove", "2", "--passphrase-file", recovery), status: 1)
+    }
+}
