@@ -59,8 +59,8 @@ struct LogBuilder {
         try append(try codec.seal(header, content: content))
     }
 
-    /// Writes the rest: an index if there are many items; a checkpoint, which says that all before it is durable once the file has its
-    /// name, and the zeros that later frames go into.
+    /// Writes the rest: an index if there are many items; a checkpoint, which says that all before it is
+    /// durable once the file has its name; and the zeros that later frames go into.
     mutating func finish() throws(TokenStorageError) -> LogState {
         let hasIndex = state.framesSinceIndex > tailBound
         if hasIndex {
