@@ -15,7 +15,7 @@ mkdir -p "$corpus" "$scratch/failures"
 # The first byte of an input chooses the decoder: see FormatDecoder.
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
-seed() { { printf "\\x0$1"; cat; } >"$corpus/seed-$1-$2"; }
+seed() { { printf "\\x$1"; cat; } >"$corpus/seed-$1-$2"; }
 vault=$directory/seed.vault
 run() { "$vaultctl" "$@" --vault "$vault" --state-dir "$directory/state" --key-file "$directory/key" >/dev/null; }
 run init
@@ -26,6 +26,11 @@ head --bytes=136 "$vault" | seed 2 header
 printf '\x40\0\0\0\x04\0\0\0name\x05\0\0\0token%48s' '' | tr ' ' '\0' | seed 5 metadata
 { head --bytes=61 /dev/zero; printf '\1\0\0'; } | seed 8 record
 head --bytes=96 /dev/zero | seed a summary
+printf '{"key":"k","value":"\\u00e9\\n","attributes":{"a":"b"},"n":[1.5e3,null]}' | seed c line
+printf '{"key":"k","valueBase64":"AAEC"}' | seed c base64
+printf 'fake words\n' >"$directory/export-passphrase"
+run export "$directory/seed.export" --export-passphrase-file "$directory/export-passphrase"
+head --bytes=200 "$directory/seed.export" | seed d export
 find "$directory/state" -type f -size -4k -exec cat {} + | tail --bytes=+9 | seed 7 anchor
 
 "$scratch/release/FormatFuzzer" -max_total_time="${SECONDS_TO_RUN:-60}" -max_len=9000 -use_value_profile=1 \

@@ -102,7 +102,7 @@ import TokenVault
         // There is no desktop here: nothing was found, and why.
         let desktop = try sandbox.run("migrate", "--from", "secret-service", "--to", "file")
         #expect(desktop.status == 8 && desktop.error.hasPrefix("vaultctl: "), "\(desktop.error)")
-        #expect(desktop.text.hasPrefix("0 found, 0 copied"), "\(desktop.text)")
+        #expect(desktop.text.isEmpty)
         // The same vault by another way: nothing is deleted, and it is said.
         try #require(symlink(sandbox.home, "\(sandbox.home)/again") == 0)
         let same = try sandbox.run(

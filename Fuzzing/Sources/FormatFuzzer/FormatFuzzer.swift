@@ -1,3 +1,5 @@
+import Foundation
+
 @testable import TokenVault
 @testable import TokenVaultCrypto
 
@@ -16,7 +18,7 @@ public func testOneInput(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
 /// Each decoder that reads bytes which others may have written.
 enum FormatDecoder: UInt8 {
     case keybag, frame, header, genesis, keybagRecord, metadata, body, anchor, indexRecord, indexPage
-    case indexSummary, indexPointer
+    case indexSummary, indexPointer, itemLine, exportHeader, exportMessage, recoveryKey, keyringCommit
 
     func read(_ bytes: [UInt8]) {
         switch self {
@@ -45,6 +47,21 @@ enum FormatDecoder: UInt8 {
             let summary = try? IndexSummary(decoding: bytes)
             if let summary { require(try? IndexSummary(decoding: summary.encoded()), equals: summary) }
         case .indexPointer: readPointer(bytes)
+        case .itemLine: readLine(bytes)
+        case .exportHeader:
+            let header = try? ExportHeader(decoding: fitted(bytes, ExportHeader.length))
+            if let header { require(try? ExportHeader(decoding: header.encoded()), equals: header) }
+        case .exportMessage:
+            guard let message = try? ExportMessage(decoding: SecretBytes(copying: bytes)) else { return }
+            precondition(
+                (try? ExportMessage(decoding: message.encoded())) != nil, "a message is not read again")
+        case .recoveryKey:
+            let key = try? RecoveryKey(Secret(bytes))
+            if let key { require(try? RecoveryKey(key.text).text, equals: key.text) }
+        case .keyringCommit:
+            guard let commit = try? CommitIntent(decoding: SecretBytes(copying: bytes)) else { return }
+            let again = try? CommitIntent(decoding: commit.encode())
+            require(again?.outcomes.map(\.key), equals: commit.outcomes.map(\.key))
         case .anchor: _ = try? AnchorSlot(decoding: fitted(Array("TVANCHR1".utf8) + bytes, AnchorSlot.length))
         }
     }
@@ -80,6 +97,22 @@ enum FormatDecoder: UInt8 {
         let sector = fitted(front + Hash.digest(front, length: 16), IndexPointer.length)
         guard let pointer = try? IndexPointer(decoding: sector) else { return }
         precondition(pointer.encoded() == sector, "a pointer has two encodings")
+    }
+
+    /// What is taken for an item is JSON to Foundation's reader too, with the same key and value.
+    private func readLine(_ bytes: [UInt8]) {
+        struct Line: Decodable {
+            var key: String
+            var value: String?
+            var valueBase64: Data?
+        }
+        guard let line = try? ItemLine(bytes, in: 0..<bytes.count) else { return }
+        guard let other = try? JSONDecoder().decode(Line.self, from: Data(bytes)) else {
+            preconditionFailure("what is taken for an item is no JSON")
+        }
+        precondition(other.key.utf8.elementsEqual(line.key.utf8), "another key")
+        let value = other.value.map { Secret(utf8: $0) } ?? other.valueBase64.map { Secret($0) }
+        require(value, equals: line.secret)
     }
 
     private func readMetadata(_ bytes: [UInt8]) {

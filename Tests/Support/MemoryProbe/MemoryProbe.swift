@@ -41,7 +41,7 @@ struct MemoryProbe {
             stateDirectory: FilePath(state), keyDerivationCost: .minimum)
         vault = try BlockingFileVault.create(
             at: FilePath(path), unlockMethod: .passphrase(passphrase.secret), configuration: configuration)
-        _ = try vault.addSlot(.keyFile(keyFile.secret))
+        _ = try vault.addSlot(.keyFile(keyFile.secret), scope: .all)
         let storage = vault.storage(service: "probe")
         for (index, policy) in Self.policies.enumerated() {
             try storage.store(
