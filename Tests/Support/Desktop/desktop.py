@@ -303,18 +303,16 @@ class Desktop:
         )
         self.forger = self.spawn(["/usr/bin/python3", "-c", program, self.address, service])
 
-    def forge_reply(self, serial):
-        """Replies to every connection, as the bus would to a request for the writers' name."""
+    def forge_replies(self, serial):
+        """Replies `(u)` to every call below `serial` of every connection, as if the bus or the service did."""
         driver = dbus.Interface(self.bus.get_object("org.freedesktop.DBus", "/"), "org.freedesktop.DBus")
-        name = "org.tokenvault.SecretServiceWriter"
-        waiting = driver.ListQueuedOwners(name)[1:]
         if self.raw is None:
             self.raw = connect_raw(f"{self.directory}/bus")
-        for connection in waiting:
-            for number in range(1, int(serial)):
-                self.raw.sendall(method_return(connection, number, serial=number))
-        driver.ListNames()
-        return len(waiting)
+        own = self.bus.get_unique_name()
+        for connection in driver.ListNames():
+            if connection.startswith(":") and connection != own:
+                for number in range(1, int(serial)):
+                    self.raw.sendall(method_return(connection, number, serial=number))
 
     # Who listens
 
