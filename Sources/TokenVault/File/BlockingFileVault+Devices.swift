@@ -56,16 +56,17 @@ extension BlockingFileVault {
             // Were items of a removed device left by a crash, they must not come to life under a key used again.
             try session.removeDestroyedItems()
             let store = try stateStore(session)
-            let device = try ownDevice(store)
             var enrolled: Keybag.ClassSet?
             try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
+                // Under the writers' lock: of two that enrol at once, one makes the key and both use it.
+                let device = try store.deviceOrNew()
                 try enrol(device, in: &keybag, roots: roots)
                 enrolled = keybag.sets.first { $0.device == device.identifier }
             }
             guard let enrolled else { throw .file(.internalError) }
             // Removing a copy elsewhere must spare this device's keys.
             if store.place() == nil, let place = location.absolutePath { try store.rememberPlace(place) }
-            let tag = DeviceKey.setTag(of: device.identifier)
+            let tag = DeviceKey.setTag(of: enrolled.device)
             let items = try session.log.entries().0.count { $0.1.setTag == tag }
             return VaultDevice(enrolled, isThisDevice: true, items: items)
         }
@@ -73,7 +74,8 @@ extension BlockingFileVault {
 
     /// Takes a device's keys out of the vault, and with them its items, which nobody can open from then on;
     /// returns how many there were. An older copy of the file still opens on that device. For this device its key
-    /// in the state directory goes as well. The vault must be unlocked (`locked`) by a slot that opens everything
+    /// in the state directory goes as well, unless this file is a copy of a vault that is elsewhere on it. The vault
+    /// must be unlocked (`locked`) by a slot that opens everything
     /// (`notPermitted`). Throws `notFound` when no device has the identifier.
     public func removeDevice(_ id: VaultDevice.ID) throws(TokenStorageError) -> Int {
         try during("device remove") { () throws(TokenStorageError) in
@@ -87,14 +89,16 @@ extension BlockingFileVault {
                 guard let index else {
                     throw .file(.notFound, underlying: "no such device", advice: "list the devices")
                 }
-                removed = keybag.sets.remove(at: index)
+                let set = keybag.sets.remove(at: index)
+                // First the key, durably, then the classes, while nobody else enrols.
+                if let store = secretStore, !isCopy, try store.load().device?.identifier == set.device {
+                    try store.removeDevice()
+                }
+                removed = set
             }
             guard let removed else { throw .file(.internalError) }
             let tag = DeviceKey.setTag(of: removed.device)
             let items = try session.log.entries().0.count { $0.1.setTag == tag }
-            if let store = secretStore, try store.load().device?.identifier == removed.device {
-                try store.removeDevice()
-            }
             try session.removeDestroyedItems()
             return items
         }
@@ -155,12 +159,9 @@ extension BlockingFileVault {
         return store
     }
 
-    /// This device's key: the one that is there, or a new one in place of what is none.
-    private func ownDevice(_ store: StateStore) throws(TokenStorageError) -> DeviceKey {
-        if let device = try store.load().device { return device }
-        try store.removeDevice()
-        return try store.makeDevice()
-    }
+    /// Whether this file is a copy of a vault that this device knows elsewhere: what is kept on the device is
+    /// then that vault's.
+    var isCopy: Bool { secretStore.map { location.isCopy(of: $0.vault, $0) } ?? false }
 }
 
 extension VaultDevice {

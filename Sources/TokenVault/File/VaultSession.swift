@@ -262,13 +262,18 @@ final class VaultSession: Sendable {
         }
     }
 
-    /// Removes items whose class keys were destroyed with the last passphrase.
+    /// Removes items whose class keys were destroyed, with the last passphrase or with a device. Which these are
+    /// only the keybag in use says: items of a class that came since the keys were read are not among them.
     func removeDestroyedItems() throws(TokenStorageError) {
+        try log.withFreshState { _ in }
         try refreshKeys()
         // A look first: most unlocks find none, and a reader should not wait for writers.
         let mayBeAny = try log.withFreshState { [self] state in state.index.mayHave(isDestroyed) }
         guard mayBeAny else { return }
         _ = try queue.commit { [self] (view) throws(TokenStorageError) in
+            // Others may have been at it since; from here on nobody is.
+            try refreshKeys()
+            guard log.keybagRecord.generation == ring.facts.keybagGeneration else { return [] }
             var drafts: [FrameDraft] = []
             let destroyed = try view.items { isDestroyed($0.policy, $0.setTag, $0.keyVersion) }
             for (item, found) in destroyed {

@@ -35,6 +35,67 @@ import TokenVaultPlatform
         #expect(throws: TokenStorageError.self) { try body() }
     }
 
+    /// Every unlock looks for items whose keys were destroyed. What another process stored under keys that this
+    /// one has not read yet is none of them.
+    @Test func whatIsNewerThanTheKeysOfAProcessIsNotTakenForDestroyed() throws {
+        let first = try made()
+        let session = try first.session()
+        // Another device's first items.
+        let second = try opened("second")
+        _ = try second.enrolDevice()
+        try second.storage(service: "s").store(token: "of the second", for: "second")
+        try session.removeDestroyedItems()
+        #expect(try second.storage(service: "s").retrieve(for: "second") == "of the second")
+        // The first items that need a passphrase.
+        let other = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
+        try other.unlock(with: keyFile)
+        _ = try other.addSlot(Self.passphrase)
+        try other.unlock(with: Self.passphrase)
+        try other.storage(service: "s").store(token: "fake", for: "p", policy: .whenPasscodeSetThisDeviceOnly)
+        try session.removeDestroyedItems()
+        #expect(try other.storage(service: "s").retrieve(for: "p") == "fake")
+        // What is destroyed goes all the same.
+        let id = try #require(try second.devices().first { $0.isThisDevice }?.id)
+        let count = try first.status().items
+        #expect(try first.removeDevice(id) == 1)
+        #expect(try first.status().items == count.map { $0 - 1 })
+    }
+
+    /// What is kept on the device is the vault's, and not that of a copy beside it.
+    @Test func nothingDoneWithACopyTakesTheVaultsKeys() throws {
+        let vault = try made(Self.passphrase)
+        let original = try PosixCopy(of: sandbox.vault, state: sandbox.path.appending("state"))
+        try original.write(to: "copy.vault")
+        let path = sandbox.path.appending("vaults/copy.vault")
+        let copy = try BlockingFileVault.open(at: path, configuration: sandbox.configuration)
+        try copy.unlock(with: Self.passphrase)
+        _ = try copy.addSlot(keyFile, scope: .all)
+        try copy.removeSlot(try vault.slots()[0].id)
+        #expect(try copy.removeDevice(try #require(try copy.devices().first?.id)) > 0)
+        // That the copy is newer now is told, and is not what this test is about.
+        try original.removeAnchors()
+        let again = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
+        try again.unlock(with: Self.passphrase)
+        for policy in AccessPolicy.allCases {
+            let token = try again.storage(service: "s").retrieve(for: "first \(policy.rawValue)")
+            #expect(token == "of the first", "\(policy)")
+        }
+    }
+
+    @Test func aDeviceKeyThatCannotBeReadIsNotReplaced() throws {
+        let vault = try made()
+        let name = vault.identifier + ".device"
+        let path = sandbox.path.appending("state").appending(name)
+        let directory = try PosixDirectory(sandbox.path.appending("state"))
+        try directory.rename(name, to: "kept", replacing: false)
+        try PosixDirectory.makeAll(path)
+        let error = error { _ = try vault.enrolDevice() }
+        #expect(error?.code == .ioFailure, "\(String(describing: error))")
+        try PosixDirectory.removeEmpty(path)
+        try directory.rename("kept", to: name, replacing: false)
+        #expect(self.error { _ = try vault.enrolDevice() }?.code == .alreadyExists)
+    }
+
     @Test func aCopiedVaultGetsKeysOfItsOwn() throws {
         let first = try made()
         let second = try opened("second")

@@ -36,6 +36,26 @@ struct StateStore: Sendable {
         return device
     }
 
+    /// This device's key: the one that is there, or a new one where there is none or what is no key. One that
+    /// cannot be read is not replaced: throws what the system failed with.
+    func deviceOrNew() throws(TokenStorageError) -> DeviceKey {
+        do {
+            var bytes = try directory.open(deviceName, .read).read(DeviceKey.encodedLength, at: 0)
+            defer { SmallFile.wipe(&bytes) }
+            if bytes.count == DeviceKey.encodedLength, let device = DeviceKey(decoding: bytes) {
+                return device
+            }
+        } catch {
+            guard error.errno == .noSuchFileOrDirectory else {
+                throw .file(
+                    .ioFailure, underlying: "the device key: \(error.call): \(error.errno.description)",
+                    advice: "see what is in its place in the state directory")
+            }
+        }
+        try removeDevice()
+        return try makeDevice()
+    }
+
     /// Removes this device's key and pepper, durably.
     func removeDevice() throws(TokenStorageError) {
         for name in [pepperName, deviceName] { try remove(name) }
