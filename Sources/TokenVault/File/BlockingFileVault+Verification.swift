@@ -10,8 +10,9 @@ extension BlockingFileVault {
         try during("verify") { () throws(TokenStorageError) in
             let session = try session()
             return try session.queue.alone { () throws(TokenStorageError) in
-                try session.log.verify(progress: progress) { (header, content) throws(TokenStorageError) in
-                    try session.check(content, of: header)
+                try session.log.verify(progress: progress) {
+                    (header, bytes, content) throws(TokenStorageError) in
+                    try session.check(bytes, in: content, of: header)
                 }
             }
         }
@@ -21,8 +22,8 @@ extension BlockingFileVault {
 extension VaultSession {
     /// Opens the contents of an item's record, if its keys are held.
     fileprivate func check(
-        _ content: [UInt8], of header: FrameHeader
-    ) throws(TokenStorageError) -> LogVerifier.Contents {
+        _ bytes: [UInt8], in content: Range<Int>, of header: FrameHeader
+    ) throws(TokenStorageError) -> FrameInspection.Contents {
         // A deletion by someone who could not read the item carries no names.
         if content.isEmpty { return .whole }
         guard
@@ -30,15 +31,16 @@ extension VaultSession {
                 policy: header.policy, setTag: header.setTag, version: header.keyVersion)
         else { return .notReadable }
         let isDeletion = header.type == RecordType.deletion.rawValue
-        let split = header.metadataLength
+        let split = content.lowerBound + header.metadataLength
         do {
             let metadata = try sealer.openMetadata(
-                content, in: 0..<split, of: header.item, generation: header.generation, keys: keys,
+                bytes, in: content.lowerBound..<split, of: header.item, generation: header.generation,
+                keys: keys,
                 isDeletion: isDeletion)
             guard metadata != nil else { return .damaged }
             if isDeletion { return .whole }
             let secret = try sealer.openBody(
-                content, in: split..<content.count, of: header.item, generation: header.generation,
+                bytes, in: split..<content.upperBound, of: header.item, generation: header.generation,
                 keys: keys)
             return secret == nil ? .damaged : .whole
         } catch {
