@@ -9,6 +9,8 @@ from frames import DELETION, ITEM
 from keys import NAMES
 from primitives import associated, keyed, padded, unseal
 
+LONGEST_NAME, MOST_ATTRIBUTES = 1024, 64
+
 
 def live_frames(frames):
     """The frame of each item that is there, in the order of the log."""
@@ -65,10 +67,15 @@ def read_metadata(plain, policy, where, time=None):
     cursor = Cursor(plain, where)
     end = cursor.integer("I") + 4
     names = cursor.text(), cursor.text()
+    if any(len(name.encode()) > LONGEST_NAME for name in names):
+        raise corrupt(f"{where}: a name")
     created, modified = cursor.integers("qq")
     expires = _optional(cursor, lambda: cursor.integer("q"), 0)
     label = _optional(cursor, cursor.text, "")
-    pairs = [(cursor.text(), cursor.text()) for _ in range(cursor.integer("H"))]
+    count = cursor.integer("H")
+    if count > MOST_ATTRIBUTES:
+        raise corrupt(f"{where}: attributes")
+    pairs = [(cursor.text(), cursor.text()) for _ in range(count)]
     if cursor.position != end or len(dict(pairs)) != len(pairs):
         raise corrupt(f"{where}: metadata")
     _check_padding(cursor, where)

@@ -105,7 +105,7 @@ DESTROYED = "destroyed"
 def access(keybag, class_keys, state, frame):
     """The keys of an item, the name of the code that says why they are not held, or DESTROYED."""
     keys = class_keys.get((frame.set_tag, frame.policy, frame.version))
-    if keys is not None:
+    if isinstance(keys, ClassKeys):
         return keys
     if frame.policy in (3, 4, 5) and frame.set_tag not in map(set_tag, keybag.class_sets):
         return DESTROYED
@@ -113,7 +113,7 @@ def access(keybag, class_keys, state, frame):
         return "wrongDevice"
     if frame.policy == 5 and all(slot.kind != PASSPHRASE for slot in keybag.slots):
         return DESTROYED
-    return "unsupportedFormat"
+    return keys or "unsupportedFormat"
 
 
 def open_class_keys(keybag, roots, state):

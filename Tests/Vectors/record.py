@@ -20,7 +20,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "IndependentReader")]
 
 import make  # noqa: E402
 from recordings import KEY_FILES, PASSPHRASES, RECORDINGS  # noqa: E402
-from test_vectors import VectorTests, secret  # noqa: E402
+from test_vectors import VectorTests, as_told, secret  # noqa: E402
 
 from export import read_export  # noqa: E402
 from read_vault import open_vault  # noqa: E402
@@ -96,8 +96,10 @@ def complete(opening, data, directory, target, folder):
     """The opening with what is found, which is as it was stored."""
     expected, refused = opening.pop("items", None), opening.pop("unreadable", [])
     if folder == "exports":
-        return opening if expected is None else opening | {"items": held(read_export(data, secret(opening).contents),
-            expected)}
+        if expected is None:
+            return opening
+        found = [as_told(item) for item in read_export(data, secret(opening).contents)]
+        return opening | {"items": held(found, expected)}
     state = None
     if "state" in opening:
         name = opening["state"]

@@ -81,7 +81,7 @@ RECORDINGS = [
          f"2040-01-31T12:00:00Z {WITH_KEY}", "fake")],
         [by("key", [
             item("bytes", "/wAK", generation=3, base64=True),
-            item("details", "fake", generation=6, label="Größe", attributes={"empty": "", "host": "example.com"},
+            item("details", "fake", generation=6, label="Größe", attributes=[["empty", ""], ["host", "example.com"]],
             expires=2211624000000),
             item("empty", "", generation=2), item("plain", "fake"), item("e\u0301", "decomposed", generation=5,
             service="日本"),
@@ -186,7 +186,7 @@ RECORDINGS = [
 
 def _of_export():
     of_export = PASSPHRASES["of-export"].removesuffix("\n")
-    found = PORTABLE[::-1] + [item("details", "fake", WHEN, label="Größe", attributes={"a": "b"},
+    found = PORTABLE[::-1] + [item("details", "fake", WHEN, label="Größe", attributes=[["a", "b"]],
         expires=2211624000000)]
     found = [{name: value for name, value in one.items() if name != "generation"} for one in found]
     RECORDINGS[-1].openings = [

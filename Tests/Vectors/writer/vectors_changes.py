@@ -92,7 +92,7 @@ def policies(catalog):
         states,
     )
     vault.keybag.slots.pop(0)
-    vault.keybag.sets[1].classes.pop()
+    left = vault.keybag.sets[1].classes.pop()
     vault.change_keybag()
     elsewhere = opens(vault, 2, lacks=NO_DEVICE)
     del vault.items["default", items.NAMES[5]]
@@ -101,6 +101,14 @@ def policies(catalog):
         "exist, though its frame is there.",
         named("slot: kind", "header: policy"), vault.file(),
         [opens(vault, 2, state="here", device=0), elsewhere], {"here": vault.state()},
+    )
+    vault.keybag.sets[1].classes.append(left)
+    vault.change_keybag()
+    catalog.vault(
+        "policies-class-left", "The same, with the class that needed a passphrase still in the keybag.",
+        named("class: policy"), vault.file(),
+        [opens(vault, 2, state=state, device=0) for state in ["here", "with-pepper"]],
+        {"here": vault.state(), "with-pepper": vault.state(pepper=True)},
     )
 
 

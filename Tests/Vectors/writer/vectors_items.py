@@ -131,6 +131,7 @@ def details(catalog):
 def damaged(catalog):
     """Items whose frames are authentic and whose contents are not what they should be."""
     short = lambda plain: plain.ljust(padded(len(plain)), b"\0")
+    pairs_65 = b"".join(text(f"{number:02}") + text("") for number in range(65))
     cases = {
         "metadata-too-long": ("Its metadata say that they are longer than they are.", "metadata: metadata length",
             {"plain_metadata": lambda item: items.metadata(item, length=u32(1 << 20))}),
@@ -142,6 +143,10 @@ def damaged(catalog):
             {"plain_metadata": lambda item: items.metadata(item, label=u8(1) + u32(999) + b"l")}),
         "attributes-cut": ("It has fewer attributes than it says.", "metadata: number of attributes",
             {"plain_metadata": lambda item: items.metadata(item, pairs=u16(9))}),
+        "key-1025": ("The key has 1,025 bytes.", "metadata: key",
+            {"plain_metadata": lambda item: items.metadata(item, key=text("k" * 1025))}),
+        "attributes-65": ("It has 65 attributes.", "metadata: number of attributes",
+            {"plain_metadata": lambda item: items.metadata(item, pairs=u16(65), attributes=pairs_65)}),
         "metadata-empty": ("Its metadata are sealed, and nothing.", "metadata: metadata length",
             {"plain_metadata": lambda item: b""}),
         "secret-too-long": ("The secret's length goes beyond the body.", "body: secret's length",
