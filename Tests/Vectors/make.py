@@ -5,6 +5,7 @@ What vaultctl wrote stays as it is: nobody can write that again. With --check no
 differs is told.
 """
 
+import importlib
 import json
 import sys
 from pathlib import Path
@@ -12,23 +13,17 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "IndependentReader")]
 
-from writer import (  # noqa: E402
-    vectors_changes, vectors_damage, vectors_devices, vectors_exports, vectors_index, vectors_items, vectors_keybag,
-    vectors_log, vectors_slots,
-)
 from writer.catalog import Catalog  # noqa: E402
 
 MANIFEST = HERE / "manifest.json"
+PARTS = "items forged_items changes slots keybag copies log torn damage index devices anchors exports".split()
 
 
 def made():
     """The catalog of all that the writer makes."""
     catalog = Catalog()
-    for part in (
-        vectors_items, vectors_changes, vectors_slots, vectors_keybag, vectors_log, vectors_damage, vectors_index,
-        vectors_devices, vectors_exports,
-    ):
-        part.add(catalog)
+    for part in PARTS:
+        importlib.import_module(f"writer.vectors_{part}").add(catalog)
     return catalog
 
 
@@ -59,7 +54,7 @@ def _entry(entry):
     def dump(value):
         return json.dumps(value, ensure_ascii=False)
 
-    lines = [f' {dump(name)}: {dump(value)},' for name, value in entry.items() if name != "openings"]
+    lines = [f" {dump(name)}: {dump(value)}," for name, value in entry.items() if name != "openings"]
     openings = ",\n".join(f"  {dump(opening)}" for opening in entry["openings"])
     return "\n".join(["{", *lines, f' "openings": [\n{openings}\n ]', "}"])
 
@@ -77,8 +72,12 @@ def differences():
 
 def present():
     """Every vector's file and every file of a state directory."""
-    return {str(path.relative_to(HERE)) for part in ("vaults",
-        "exports") for path in (HERE / part).rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(HERE))
+        for part in ("vaults", "exports")
+        for path in (HERE / part).rglob("*")
+        if path.is_file()
+    }
 
 
 def write():

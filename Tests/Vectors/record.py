@@ -19,7 +19,8 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "IndependentReader")]
 
 import make  # noqa: E402
-from recordings import KEY_FILES, PASSPHRASES, RECORDINGS  # noqa: E402
+from recording import KEY_FILES, PASSPHRASES  # noqa: E402
+from recordings import RECORDINGS  # noqa: E402
 from test_vectors import VectorTests, as_told, secret  # noqa: E402
 
 from export import read_export  # noqa: E402
@@ -116,8 +117,11 @@ def complete(opening, data, directory, target, folder):
     vault = open_vault(data, state, secret(opening))
     found, _ = VectorTests().items(data, vault, False)
     opening |= {
-        "vault": vault.keybag.vault.hex(), "epoch": vault.log.epoch, "sequence": vault.log.sequence,
-        "keybagGeneration": vault.keybag.generation, "slot": vault.slot.identifier,
+        "vault": vault.keybag.vault.hex(),
+        "epoch": vault.log.epoch,
+        "sequence": vault.log.sequence,
+        "keybagGeneration": vault.keybag.generation,
+        "slot": vault.slot.identifier,
     }
     return opening | {"items": held(found, expected), "unreadable": refused, "problems": [], "isTorn": False}
 

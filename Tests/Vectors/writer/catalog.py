@@ -79,7 +79,16 @@ def with_state(opening, state):
 
 
 def opens(
-    vault, slot=1, by=None, state=None, device=None, lacks=None, locks=False, problems=(), torn=False, told=None,
+    vault,
+    slot=1,
+    by=None,
+    state=None,
+    device=None,
+    lacks=None,
+    locks=False,
+    problems=(),
+    torn=False,
+    told=None,
     **changes,
 ):
     """An opening that succeeds: with a slot's own secret unless `by` is another method."""
@@ -89,8 +98,11 @@ def opens(
         opening["lockedAgain"] = True
         lacks = {1: "locked", 3: "locked", 5: "locked"} | (lacks or {})
     opening |= {
-        "vault": vault.keybag.vault.hex(), "epoch": vault.log.epoch, "sequence": vault.log.sequence,
-        "keybagGeneration": vault.keybag.generation, "slot": slot,
+        "vault": vault.keybag.vault.hex(),
+        "epoch": vault.log.epoch,
+        "sequence": vault.log.sequence,
+        "keybagGeneration": vault.keybag.generation,
+        "slot": slot,
     }
     opening |= told or vault.readable(device, lacks)
     opening |= {"problems": list(problems), "isTorn": torn}

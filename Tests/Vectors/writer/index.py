@@ -72,10 +72,13 @@ def write_index(vault, checkpoint=True, point=True, forged=None):
     fields.add("live bytes", u64(sum(frame.length for frame in live)))
     fields.add("classes", u32(len(counts)))
     fields.add("pages", u32(len(pages)))
-    fields.add("counts", b"".join(
-        u8(policy) + bytes(3) + u32(version) + u64(tag) + u64(count) for (policy, version, tag),
-        count in counts.items()
-    ))
+    fields.add(
+        "counts",
+        b"".join(
+            u8(policy) + bytes(3) + u32(version) + u64(tag) + u64(count)
+            for (policy, version, tag), count in counts.items()
+        ),
+    )
     fields.add("fences", b"".join(page[0][:8] for page in pages))
     place = log.end
     data = associated("tokenvault 1 index summary", log.vault, u64(log.epoch), log.identifier, u64(place))

@@ -70,8 +70,18 @@ class Log:
         return self.source.seal(self.keys["control record"], plain, data)
 
     def frame(
-        self, type_, generation, metadata=b"", body=b"", ends=True, policy=0, version=0, item=(0, 0),
-        service_tag=0, set_tag=0, header=None,
+        self,
+        type_,
+        generation,
+        metadata=b"",
+        body=b"",
+        ends=True,
+        policy=0,
+        version=0,
+        item=(0, 0),
+        service_tag=0,
+        set_tag=0,
+        header=None,
     ):
         """Appends a frame. `header` replaces fields of its header."""
         contents = metadata + body
@@ -100,8 +110,18 @@ class Log:
         behind = digest(contents)[:16] + digest(prefix, 16)
         self.chain = keyed(self.keys["chain"], prefix)
         frame = Written(
-            self.end, type_, generation, self.group, item, policy, version, service_tag, set_tag, len(metadata),
-            len(body), self.chain,
+            self.end,
+            type_,
+            generation,
+            self.group,
+            item,
+            policy,
+            version,
+            service_tag,
+            set_tag,
+            len(metadata),
+            len(body),
+            self.chain,
         )
         self.data += prefix + contents + behind
         self.frames.append(frame)

@@ -1,12 +1,10 @@
 """A vault being written, and what a reader is to find in it."""
 
-from primitives import digest
-
 from writer import items, log
-from writer.anchor import slot as anchor_slot
+from writer.findings import Findings
 from writer.fields import u64
 from writer.items import Item
-from writer.keybag import SIZE, Keybag
+from writer.keybag import Keybag
 from writer.keys import KEY_FILE, PASSPHRASE, Device
 from writer.source import Source
 
@@ -14,7 +12,7 @@ KEY = b"not a real key: 0123456789abcdef0123456789abcdef"
 NOON = 1_700_000_000_000
 
 
-class Vault:
+class Vault(Findings):
     """Portable classes 1 and 2, and 3, 4 for one device; a key file opens it unless `secret` says otherwise."""
 
     def __init__(self, name, kind=KEY_FILE, secret=KEY, devices=1, **slot):
@@ -48,9 +46,25 @@ class Vault:
     # Writing
 
     def store(
-        self, key, value, policy=1, service="default", label=None, attributes=None, expires=None, created=None,
-        modified=None, device=None, ends=True, generation=None, alone=True, version=None, remember=True,
-        plain_metadata=None, plain_body=None, **forged,
+        self,
+        key,
+        value,
+        policy=1,
+        service="default",
+        label=None,
+        attributes=None,
+        expires=None,
+        created=None,
+        modified=None,
+        device=None,
+        ends=True,
+        generation=None,
+        alone=True,
+        version=None,
+        remember=True,
+        plain_metadata=None,
+        plain_body=None,
+        **forged,
     ):
         """A commit of its own, in a group of its own unless `alone` is false."""
         if alone:
@@ -61,13 +75,22 @@ class Vault:
         created = known.created if created is None and known else created
         moment = NOON + 1000 * generation if generation < 1 << 40 else NOON
         item = Item(
-            service, key, value if isinstance(value, bytes) else value.encode(), policy, one, label,
-            attributes or {}, moment if created is None else created, moment if modified is None else modified,
-            expires, generation,
+            service,
+            key,
+            value if isinstance(value, bytes) else value.encode(),
+            policy,
+            one,
+            label,
+            attributes or {},
+            moment if created is None else created,
+            moment if modified is None else modified,
+            expires,
+            generation,
         )
         plain = items.metadata(item) if plain_metadata is None else plain_metadata(item)
-        written = self.add(item, plain, items.body(item.value) if plain_body is None else plain_body, ends, version,
-            **forged)
+        written = self.add(
+            item, plain, items.body(item.value) if plain_body is None else plain_body, ends, version, **forged
+        )
         if remember:
             self.items[service, key] = item
         return written
@@ -85,8 +108,16 @@ class Vault:
             for key, plain, part in [(keys.metadata, plain_metadata, "metadata"), (keys.body, plain_body, "body")]
         ]
         return self.log.frame(
-            log.ITEM, item.generation, *sealed, ends=ends, policy=item.policy, version=keys.version, item=number,
-            service_tag=service_tag, set_tag=item.of.tag, **forged,
+            log.ITEM,
+            item.generation,
+            *sealed,
+            ends=ends,
+            policy=item.policy,
+            version=keys.version,
+            item=number,
+            service_tag=service_tag,
+            set_tag=item.of.tag,
+            **forged,
         )
 
     def delete(self, key, service="default", with_names=True, ends=True, alone=True, generation=None, forget=True):
@@ -104,8 +135,15 @@ class Vault:
             label = "deletion metadata"
             metadata = items.seal(self.source, keys.metadata, plain, label, self.keybag.vault, number, about)
         return self.log.frame(
-            log.DELETION, generation, metadata, ends=ends, policy=item.policy, version=item.version, item=number,
-            service_tag=service_tag, set_tag=item.of.tag,
+            log.DELETION,
+            generation,
+            metadata,
+            ends=ends,
+            policy=item.policy,
+            version=item.version,
+            item=number,
+            service_tag=service_tag,
+            set_tag=item.of.tag,
         )
 
     def checkpoint(self, type_=log.CHECKPOINT, counts=True):
@@ -143,54 +181,15 @@ class Vault:
             start = frame.offset - log.START + log.FRONT
             contents = old[start : start + frame.metadata + frame.body]
             self.log.frame(
-                log.ITEM, frame.generation, contents[: frame.metadata], contents[frame.metadata :],
+                log.ITEM,
+                frame.generation,
+                contents[: frame.metadata],
+                contents[frame.metadata :],
                 policy=frame.policy,
-                version=frame.version, item=frame.item, service_tag=frame.service_tag, set_tag=frame.set_tag,
+                version=frame.version,
+                item=frame.item,
+                service_tag=frame.service_tag,
+                set_tag=frame.set_tag,
             )
         self.log.next_group()
         self.log.frame(log.CHECKPOINT, self.log.sequence)
-
-    # What there is
-
-    def file(self, tail=64):
-        """The vault with as many zero bytes at its end."""
-        return b"".join(self.copies) + self.pointer + bytes(self.log.data) + bytes(tail)
-
-    def anchor(self, **changes):
-        """A slot for the log as it is; `changes` to it."""
-        log_ = self.log
-        told = {
-            "counter": 1, "epoch": log_.epoch, "identifier": log_.identifier, "sequence": log_.sequence,
-            "chain": log_.chain, "keybag_generation": self.keybag.generation,
-        }
-        return anchor_slot(log_.keys["anchor"], **(told | changes))
-
-    def state(self, device=0, anchor=None, pepper=False):
-        """A device's state directory. The anchor is one of two slots unless it has both."""
-        name, files = self.keybag.vault.hex(), {}
-        if device is not None:
-            files[f"{name}.device"] = self.devices[device].file()
-            if pepper:
-                files[f"{name}.pepper"] = self.devices[device].pepper
-        if anchor is not None:
-            files[f"{name}.anchor"] = anchor.rjust(1024, b"\0")
-        return files
-
-    def readable(self, device=0, lacks=None):
-        """Items and refusals for a device; `lacks` says why a policy's keys are not there."""
-        found, refused = [], []
-        own = self.devices[device] if device is not None else None
-        for item in sorted(self.items.values(), key=lambda one: (one.service.encode(), one.key.encode())):
-            code = (lacks or {}).get(item.policy)
-            if item.of.device is not None and item.of.device is not own:
-                code = "wrongDevice"
-            code = self.refused.get((item.service, item.key), code)
-            if code is None:
-                found.append(item.expected())
-            else:
-                refused.append(item.refused(code))
-        return {"items": found, "unreadable": refused}
-
-
-def checksum(copy):
-    return digest(copy[: SIZE - 32])

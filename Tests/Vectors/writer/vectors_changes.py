@@ -27,9 +27,10 @@ def changes(catalog):
     vault.store("again", "second")
     vault.store("moved to another class", "fake", policy=2)
     catalog.vault(
-        "changes", "Items replaced, deleted, renamed in one commit of two frames, deleted without names and stored "
-        "again.",
-        named("header: type, end of the commit, policy, generation, chain value of the frame before"), vault.file(),
+        "changes",
+        "Items replaced, deleted, renamed in one commit of two frames, deleted without names and stored again.",
+        named("header: type, end of the commit, policy, generation, chain value of the frame before"),
+        vault.file(),
         [opens(vault)],
     )
     vault = Vault("erased", devices=0)
@@ -48,8 +49,11 @@ def changes(catalog):
     ]:
         file[start:end] = bytes(end - start)
     catalog.vault(
-        "erased", "Values of deleted items, overwritten with zeros: one wholly, one by whole sectors.",
-        named("frame: metadata, body", "header: content digest"), bytes(file), [opens(vault)],
+        "erased",
+        "Values of deleted items, overwritten with zeros: one wholly, one by whole sectors.",
+        named("frame: metadata, body", "header: content digest"),
+        bytes(file),
+        [opens(vault)],
     )
 
 
@@ -66,28 +70,38 @@ def policies(catalog):
     states = {
         "here": here,
         "without-pepper": {name: data for name, data in here.items() if name != pepper},
-        "another-pepper": changed(pepper, 5), "short-pepper": here | {pepper: here[pepper][:31]},
-        "damaged-device": changed(device, 40), "short-device": here | {device: here[device][:71]},
+        "another-pepper": changed(pepper, 5),
+        "short-pepper": here | {pepper: here[pepper][:31]},
+        "damaged-device": changed(device, 40),
+        "short-device": here | {device: here[device][:71]},
     }
     one = {"state": "here", "device": 0}
     no_pepper = {5: "wrongDevice"}
     catalog.vault(
-        "policies", "An item of each policy; with the device's files, without them, and with each of them damaged.",
+        "policies",
+        "An item of each policy; with the device's files, without them, and with each of them damaged.",
         named(
-            "class: policy, class version, metadata key", "header: policy, class-key version, set tag",
+            "class: policy, class version, metadata key",
+            "header: policy, class-key version, set tag",
             "class set: device's identifier, enrolled, mark of older roots, number of classes",
-            "key: class wrap, portable", "key: class wrap, device", "key: class wrap, passcode",
+            "key: class wrap, portable",
+            "key: class wrap, device",
+            "key: class wrap, passcode",
             "key: root R, passcode root P",
             "device file: TVDEVIC1, device identifier, device key, checksum",
         ),
         vault.file(),
         [
-            opens(vault, **one), opens(vault, **one, locks=True), opens(vault, 2, **one, lacks={5: "notPermitted"}),
-            opens(vault, lacks=NO_DEVICE), opens(vault, 2, lacks=NO_DEVICE),
+            opens(vault, **one),
+            opens(vault, **one, locks=True),
+            opens(vault, 2, **one, lacks={5: "notPermitted"}),
+            opens(vault, lacks=NO_DEVICE),
+            opens(vault, 2, lacks=NO_DEVICE),
             opens(vault, state="without-pepper", device=0, lacks=no_pepper),
             opens(vault, state="another-pepper", device=0, lacks=no_pepper),
             opens(vault, state="short-pepper", device=0, lacks=no_pepper),
-            opens(vault, state="damaged-device"), opens(vault, state="short-device"),
+            opens(vault, state="damaged-device"),
+            opens(vault, state="short-device"),
         ],
         states,
     )
@@ -97,16 +111,21 @@ def policies(catalog):
     elsewhere = opens(vault, 2, lacks=NO_DEVICE)
     del vault.items["default", items.NAMES[5]]
     catalog.vault(
-        "policies-no-passphrase", "The last passphrase was removed: on its device the item that needed one does not "
+        "policies-no-passphrase",
+        "The last passphrase was removed: on its device the item that needed one does not "
         "exist, though its frame is there.",
-        named("slot: kind", "header: policy"), vault.file(),
-        [opens(vault, 2, state="here", device=0), elsewhere], {"here": vault.state()},
+        named("slot: kind", "header: policy"),
+        vault.file(),
+        [opens(vault, 2, state="here", device=0), elsewhere],
+        {"here": vault.state()},
     )
     vault.keybag.sets[1].classes.append(left)
     vault.change_keybag()
     catalog.vault(
-        "policies-class-left", "The same, with the class that needed a passphrase still in the keybag.",
-        named("class: policy"), vault.file(),
+        "policies-class-left",
+        "The same, with the class that needed a passphrase still in the keybag.",
+        named("class: policy"),
+        vault.file(),
         [opens(vault, 2, state=state, device=0) for state in ["here", "with-pepper"]],
         {"here": vault.state(), "with-pepper": vault.state(pepper=True)},
     )
@@ -123,12 +142,19 @@ def groups(catalog):
         vault.store(key, f"fake {key}", alone=False, generation=number, ends=key == "g")
     vault.store("h", "fake", alone=False)
     catalog.vault(
-        "groups", "Two groups: four commits of one frame; one commit of three frames and one of one.",
-        named("header: end of the commit, group start, generation"), vault.file(), [opens(vault)],
+        "groups",
+        "Two groups: four commits of one frame; one commit of three frames and one of one.",
+        named("header: end of the commit, group start, generation"),
+        vault.file(),
+        [opens(vault)],
     )
     vault = Vault("generations", devices=0)
     vault.store("small", "fake")
     vault.store("largest", "fake", generation=(1 << 53) - 1)
     catalog.vault(
-        "generations", "Generations 1 and 2^53 − 1.", named("header: generation"), vault.file(), [opens(vault)],
+        "generations",
+        "Generations 1 and 2^53 − 1.",
+        named("header: generation"),
+        vault.file(),
+        [opens(vault)],
     )

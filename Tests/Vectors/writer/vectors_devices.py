@@ -10,7 +10,6 @@ OLD, NEW = {"passphrase": "the old fake passphrase"}, {"passphrase": "the new fa
 def add(catalog):
     devices(catalog)
     revoked(catalog)
-    anchors(catalog)
 
 
 def filled(name, devices=2, **how):
@@ -27,27 +26,35 @@ def devices(catalog):
     vault = filled("devices")
     states = {"first": vault.state(0), "second": vault.state(1)}
     catalog.vault(
-        "devices", "Two devices, each with items of its own; opened on either and on a third.",
-        named("class set: device's identifier, enrolled, number of classes", "header: set tag",
-        "key: class wrap, device"),
-        vault.file(), [opens(vault, state="first", device=0), opens(vault, state="second", device=1), opens(vault)],
+        "devices",
+        "Two devices, each with items of its own; opened on either and on a third.",
+        named(
+            "class set: device's identifier, enrolled, number of classes", "header: set tag", "key: class wrap, device"
+        ),
+        vault.file(),
+        [opens(vault, state="first", device=0), opens(vault, state="second", device=1), opens(vault)],
         states,
     )
     vault.keybag.sets.pop()
     vault.change_keybag()
     vault.items = {name: item for name, item in vault.items.items() if item.of.device is not vault.devices[1]}
     catalog.vault(
-        "device-removed", "The second device was removed: its items do not exist, though their frames are there.",
-        named("keybag: number of class sets", "header: set tag"), vault.file(),
-        [opens(vault, state="first", device=0), opens(vault, state="second"), opens(vault)], states,
+        "device-removed",
+        "The second device was removed: its items do not exist, though their frames are there.",
+        named("keybag: number of class sets", "header: set tag"),
+        vault.file(),
+        [opens(vault, state="first", device=0), opens(vault, state="second"), opens(vault)],
+        states,
     )
     vault = Vault("devices-most", devices=7)
     for number, device in enumerate(vault.devices):
         vault.store(f"of {number}", "fake", policy=3 + number % 2, device=device)
     catalog.vault(
-        "devices-most", "Eight class sets, as many as there may be.", named("keybag: number of class sets",
-        "header: set tag"),
-        vault.file(), [opens(vault, state=f"device-{number}", device=number) for number in [0, 6]],
+        "devices-most",
+        "Eight class sets, as many as there may be.",
+        named("keybag: number of class sets", "header: set tag"),
+        vault.file(),
+        [opens(vault, state=f"device-{number}", device=number) for number in [0, 6]],
         {f"device-{number}": vault.state(number) for number in [0, 6]},
     )
 
@@ -58,11 +65,21 @@ def revoked(catalog):
     vault.change_keybag()
     here, there = (vault.state(number, pepper=True) for number in [0, 1])
     no_passcode = {5: "notPermitted"}
-    fields = named("class set: mark of older roots, older roots", "key: older root", "class: class version",
-        "header: class-key version")
+    fields = named(
+        "class set: mark of older roots, older roots",
+        "key: older root",
+        "class: class version",
+        "header: class-key version",
+    )
     before = {"before": vault.state(0, vault.anchor(), pepper=True)}
-    catalog.vault("revoked-before", "A vault before its passphrase is revoked.", fields, vault.file(),
-                  [opens(vault, state="before", device=0)], before)
+    catalog.vault(
+        "revoked-before",
+        "A vault before its passphrase is revoked.",
+        fields,
+        vault.file(),
+        [opens(vault, state="before", device=0)],
+        before,
+    )
     old_file = vault.file()
 
     vault.keybag.slots[0].secret = NEW["passphrase"].encode()
@@ -74,34 +91,54 @@ def revoked(catalog):
 
     def openings():
         return [
-            opens(vault, new, state="here", device=0), opens(vault, 2, state="here", device=0, lacks=no_passcode),
-            opens(vault, new, state="there", device=1), opens(vault, 2, state="there", device=1, lacks=no_passcode),
-            opens(vault, new, lacks=NO_DEVICE), fails("wrongPassphrase", by=OLD, state="here"),
+            opens(vault, new, state="here", device=0),
+            opens(vault, 2, state="here", device=0, lacks=no_passcode),
+            opens(vault, new, state="there", device=1),
+            opens(vault, 2, state="there", device=1, lacks=no_passcode),
+            opens(vault, new, lacks=NO_DEVICE),
+            fails("wrongPassphrase", by=OLD, state="here"),
         ]
 
-    catalog.vault("revoked-not-resealed",
+    catalog.vault(
+        "revoked-not-resealed",
         "The passphrase was revoked; items are still under older keys, and the other device's set under older roots.",
-                  fields, vault.file(), openings(), states)
+        fields,
+        vault.file(),
+        openings(),
+        states,
+    )
     vault.store("portable 1", "stored since")
     vault.compact(reseal=True)
     for one in vault.keybag.sets[:2]:
         one.classes = [keys for keys in one.classes if keys is one.newest(keys.policy)]
     vault.change_keybag()
     anchored = {"anchored": vault.state(0, vault.anchor(), pepper=True)}
-    catalog.vault("revoked", "The same, with its items sealed anew and the older keys gone.", fields, vault.file(),
-                  openings() + [opens(vault, new, state="anchored", device=0)], states | anchored)
+    catalog.vault(
+        "revoked",
+        "The same, with its items sealed anew and the older keys gone.",
+        fields,
+        vault.file(),
+        openings() + [opens(vault, new, state="anchored", device=0)],
+        states | anchored,
+    )
     rewritten = filled("revoked", kind=PASSPHRASE, secret=OLD["passphrase"].encode())
     rewritten.keybag.add_slot(KEY_FILE, KEY)
     rewritten.change_keybag()
     if rewritten.file() != old_file:
         raise ValueError("writing the same vault again gave another")
-    catalog.vault("revoked-old-copy",
+    catalog.vault(
+        "revoked-old-copy",
         "The copy from before: it opens with the old passphrase where nothing is known of the newer one, and not "
         "where that was seen.",
-                  named("anchor slot: epoch number, keybag generation"), old_file,
-                  [opens(rewritten, state="here", device=0), fails("rolledBack", by=OLD, state="anchored"),
-                  fails("wrongPassphrase", by=NEW, state="here")],
-                  {"here": here} | anchored)
+        named("anchor slot: epoch number, keybag generation"),
+        old_file,
+        [
+            opens(rewritten, state="here", device=0),
+            fails("rolledBack", by=OLD, state="anchored"),
+            fails("wrongPassphrase", by=NEW, state="here"),
+        ],
+        {"here": here} | anchored,
+    )
 
     vault = filled("revoked-twice")
     vault.keybag.add_slot(RECOVERY, bytes(range(20)))
@@ -110,84 +147,25 @@ def revoked(catalog):
         vault.keybag.renew_roots(vault.devices[0])
         vault.change_keybag()
     vault.store("under version 3", "fake", policy=3)
-    catalog.vault("revoked-twice", "New roots twice: the other device's set is still under the first ones, which "
-        "came along.",
-                  fields, vault.file(),
-                  [opens(vault, state="here", device=0), opens(vault, state="there", device=1), opens(vault, 2,
-                  state="there", device=1)],
-                  {"here": vault.state(0), "there": vault.state(1)})
+    catalog.vault(
+        "revoked-twice",
+        "New roots twice: the other device's set is still under the first ones, which came along.",
+        fields,
+        vault.file(),
+        [
+            opens(vault, state="here", device=0),
+            opens(vault, state="there", device=1),
+            opens(vault, 2, state="there", device=1),
+        ],
+        {"here": vault.state(0), "there": vault.state(1)},
+    )
     vault.keybag.sets[2].older[0] = vault.keybag.sets[2].older[0][:-1] + b"\0"
     vault.change_keybag()
-    catalog.vault("revoked-damaged-older-root",
+    catalog.vault(
+        "revoked-damaged-older-root",
         "An older root of the other device's set does not open: nobody but that device looks at it.",
-                  fields, vault.file(), [opens(vault, state="here", device=0), fails("corrupt", state="there")],
-                  {"here": vault.state(0), "there": vault.state(1)})
-
-
-def anchors(catalog):
-    vault = Vault("anchors", devices=0)
-    vault.store("first", "fake")
-    middle = vault.anchor(counter=1)
-    vault.store("second", "fake")
-    vault.keybag.add_slot(KEY_FILE, b"2" * 32)
-    vault.change_keybag()
-    vault.compact()
-    vault.store("third", "fake")
-    earlier = vault.anchor(counter=1)
-    vault.store("fourth", "fake")
-    log = vault.log
-    slots = {
-        "last": (vault.anchor(), None), "earlier": (earlier, None),
-        "genesis": (vault.anchor(chain=log.frames[0].chain, sequence=2), None),
-        "before-compaction": (middle, None),
-        "other-chain": (vault.anchor(chain=bytes(32)), "rolledBack"),
-        "other-epoch": (vault.anchor(identifier=bytes(16)), "rolledBack"),
-        "later-epoch": (vault.anchor(epoch=log.epoch + 1), "rolledBack"),
-        "earlier-epoch": (vault.anchor(epoch=log.epoch - 1, chain=bytes(32), identifier=bytes(16)), None),
-        "earlier-epoch-later-sequence": (vault.anchor(epoch=log.epoch - 1, sequence=log.sequence + 1), "rolledBack"),
-        "later-sequence": (vault.anchor(sequence=log.sequence + 9), None),
-        "newer-keybag": (vault.anchor(keybag_generation=vault.keybag.generation + 1), "rolledBack"),
-        "older-keybag": (vault.anchor(keybag_generation=1), None),
-    }
-    states = {name: vault.state(None, anchor) for name, (anchor, _) in slots.items()}
-    openings = [fails(code, state=name) if code else opens(vault, state=name) for name, (_, code) in slots.items()]
-    name = f"{vault.keybag.vault.hex()}.anchor"
-    wrong = vault.anchor(counter=4, chain=bytes(32))
-
-    def both(first, second, code=None):
-        states[f"slots-{len(states)}"] = {name: first + second}
-        state = f"slots-{len(states) - 1}"
-        openings.append(fails(code, state=state) if code else opens(vault, state=state))
-
-    flip = lambda slot, place: slot[:place] + bytes([slot[place] ^ 1]) + slot[place + 1 :]
-    both(vault.anchor(counter=6), wrong)  # the greater counter counts
-    both(wrong, vault.anchor(counter=3), "rolledBack")
-    both(flip(wrong, 0), vault.anchor(counter=3))  # no anchor slot
-    both(flip(wrong, 100), vault.anchor(counter=3))  # its code does not fit
-    both(flip(wrong, 300), vault.anchor(counter=3))  # a zero is none
-    both(flip(wrong, 9), flip(wrong, 40))  # neither slot is whole: nothing is known
-    both(wrong, b"", "rolledBack")
-    both(wrong[:511], b"")
-    both(b"", b"")
-    catalog.vault(
-        "anchors", "One vault and anchors of every kind: as it is, older, newer, of other epochs, damaged, in one "
-        "slot or two.",
-        named("anchor slot: TVANCHR1, counter, epoch number, epoch identifier, sequence of the vault",
-              "anchor slot: chain value of the last frame, keybag generation, code, zeros", "genesis: epoch number"),
-        vault.file(), openings, states,
-    )
-    vault = Vault("anchor-reaches", devices=0)
-    vault.store("first", "fake")
-    before = vault.anchor()
-    frame = vault.store("second", "fake " * 200)
-    reaching, file = vault.anchor(), bytearray(vault.file())
-    file[frame.end - 16 : frame.end] = bytes(16)
-    del vault.items["default", "second"]
-    vault.log.sequence -= 1
-    catalog.vault(
-        "anchor-reaches", "The last frame's end is zeros: a torn write, unless the anchor says that it was there.",
-        named("anchor slot: chain value of the last frame"), bytes(file),
-        [opens(vault, state="before", torn=True), fails("corrupt", state="reaches", offset=frame.offset), opens(vault,
-        torn=True)],
-        {"before": vault.state(None, before), "reaches": vault.state(None, reaching)},
+        fields,
+        vault.file(),
+        [opens(vault, state="here", device=0), fails("corrupt", state="there")],
+        {"here": vault.state(0), "there": vault.state(1)},
     )

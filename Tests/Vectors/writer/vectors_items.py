@@ -1,10 +1,6 @@
 """Items of every size, name and detail, and such as are not what they should be."""
 
-from primitives import padded
-
-from writer import items
 from writer.catalog import fails, method, named, opens
-from writer.fields import text, u8, u16, u32, u64
 from writer.keys import KEY_FILE
 from writer.vault import KEY, NOON, Vault
 
@@ -21,30 +17,46 @@ def vault_with_items(name, pairs, **details):
 def add(catalog):
     vault = Vault("empty", devices=0)
     catalog.vault(
-        "empty", "A new vault without items, opened by a key file.",
+        "empty",
+        "A new vault without items, opened by a key file.",
         named(
             "keybag: TKNVAULT, version, zero, vault identifier, keybag generation, number of slots",
             "keybag: number of class sets, log key, root code, holder code, zeros, checksum",
-            "key: slot key", "key: commitment", "key: slot wrap", "key: root R, passcode root P", "key: holder root A",
-            "key: root code", "key: holder code", "key: log key", "key: class keys",
+            "key: slot key",
+            "key: commitment",
+            "key: slot wrap",
+            "key: root R, passcode root P",
+            "key: holder root A",
+            "key: root code",
+            "key: holder code",
+            "key: log key",
+            "key: class keys",
             "frame: TVF1, length of the frame, header, body, first half of the content digest, checksum of the front",
             "genesis: epoch number, epoch identifier, base sequence, generation of the keybag in use, its checksum",
             "pointer: zeros",
         ),
-        vault.file(), [opens(vault), fails("wrongPassphrase", by=method(KEY_FILE, b"another " + KEY))],
+        vault.file(),
+        [opens(vault), fails("wrongPassphrase", by=method(KEY_FILE, b"another " + KEY))],
     )
     catalog.vault(
-        "no-zeros", "The file ends with its last frame.", named("frame: length of the frame"), vault.file(0),
-        [opens(vault)], of="empty",
+        "no-zeros",
+        "The file ends with its last frame.",
+        named("frame: length of the frame"),
+        vault.file(0),
+        [opens(vault)],
+        of="empty",
     )
     catalog.vault(
-        "many-zeros", "128 KiB of zeros follow the last frame.", named("frame: TVF1"), vault.file(128 << 10),
-        [opens(vault)], of="empty",
+        "many-zeros",
+        "128 KiB of zeros follow the last frame.",
+        named("frame: TVF1"),
+        vault.file(128 << 10),
+        [opens(vault)],
+        of="empty",
     )
     sizes(catalog)
     names(catalog)
     details(catalog)
-    damaged(catalog)
 
 
 def sizes(catalog):
@@ -53,45 +65,63 @@ def sizes(catalog):
     pairs = [(f"{length:05}", bytes(number * 7 & 255 for number in range(length))) for length in lengths]
     vault = vault_with_items("sizes", pairs)
     catalog.vault(
-        "sizes", "Secrets of 0 to 4,089 bytes, at the edges of the padding.",
+        "sizes",
+        "Secrets of 0 to 4,089 bytes, at the edges of the padding.",
         named("body: secret's length, secret, zeros up to the padded length", "header: m, b, content digest"),
-        vault.file(), [opens(vault)],
+        vault.file(),
+        [opens(vault)],
     )
     vault = vault_with_items("size-large", [("large", bytes(range(256)) * 160)])
-    catalog.vault("size-large", "A secret of 40 KiB.", named("header: b", "body: secret"), vault.file(),
-        [opens(vault)])
+    catalog.vault("size-large", "A secret of 40 KiB.", named("header: b", "body: secret"), vault.file(), [opens(vault)])
 
 
 def names(catalog):
     pairs = [
-        ("é", "one scalar"), ("e\u0301", "two scalars"), ("ﬀ", "a ligature"), ("ff", "two letters"), ("日本",
-        "three bytes each"),
-        ("🔑", "four bytes"), ("\U0010fffd", "the last but two"), ("-dash", "begins like an option"), ("a b",
-        "a space"),
-        ("a", "one byte"), ("A", "a capital"), ("aa", "longer"), ("/../x", "like a path"),
+        ("é", "one scalar"),
+        ("e\u0301", "two scalars"),
+        ("ﬀ", "a ligature"),
+        ("ff", "two letters"),
+        ("日本", "three bytes each"),
+        ("🔑", "four bytes"),
+        ("\U0010fffd", "the last but two"),
+        ("-dash", "begins like an option"),
+        ("a b", "a space"),
+        ("a", "one byte"),
+        ("A", "a capital"),
+        ("aa", "longer"),
+        ("/../x", "like a path"),
     ]
     vault = vault_with_items("names", pairs)
     for service in ["é", "e\u0301", "a", "🔑"]:
         vault.store("a", f"of {service}", service=service)
     catalog.vault(
-        "names", "Services and keys that only their bytes tell apart: composed, decomposed, of one to four bytes.",
-        named("metadata: service, key", "header: item, service tag"), vault.file(), [opens(vault)],
+        "names",
+        "Services and keys that only their bytes tell apart: composed, decomposed, of one to four bytes.",
+        named("metadata: service, key", "header: item, service tag"),
+        vault.file(),
+        [opens(vault)],
     )
     vault = Vault("names-longest", devices=0)
     vault.store("k" * 1024, "all ASCII")
     vault.store("🔑" * 256, "four bytes each", service="s" * 1024)
     vault.store("é" * 512, "", service="日" * 341 + "x")
     catalog.vault(
-        "names-longest", "Services and keys of 1,024 bytes.", named("metadata: service, key", "header: m"),
-        vault.file(), [opens(vault)],
+        "names-longest",
+        "Services and keys of 1,024 bytes.",
+        named("metadata: service, key", "header: m"),
+        vault.file(),
+        [opens(vault)],
     )
     # The texts of both together are the same, one after the other.
     vault = Vault("names-split", devices=0)
     vault.store("bc", "a, bc", service="a")
     vault.store("c", "ab, c", service="ab")
     catalog.vault(
-        "names-split", "Two items whose service and key are the same text when they are joined.",
-        named("header: item, service tag"), vault.file(), [opens(vault)],
+        "names-split",
+        "Two items whose service and key are the same text when they are joined.",
+        named("header: item, service tag"),
+        vault.file(),
+        [opens(vault)],
     )
 
 
@@ -104,71 +134,33 @@ def details(catalog):
     vault.store("attributes", "fake", attributes={"host": "example.com", "empty": "", "é": "e\u0301", "e\u0301": "é"})
     vault.store("all", "fake", label="🔑", expires=1, attributes={"a": "b"}, created=NOON - 1, modified=NOON + 1)
     catalog.vault(
-        "details", "With and without label, expiry and attributes.",
+        "details",
+        "With and without label, expiry and attributes.",
         named(
             "metadata: metadata length, created, modified, whether there is an expiry, expiry",
             "metadata: whether there is a label, label, number of attributes, zeros up to the padded length",
         ),
-        vault.file(), [opens(vault)],
+        vault.file(),
+        [opens(vault)],
     )
     vault = Vault("times", devices=0)
     for number, time in enumerate([0, 1, -1, -62_135_596_800_000, FAR, 1_234_567_890_123, -1_500]):
         vault.store(f"{number}", "fake", created=time, modified=time, expires=time)
     catalog.vault(
-        "times", "Times before 1970 and at both ends of the years that a writer takes.",
-        named("metadata: created, modified, expiry"), vault.file(), [opens(vault)],
+        "times",
+        "Times before 1970 and at both ends of the years that a writer takes.",
+        named("metadata: created, modified, expiry"),
+        vault.file(),
+        [opens(vault)],
     )
     vault = Vault("attributes-most", devices=0)
     sizes = [(1022, 1024)] * 8 + [(400, 300)] * 56
     pairs = {f"{number:02}" + "n" * name: "v" * value for number, (name, value) in enumerate(sizes)}
     vault.store("most", "fake", attributes=pairs, label="l" * 1024)
     catalog.vault(
-        "attributes-most", "64 attributes of nearly 60 KiB, and a label of 1,024 bytes.",
-        named("metadata: number of attributes, label, metadata length", "header: m"), vault.file(), [opens(vault)],
+        "attributes-most",
+        "64 attributes of nearly 60 KiB, and a label of 1,024 bytes.",
+        named("metadata: number of attributes, label, metadata length", "header: m"),
+        vault.file(),
+        [opens(vault)],
     )
-
-
-def damaged(catalog):
-    """Items whose frames are authentic and whose contents are not what they should be."""
-    short = lambda plain: plain.ljust(padded(len(plain)), b"\0")
-    pairs_65 = b"".join(text(f"{number:02}") + text("") for number in range(65))
-    cases = {
-        "metadata-too-long": ("Its metadata say that they are longer than they are.", "metadata: metadata length",
-            {"plain_metadata": lambda item: items.metadata(item, length=u32(1 << 20))}),
-        "key-too-long": ("A text goes beyond the metadata's end.", "metadata: key",
-            {"plain_metadata": lambda item: items.metadata(item, key=u32(60_000) + b"key")}),
-        "not-utf-8": ("The key is not UTF-8.", "metadata: key",
-            {"plain_metadata": lambda item: items.metadata(item, key=text(b"\xff\xfe"))}),
-        "label-cut": ("The label goes beyond the metadata's end.", "metadata: label",
-            {"plain_metadata": lambda item: items.metadata(item, label=u8(1) + u32(999) + b"l")}),
-        "attributes-cut": ("It has fewer attributes than it says.", "metadata: number of attributes",
-            {"plain_metadata": lambda item: items.metadata(item, pairs=u16(9))}),
-        "key-1025": ("The key has 1,025 bytes.", "metadata: key",
-            {"plain_metadata": lambda item: items.metadata(item, key=text("k" * 1025))}),
-        "attributes-65": ("It has 65 attributes.", "metadata: number of attributes",
-            {"plain_metadata": lambda item: items.metadata(item, pairs=u16(65), attributes=pairs_65)}),
-        "metadata-empty": ("Its metadata are sealed, and nothing.", "metadata: metadata length",
-            {"plain_metadata": lambda item: b""}),
-        "secret-too-long": ("The secret's length goes beyond the body.", "body: secret's length",
-            {"plain_body": short(u64(9) + bytes(8))}),
-        "secret-absurd": ("The secret's length is 2^64 − 1.", "body: secret's length",
-            {"plain_body": short(u64((1 << 64) - 1) + bytes(8))}),
-        "body-empty": ("Its body is sealed, and nothing.", "body: secret's length", {"plain_body": b""}),
-    }
-    def bad(**forged):
-        vault = Vault("items", devices=0)
-        vault.store("good", "fake")
-        frame = vault.store("bad", "fake", **forged)
-        vault.store("behind", "fake")
-        return vault, frame
-
-    vault, _ = bad()
-    catalog.vault("items", "Three items, which others are made of.", named("header: item"), vault.file(),
-        [opens(vault)])
-    for name, (about, field, forged) in cases.items():
-        vault, frame = bad(**forged)
-        vault.refused["default", "bad"] = "corrupt"
-        vault.items["default", "bad"].damaged_at = frame.offset
-        told = opens(vault, problems=[frame.offset])
-        catalog.vault(f"item-{name}", f"An authentic item that is damaged all the same. {about}", named(field),
-                      vault.file(), [told], of="items")

@@ -1,9 +1,7 @@
 """Keybags: two copies, the changes between them, and every field otherwise than it should be."""
 
-
 from writer.catalog import fails, method, named, opens
 from writer.fields import u8, u16, u32, u64
-from writer.keybag import SIZE
 from writer.keys import KEY_FILE, PASSPHRASE
 from writer.vault import KEY, Vault
 
@@ -11,76 +9,8 @@ GIBIBYTE = 1 << 30
 
 
 def add(catalog):
-    copies(catalog)
     forged(catalog)
     unauthentic(catalog)
-
-
-def changed(name, **how):
-    """A vault whose keybag got a second slot."""
-    vault = Vault(name, devices=0)
-    vault.store("k", "fake")
-    vault.keybag.add_slot(KEY_FILE, b"2" * 32)
-    vault.change_keybag(**how)
-    return vault
-
-
-def flipped(copy, place=5000):
-    return copy[:place] + bytes([copy[place] ^ 1]) + copy[place + 1 :]
-
-
-def copies(catalog):
-    fields = named("keybag: keybag generation, checksum",
-        "keybag frame: generation of the keybag in use from then on, its checksum")
-
-    def put(name, about, vault, openings):
-        catalog.vault(f"copies-{name}", about, fields, vault.file(), openings,
-            of=None if name == "changed" else "copies-changed")
-
-    vault = changed("copies")
-    put("changed", "The keybag was changed: both copies are the new one, and a frame names it.", vault, [opens(vault),
-        opens(vault, 2)])
-    vault = changed("copies", finish=False)
-    put("unfinished", "A crash came before the second copy was written.", vault,
-        [opens(vault, problems=[SIZE]), opens(vault, 2, problems=[SIZE])])
-    vault = changed("copies", named=False)
-    sequence = {"sequence": vault.log.sequence}
-    put("unnamed", "A crash came before the frame that names the first copy; the new keybag counts all the same, or "
-        "the old one.",
-        vault, [opens(vault, 2, mayBeCarriedThrough=True, **sequence)])
-    for number in [0, 1]:
-        vault = changed("copies")
-        vault.copies[number] = flipped(vault.copies[number])
-        put(f"damaged-{number + 1}", f"Copy {number + 1} is damaged.", vault, [opens(vault, problems=[number * SIZE])])
-    vault = changed("copies", finish=False)
-    vault.copies[0] = flipped(vault.copies[0])
-    put("damaged-new", "The copy in use is damaged; the other is older and opens nothing.", vault,
-        [fails("wrongPassphrase")])
-    vault = changed("copies", named=False)
-    vault.keybag.generation += 1
-    vault.copies = [vault.keybag.copy()] * 2
-    put("two-newer", "Both copies are two generations newer than the log says: the log is older than they are.", vault,
-        [fails("rolledBack")])
-    vault = changed("copies")
-    old = Vault("copies", devices=0)
-    vault.copies = [old.copies[0]] * 2
-    put("older", "Both copies are those from before a change.", vault, [fails("wrongPassphrase")])
-    vault = changed("copies")
-    vault.copies = [flipped(copy) for copy in vault.copies]
-    put("both-damaged", "Both copies are damaged.", vault, [fails("corrupt", "open")])
-    vault = changed("copies")
-    vault.copies = [flipped(copy, 0) for copy in vault.copies]
-    put("not-a-vault", "Neither copy begins as one does.", vault, [fails("notAVault", "open")])
-    vault = changed("copies")
-    vault.copies = [vault.keybag.copy(version=u16(2)), flipped(vault.copies[1], 0)]
-    put("newer-and-damaged", "One copy is a newer program's, the other begins like none.", vault,
-        [fails("unsupportedFormat", "open")])
-    vault = changed("copies")
-    for name, length, code in [("empty-file", 0, "notAVault"), ("half-a-copy", 4096, "corrupt")]:
-        catalog.vault(f"copies-{name}", f"The first {length:,} bytes of a vault.", fields, vault.file()[:length],
-            [fails(code, "open")], of="copies-changed")
-    catalog.vault("copies-only", "The two copies of the keybag and nothing behind them.", named("frame: TVF1"),
-                  vault.file()[: 2 * SIZE], [fails("corrupt")], of="copies-changed")
 
 
 def forged(catalog):
@@ -110,25 +40,42 @@ def forged(catalog):
         ("roots-long", "slot: length of the sealed roots", wrong, key_file, {"slot_1_length": u16(105)}),
         ("sets-0", "keybag: number of class sets", wrong, key_file, {"sets": u16(0)}),
         ("sets-9", "keybag: number of class sets", wrong, key_file, {"sets": u16(9)}),
-        ("portable-older", "class set: mark of older roots", wrong, key_file, {"set_1_older": u8(1),
-        "set_1_older_roots": bytes(144)}),
+        (
+            "portable-older",
+            "class set: mark of older roots",
+            wrong,
+            key_file,
+            {"set_1_older": u8(1), "set_1_older_roots": bytes(144)},
+        ),
         ("older-3", "class set: mark of older roots", newer, key_file, {"set_1_older": u8(3)}),
         ("classes-17", "class set: number of classes", wrong, key_file, {"set_1_count": u8(17)}),
         ("set-twice", "class set: device's identifier", wrong, key_file, {"set_2_device": bytes(16)}),
     ]
     for name, how in [("keybag", key_file), ("keybag-passphrase", passphrase)]:
         vault = Vault(name, **how)
-        catalog.vault(name, "A new vault of one device, which others are made of.",
+        catalog.vault(
+            name,
+            "A new vault of one device, which others are made of.",
             named("class set: number of classes"),
-                      vault.file(), [opens(vault)])
+            vault.file(),
+            [opens(vault)],
+        )
     for name, field, code, how, forge in cases:
         base = "keybag-passphrase" if how is passphrase else "keybag"
         vault = Vault(base, **how)
         vault.copies = [vault.keybag.copy(**forge)] * 2
-        catalog.vault(f"keybag-{name}", "A keybag whose codes fit, with: " + ", ".join(
-            f"{part.replace('_', ' ')} {int.from_bytes(value, 'little'):,}" for part, value in forge.items()) + ".",
-            named(field), vault.file(), [fails(code, "open", by=method(how.get("kind", KEY_FILE),
-            how.get("secret", KEY)))], of=base)
+        catalog.vault(
+            f"keybag-{name}",
+            "A keybag whose codes fit, with: "
+            + ", ".join(
+                f"{part.replace('_', ' ')} {int.from_bytes(value, 'little'):,}" for part, value in forge.items()
+            )
+            + ".",
+            named(field),
+            vault.file(),
+            [fails(code, "open", by=method(how.get("kind", KEY_FILE), how.get("secret", KEY)))],
+            of=base,
+        )
     nine = Vault("keybag-passphrase", kind=PASSPHRASE, secret=b"fake")
     for _ in range(8):
         nine.keybag.add_slot(PASSPHRASE, b"fake")
@@ -142,15 +89,19 @@ def forged(catalog):
         seventeen.keybag.add_slot(KEY_FILE, b"2" * 32)
     for name, about, field, vault in [
         ("nine-passphrases", "Nine passphrases.", "slot: kind", nine),
-        ("work", "All passphrases together cost one pass over a byte more than 24 GiB.", "slot: memory in bytes",
-        work),
+        ("work", "All passphrases together cost one pass over a byte more than 24 GiB.", "slot: memory in bytes", work),
         ("slot-twice", "Two slots have the same number.", "slot: identifier", twice),
         ("seventeen-slots", "Seventeen slots.", "keybag: number of slots", seventeen),
     ]:
         vault.copies = [vault.keybag.copy()] * 2
-        catalog.vault(f"keybag-{name}", f"A keybag whose codes fit. {about}", named(field), vault.file(),
+        catalog.vault(
+            f"keybag-{name}",
+            f"A keybag whose codes fit. {about}",
+            named(field),
+            vault.file(),
             [fails("corrupt", "open")],
-                      of="keybag-passphrase" if vault in (nine, work) else "keybag")
+            of="keybag-passphrase" if vault in (nine, work) else "keybag",
+        )
 
 
 def unauthentic(catalog):
@@ -170,18 +121,32 @@ def unauthentic(catalog):
         ("log-key", "keybag: log key", "log key", "corrupt", "unlock"),
     ]:
         vault = Vault("keybag")
-        place = vault.keybag.fields().places[part] + (30 if part in ("log key", "slot 1 roots",
-            "set 1 class 1 keys") else 0)
+        place = vault.keybag.fields().places[part] + (
+            30 if part in ("log key", "slot 1 roots", "set 1 class 1 keys") else 0
+        )
         copy = vault.copies[0]
         vault.copies = [vault.keybag.changed_copy(place, bytes([copy[place] ^ 2]))] * 2
-        catalog.vault(f"changed-{name}", f"One bit of a keybag's field was changed: {part}; the checksum fits.",
-                      named(field), vault.file(), [fails(code, at, by=method(KEY_FILE, KEY))], of="keybag")
-    for name, field, behind in [("root-code", "keybag: root code", 0), ("holder-code", "keybag: holder code", 32),
-        ("zeros", "keybag: zeros", 64)]:
+        catalog.vault(
+            f"changed-{name}",
+            f"One bit of a keybag's field was changed: {part}; the checksum fits.",
+            named(field),
+            vault.file(),
+            [fails(code, at, by=method(KEY_FILE, KEY))],
+            of="keybag",
+        )
+    for name, field, behind in [
+        ("root-code", "keybag: root code", 0),
+        ("holder-code", "keybag: holder code", 32),
+        ("zeros", "keybag: zeros", 64),
+    ]:
         vault = Vault("keybag")
         place = len(vault.keybag.fields().finish()) + behind
         vault.copies = [vault.keybag.changed_copy(place, bytes([vault.copies[0][place] ^ 2]))] * 2
-        catalog.vault(f"changed-{name}",
+        catalog.vault(
+            f"changed-{name}",
             f"One bit of a keybag was changed in its {name.replace('-', ' ')}; the checksum fits.",
-                      named(field), vault.file(), [fails("corrupt", "open" if name == "zeros" else "unlock")],
-                      of="keybag")
+            named(field),
+            vault.file(),
+            [fails("corrupt", "open" if name == "zeros" else "unlock")],
+            of="keybag",
+        )

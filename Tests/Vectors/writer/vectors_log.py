@@ -5,62 +5,93 @@ import struct
 from writer import log
 from writer.catalog import fails, named, opens
 from writer.fields import u8, u32, u64
-from writer.three import OfThree, three, without
-from writer.vault import Vault
+from writer.three import OfThree, three
 
 
 def add(whole):
     catalog = OfThree(whole)
     vault, _ = three()
-    catalog.vault("three", "Three items in three groups, which others are made of.", named("header: group start"),
-                  vault.file(), [opens(vault)])
+    catalog.vault(
+        "three",
+        "Three items in three groups, which others are made of.",
+        named("header: group start"),
+        vault.file(),
+        [opens(vault)],
+    )
     records(catalog)
     headers(catalog)
-    torn(catalog)
 
 
 def records(catalog):
     vault, _ = three()
     vault.log.next_group()
     for type_ in [128, 130, 255]:
-        vault.log.frame(type_, vault.log.sequence + 1, bytes(48), bytes(640), policy=200, version=9, item=(1, 2),
-            set_tag=3)
+        vault.log.frame(
+            type_, vault.log.sequence + 1, bytes(48), bytes(640), policy=200, version=9, item=(1, 2), set_tag=3
+        )
     vault.store("behind", "fake")
-    catalog.vault("ignorable", "Records of types that a reader may skip: 128 outside of an index, 130 and 255.",
-                  named("header: type"), vault.file(), [opens(vault)])
+    catalog.vault(
+        "ignorable",
+        "Records of types that a reader may skip: 128 outside of an index, 130 and 255.",
+        named("header: type"),
+        vault.file(),
+        [opens(vault)],
+    )
     for type_ in [0, 7, 127]:
         vault, _ = three()
         vault.log.next_group()
         vault.log.frame(type_, vault.log.sequence + 1)
         vault.store("behind", "fake")
-        catalog.vault(f"critical-{type_}", f"A record of type {type_}, which a reader must not skip.",
+        catalog.vault(
+            f"critical-{type_}",
+            f"A record of type {type_}, which a reader must not skip.",
             named("header: type"),
-                      vault.file(), [fails("unsupportedFormat")])
+            vault.file(),
+            [fails("unsupportedFormat")],
+        )
     vault, _ = three()
     vault.log.next_group()
     sequence = vault.log.sequence
     vault.log.frame(7, sequence + 1, ends=False)
     vault.log.sequence = sequence
-    catalog.vault("critical-uncommitted", "A record of type 7 in a commit whose end is missing: it does not count.",
-                  named("header: type, end of the commit"), vault.file(), [opens(vault, torn=True)])
+    catalog.vault(
+        "critical-uncommitted",
+        "A record of type 7 in a commit whose end is missing: it does not count.",
+        named("header: type, end of the commit"),
+        vault.file(),
+        [opens(vault, torn=True)],
+    )
     vault, _ = three()
     vault.checkpoint()
     vault.checkpoint(counts=False)
     vault.store("behind", "fake")
     vault.checkpoint(log.SUPERSEDED, counts=False)
-    catalog.vault("checkpoint-superseded",
+    catalog.vault(
+        "checkpoint-superseded",
         "Checkpoints with a generation of their own and without, and a superseded record at the end.",
-                  named("header: type, generation"), vault.file(), [opens(vault)])
+        named("header: type, generation"),
+        vault.file(),
+        [opens(vault)],
+    )
     vault, _ = three()
     vault.delete("second")
     vault.store("first", "newer", policy=2)
     vault.compact()
-    catalog.vault("compacted", "A second epoch, as a compaction leaves it, and nothing stored since.",
-                  named("genesis: epoch number, epoch identifier, base sequence", "header: group start"), vault.file(),
-                  [opens(vault)])
+    catalog.vault(
+        "compacted",
+        "A second epoch, as a compaction leaves it, and nothing stored since.",
+        named("genesis: epoch number, epoch identifier, base sequence", "header: group start"),
+        vault.file(),
+        [opens(vault)],
+    )
     vault.store("behind", "fake")
-    catalog.vault("compacted-and-more", "The same with an item stored since.", named("genesis: base sequence"),
-        vault.file(), [opens(vault)])
+    catalog.vault(
+        "compacted-and-more",
+        "The same with an item stored since.",
+        named("genesis: base sequence"),
+        vault.file(),
+        [opens(vault)],
+    )
 
 
 def headers(catalog):
@@ -72,8 +103,13 @@ def headers(catalog):
         ("generation", "its generation is 2^53", "header: generation", {"generation": u64(1 << 53)}, newer),
         ("metadata-long", "it has metadata of 262,145 bytes", "header: m", {"m": u32(262_145)}, newer),
         ("body-long", "it has a body of 1,400,001 bytes", "header: b", {"b": u32(1_400_001)}, newer),
-        ("chain", "it has another chain value", "header: chain value of the frame before", {"previous": bytes(32)},
-        "corrupt"),
+        (
+            "chain",
+            "it has another chain value",
+            "header: chain value of the frame before",
+            {"previous": bytes(32)},
+            "corrupt",
+        ),
     ]:
         vault, _ = three()
         place = vault.log.end
@@ -81,15 +117,24 @@ def headers(catalog):
         ends = forged.pop("ends", True)
         vault.store("forged", "fake", remember=False, ends=ends, header=forged)
         told = fails(code, offset=place if code == "corrupt" else None)
-        catalog.vault(f"header-{name}", f"A header that is authentic, but {about}.", named(field), vault.file(),
-            [told])
+        catalog.vault(f"header-{name}", f"A header that is authentic, but {about}.", named(field), vault.file(), [told])
     for name, about, field, forged, code in [
         ("policy", "policy 6", "header: policy", {"policy": u8(6)}, "unsupportedFormat"),
-        ("key-version", "class keys of version 2", "header: class-key version", {"version": u32(2)},
-        "unsupportedFormat"),
+        (
+            "key-version",
+            "class keys of version 2",
+            "header: class-key version",
+            {"version": u32(2)},
+            "unsupportedFormat",
+        ),
         ("item", "another item's name", "header: item", {"item": struct.pack("<QQ", 1, 2)}, None),
-        ("set-tag", "a set that the keybag does not have", "header: set tag", {"policy": u8(3), "set_tag": u64(99)},
-        None),
+        (
+            "set-tag",
+            "a set that the keybag does not have",
+            "header: set tag",
+            {"policy": u8(3), "set_tag": u64(99)},
+            None,
+        ),
     ]:
         vault, _ = three()
         vault.store("forged", "fake", remember=name == "policy" or name == "key-version", header=forged)
@@ -100,69 +145,18 @@ def headers(catalog):
             vault.refused["default", "forged"] = code
             told = opens(vault)
         if name == "item":
-            told["unreadable"] = [{"number": [1, 2], "policy": "when-unlocked", "generation": 4, "code": "corrupt",
-                                   "offset": vault.log.frames[-1].offset}]
+            told["unreadable"] = [
+                {
+                    "number": [1, 2],
+                    "policy": "when-unlocked",
+                    "generation": 4,
+                    "code": "corrupt",
+                    "offset": vault.log.frames[-1].offset,
+                }
+            ]
             told["problems"] = [vault.log.frames[-1].offset]
         if name == "set-tag":
             told["items"] = [item for item in told["items"] if item["key"] != "forged"]
-        catalog.vault(f"header-{name}", f"An authentic header of an item that names {about}.", named(field),
-            vault.file(), [told])
-
-
-def torn(catalog):
-    """What a crash leaves in place of the last commit."""
-    def case(name, about, field, change, **told):
-        vault, frames = three()
-        file = change(bytearray(vault.file(4096)), frames[-1])
-        without(vault, "third")
-        catalog.vault(f"torn-{name}", f"A write that a crash tore: {about}.", named(field), bytes(file),
-            [opens(vault, **told)])
-
-    def zeroed(file, start, end):
-        file[start:end] = bytes(end - start)
-        return file
-
-    sector = lambda place: (place + 511) // 512 * 512
-    case("sector", "a sector in its middle is zeros", "frame: body",
-         lambda file, frame: zeroed(file, sector(frame.offset + 300), sector(frame.offset + 300) + 512), torn=True)
-    case("first-sector", "its share of the first sector is zeros", "frame: header",
-         lambda file, frame: zeroed(file, frame.offset, sector(frame.offset + 1)), torn=True)
-    case("end", "its last 16 bytes are zeros", "frame: checksum of the front",
-         lambda file, frame: zeroed(file, frame.end - 16, frame.end), torn=True)
-    case("cut", "zeros follow from a byte of its body on", "frame: body",
-         lambda file, frame: zeroed(file, frame.offset + 201, frame.end), torn=True)
-    case("cut-header", "zeros follow from a byte of its header on", "frame: header",
-         lambda file, frame: zeroed(file, frame.offset + 77, frame.end), torn=True)
-    case("file-ends", "the file ends in its body", "frame: body", lambda file, frame: file[: frame.offset + 999],
-        torn=True)
-    case("file-ends-in-header", "the file ends in its header", "frame: header", lambda file,
-        frame: file[: frame.offset + 100], torn=True)
-    case("file-ends-in-prefix", "the file ends in its prefix", "frame: length of the frame",
-         lambda file, frame: file[: frame.offset + 5], torn=True)
-    case("gone", "nothing of it is there", "frame: TVF1", lambda file, frame: zeroed(file, frame.offset, frame.end))
-
-    vault = Vault("three", devices=0)
-    vault.store("first", "fake")
-    vault.log.next_group()
-    vault.store("one", "fake", alone=False, generation=2, ends=False)
-    last = vault.store("two", "fake " * 200, alone=False, generation=2)
-    file = bytearray(vault.file(2048))
-    zeroed(file, last.offset, last.end)
-    vault.items.pop(("default", "one"))
-    vault.items.pop(("default", "two"))
-    vault.log.sequence = 1
-    catalog.vault("torn-commit", "The last frame of a commit of two is missing: neither counts.",
-                  named("header: end of the commit"), bytes(file), [opens(vault, torn=True)])
-
-    vault = Vault("three", devices=0)
-    vault.store("first", "fake")
-    vault.log.next_group()
-    one = vault.store("one", "fake " * 200, alone=False)
-    vault.store("two", "fake " * 200, alone=False)
-    file = zeroed(bytearray(vault.file()), sector(one.offset + 300), sector(one.offset + 300) + 512)
-    vault.items.pop(("default", "one"))
-    vault.items.pop(("default", "two"))
-    vault.log.sequence = 1
-    catalog.vault("torn-group", "Of two commits that were written together, a sector of the first is missing: "
-        "neither counts.",
-                  named("header: group start"), bytes(file), [opens(vault, torn=True)])
+        catalog.vault(
+            f"header-{name}", f"An authentic header of an item that names {about}.", named(field), vault.file(), [told]
+        )
