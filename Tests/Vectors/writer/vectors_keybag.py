@@ -89,7 +89,7 @@ def forged(catalog):
         seventeen.keybag.add_slot(KEY_FILE, b"2" * 32)
     for name, about, field, vault in [
         ("nine-passphrases", "Nine passphrases.", "slot: kind", nine),
-        ("work", "All passphrases together cost one pass over a byte more than 24 GiB.", "slot: memory in bytes", work),
+        ("work", "The passphrases together cost 24 bytes more than 24 GiB.", "slot: memory in bytes", work),
         ("slot-twice", "Two slots have the same number.", "slot: identifier", twice),
         ("seventeen-slots", "Seventeen slots.", "keybag: number of slots", seventeen),
     ]:
