@@ -9,41 +9,12 @@ extension BlockingFileVault {
     ) throws(TokenStorageError) -> VerificationReport {
         try during("verify") { () throws(TokenStorageError) in
             let session = try session()
+            let checker = ContentChecker(ring: session.ring)
             return try session.queue.alone { () throws(TokenStorageError) in
                 try session.log.verify(progress: progress) { (header, content) throws(TokenStorageError) in
-                    try session.check(content, of: header)
+                    try checker.check(content, of: header)
                 }
             }
-        }
-    }
-}
-
-extension VaultSession {
-    /// Opens the contents of an item's record, if its keys are held.
-    fileprivate func check(
-        _ content: [UInt8], of header: FrameHeader
-    ) throws(TokenStorageError) -> LogVerifier.Contents {
-        // A deletion by someone who could not read the item carries no names.
-        if content.isEmpty { return .whole }
-        guard
-            case .keys(let keys) = ring.access(
-                policy: header.policy, setTag: header.setTag, version: header.keyVersion)
-        else { return .notReadable }
-        let isDeletion = header.type == RecordType.deletion.rawValue
-        let split = header.metadataLength
-        do {
-            let metadata = try sealer.openMetadata(
-                content, in: 0..<split, of: header.item, generation: header.generation, keys: keys,
-                isDeletion: isDeletion)
-            guard metadata != nil else { return .damaged }
-            if isDeletion { return .whole }
-            let secret = try sealer.openBody(
-                content, in: split..<content.count, of: header.item, generation: header.generation,
-                keys: keys)
-            return secret == nil ? .damaged : .whole
-        } catch {
-            if error.code == .locked { return .notReadable }
-            throw error
         }
     }
 }

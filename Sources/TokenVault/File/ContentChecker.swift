@@ -1,0 +1,38 @@
+/// Opens what an item's record holds, to see whether it does open.
+struct ContentChecker {
+    private let ring: KeyRing
+    private let sealer: ItemSealer
+
+    init(ring: KeyRing) {
+        self.ring = ring
+        sealer = ItemSealer(vault: ring.vault)
+    }
+
+    /// Opens the contents of an item's record, if its keys are held.
+    func check(
+        _ content: [UInt8], of header: FrameHeader
+    ) throws(TokenStorageError) -> LogVerifier.Contents {
+        // A deletion by someone who could not read the item carries no names.
+        if content.isEmpty { return .whole }
+        guard
+            case .keys(let keys) = ring.access(
+                policy: header.policy, setTag: header.setTag, version: header.keyVersion)
+        else { return .notReadable }
+        let isDeletion = header.type == RecordType.deletion.rawValue
+        let split = header.metadataLength
+        do {
+            let metadata = try sealer.openMetadata(
+                content, in: 0..<split, of: header.item, generation: header.generation, keys: keys,
+                isDeletion: isDeletion)
+            guard metadata != nil else { return .damaged }
+            if isDeletion { return .whole }
+            let secret = try sealer.openBody(
+                content, in: split..<content.count, of: header.item, generation: header.generation,
+                keys: keys)
+            return secret == nil ? .damaged : .whole
+        } catch {
+            if error.code == .locked { return .notReadable }
+            throw error
+        }
+    }
+}
