@@ -11,7 +11,7 @@ STRIP ?= strip
 # The tests are optimized: those of crashes and tampering look at so many states that it saves most of their time.
 debug := --scratch-path .build -Xswiftc -warnings-as-errors -Xswiftc -O
 # Lazy binding leaves copies of vector registers on the stack, where the tests that search memory find them.
-run_tests = LD_BIND_NOW=1 swift test $(debug) --skip-build --disable-xctest
+run_tests = LD_BIND_NOW=1 Scripts/test.sh swift test $(debug) --skip-build --disable-xctest
 # Static links of the standard library warn about `mktemp` with any linker but lld.
 release := --scratch-path .build-release --configuration release --product vaultctl \
 	--static-swift-stdlib -Xswiftc -use-ld=lld
@@ -67,6 +67,7 @@ bench: release ## Measure the backends against this machine's limits, libsecret 
 	swift build --configuration release --package-path Benchmarks --scratch-path .build-benchmarks
 	.build-benchmarks/release/vault-benchmark .
 	.build-benchmarks/release/scale-benchmark . $(vaultctl)
+	.build-benchmarks/release/verify-benchmark .
 	Scripts/bench-keyring.sh .build-benchmarks/release/keyring-benchmark
 	Scripts/bench-retrieve.sh $(vaultctl) .build-benchmarks/release/command-benchmark
 

@@ -9,6 +9,9 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     ],
     targets: [
+        .target(
+            name: "BareCryptography", cSettings: [.unsafeFlags(["-O2"])],
+            linkerSettings: [.linkedLibrary("sodium")]),
         .target(name: "Measuring", swiftSettings: [.swiftLanguageMode(.v6)]),
         .executableTarget(
             name: "command-benchmark",
@@ -33,6 +36,15 @@ let package = Package(
             name: "vault-benchmark",
             dependencies: [
                 "Measuring",
+                .product(name: "TokenVault", package: "TokenVault"),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: [.swiftLanguageMode(.v6)]
+        ),
+        .executableTarget(
+            name: "verify-benchmark",
+            dependencies: [
+                "BareCryptography", "Measuring",
                 .product(name: "TokenVault", package: "TokenVault"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],

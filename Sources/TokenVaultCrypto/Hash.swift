@@ -17,6 +17,28 @@ package enum Hash {
         }
     }
 
+    /// Whether `digest`, or the part `place` of it, is the unkeyed digest of a part of `bytes`. No secret is
+    /// compared: the time it takes tells where they differ.
+    package static func isDigest(
+        _ digest: [UInt8], at place: Range<Int>? = nil, of bytes: [UInt8], in range: Range<Int>
+    ) -> Bool {
+        _ = Sodium.isReady
+        let place = place ?? 0..<digest.count
+        guard (16...64).contains(place.count), place.upperBound <= digest.count,
+            range.lowerBound >= 0, range.upperBound <= bytes.count
+        else { return false }
+        return withUnsafeTemporaryAllocation(byteCount: 64, alignment: 8) { computed in
+            bytes.withUnsafeBytes { input in
+                _ = crypto_generichash(
+                    computed.octets, place.count, input.octets + range.lowerBound, UInt64(range.count), nil, 0
+                )
+            }
+            return digest.withUnsafeBytes { expected in
+                expected[place].elementsEqual(computed[..<place.count])
+            }
+        }
+    }
+
     /// The digest of a part of `bytes` keyed with `key`; `nil` when the key was wiped.
     package static func keyed(
         _ bytes: [UInt8], in range: Range<Int>? = nil, key: SymmetricKey, length: Int

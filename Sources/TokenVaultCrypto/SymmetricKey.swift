@@ -1,14 +1,18 @@
 internal import CSodium
 internal import Synchronization
+internal import TokenVaultPlatform
 
 /// A 32-byte key in a ``KeyArena``, wiped by ``wipe()`` and when the last reference goes.
 package final class SymmetricKey: @unchecked Sendable {
     /// The length of every key, in bytes.
     package static let length = 32
 
-    // `wipe` may run while another thread seals with this key. The lock makes that one order or the
-    // other: a wiped key is refused, never used as zeros.
-    private let slot: Mutex<KeyArena.Slot?>
+    // `wipe` may run while other threads seal with this key, which do not wait for one another. A key that is to be
+    // wiped takes no new user, and is wiped when its last one is done: it is refused, never used as zeros.
+    private let users = Atomic<UInt64>(0)
+    private static let isGoing: UInt64 = 1 << 63
+    private let isReleased = Mutex(false)
+    private let slot: KeyArena.Slot
     private let arena: KeyArena
 
     /// A key filled by `body`, which gets 32 zero bytes. Throws `unavailable` when there is no guarded
@@ -24,7 +28,7 @@ package final class SymmetricKey: @unchecked Sendable {
             arena.release(fresh)
             throw error
         }
-        slot = Mutex(fresh)
+        slot = fresh
         self.arena = arena
     }
 
@@ -66,24 +70,30 @@ package final class SymmetricKey: @unchecked Sendable {
         return complete ? bytes : nil
     }
 
-    /// Wipes the key now. Whoever still holds it can seal and open nothing any more.
+    /// Wipes the key now. Whoever still holds it can seal and open nothing any more; what is being sealed or opened
+    /// at this moment is waited for, which is at most a megabyte.
     package func wipe() {
-        slot.withLock { slot in
-            if let held = slot { arena.release(held) }
-            slot = nil
+        isReleased.withLock { isReleased in
+            guard !isReleased else { return }
+            users.bitwiseOr(Self.isGoing, ordering: .acquiringAndReleasing)
+            // In a forked child the users are threads that it does not have, and the pages are not there either.
+            while slot.isThere, users.load(ordering: .acquiring) != Self.isGoing { WorkerThread.giveWay() }
+            arena.release(slot)
+            isReleased = true
         }
     }
 
-    /// Whether ``wipe()`` has run.
-    package var isWiped: Bool { slot.withLock { $0 == nil } }
+    /// Whether ``wipe()`` has run, or has begun to.
+    package var isWiped: Bool { users.load(ordering: .acquiring) & Self.isGoing != 0 }
 
     deinit { wipe() }
 
-    /// Runs `body` with the key's 32 bytes; `nil` when the key was wiped, or is another process's.
+    /// Runs `body` with the key's 32 bytes, beside others that do; `nil` when the key was wiped, or is another
+    /// process's. `body` must not wipe it.
     package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
-        slot.withLock { slot in
-            guard let slot, slot.isThere else { return nil }
-            return body(UnsafeRawBufferPointer(slot.bytes))
-        }
+        let before = users.wrappingAdd(1, ordering: .acquiring).oldValue
+        defer { users.wrappingSubtract(1, ordering: .releasing) }
+        guard before & Self.isGoing == 0, slot.isThere else { return nil }
+        return body(UnsafeRawBufferPointer(slot.bytes))
     }
 }

@@ -20,6 +20,15 @@ extension SmallFile {
         }
     }
 
+    /// Removes the file at `path`, durably (`unlinkat`).
+    package static func remove(_ path: FilePath) throws(SystemFailure) {
+        guard let name = path.lastComponent?.string else { throw SystemFailure(.invalidArgument, "unlinkat") }
+        let parent = path.removingLastComponent()
+        let directory = try PosixDirectory(parent.isEmpty ? "." : parent)
+        try directory.remove(name)
+        try directory.synchronize()
+    }
+
     /// Whether something is at `path`, be it a link to nowhere (`fstatat`).
     package static func exists(_ path: FilePath) throws(SystemFailure) -> Bool {
         guard let name = path.lastComponent?.string else { return true }

@@ -62,6 +62,9 @@ package final class WorkerThread: Sendable {
         if !taken { job() }
     }
 
+    /// Lets other threads run on this processor first (`sched_yield`).
+    package static func giveWay() { sched_yield() }
+
     private final class Box: Sendable {
         let body: @Sendable () -> Void
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }

@@ -218,7 +218,7 @@ import TokenVault
 @Suite struct DesktopChoiceTests {
     @Test func theKeyringComesFirstAndIsNotReplacedWhenItIsAway() async throws {
         let desktop = try PrivateDesktop.withKeyring()
-        let keyring = StorageCandidate.secretService(desktop.configuration(timeout: .seconds(10)))
+        let keyring = StorageCandidate.secretService(desktop.configuration())
         let memory = InMemoryVault()
         let second = StorageCandidate(
             name: "second", probe: { () throws(TokenStorageError) in .isThere },

@@ -135,7 +135,7 @@ import TokenVaultPlatform
     /// The numbers of calls are easy to guess, and the bus passes on replies that nobody asked for.
     @Test func repliesComeFromTheServiceAlone() throws {
         try desktop.tell("start_keyring")
-        let storage = SecretService(configuration: desktop.configuration(timeout: .seconds(3)))
+        let storage = SecretService(configuration: desktop.configuration(timeout: .seconds(15)))
             .storage(service: "app").blocking
         #expect(try storage.retrieve(for: "key") == nil)
         try desktop.tell("pause_keyring")
@@ -179,7 +179,7 @@ import TokenVaultPlatform
     /// Whoever believed it would write beside another writer, and two compare-and-stores could win.
     @Test func theTurnToWriteComesFromTheBusAlone() throws {
         try desktop.tell("start_keyring")
-        let storage = SecretService(configuration: desktop.configuration(timeout: .seconds(3)))
+        let storage = SecretService(configuration: desktop.configuration(timeout: .seconds(15)))
             .storage(service: "app").blocking
         try desktop.tell("own_writer_name")
         let outcome = Monitor(TokenStorageError.Code??.none)

@@ -10,6 +10,7 @@ import TokenVault
         case anotherDeviceEnrolled, deviceRemoved, revokedElsewhere
         case restored, restoredWithoutState, restoredAfterPassphraseRemoved, restoredUnderOpenVault
         case restoredFromBeforeRevocation, copyRead
+        case exportedAndImported, oldCopyWithRevokedSlot
         var testDescription: String { rawValue }
     }
 
@@ -62,6 +63,18 @@ import TokenVault
         .deviceRemoved: [
             .whenUnlocked: .value, .afterFirstUnlock: .value, .whenUnlockedThisDeviceOnly: .absent,
             .afterFirstUnlockThisDeviceOnly: .absent, .whenPasscodeSetThisDeviceOnly: .absent,
+        ],
+        // What may not leave the device stayed behind.
+        .exportedAndImported: [
+            .whenUnlocked: .value, .afterFirstUnlock: .value, .whenUnlockedThisDeviceOnly: .absent,
+            .afterFirstUnlockThisDeviceOnly: .absent, .whenPasscodeSetThisDeviceOnly: .absent,
+        ],
+        // Whoever took file and key file away has what was in it then, but for this device's items.
+        .oldCopyWithRevokedSlot: [
+            .whenUnlocked: .value, .afterFirstUnlock: .value,
+            .whenUnlockedThisDeviceOnly: .refused(.wrongDevice),
+            .afterFirstUnlockThisDeviceOnly: .refused(.wrongDevice),
+            .whenPasscodeSetThisDeviceOnly: .refused(.wrongDevice),
         ],
         .revokedElsewhere: [
             .whenUnlocked: .refused(.locked), .afterFirstUnlock: .refused(.locked),
@@ -147,9 +160,7 @@ import TokenVault
             vault.lock()
             return vault
         case .anotherDevice, .anotherDeviceWithKeyFile, .anotherDeviceEnrolled:
-            var elsewhere = sandbox.configuration
-            elsewhere.stateDirectory = sandbox.path.appending("another-device")
-            let vault = try BlockingFileVault.open(at: sandbox.vault, configuration: elsewhere)
+            let vault = try BlockingFileVault.open(at: sandbox.vault, configuration: elsewhere(sandbox))
             try vault.unlock(with: situation == .anotherDeviceWithKeyFile ? keyFile : Self.passphrase)
             if situation == .anotherDeviceEnrolled { _ = try vault.enrolDevice() }
             return vault
@@ -164,6 +175,30 @@ import TokenVault
         case .restored, .restoredWithoutState, .restoredAfterPassphraseRemoved, .restoredUnderOpenVault,
             .restoredFromBeforeRevocation, .copyRead:
             return try restored(made, in: sandbox, situation)
+        case .exportedAndImported:
+            let (file, words) = (sandbox.path.appending("export"), Secret(utf8: "fake words for the way"))
+            #expect(try made.export(to: file, passphrase: words).staying == 3)
+            let vault = try BlockingFileVault.create(
+                at: sandbox.path.appending("other.vault"), unlockMethod: keyFile,
+                configuration: elsewhere(sandbox))
+            #expect(try vault.importItems(from: file, passphrase: words).added == 2)
+            return vault
+        case .oldCopyWithRevokedSlot:
+            try PosixCopy(of: sandbox.vault, state: sandbox.path.appending("state")).write(to: "taken.vault")
+            let copy = sandbox.vault.removingLastComponent().appending("taken.vault")
+            let revoked = try #require(try made.slots().first { $0.kind == .keyFile && $0.scope == .all })
+            _ = try made.revoke(
+                keeping: [Self.passphrase, keyFile, .recoveryKey(Self.recoveryKey)], removing: [revoked.id])
+            try made.storage(service: "policies").store(token: "later", for: "later", policy: .whenUnlocked)
+            let now = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
+            #expect(
+                answer {
+                    try now.unlock(with: Self.keyFileOfAll); return ""
+                } == .refused(.wrongPassphrase))
+            let vault = try BlockingFileVault.open(at: copy, configuration: elsewhere(sandbox))
+            try vault.unlock(with: Self.keyFileOfAll)
+            #expect(try vault.storage(service: "policies").retrieve(for: "later") == nil)
+            return vault
         case .passphraseRemoved:
             let slot = try #require(try made.slots().first { $0.kind == .passphrase })
             try made.removeSlot(slot.id)
@@ -201,6 +236,12 @@ import TokenVault
         let vault = try BlockingFileVault.open(at: sandbox.vault, configuration: configuration)
         try vault.unlock(with: Self.passphrase)
         return vault
+    }
+
+    private func elsewhere(_ sandbox: Sandbox) -> FileVaultConfiguration {
+        var configuration = sandbox.configuration
+        configuration.stateDirectory = sandbox.path.appending("another-device")
+        return configuration
     }
 
     private func answer(_ body: () throws -> String?) -> Answer {

@@ -1,5 +1,7 @@
+import Synchronization
 import Testing
 import TokenVaultCrypto
+import TokenVaultPlatform
 
 @Suite struct SymmetricKeyTests {
     private func bytes(of key: SymmetricKey) -> [UInt8]? { key.withBytes { Array($0) } }
@@ -108,6 +110,40 @@ import TokenVaultCrypto
             }
             #expect(opens(copy))
             #expect(!opens(zero))
+        }
+    }
+
+    @Test func usersDoNotWaitForOneAnotherAndWipingWaitsForAll() throws {
+        for _ in 0..<50 {
+            let key = try SymmetricKey.random()
+            let both = Monitor(0)
+            let inside = Atomic<Int>(0)
+            let ended = Monitor(0)
+            let threads = (0..<2).map { _ in WorkerThread(name: "user") }
+            for thread in threads {
+                thread.run {
+                    var isFirst = true
+                    let used: () -> Void? = {
+                        key.withBytes { _ in
+                            inside.wrappingAdd(1, ordering: .relaxed)
+                            // The first time each is inside while the other is.
+                            if isFirst {
+                                both.announce { $0 += 1 }
+                                both.wait { $0 == 2 ? () : nil }
+                            }
+                            isFirst = false
+                            inside.wrappingSubtract(1, ordering: .releasing)
+                        }
+                    }
+                    while used() != nil {}
+                    ended.announce { $0 += 1 }
+                }
+            }
+            both.wait { $0 == 2 ? () : nil }
+            key.wipe()
+            #expect(inside.load(ordering: .acquiring) == 0)
+            #expect(bytes(of: key) == nil)
+            ended.wait { $0 == 2 ? () : nil }
         }
     }
 }

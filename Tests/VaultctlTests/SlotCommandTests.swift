@@ -111,4 +111,45 @@ import TokenVault
         }
         expectOneLine(try sandbox.run("slot", "remove", "2", "--passphrase-file", recovery), status: 1)
     }
+
+    /// A key that nobody has seen opens nothing.
+    @Test func aRecoveryKeyThatCannotBePrintedIsNotAdded() throws {
+        for words in ["slot add recovery", "slot add recovery --json", "init --vault other.vault --recovery"]
+        {
+            expectOneLine(try sandbox.shell("\"$V\" \(words) >/dev/full"), status: 1)
+        }
+        // The reader is gone before anything is written: that ends it, silently.
+        let unread = try sandbox.shell(
+            "mkfifo pipe; exec 3<>pipe 4>pipe 3<&-; \"$V\" slot add recovery >&4; echo $?")
+        #expect(unread.text == "141\n" && !unread.error.contains("vaultctl: "))
+        #expect(try sandbox.run("slot", "list").text.split(separator: "\n").count == 1)
+        #expect(
+            try sandbox.run("slot", "list", "--vault", "\(sandbox.home)/other.vault").text
+                .split(separator: "\n").count == 1)
+    }
+
+    /// In a vault with a recovery key it would open nothing.
+    @Test func aPassphraseThatReadsLikeAMistypedRecoveryKeyIsRefused() throws {
+        var typed = Array(try sandbox.run("slot", "add", "recovery").text)
+        typed[18] = typed[18] == "7" ? "8" : "7"
+        let file = try sandbox.file("passphrase", String(typed))
+        let hidden = [String(typed.dropLast())]
+        expectOneLine(
+            try sandbox.run("slot", "add", "passphrase", "--new-passphrase-file", file), status: 64,
+            hiding: hidden)
+        expectOneLine(
+            try sandbox.run("init", "--vault", "\(sandbox.home)/other.vault", "--passphrase-file", file),
+            status: 64, hiding: hidden)
+    }
+
+    @Test func aKeyFileThatWasMadeForARefusedSlotIsGone() throws {
+        _ = try sandbox.run("slot", "add", "recovery")
+        let narrow = "\(sandbox.home)/narrow"
+        #expect(try sandbox.run("slot", "add", "key-file", narrow).status == 0)
+        let (new, old) = ("\(sandbox.home)/new", try sandbox.file("old", String(repeating: "k", count: 40)))
+        for path in [new, old] {
+            expectOneLine(try sandbox.run("slot", "add", "key-file", path, "--key-file", narrow), status: 5)
+        }
+        #expect(try sandbox.shell("test ! -e new && test -s old").status == 0)
+    }
 }

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -62,6 +63,13 @@ static inline uint64_t clinux_file_system_type(int descriptor) {
     struct statfs information;
     if (fstatfs(descriptor, &information) != 0) return 0;
     return (uint64_t)information.f_type;
+}
+
+// How many processors the process may use: sched_getaffinity(2); 1 when that fails.
+static inline int clinux_processors(void) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+    return CPU_COUNT(&set);
 }
 
 // Where the handler of forwarded signals writes each signal's number, as one byte; -1 for nowhere.

@@ -62,7 +62,7 @@ extension BlockingFileVault {
     func heldRoots(_ session: VaultSession) throws(TokenStorageError) -> KeyRing.Roots {
         try session.log.withFreshState { _ in }
         try session.refreshKeys()
-        guard let roots = session.ring.roots else { throw .file(.locked) }
+        guard let roots = session.ring.roots else { throw session.ring.lockedError }
         guard roots.all != nil else {
             throw .file(.notPermitted, advice: KeyRing.Roots.adviceWithoutRoot)
         }

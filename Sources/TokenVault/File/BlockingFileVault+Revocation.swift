@@ -54,7 +54,7 @@ extension BlockingFileVault {
     ) throws(TokenStorageError) -> RevocationReport {
         try during("revoke") { () throws(TokenStorageError) in
             try UnlockMethod.passphrase(current).check()
-            try UnlockMethod.passphrase(new).check()
+            try UnlockMethod.passphrase(new).checkAsNew()
             let before = try currentKeybag(try session())
             let (slot, _) = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
                 try KeybagKeys.openSlot(of: before, with: .passphrase(current))

@@ -12,7 +12,7 @@ extension BlockingFileVault {
     ) throws(TokenStorageError) {
         try during("passphrase") { () throws(TokenStorageError) in
             try UnlockMethod.passphrase(current).check()
-            try UnlockMethod.passphrase(new).check()
+            try UnlockMethod.passphrase(new).checkAsNew()
             let cost = try configuration.keyDerivationCost.checked()
             let session = try session()
             // Both derivations are slow, so they run before the lock is taken.
@@ -53,8 +53,17 @@ extension BlockingFileVault {
     public func addSlot(
         _ method: UnlockMethod, scope: VaultSlot.Scope? = nil
     ) throws(TokenStorageError) -> VaultSlot {
+        try addSlot(method, scope: scope) { (_) throws(TokenStorageError) in }
+    }
+
+    /// Adds an unlock method as ``addSlot(_:scope:)`` does, after `handingOver` has taken its slot: what nobody
+    /// could be told must not open anything. Throws what that throws, with nothing added.
+    package func addSlot(
+        _ method: UnlockMethod, scope: VaultSlot.Scope? = nil,
+        handingOver: (VaultSlot) throws(TokenStorageError) -> Void
+    ) throws(TokenStorageError) -> VaultSlot {
         try during("slot add") { () throws(TokenStorageError) in
-            try method.check()
+            try method.checkAsNew()
             guard scope != .afterFirstUnlock || !method.slotKind.isAttended else {
                 throw .file(.invalidArgument, advice: "a passphrase or recovery key opens everything")
             }
@@ -81,6 +90,7 @@ extension BlockingFileVault {
                     created: configuration.clock(), roots: roots, vault: before.vault)
             }
             let finalRoots = roots
+            try handingOver(VaultSlot(made))
             try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
                 guard keybag.nextSlot == before.nextSlot else {
                     throw .file(.conflict, advice: "another slot was added meanwhile; try again")

@@ -11,8 +11,9 @@ extension BlockingFileVault {
             let session = try session()
             let checker = ContentChecker(ring: session.ring)
             return try session.queue.alone { () throws(TokenStorageError) in
-                try session.log.verify(progress: progress) { (header, content) throws(TokenStorageError) in
-                    try checker.check(content, of: header)
+                try session.log.verify(progress: progress) {
+                    (header, bytes, content) throws(TokenStorageError) in
+                    try checker.check(bytes, in: content, of: header)
                 }
             }
         }

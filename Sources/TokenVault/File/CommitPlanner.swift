@@ -100,7 +100,7 @@ struct CommitPlanner {
         let keys: ClassKeys
         switch session.ring.accessForWriting(metadata.policy) {
         case .keys(let held): keys = held
-        case .locked: throw .file(.locked)
+        case .locked: throw session.ring.lockedError
         case .notPermitted where metadata.policy == .whenPasscodeSetThisDeviceOnly:
             throw .file(.notPermitted, advice: "unlock with a passphrase")
         case .notPermitted:

@@ -1,5 +1,5 @@
 /// Opens what an item's record holds, to see whether it does open.
-struct ContentChecker {
+struct ContentChecker: Sendable {
     private let ring: KeyRing
     private let sealer: ItemSealer
 
@@ -10,8 +10,8 @@ struct ContentChecker {
 
     /// Opens the contents of an item's record, if its keys are held.
     func check(
-        _ content: [UInt8], of header: FrameHeader
-    ) throws(TokenStorageError) -> LogVerifier.Contents {
+        _ bytes: [UInt8], in content: Range<Int>, of header: FrameHeader
+    ) throws(TokenStorageError) -> FrameInspection.Contents {
         // A deletion by someone who could not read the item carries no names.
         if content.isEmpty { return .whole }
         guard
@@ -19,15 +19,16 @@ struct ContentChecker {
                 policy: header.policy, setTag: header.setTag, version: header.keyVersion)
         else { return .notReadable }
         let isDeletion = header.type == RecordType.deletion.rawValue
-        let split = header.metadataLength
+        let split = content.lowerBound + header.metadataLength
         do {
             let metadata = try sealer.openMetadata(
-                content, in: 0..<split, of: header.item, generation: header.generation, keys: keys,
+                bytes, in: content.lowerBound..<split, of: header.item, generation: header.generation,
+                keys: keys,
                 isDeletion: isDeletion)
             guard metadata != nil else { return .damaged }
             if isDeletion { return .whole }
             let secret = try sealer.openBody(
-                content, in: split..<content.count, of: header.item, generation: header.generation,
+                bytes, in: split..<content.upperBound, of: header.item, generation: header.generation,
                 keys: keys)
             return secret == nil ? .damaged : .whole
         } catch {

@@ -10,7 +10,7 @@ struct VaultCreation {
 
     /// Creates the file with `method` as its first slot and returns its keybag.
     func create(with method: UnlockMethod) throws(TokenStorageError) -> Keybag {
-        try method.check()
+        try method.checkAsNew()
         let cost = try configuration.keyDerivationCost.checked()
         try refuseExisting()
         let (location, vault) = (location, vault)
@@ -153,6 +153,17 @@ extension UnlockMethod {
                 throw .file(.invalidArgument, advice: "a keyring's key has 32 bytes")
             }
         case .recoveryKey: break
+        }
+    }
+
+    /// Throws `invalidArgument` as ``check()``, and for a new passphrase that would be taken for a mistyped
+    /// recovery key by a vault that has one.
+    func checkAsNew() throws(TokenStorageError) {
+        try check()
+        if case .passphrase(let passphrase) = self, case .mistyped = RecoveryKey.read(passphrase) {
+            throw .file(
+                .invalidArgument, underlying: "the passphrase reads like a mistyped recovery key",
+                advice: "choose another")
         }
     }
 }

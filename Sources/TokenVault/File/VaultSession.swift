@@ -175,6 +175,7 @@ final class VaultSession: Sendable {
         do throws(TokenStorageError) {
             return try access.keys()
         } catch {
+            if error.code == .locked { throw ring.lockedError }
             guard error.code == .wrongDevice, ring.facts.deviceTag == nil else { throw error }
             var error = error
             error.underlying =

@@ -37,34 +37,46 @@ struct Initialize: VaultCommand {
         try Self.refuseExisting(path)
         let vault = try create(&session, at: path)
         defer { console.progress.clear() }
-        var recoveryKey: RecoveryKey?
-        if recovery {
-            recoveryKey = try RecoveryKeys.add(to: vault).1
-        } else if secretService {
-            let (_, key) = try RecoveryKeys.add(to: vault)
-            try RecoveryKeys.showOnTerminal(key, console)
-        } else if session.unlock.isTerminal {
+        if !recovery, secretService {
+            try RecoveryKeys.add(to: vault) { (_, key) throws(CommandFailure) in
+                try RecoveryKeys.showOnTerminal(key, console)
+            }
+        } else if !recovery, session.unlock.isTerminal {
             try RecoveryKeys.offer(vault, console)
         }
         if session.unlock.isTerminal, !secretService { try Self.offerKeyring(vault, console) }
         let status = try calling { () throws(TokenStorageError) in try vault.status() }
         console.progress.clear()
         for note in status.notes { console.note(note) }
-        if format.json {
-            var json = JSONWriter(console.output)
-            json.object { json in
-                json.member("vault", path.string)
-                json.array("slots") { json in
-                    for slot in status.slots { json.slot(slot) }
+        if recovery {
+            // Last, so that what is printed with it says all.
+            try RecoveryKeys.add(to: vault) { (slot, key) throws(CommandFailure) in
+                if format.json {
+                    try tell(path, slots: status.slots + [slot], key, console)
+                } else {
+                    try RecoveryKeys.print(key, console)
                 }
-                if let recoveryKey { json.member("recoveryKey", recoveryKey.text) }
             }
-            json.end()
-        } else {
-            if let recoveryKey { RecoveryKeys.show(recoveryKey, console) }
-            console.remark("Created \(path.string)")
+        } else if format.json {
+            try tell(path, slots: status.slots, nil, console)
         }
+        console.remark("Created \(path.string)")
         return .done
+    }
+
+    private func tell(
+        _ path: FilePath, slots: [VaultSlot], _ recoveryKey: RecoveryKey?, _ console: Console
+    ) throws(CommandFailure) {
+        var json = JSONWriter(console.output)
+        json.object { json in
+            json.member("vault", path.string)
+            json.array("slots") { json in
+                for slot in slots { json.slot(slot) }
+            }
+            if let recoveryKey { json.member("recoveryKey", recoveryKey.text) }
+        }
+        json.end()
+        try console.output.deliver()
     }
 
     /// Makes the vault with what was given or asked for.
@@ -73,12 +85,14 @@ struct Initialize: VaultCommand {
     ) throws(CommandFailure) -> BlockingFileVault {
         let console = session.console
         guard secretService else {
-            let method = try session.unlock.newUnlockMethod(console)
-            if case .passphrase = method { try session.calibrate() }
-            let configuration = try session.configurationForNewVault(at: path)
-            console.progress.show("Creating the vault …")
-            return try calling { () throws(TokenStorageError) in
-                try BlockingFileVault.create(at: path, unlockMethod: method, configuration: configuration)
+            return try session.unlock.withNewUnlockMethod(console) { (method) throws(CommandFailure) in
+                if case .passphrase = method { try session.calibrate() }
+                let configuration = try session.configurationForNewVault(at: path)
+                console.progress.show("Creating the vault …")
+                return try calling { () throws(TokenStorageError) in
+                    try BlockingFileVault.create(
+                        at: path, unlockMethod: method, configuration: configuration)
+                }
             }
         }
         guard session.unlock.isTerminal else {

@@ -3,17 +3,37 @@ import TokenVaultPlatform
 
 /// Making and showing recovery keys.
 enum RecoveryKeys {
-    /// Adds a slot for a fresh key to an unlocked vault.
-    static func add(to vault: BlockingFileVault) throws(CommandFailure) -> (VaultSlot, RecoveryKey) {
+    /// Adds a slot for a fresh key to an unlocked vault, after the key was shown: a key that nobody has seen opens
+    /// nothing.
+    @discardableResult
+    static func add(
+        to vault: BlockingFileVault, showing show: (VaultSlot, RecoveryKey) throws(CommandFailure) -> Void
+    ) throws(CommandFailure) -> VaultSlot {
         let key = RecoveryKey()
-        let slot = try calling { () throws(TokenStorageError) in try vault.addSlot(.recoveryKey(key)) }
-        return (slot, key)
+        var reason: CommandFailure?
+        var isShown = false
+        do throws(TokenStorageError) {
+            return try vault.addSlot(.recoveryKey(key)) { (slot) throws(TokenStorageError) in
+                do throws(CommandFailure) { try show(slot, key) } catch {
+                    reason = error
+                    throw TokenStorageError(.cancelled, operation: "slot add", backend: "vaultctl")
+                }
+                isShown = true
+            }
+        } catch {
+            if let reason { throw reason }
+            guard isShown else { throw CommandFailure(error) }
+            var failure = CommandFailure(error)
+            failure.happened += "; the recovery key that was shown opens nothing"
+            throw failure
+        }
     }
 
     /// Prints the key on standard output: that line and nothing else.
-    static func show(_ key: RecoveryKey, _ console: Console) {
+    static func print(_ key: RecoveryKey, _ console: Console) throws(CommandFailure) {
         key.text.withBytes { console.output.write($0) }
         console.output.line("")
+        try console.output.deliver()
         console.remark(
             "Write this recovery key down and keep it apart from the vault: it is not shown again.")
     }
@@ -26,8 +46,7 @@ enum RecoveryKeys {
         let question = "Make a recovery key, to be written down for the day the passphrase is lost?"
         guard try console.offer(question) else { return }
         do throws(CommandFailure) {
-            let (_, key) = try add(to: vault)
-            try showOnTerminal(key, console)
+            try add(to: vault) { (_, key) throws(CommandFailure) in try showOnTerminal(key, console) }
         } catch {
             console.note("no recovery key was made: \(error.happened)")
         }

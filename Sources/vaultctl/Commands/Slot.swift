@@ -119,35 +119,47 @@ struct SlotAdd: VaultCommand {
         let vault = try session.openUnlockedVault()
         let before = try calling { () throws(TokenStorageError) in try vault.slots() }
         let slot: VaultSlot
-        var recovery: RecoveryKey?
-        if kind == "secret-service" {
-            slot = try Self.addKeyring(to: vault, scope: scope, console)
-        } else if kind == "recovery" {
-            let added = try RecoveryKeys.add(to: vault)
-            slot = added.0
-            recovery = added.1
-        } else {
-            let method: UnlockMethod =
-                if let keyFile {
-                    .keyFile(try UnlockSource.makeKeyFile(keyFile, console))
+        switch kind {
+        case "secret-service": slot = try Self.addKeyring(to: vault, scope: scope, console)
+        case "recovery":
+            slot = try RecoveryKeys.add(to: vault) { (slot, key) throws(CommandFailure) in
+                if format.json {
+                    try print(slot, key, console)
                 } else {
-                    .passphrase(try NewPassphraseOptions.read(newFile, console))
+                    try RecoveryKeys.print(key, console)
                 }
-            console.progress.show("Adding the slot …")
-            slot = try calling { () throws(TokenStorageError) in try vault.addSlot(method, scope: scope) }
+            }
+        default:
+            if let keyFile {
+                slot = try KeyFile.making(keyFile, console) { (contents) throws(CommandFailure) in
+                    try calling { () throws(TokenStorageError) in
+                        try vault.addSlot(.keyFile(contents), scope: scope)
+                    }
+                }
+            } else {
+                let passphrase = try NewPassphraseOptions.read(newFile, console)
+                console.progress.show("Adding the slot …")
+                slot = try calling { () throws(TokenStorageError) in
+                    try vault.addSlot(.passphrase(passphrase), scope: scope)
+                }
+            }
             console.progress.clear()
         }
         Self.tell(slot, beside: before, wanted: scope, console)
+        if kind == "recovery" { return .done }
         if format.json {
-            var json = JSONWriter(console.output)
-            json.slot(slot, recoveryKey: recovery?.text)
-            json.end()
-        } else if let recovery {
-            RecoveryKeys.show(recovery, console)
+            try print(slot, nil, console)
         } else {
             console.output.line(String(slot.id))
         }
         return .done
+    }
+
+    private func print(_ slot: VaultSlot, _ key: RecoveryKey?, _ console: Console) throws(CommandFailure) {
+        var json = JSONWriter(console.output)
+        json.slot(slot, recoveryKey: key?.text)
+        json.end()
+        try console.output.deliver()
     }
 
     private var wantedScope: VaultSlot.Scope? {

@@ -42,7 +42,7 @@ struct RevocationOptions: ParsableArguments {
             guard let path = try Settings.path(option, named: "--keep-key-file", environment: nil) else {
                 continue
             }
-            methods.append(.keyFile(try UnlockSource.readKeyFile(path, console)))
+            methods.append(.keyFile(try KeyFile.read(path, console)))
         }
         for option in keepPassphraseFile {
             guard let path = try Settings.path(option, named: "--keep-passphrase-file", environment: nil)

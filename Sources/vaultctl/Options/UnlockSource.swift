@@ -53,7 +53,7 @@ enum UnlockSource {
     /// Reads or asks for what opens the vault. Throws `locked` when there is nobody to ask.
     func unlockMethod(_ console: Console) throws(CommandFailure) -> UnlockMethod {
         switch self {
-        case .keyFile(let path): return .keyFile(try Self.readKeyFile(path, console))
+        case .keyFile(let path): return .keyFile(try KeyFile.read(path, console))
         case .passphraseFile, .passphraseInput, .terminal:
             return .passphrase(try currentPassphrase(console))
         }
@@ -73,18 +73,23 @@ enum UnlockSource {
         return passphrase
     }
 
-    /// Reads or asks for what shall open a new vault; a key file that is missing is made. `nil` when
-    /// there is nobody to ask.
-    func newUnlockMethod(_ console: Console) throws(CommandFailure) -> UnlockMethod {
+    /// Gives `body` what shall open a new vault: what was given, or asked for; a key file that is missing is made,
+    /// and removed when `body` throws. Throws `locked` when there is nobody to ask.
+    func withNewUnlockMethod<Result>(
+        _ console: Console, _ body: (UnlockMethod) throws(CommandFailure) -> Result
+    ) throws(CommandFailure) -> Result {
         switch self {
-        case .keyFile(let path): return .keyFile(try Self.makeKeyFile(path, console))
+        case .keyFile(let path):
+            return try KeyFile.making(path, console) { (contents) throws(CommandFailure) in
+                try body(.keyFile(contents))
+            }
         case .passphraseFile, .passphraseInput:
             guard let passphrase = try readPassphrase(console) else { break }
             guard !passphrase.isEmpty else { throw .emptyPassphrase }
-            return .passphrase(passphrase)
+            return try body(.passphrase(passphrase))
         case .terminal:
             if let passphrase = try console.askNewPassphrase("New passphrase") {
-                return .passphrase(passphrase)
+                return try body(.passphrase(passphrase))
             }
         }
         throw CommandFailure(TokenStorageError(.locked, operation: "init", backend: "vaultctl"))
@@ -118,46 +123,6 @@ enum UnlockSource {
             throw CommandFailure(error, "the passphrase", "its first line must be the passphrase")
         }
     }
-
-    /// The contents of a key file, but for a newline at the end.
-    static func readKeyFile(_ path: FilePath, _ console: Console) throws(CommandFailure) -> Secret {
-        do {
-            let input = try InputSource.file(path)
-            if input.isReadableByOthers { console.note("others can read the key file: chmod 600 it") }
-            var bytes = try input.readAll(limit: longestKeyFile + 1, deadline: console.deadline)
-            defer { SmallFile.wipe(&bytes) }
-            if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
-            return Secret(bytes)
-        } catch {
-            throw CommandFailure(error, "the key file", "check its path, its mode and its size")
-        }
-    }
-
-    /// The contents of the key file at `path`, which is made of 256 random bits when it is missing.
-    static func makeKeyFile(_ path: FilePath, _ console: Console) throws(CommandFailure) -> Secret {
-        var generator = SystemRandomNumberGenerator()
-        var text: [UInt8] = []
-        text.reserveCapacity(65)
-        for _ in 0..<32 {
-            let byte = UInt8.random(in: 0...255, using: &generator)
-            for digit in [byte >> 4, byte & 15] {
-                text.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
-            }
-        }
-        defer { SmallFile.wipe(&text) }
-        do {
-            text.append(UInt8(ascii: "\n"))
-            try SmallFile.create(path, text)
-        } catch {
-            if error.errno == .fileExists { return try readKeyFile(path, console) }
-            throw CommandFailure(error, "the key file cannot be made", "check its path")
-        }
-        text.removeLast()
-        console.remark("Made the key file: keep a copy of it in a safe place.")
-        return Secret(text)
-    }
-
-    private static let longestKeyFile = 4_096
 }
 
 extension CommandFailure {

@@ -35,6 +35,14 @@ final class Output {
         write(CollectionOfOne(UInt8(ascii: "\n")))
     }
 
+    /// Writes what is buffered. Throws when that, or anything before it, did not reach standard output.
+    func deliver() throws(CommandFailure) {
+        flush()
+        if let failure {
+            throw CommandFailure(failure, "standard output", "check where it goes to")
+        }
+    }
+
     /// Writes what is buffered and closes standard output if anything was written to it.
     func finish() throws(CommandFailure) {
         flush()

@@ -21,7 +21,7 @@ enum SimulatedVault {
 
     /// With a small `tailBound`, few commits are enough for an index block.
     static func configuration(
-        lockTimeout: Duration = .seconds(2), tailBound: Int? = nil
+        lockTimeout: Duration = .seconds(60), tailBound: Int? = nil
     ) -> FileVaultConfiguration {
         var configuration = FileVaultConfiguration(
             stateDirectory: "/simulated/state", lockTimeout: lockTimeout, keyDerivationCost: .minimum,
@@ -49,7 +49,7 @@ enum SimulatedVault {
 
     /// Opens and unlocks the vault at `location`.
     static func open(
-        at location: VaultLocation, key: String = "first", lockTimeout: Duration = .seconds(2),
+        at location: VaultLocation, key: String = "first", lockTimeout: Duration = .seconds(60),
         tailBound: Int? = nil
     ) throws -> BlockingFileVault {
         let vault = try BlockingFileVault.open(

@@ -99,4 +99,18 @@ import TokenVaultPlatform
         }
         #expect(throws: FormatError.self) { try IndexSummary(decoding: bytes + [0]) }
     }
+
+    @Test func openedPagesAreKeptAndTheirNumberIsBounded() throws {
+        var cache = IndexPageCache(capacity: 3)
+        func page(_ records: Int) throws -> IndexPage {
+            try IndexPage(
+                decoding: [UInt8](repeating: 0, count: IndexFormat.plaintextLength), count: records)
+        }
+        for number in 0..<10 { cache.keep(try page(number), as: number) }
+        #expect(cache.count == 3)
+        #expect((0..<10).map { cache.page($0)?.count } == [nil, nil, nil, nil, nil, nil, nil, 7, 8, 9])
+        cache.keep(try page(4), as: 4)
+        #expect(cache.page(7) == nil)
+        #expect(cache.page(4)?.count == 4)
+    }
 }

@@ -196,6 +196,28 @@ import TokenVaultPlatform
         #expect(try opened(.passphrase(Self.old)).storage(service: "s").list().items.count == 10)
     }
 
+    /// What it was unlocked with opens nothing any more: giving that again would not help.
+    @Test func whoeverHasTheVaultOpenIsToldToUnlockItAgain() throws {
+        let vault = try BlockingFileVault.create(
+            at: sandbox.vault, unlockMethod: .passphrase(Self.old), configuration: sandbox.configuration)
+        try fill(vault, "k", [.whenUnlocked])
+        let (other, slow) = (try opened(.passphrase(Self.old)), try opened(.passphrase(Self.old)))
+        _ = try vault.revokePassphrase(Self.old, replacedBy: Self.new)
+        let storage = other.storage(service: "s")
+        let reading = #expect(throws: TokenStorageError.self) { try storage.secret(for: "k when-unlocked") }
+        let writing = #expect(throws: TokenStorageError.self) { try storage.store(token: "fake", for: "new") }
+        let changing = #expect(throws: TokenStorageError.self) { try other.addSlot(keyFile) }
+        for error in [reading, writing, changing] {
+            #expect(error?.code == .locked && error?.advice == "unlock it again")
+        }
+        let revoking = #expect(throws: TokenStorageError.self) {
+            try slow.revokePassphrase(Self.old, replacedBy: Self.new)
+        }
+        #expect(revoking?.code == .wrongPassphrase)
+        try other.unlock(with: .passphrase(Self.new))
+        #expect(try storage.retrieve(for: "k when-unlocked") == "k when-unlocked")
+    }
+
     @Test func aSlotIsRevoked() throws {
         let vault = try BlockingFileVault.create(
             at: sandbox.vault, unlockMethod: keyFile, configuration: sandbox.configuration)

@@ -24,20 +24,31 @@ struct CheckedCopy {
             location: copy.location, codec: codec,
             anchor: Anchor(directory: nil, vault: copy.vault, key: codec.keys.anchor),
             lockTimeout: copy.configuration.lockTimeout)
+        let checker = ContentChecker(ring: first.ring)
+        let inspection = FrameInspection(codec: codec) {
+            (header, bytes, content) throws(TokenStorageError) in
+            try checker.check(bytes, in: content, of: header)
+        }
+        let size = try onDisk { () throws(SystemFailure) in try file.attributes().size }
+        var verifier = LogVerifier(file: file, size: size, codec: codec, progress: progress)
         let state: LogState
         do throws(TokenStorageError) {
-            state = try loader.loadLocked(file, .walking)
+            let ahead = FrameReadAhead(file: file, inspection: inspection, from: VaultFormat.logStart)
+            state = try loader.loadLocked(file, .walking(ahead)) { (frame) throws(TokenStorageError) in
+                try verifier.add(frame, inspection: inspection)
+            }
         } catch {
             guard error.code == .corrupt else { throw error }
             throw .damagedCopy(error.underlying)
         }
         self.state = state
+        let report = try verifier.finish(named: state.keybag, live: state.index, end: state.tail)
         guard let opened = candidates.first(where: { $0.isNamed(by: state.keybag) }) else {
             throw candidates.contains { $0.keybag.generation > state.keybag.generation }
                 ? .damagedCopy("no copy of the keybag is the one in use") : .file(.wrongPassphrase)
         }
         keybag = opened.keybag
-        notes = try Self.check(opened, state, codec, progress: progress)
+        notes = try Self.notes(report)
         guard let held = opened.ring.roots, held.all != nil else {
             throw .file(.notPermitted, advice: KeyRing.Roots.adviceWithoutRoot)
         }
@@ -48,16 +59,8 @@ struct CheckedCopy {
         }
     }
 
-    /// Checks every byte; returns what is wrong with what does not come along.
-    private static func check(
-        _ opened: VaultCopy.OpenedKeybag, _ state: LogState, _ codec: FrameCodec,
-        progress: ((Int, Int) -> Void)?
-    ) throws(TokenStorageError) -> [String] {
-        let checker = ContentChecker(ring: opened.ring)
-        var verifier = LogVerifier(file: state.file, codec: codec, progress: progress) {
-            (header, content) throws(TokenStorageError) in try checker.check(content, of: header)
-        }
-        let report = try verifier.verify(named: state.keybag, live: state.index, end: state.tail)
+    /// What is wrong with what does not come along. Throws `corrupt` where something else is.
+    private static func notes(_ report: VerificationReport) throws(TokenStorageError) -> [String] {
         let inLog = report.problems.filter { $0.offset >= VaultFormat.logStart }
         if let first = inLog.first { throw .damagedCopy("\(first.description) at byte \(first.offset)") }
         return report.problems.map { "in the copy: \($0.description)" }

@@ -26,12 +26,18 @@ struct ImportBatch {
     mutating func finish() throws(TokenStorageError) {
         guard !items.isEmpty else { return }
         let done = try session.importItems(items, rule)
-        report.added += done.added
-        report.replaced += done.replaced
-        report.skipped += done.skipped
-        report.unchanged += done.unchanged
+        report.add(done)
         items = []
         bytes = 0
+    }
+}
+
+extension ImportReport {
+    fileprivate mutating func add(_ other: ImportReport) {
+        added += other.added
+        replaced += other.replaced
+        skipped += other.skipped
+        unchanged += other.unchanged
     }
 }
 
@@ -43,24 +49,32 @@ extension VaultSession {
         let outcome = ImportOutcome()
         _ = try queue.commit { [self] (view) throws(TokenStorageError) in
             try refreshKeys()
-            var report = ImportReport()
-            var drafts: [FrameDraft] = []
-            drafts.reserveCapacity(items.count)
-            var tags: [String: UInt64] = [:]
-            for item in items {
-                let service = item.metadata.service
-                let tag =
-                    if let known = tags[service] { known } else { try log.codec.tag(ofService: service) }
-                tags[service] = tag
-                var planner = CommitPlanner(
-                    session: self, service: service, view: view, now: item.metadata.modified, tag: tag)
-                try planner.add(item, onConflict: rule, report: &report)
-                drafts += planner.drafts
+            let parts = try Parallel.map(items.count, least: 256) { (range) throws(TokenStorageError) in
+                try plan(items[range], rule, view)
             }
-            outcome.set(report)
-            return drafts
+            outcome.set(parts.reduce(into: ImportReport()) { $0.add($1.report) })
+            return parts.count == 1 ? parts[0].drafts : parts.flatMap(\.drafts)
         }
         return outcome.report
+    }
+
+    private func plan(
+        _ items: ArraySlice<TokenItem>, _ rule: ImportConflictRule, _ view: LogView
+    ) throws(TokenStorageError) -> (drafts: [FrameDraft], report: ImportReport) {
+        var report = ImportReport()
+        var drafts: [FrameDraft] = []
+        drafts.reserveCapacity(items.count)
+        var tags: [String: UInt64] = [:]
+        for item in items {
+            let service = item.metadata.service
+            let tag = if let known = tags[service] { known } else { try log.codec.tag(ofService: service) }
+            tags[service] = tag
+            var planner = CommitPlanner(
+                session: self, service: service, view: view, now: item.metadata.modified, tag: tag)
+            try planner.add(item, onConflict: rule, report: &report)
+            drafts += planner.drafts
+        }
+        return (drafts, report)
     }
 }
 

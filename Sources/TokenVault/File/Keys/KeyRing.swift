@@ -73,6 +73,8 @@ final class KeyRing: Sendable {
         var keybagGeneration: UInt64
         /// Whether another keybag is in use by now, and the roots to look into it are not held.
         var isStale = false
+        /// Whether that is since the vault was given another root: all that was held is wiped.
+        var hasLostRoot = false
     }
 
     private struct State {
@@ -205,6 +207,14 @@ final class KeyRing: Sendable {
         guard let wiped else { return }
         Self.wipe(wiped)
         markStale(keybag)
+        state.withLock { $0.facts.hasLostRoot = true }
+    }
+
+    /// Why it is locked.
+    var lockedError: TokenStorageError {
+        facts.hasLostRoot
+            ? .file(.locked, underlying: "its keys were replaced meanwhile", advice: "unlock it again")
+            : .file(.locked)
     }
 
     /// The keys of every class that is held.

@@ -8,10 +8,31 @@ struct FrameDraft: Sendable {
     var item: ItemIdentifier = .none
     var serviceTag: UInt64 = 0
     var setTag: UInt64 = 0
+    /// The sealed metadata, and behind it the sealed body.
+    let content: [UInt8]
+    /// Of the content.
+    let digest: [UInt8]
+    private let metadataLength: Int
+
+    init(
+        type: RecordType, policy: UInt8 = 0, keyVersion: UInt32 = 0, item: ItemIdentifier = .none,
+        serviceTag: UInt64 = 0, setTag: UInt64 = 0, metadata: [UInt8] = [], body: [UInt8] = []
+    ) {
+        self.type = type
+        self.policy = policy
+        self.keyVersion = keyVersion
+        self.item = item
+        self.serviceTag = serviceTag
+        self.setTag = setTag
+        content = metadata + body
+        digest = Hash.digest(content, length: Frame.digestLength)
+        metadataLength = metadata.count
+    }
+
     /// Sealed.
-    var metadata: [UInt8] = []
+    var metadata: ArraySlice<UInt8> { content[..<metadataLength] }
     /// Sealed.
-    var body: [UInt8] = []
+    var body: ArraySlice<UInt8> { content[metadataLength...] }
 }
 
 /// Seals and opens frames with the log's keys.
@@ -39,14 +60,13 @@ struct FrameCodec: Sendable {
     func seal(
         _ draft: FrameDraft, generation: UInt64, groupStart: Int, previous: [UInt8], endsCommit: Bool
     ) throws(TokenStorageError) -> Sealed {
-        let content = draft.metadata + draft.body
         let header = FrameHeader(
             type: draft.type.rawValue, endsCommit: endsCommit, policy: draft.policy,
             keyVersion: draft.keyVersion, generation: generation, groupStart: UInt64(groupStart),
             previous: previous, item: draft.item, serviceTag: draft.serviceTag, setTag: draft.setTag,
             metadataLength: draft.metadata.count, bodyLength: draft.body.count,
-            contentDigest: Hash.digest(content, length: Frame.digestLength))
-        return try seal(header, content: content)
+            contentDigest: draft.digest)
+        return try seal(header, content: draft.content)
     }
 
     /// Seals a header in front of content that is sealed already.

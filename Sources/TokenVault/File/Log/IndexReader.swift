@@ -1,8 +1,8 @@
 internal import Synchronization
 internal import TokenVaultPlatform
 
-/// An index block of a file: finds an item by reading one page. Of the index itself, only the table of the pages'
-/// first items is kept in memory.
+/// An index block of a file: finds an item by reading one page. Of the index itself, the table of the pages' first
+/// items is kept in memory, and a bounded number of the pages that were looked into.
 final class IndexReader: Sendable {
     let summary: IndexSummary
     /// Where its last frame begins.
@@ -12,8 +12,7 @@ final class IndexReader: Sendable {
 
     private let file: any DiskFile
     private let codec: FrameCodec
-    // A commit asks for an item and then replaces it; a list goes along the pages.
-    private let last = Mutex<(number: Int, page: IndexPage)?>(nil)
+    private let cache = Mutex(IndexPageCache())
 
     /// The index whose last frame is `frame`; `nil` when it is not an index of this life of the log, or damaged.
     init?(
@@ -88,7 +87,8 @@ final class IndexReader: Sendable {
     /// Every record, in the order of items.
     func forEach(_ body: (IndexRecord) throws(TokenStorageError) -> Void) throws(TokenStorageError) {
         for number in 0..<summary.pages {
-            let page = try page(number)
+            let kept = cache.withLock { $0.page(number) }
+            let page = if let kept { kept } else { try opened(number) }
             for position in 0..<page.count { try body(try record(position, of: page, number)) }
         }
     }
@@ -100,7 +100,13 @@ final class IndexReader: Sendable {
     }
 
     private func page(_ number: Int) throws(TokenStorageError) -> IndexPage {
-        if let page = last.withLock({ $0?.number == number ? $0?.page : nil }) { return page }
+        if let page = cache.withLock({ $0.page(number) }) { return page }
+        let page = try opened(number)
+        cache.withLock { $0.keep(page, as: number) }
+        return page
+    }
+
+    private func opened(_ number: Int) throws(TokenStorageError) -> IndexPage {
         let (file, place) = (file, offset(of: number))
         let sealed = try onDisk { () throws(SystemFailure) in
             try file.read(IndexFormat.pageLength, at: place)
@@ -109,7 +115,6 @@ final class IndexReader: Sendable {
         guard let plaintext = try codec.openPage(sealed, number: number, of: summary.identifier),
             let page = try? IndexPage(decoding: plaintext, count: count)
         else { throw damage(number) }
-        last.withLock { $0 = (number, page) }
         return page
     }
 

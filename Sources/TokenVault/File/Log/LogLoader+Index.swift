@@ -10,7 +10,7 @@ extension LogLoader {
     /// names the epoch, its own place and what the log held there.
     func readByIndex(
         _ file: any DiskFile, _ attributes: FileAttributes, anchored: AnchorSlot?, seen: UInt64?,
-        observer: (ScannedFrame) -> Void
+        observer: Observer
     ) throws(TokenStorageError) -> Loaded? {
         let sector = try onDisk { () throws(SystemFailure) in
             try file.read(IndexPointer.length, at: VaultFormat.pointerStart)
@@ -27,7 +27,7 @@ extension LogLoader {
 
     private func readByIndex(
         at offset: Int, _ file: any DiskFile, _ attributes: FileAttributes, anchored: AnchorSlot?,
-        seen: UInt64?, observer: (ScannedFrame) -> Void
+        seen: UInt64?, observer: Observer
     ) throws(TokenStorageError) -> Loaded? {
         var front = LogScanner(file: file, codec: codec, chunk: 4 << 10)
         guard offset > VaultFormat.logStart, offset + Frame.overhead <= attributes.size,
@@ -55,7 +55,7 @@ extension LogLoader {
             anchored == nil || anchored?.epoch != genesis.epoch || anchored?.head == last.chain
         for frame in found.frames {
             try apply(frame, to: &state)
-            if frame.header.isItem { observer(frame) }
+            if frame.header.isItem { try observer(frame) }
             if let anchored, frame.chain == anchored.head { metHead = true }
         }
         if let anchored {

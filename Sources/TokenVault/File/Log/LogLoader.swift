@@ -15,7 +15,7 @@ struct LogLoader {
     /// `observer` is told of the frames that are read. For one who knows the vault up to the commit `seen`, that
     /// is at least every frame since.
     func load(
-        _ file: any DiskFile, seen: UInt64? = nil, observer: (ScannedFrame) -> Void = { _ in }
+        _ file: any DiskFile, seen: UInt64? = nil, observer: Observer = { _ in }
     ) throws(TokenStorageError) -> LogState {
         let deadline = Deadline(after: lockTimeout)
         var file = file
@@ -33,17 +33,20 @@ struct LogLoader {
         }
     }
 
+    /// Who is told of frames that are read.
+    typealias Observer = (ScannedFrame) throws(TokenStorageError) -> Void
+
     /// How to read a log.
     enum Way {
         /// By its index block, unless that goes further than the commit `seen`; else as `walking`.
         case byIndex(seen: UInt64?)
-        /// Along all of it, believing no index block.
-        case walking
+        /// Along all of it, believing no index block; the observer gets every frame. Frames may be opened ahead.
+        case walking(FrameReadAhead? = nil)
     }
 
     /// The state of `file`, whose lock the caller holds and which is at the path.
     func loadLocked(
-        _ file: any DiskFile, _ way: Way, observer: (ScannedFrame) -> Void = { _ in }
+        _ file: any DiskFile, _ way: Way, observer: Observer = { _ in }
     ) throws(TokenStorageError) -> LogState {
         let loaded = try read(file, way, anchored: try anchor.read(), observer: observer)
         if case .failing(let place) = loaded.stop {
@@ -54,7 +57,7 @@ struct LogLoader {
 
     /// The state of `file` as it is, or `nil` when something about it is odd.
     private func loadUnlocked(
-        _ file: any DiskFile, seen: UInt64?, observer: (ScannedFrame) -> Void
+        _ file: any DiskFile, seen: UInt64?, observer: Observer
     ) throws(TokenStorageError) -> LogState? {
         do throws(TokenStorageError) {
             // The anchor is read first: the log only grows meanwhile.
@@ -77,41 +80,49 @@ struct LogLoader {
 
     struct Loaded {
         var state: LogState
-        var stop: ScanResult.Stop
+        var stop: ScanEnd.Stop
     }
 
     private func read(
-        _ file: any DiskFile, _ way: Way, anchored: AnchorSlot?, observer: (ScannedFrame) -> Void
+        _ file: any DiskFile, _ way: Way, anchored: AnchorSlot?, observer: Observer
     ) throws(TokenStorageError) -> Loaded {
         let attributes = try onDisk { () throws(SystemFailure) in try file.attributes() }
         guard attributes.size > VaultFormat.logStart else {
             throw .damage(at: attributes.size, "the file ends")
         }
         var usesIndex = false
-        if case .byIndex(let seen) = way {
+        var ahead: FrameReadAhead?
+        switch way {
+        case .byIndex(let seen):
             let loaded = try readByIndex(
                 file, attributes, anchored: anchored, seen: seen, observer: observer)
             if let loaded { return loaded }
             usesIndex = true
+        case .walking(let given): ahead = given
         }
-        var scanner = LogScanner(file: file, codec: codec, chunk: 256 << 10)
-        var found = try scanner.scan(from: VaultFormat.logStart, previous: FrameCodec.chainStart)
-        guard let first = found.frames.first, first.header.type == RecordType.genesis.rawValue,
-            try scanner.isWhole(first)
+        var front = LogScanner(file: file, codec: codec, chunk: 4 << 10)
+        guard let first = try front.frame(at: VaultFormat.logStart),
+            first.header.type == RecordType.genesis.rawValue, try front.isWhole(first)
         else { throw .damage(at: VaultFormat.logStart, "no first frame") }
         let genesis = try genesis(of: first, file: file)
         var state = LogState(
-            file: file, identity: attributes.identity, size: attributes.size, tail: found.end,
-            trailer: found.trailer, chain: FrameCodec.chainStart, sequence: genesis.baseSequence,
+            file: file, identity: attributes.identity, size: attributes.size, tail: VaultFormat.logStart,
+            trailer: [], chain: FrameCodec.chainStart, sequence: genesis.baseSequence,
             epoch: genesis.epoch, keybag: genesis.keybag)
         state.isWalked = true
-        state.index.reserve(found.frames.count)
         var metHead = anchored == nil || anchored?.epoch != genesis.epoch
-        for frame in found.frames {
+        var scanner = LogScanner(file: file, codec: codec, chunk: 256 << 10, ahead: ahead)
+        var found = try scanner.scan(from: VaultFormat.logStart, previous: FrameCodec.chainStart) {
+            (frame) throws(TokenStorageError) in
             try apply(frame, to: &state, usingIndex: usesIndex)
-            if frame.header.isItem { observer(frame) }
+            if !usesIndex || frame.header.isItem { try observer(frame) }
             if let anchored, frame.chain == anchored.head { metHead = true }
         }
+        guard found.end > VaultFormat.logStart else {
+            throw .damage(at: VaultFormat.logStart, "no first frame")
+        }
+        state.tail = found.end
+        state.trailer = found.trailer
         if let anchored {
             try check(state, against: anchored, metHead: metHead, stop: found.stop)
             state.isAnchored = true
@@ -124,7 +135,7 @@ struct LogLoader {
 
     /// Throws `rolledBack` when this device has seen the vault go further than the log does.
     func check(
-        _ state: LogState, against anchored: AnchorSlot, metHead: Bool, stop: ScanResult.Stop
+        _ state: LogState, against anchored: AnchorSlot, metHead: Bool, stop: ScanEnd.Stop
     ) throws(TokenStorageError) {
         let isNewer = state.epoch.number > anchored.epoch.number
         let reaches =

@@ -7,19 +7,19 @@ struct ScannedFrame: Sendable {
     var header: FrameHeader
     /// The chain value behind it.
     var chain: [UInt8]
+    /// What is wrong with the rest of it; `nil` when only the header was looked at.
+    var faults: FrameFaults?
 
     var end: Int { offset + header.frameLength }
 }
 
-/// What a walk along the log found.
-struct ScanResult {
-    /// Frames of complete commits, in order.
-    var frames: [ScannedFrame] = []
+/// Where a walk along the log ended.
+struct ScanEnd {
     /// Where the next frame belongs: behind the last complete commit.
     var end: Int
     /// The last 16 bytes before `end`.
-    var trailer: [UInt8]
-    var stop: Stop
+    var trailer: [UInt8] = []
+    var stop = Stop.clean
 
     enum Stop: Equatable {
         /// Zeros, or the end of the file, follow the last complete commit.
@@ -29,6 +29,15 @@ struct ScanResult {
     }
 }
 
+/// What a walk along a few frames found.
+struct ScanResult {
+    /// Frames of complete commits, in order.
+    var frames: [ScannedFrame]
+    var end: Int
+    var trailer: [UInt8]
+    var stop: ScanEnd.Stop
+}
+
 /// Walks along frames, checking that each authenticates and follows the one before.
 struct LogScanner {
     let file: any DiskFile
@@ -36,69 +45,96 @@ struct LogScanner {
     private var window: [UInt8] = []
     private var windowStart = 0
     private let chunk: Int
+    private let ahead: FrameReadAhead?
 
-    /// `chunk` is how much to read at a time.
-    init(file: any DiskFile, codec: FrameCodec, chunk: Int) {
+    /// `chunk` is how much to read at a time. Frames that `ahead` has opened are not opened again.
+    init(file: any DiskFile, codec: FrameCodec, chunk: Int, ahead: FrameReadAhead? = nil) {
         self.file = file
         self.codec = codec
         self.chunk = chunk
+        self.ahead = ahead
     }
 
-    /// Walks from `start`, whose frame must follow `previous`. Contents are checked for the frames that
-    /// were written last; all before them were durable when those were written. Throws `corrupt` when an
-    /// authentic frame does not follow its predecessor: no crash does that.
+    /// Walks from `start`, whose frame must follow `previous`, and gives all frames of complete commits.
     mutating func scan(from start: Int, previous: [UInt8]) throws(TokenStorageError) -> ScanResult {
-        var result = ScanResult(end: start, trailer: [], stop: .clean)
+        var frames: [ScannedFrame] = []
+        let end = try scan(from: start, previous: previous) { (frame) throws(TokenStorageError) in
+            frames.append(frame)
+        }
+        return ScanResult(frames: frames, end: end.end, trailer: end.trailer, stop: end.stop)
+    }
+
+    /// Walks from `start`, whose frame must follow `previous`, and gives `body` every frame of a complete commit.
+    /// Contents are checked for the frames that were written last; all before them were durable when those were
+    /// written. Throws `corrupt` when an authentic frame does not follow its predecessor: no crash does that.
+    mutating func scan(
+        from start: Int, previous: [UInt8], _ body: (ScannedFrame) throws(TokenStorageError) -> Void
+    ) throws(TokenStorageError) -> ScanEnd {
+        var end = ScanEnd(end: start)
         var chain = previous
         var offset = start
+        // Complete commits of the group that was written last, and what is there of the next commit.
+        var group: [ScannedFrame] = []
         var pending: [ScannedFrame] = []
         scanning: while true {
-            guard try fill(offset, Frame.prefixLength) else {
-                if try !isZeroToEnd(from: offset) { result.stop = .failing(at: offset) }
-                break
+            let frame: ScannedFrame
+            if let opened = try ahead?.next(at: offset) {
+                frame = opened
+            } else {
+                guard try fill(offset, Frame.prefixLength) else {
+                    if try !isZeroToEnd(from: offset) { end.stop = .failing(at: offset) }
+                    break
+                }
+                let position = offset - windowStart
+                if isAllZero(window, in: position..<position + Frame.prefixLength) { break }
+                guard let length = Frame.length(ofPrefix: window, at: position),
+                    try fill(offset, length),
+                    let header = try codec.header(in: window, at: offset - windowStart),
+                    header.frameLength == length
+                else {
+                    end.stop = .failing(at: offset)
+                    break scanning
+                }
+                frame = ScannedFrame(
+                    offset: offset, header: header,
+                    chain: try codec.chain(after: window, at: offset - windowStart))
             }
-            let position = offset - windowStart
-            if isAllZero(window, in: position..<position + Frame.prefixLength) { break }
-            guard let length = Frame.length(ofPrefix: window, at: position),
-                try fill(offset, Frame.contentOffset),
-                let header = try codec.header(in: window, at: offset - windowStart),
-                header.frameLength == length
-            else {
-                result.stop = .failing(at: offset)
-                break scanning
-            }
-            guard header.previous == chain else {
+            guard frame.header.previous == chain else {
                 throw .damage(at: offset, "a frame out of place")
             }
-            let head = offset - windowStart
-            chain = try codec.chain(after: window, at: head)
-            pending.append(ScannedFrame(offset: offset, header: header, chain: chain))
-            if header.endsCommit {
-                result.frames += pending
-                pending = []
+            chain = frame.chain
+            offset = frame.end
+            pending.append(frame)
+            guard frame.header.endsCommit else { continue }
+            if group.last.map({ $0.header.groupStart != frame.header.groupStart }) ?? false {
+                for durable in group { try body(durable) }
+                group.removeAll(keepingCapacity: true)
             }
-            offset += length
+            group += pending
+            pending.removeAll(keepingCapacity: true)
+            end.end = offset
         }
         // Whole frames of a commit whose end is missing: the place of the missing frame tells why.
-        if !pending.isEmpty, result.stop == .clean { result.stop = .failing(at: offset) }
-        try dropTornContents(&result)
-        result.end = result.frames.last?.end ?? start
-        result.trailer = try trailer(before: result.end)
-        return result
+        if !pending.isEmpty, end.stop == .clean { end.stop = .failing(at: offset) }
+        try dropTornCommits(of: &group, &end)
+        for frame in group { try body(frame) }
+        end.trailer = try trailer(before: end.end)
+        return end
     }
 
     /// The last group's contents were not known durable by anything behind them: check them, and stop
     /// before the first commit with a frame that is not whole.
-    private mutating func dropTornContents(_ result: inout ScanResult) throws(TokenStorageError) {
-        guard let group = result.frames.last?.header.groupStart else { return }
-        let first = result.frames.lastIndex { $0.header.groupStart != group }.map { $0 + 1 } ?? 0
-        for index in first..<result.frames.count {
-            let frame = result.frames[index]
-            guard try !isWhole(frame) else { continue }
+    private mutating func dropTornCommits(
+        of group: inout [ScannedFrame], _ end: inout ScanEnd
+    ) throws(TokenStorageError) {
+        for (index, frame) in group.enumerated() {
+            let isTorn = if let faults = frame.faults { faults.isTorn } else { try !isWhole(frame) }
+            guard isTorn else { continue }
             // The commit begins behind the last frame that ended one.
-            let begin = result.frames[..<index].lastIndex { $0.header.endsCommit }.map { $0 + 1 } ?? 0
-            result.frames.removeSubrange(max(begin, 0)...)
-            result.stop = .failing(at: frame.offset)
+            let begin = group[..<index].lastIndex { $0.header.endsCommit }.map { $0 + 1 } ?? 0
+            end.stop = .failing(at: frame.offset)
+            end.end = group[begin].offset
+            group.removeSubrange(begin...)
             return
         }
     }
@@ -139,11 +175,8 @@ struct LogScanner {
         guard try fill(frame.offset, frame.header.frameLength) else { return false }
         let start = frame.offset - windowStart
         let content = start + Frame.contentOffset..<start + frame.header.frameLength - Frame.trailerLength
-        guard Hash.digest(window, in: content, length: Frame.digestLength) == frame.header.contentDigest
-        else { return false }
-        return Array(window[content.upperBound..<content.upperBound + Frame.trailerLength])
-            == Array(frame.header.contentDigest[0..<Frame.checksumLength])
-            + Hash.digest(window, in: start..<start + Frame.contentOffset, length: Frame.checksumLength)
+        return Hash.isDigest(frame.header.contentDigest, of: window, in: content)
+            && Frame.hasTrailer(of: frame.header, in: window, at: start)
     }
 
     private mutating func trailer(before end: Int) throws(TokenStorageError) -> [UInt8] {

@@ -1,65 +1,79 @@
-internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// Reads every byte of a vault and changes nothing. The caller holds a lock that keeps writers away.
+/// Looks at every byte of a vault and changes nothing: takes in the frames of a walk, and then looks at the rest. The
+/// caller holds a lock that keeps writers away.
 struct LogVerifier {
-    /// What opening a record's contents told.
-    enum Contents { case whole, damaged, notReadable }
-
     private let file: any DiskFile
     private let codec: FrameCodec
+    private let size: Int
     private let progress: ((Int, Int) -> Void)?
-    private let openContents: (FrameHeader, [UInt8]) throws(TokenStorageError) -> Contents
     /// Where index blocks end.
     private var indexes: Set<Int> = []
+    /// Frames that something is wrong with, as long as nobody knows whether they are in use.
+    private var faulty: [(offset: Int, item: ItemIdentifier, type: UInt8, faults: FrameFaults)] = []
     private var report = VerificationReport(
         frames: 0, items: 0, checkedByDigestOnly: 0, bytes: 0, problems: [], notes: [])
 
-    /// `openContents` opens the sealed contents of an item's record, where the keys are held.
-    init(
-        file: any DiskFile, codec: FrameCodec, progress: ((Int, Int) -> Void)?,
-        openContents: @escaping (FrameHeader, [UInt8]) throws(TokenStorageError) -> Contents
-    ) {
+    /// A verifier of `file`, which has `size` bytes.
+    init(file: any DiskFile, size: Int, codec: FrameCodec, progress: ((Int, Int) -> Void)?) {
         self.file = file
+        self.size = size
         self.codec = codec
         self.progress = progress
-        self.openContents = openContents
     }
 
-    /// Verifies the file. `named` is the keybag that the log names, `live` says whether a frame is an
-    /// item's newest, and `end` is where the last complete commit ends.
-    mutating func verify(
+    /// Takes in the next frame, all of which `inspection` looks at unless that was done ahead.
+    mutating func add(_ frame: ScannedFrame, inspection: FrameInspection) throws(TokenStorageError) {
+        let header = frame.header
+        if report.frames.isMultiple(of: 1_024) { progress?(frame.offset, size) }
+        report.frames += 1
+        if header.type == RecordType.index.rawValue { indexes.insert(frame.offset) }
+        var faults: FrameFaults
+        if let known = frame.faults {
+            faults = known
+        } else {
+            let file = file
+            let bytes = try onDisk { () throws(SystemFailure) in
+                try file.read(header.frameLength, at: frame.offset)
+            }
+            guard bytes.count == header.frameLength else { throw .damage(at: frame.offset, "the file ends") }
+            faults = try inspection.faults(of: header, in: bytes, at: 0, offset: frame.offset)
+        }
+        if faults.remove(.notReadable) != nil { report.checkedByDigestOnly += 1 }
+        if !faults.isEmpty { faulty.append((frame.offset, header.item, header.type, faults)) }
+    }
+
+    /// Verifies the rest of the file, and gives what was found in all of it. `named` is the keybag that the log names,
+    /// `live` says whether a frame is an item's newest, and `end` is where the last complete commit ends.
+    mutating func finish(
         named: KeybagRecord, live: LogIndex, end: Int
     ) throws(TokenStorageError) -> VerificationReport {
-        let file = file
-        let size = try onDisk { () throws(SystemFailure) in try file.attributes().size }
         report.bytes = size
         report.items = try live.figures().items
         try verifyKeybags(named: named)
-        var chain = FrameCodec.chainStart
-        var offset = VaultFormat.logStart
-        var scanner = LogScanner(file: file, codec: codec, chunk: 1 << 20)
-        while offset < end {
-            if report.frames.isMultiple(of: 1_024) { progress?(offset, size) }
-            guard try scanner.fill(offset, Frame.prefixLength),
-                let prefix = scanner.bytes(at: offset, Frame.prefixLength), !isAllZero(prefix)
-            else { break }
-            guard let length = Frame.length(ofPrefix: prefix), try scanner.fill(offset, length),
-                let bytes = scanner.bytes(at: offset, length),
-                let header = try codec.header(in: bytes, at: 0), header.frameLength == length
-            else { break }
-            if header.previous != chain { problem(offset, "a frame out of place") }
-            chain = try codec.chain(after: bytes)
-            let isLive = try live.entry(of: header.item)?.offset == offset
-            try verify(bytes, header, at: offset, isLive: isLive)
-            if header.type == RecordType.index.rawValue { indexes.insert(offset) }
-            report.frames += 1
-            offset += length
+        for frame in faulty {
+            let isLive = try live.entry(of: frame.item)?.offset == frame.offset
+            describe(frame.faults, at: frame.offset, type: RecordType(rawValue: frame.type), isLive: isLive)
         }
         try verifyPointer()
-        try verifyTail(from: offset, size: size)
+        try verifyTail(from: end, size: size)
         progress?(size, size)
         return report
+    }
+
+    private mutating func describe(_ faults: FrameFaults, at offset: Int, type: RecordType?, isLive: Bool) {
+        if faults.contains(.trailer) { problem(offset, "a damaged frame's end") }
+        if faults.contains(.digest) {
+            // The value of an item that was replaced or deleted is overwritten on purpose.
+            if type == .item, !isLive, faults.contains(.erased) { return }
+            switch type {
+            case .index, .indexPages: problem(offset, "a damaged index")
+            default: problem(offset, isLive ? "a damaged item" : "a damaged value that is no longer in use")
+            }
+        } else if faults.contains(.unopened) {
+            let isControl = type == .genesis || type == .keybag
+            problem(offset, isControl ? "a control record that does not open" : "an item that does not open")
+        }
     }
 
     private mutating func verifyKeybags(named: KeybagRecord) throws(TokenStorageError) {
@@ -72,50 +86,6 @@ struct LogVerifier {
             case .success: break
             }
         }
-    }
-
-    private mutating func verify(
-        _ bytes: [UInt8], _ header: FrameHeader, at offset: Int, isLive: Bool
-    ) throws(TokenStorageError) {
-        let content = Frame.contentOffset..<bytes.count - Frame.trailerLength
-        let checksum = Hash.digest(bytes, in: 0..<Frame.contentOffset, length: Frame.checksumLength)
-        let trailer = Array(header.contentDigest[0..<Frame.checksumLength]) + checksum
-        if Array(bytes[content.upperBound...]) != trailer { problem(offset, "a damaged frame's end") }
-        let isItem = header.type == RecordType.item.rawValue
-        guard Hash.digest(bytes, in: content, length: Frame.digestLength) == header.contentDigest else {
-            if isItem, !isLive, isErased(bytes, content, at: offset) { return }
-            switch RecordType(rawValue: header.type) {
-            case .index, .indexPages: problem(offset, "a damaged index")
-            default: problem(offset, isLive ? "a damaged item" : "a damaged value that is no longer in use")
-            }
-            return
-        }
-        switch RecordType(rawValue: header.type) {
-        case .item, .deletion:
-            switch try openContents(header, Array(bytes[content])) {
-            case .whole: break
-            case .damaged: problem(offset, "an item that does not open")
-            case .notReadable: report.checkedByDigestOnly += 1
-            }
-        case .genesis, .keybag:
-            let body = Array(bytes[content])
-            if try codec.openControl(body, header: header) == nil {
-                problem(offset, "a control record that does not open")
-            }
-        case .checkpoint, .superseded, .indexPages, .index, nil: break
-        }
-    }
-
-    /// Whether a dead value was overwritten with zeros: wholly, or up to the sectors that a crash kept.
-    private func isErased(_ bytes: [UInt8], _ content: Range<Int>, at offset: Int) -> Bool {
-        var position = content.lowerBound
-        while position < content.upperBound {
-            let sectorEnd = position + VaultFormat.sector - (offset + position) % VaultFormat.sector
-            let next = min(content.upperBound, sectorEnd)
-            if isAllZero(bytes, in: position..<next) { return true }
-            position = next
-        }
-        return false
     }
 
     /// The pointer leads to an index, or there is none.

@@ -4,8 +4,9 @@ extension VaultLog {
     /// Verifies the file at the path while writers wait.
     func verify(
         progress: ((Int, Int) -> Void)?,
-        openContents: @escaping (FrameHeader, [UInt8]) throws(TokenStorageError) -> LogVerifier.Contents
+        openContents: @escaping FrameInspection.Opening
     ) throws(TokenStorageError) -> VerificationReport {
+        let inspection = FrameInspection(codec: codec, openContents: openContents)
         let deadline = Deadline(after: lockTimeout)
         while true {
             let file = try VaultFiles.open(location)
@@ -14,9 +15,16 @@ extension VaultLog {
             defer { lock.release() }
             // The state of the file as it is now, under the lock, whatever this process has seen of it.
             if try isReplaced(file) { continue }
+            let size = try onDisk { () throws(SystemFailure) in try file.attributes().size }
+            var verifier = LogVerifier(file: file, size: size, codec: codec, progress: progress)
+            var report: VerificationReport
             let state: LogState
             do throws(TokenStorageError) {
-                state = try loader.loadLocked(file, .walking)
+                let ahead = FrameReadAhead(file: file, inspection: inspection, from: VaultFormat.logStart)
+                state = try loader.loadLocked(file, .walking(ahead)) { (frame) throws(TokenStorageError) in
+                    try verifier.add(frame, inspection: inspection)
+                }
+                report = try verifier.finish(named: state.keybag, live: state.index, end: state.tail)
             } catch {
                 guard error.code == .corrupt else { throw error }
                 return VerificationReport(
@@ -25,10 +33,6 @@ extension VaultLog {
                         VerificationReport.Problem(offset: 0, description: error.underlying ?? "damaged")
                     ], notes: [])
             }
-            var verifier = LogVerifier(
-                file: file, codec: codec, progress: progress, openContents: openContents)
-            var report = try verifier.verify(
-                named: state.keybag, live: state.index, end: state.tail)
             if let problem = try problem(ofIndexIn: file, against: state.index) {
                 report.problems.append(problem)
             }

@@ -130,7 +130,7 @@ struct LogView: Sendable {
     /// The sealed metadata of an item.
     func metadata(of found: Found) throws(TokenStorageError) -> [UInt8] {
         switch found.place {
-        case .pending(let draft): return draft.metadata
+        case .pending(let draft): return Array(draft.metadata)
         case .file(let entry): return try read(entry.metadataRange)
         }
     }
@@ -138,7 +138,7 @@ struct LogView: Sendable {
     /// The sealed body of an item.
     func body(of found: Found) throws(TokenStorageError) -> [UInt8] {
         switch found.place {
-        case .pending(let draft): return draft.body
+        case .pending(let draft): return Array(draft.body)
         case .file(let entry): return try read(entry.bodyRange)
         }
     }

@@ -1,0 +1,91 @@
+import BareCryptography
+import FoundationEssentials
+import Glibc
+import Measuring
+import SystemPackage
+import TokenVault
+
+/// Measures verifying a vault against the AEAD and the hashing it takes, on every processor:
+/// `verify-benchmark DIRECTORY`. Prints the figures and ends with 1 when a target is missed.
+@main
+struct VerifyBenchmark {
+    static func main() throws {
+        let arguments = CommandLine.arguments
+        guard arguments.count == 2 else {
+            print("usage: verify-benchmark DIRECTORY")
+            exit(64)
+        }
+        var template = Array(FilePath(arguments[1]).appending("verify-benchmark-XXXXXX").string.utf8CString)
+        guard let made = mkdtemp(&template) else { throw Errno(rawValue: errno) }
+        let benchmark = VerifyBenchmark(directory: FilePath(platformString: made))
+        let missed = Result {
+            try [(256, 200_000), (1_024, 100_000), (16_384, 8_000)].count { size, items in
+                try !benchmark.meetsTarget(size: size, items: items)
+            }
+        }
+        system("rm -rf '\(benchmark.directory)'")
+        if try missed.get() > 0 { exit(1) }
+    }
+
+    let directory: FilePath
+
+    /// Whether verifying a vault of `items` values of `size` bytes is at least 0.8 times as fast as what it takes.
+    private func meetsTarget(size: Int, items: Int) throws -> Bool {
+        let path = directory.appending("\(size).vault")
+        let vault = try BlockingFileVault.create(
+            at: path, unlockMethod: .keyFile(Secret(utf8: "a benchmark's key, which is no secret at all")),
+            configuration: FileVaultConfiguration(stateDirectory: directory.appending("state")))
+        defer { vault.close() }
+        let secret = Secret([UInt8](repeating: 0x61, count: size))
+        for start in stride(from: 0, to: items, by: 10_000) {
+            _ = try vault.importItems(
+                (start..<min(items, start + 10_000)).map { number in
+                    TokenItem(
+                        metadata: TokenMetadata(
+                            key: TokenKey("item-\(number)"), service: "default", policy: .whenUnlocked,
+                            created: Date(), modified: Date(), generation: Generation(rawValue: 0)),
+                        secret: secret)
+                })
+        }
+        let (metadata, body) = try lengths(path)
+        let processors = sysconf(Int32(_SC_NPROCESSORS_ONLN))
+        var (ours, bare) = (Measurement(), Measurement())
+        for _ in 0..<5 {
+            try ours.time {
+                let report = try vault.verify()
+                guard report.isClean, report.items == items else { throw Errno.ioError }
+            }
+            let seconds = bare_verification(items, metadata, body, Int32(processors))
+            guard seconds > 0 else { throw Errno.noMemory }
+            bare.add(seconds * 1e6)
+        }
+        let share = bare.p50 / ours.p50
+        print(
+            "\(size) B, \(items) items: bare \(rounded(bare.p50 / 1_000, places: 1)) ms, verify "
+                + "\(rounded(ours.p50 / 1_000, places: 1)) ms on \(processors) processors")
+        let isMet = share >= 0.8
+        print("  \(isMet ? "met   " : "MISSED")  rate: \(rounded(share)) × the bare one (at least 0.8)")
+        return isMet
+    }
+
+    /// What the sealed metadata and body of an item take: most frames are items and as long as their prefixes say, and
+    /// the metadata is that of a short name.
+    private func lengths(_ path: FilePath) throws -> (metadata: Int, body: Int) {
+        guard let file = fopen(path.string, "r") else { throw Errno(rawValue: errno) }
+        defer { fclose(file) }
+        var offset = 16_896
+        var counts: [Int: Int] = [:]
+        for _ in 0..<100 {
+            var prefix = [UInt8](repeating: 0, count: 8)
+            guard fseek(file, offset, SEEK_SET) == 0, fread(&prefix, 1, 8, file) == 8 else { break }
+            counts[length(prefix), default: 0] += 1
+            offset += length(prefix)
+        }
+        guard let frame = counts.max(by: { $0.value < $1.value })?.key else { throw Errno.ioError }
+        return (128, frame - 216 - 128)
+    }
+
+    private func length(_ prefix: [UInt8]) -> Int {
+        prefix[4..<8].reversed().reduce(0) { $0 << 8 | Int($1) }
+    }
+}

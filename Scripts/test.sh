@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Runs a command that runs tests. When it fails, says at the end which tests did and why: the line of a failed
+# test is thousands of lines before the last.
+set -uo pipefail
+
+output=$(mktemp)
+trap 'rm -f "$output"' EXIT
+
+"$@" 2>&1 | tee "$output"
+status=${PIPESTATUS[0]}
+if ((status != 0)); then
+    printf '\n== what failed\n'
+    grep --after-context=3 --extended-regexp '^✘|recorded an issue|: error: ' "$output" | tail -n 60
+fi
+exit "$status"

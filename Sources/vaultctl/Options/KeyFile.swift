@@ -1,0 +1,61 @@
+import SystemPackage
+import TokenVault
+import TokenVaultPlatform
+
+/// Files whose contents open a vault.
+enum KeyFile {
+    private static let longest = 4_096
+
+    /// The contents of a key file, but for a newline at the end.
+    static func read(_ path: FilePath, _ console: Console) throws(CommandFailure) -> Secret {
+        do {
+            let input = try InputSource.file(path)
+            if input.isReadableByOthers { console.note("others can read the key file: chmod 600 it") }
+            var bytes = try input.readAll(limit: longest + 1, deadline: console.deadline)
+            defer { SmallFile.wipe(&bytes) }
+            if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
+            return Secret(bytes)
+        } catch {
+            throw CommandFailure(error, "the key file", "check its path, its mode and its size")
+        }
+    }
+
+    /// Gives `body` the contents of the key file at `path`, which is made of 256 random bits when it is missing. One
+    /// that was made and that nothing opens with, since `body` threw, is removed.
+    static func making<Result>(
+        _ path: FilePath, _ console: Console, _ body: (Secret) throws(CommandFailure) -> Result
+    ) throws(CommandFailure) -> Result {
+        guard let made = try make(path) else { return try body(try read(path, console)) }
+        let result: Result
+        do throws(CommandFailure) { result = try body(made) } catch {
+            // What may have been done needs its key.
+            if error.status != .timedOut { try? SmallFile.remove(path) }
+            throw error
+        }
+        console.remark("Made the key file: keep a copy of it in a safe place.")
+        return result
+    }
+
+    /// Makes the key file; `nil` when there is one.
+    private static func make(_ path: FilePath) throws(CommandFailure) -> Secret? {
+        var generator = SystemRandomNumberGenerator()
+        var text: [UInt8] = []
+        text.reserveCapacity(65)
+        for _ in 0..<32 {
+            let byte = UInt8.random(in: 0...255, using: &generator)
+            for digit in [byte >> 4, byte & 15] {
+                text.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+            }
+        }
+        defer { SmallFile.wipe(&text) }
+        text.append(UInt8(ascii: "\n"))
+        do {
+            try SmallFile.create(path, text)
+        } catch {
+            if error.errno == .fileExists { return nil }
+            throw CommandFailure(error, "the key file cannot be made", "check its path")
+        }
+        text.removeLast()
+        return Secret(text)
+    }
+}
