@@ -1,3 +1,5 @@
+internal import SystemPackage
+
 /// What the vault asks of a disk. One small interface, so that a simulated disk can stand in and every
 /// crash can be tried; ``PosixDirectory`` is the real one.
 package protocol DiskDirectory: AnyObject, Sendable {
@@ -7,12 +9,22 @@ package protocol DiskDirectory: AnyObject, Sendable {
     func attributes(of name: String) throws(SystemFailure) -> FileAttributes?
     /// Renames within the directory. Without `replacing`, fails with `EEXIST` when `target` exists.
     func rename(_ name: String, to target: String, replacing: Bool) throws(SystemFailure)
+    /// Gives the file `name` a second name, `target`, in the same directory. Fails with `EEXIST` when that is taken,
+    /// and in many ways where the file system has no such thing.
+    func link(_ name: String, to target: String) throws(SystemFailure)
     /// Removes the file `name`.
     func remove(_ name: String) throws(SystemFailure)
     /// The names in the directory, in no order, without `.` and `..`.
     func names() throws(SystemFailure) -> [String]
     /// Makes creations, renames and removals durable (`fsync` of the directory).
     func synchronize() throws(SystemFailure)
+}
+
+extension DiskDirectory {
+    /// Fails with `EOPNOTSUPP`, as a file system without second names does.
+    package func link(_ name: String, to target: String) throws(SystemFailure) {
+        throw SystemFailure(.notSupportedOnSocket, "linkat")
+    }
 }
 
 /// An open file. Offsets and lengths are bytes.

@@ -70,6 +70,12 @@ package final class PosixDirectory: DiskDirectory {
         }
     }
 
+    package func link(_ name: String, to target: String) throws(SystemFailure) {
+        guard linkat(descriptor, name, descriptor, target, 0) == 0 else {
+            throw SystemFailure(Errno(rawValue: errno), "linkat")
+        }
+    }
+
     package func remove(_ name: String) throws(SystemFailure) {
         if unlinkat(descriptor, name, 0) != 0 { throw SystemFailure(Errno(rawValue: errno), "unlinkat") }
     }

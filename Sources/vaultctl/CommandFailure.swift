@@ -60,7 +60,13 @@ struct CommandFailure: Error, Equatable {
         case .lastSlot: "add another one first, with \"vaultctl slot add\""
         case .tooManySlots: "remove one first, with \"vaultctl slot remove\""
         case .conflict: "\"vaultctl info\" shows the generation it has now"
-        case .corrupt: "\"vaultctl verify\" says where; restore a backup"
+        case .corrupt:
+            "\"vaultctl verify\" says where, \"vaultctl salvage\" copies out what is whole, \"vaultctl restore\" puts "
+                + "a backup in its place"
+        case .rolledBack:
+            "put the newest copy back; if this is the one to go on with, \"vaultctl restore\" it, on purpose"
+        case .duplicateVault:
+            "use the other, or make this one the vault with \"vaultctl adopt\"; \"vaultctl export\" reads either"
         case .unavailable: "create a vault with \"vaultctl init\", or check --vault"
         case .notAVault: "check --vault"
         case .insecurePermissions: "make it yours, with mode 0600 (chmod 600)"

@@ -113,8 +113,11 @@ struct Session {
 
     /// The vault, unlocked with what was given or what the person types.
     /// Without `mending` nothing in the file changes; what was mended is told.
-    func openUnlockedVault(mending: Bool = true) throws(CommandFailure) -> BlockingFileVault {
-        let vault = try openVault()
+    /// With `orCopy` a copy of the vault will do, for commands that only read.
+    func openUnlockedVault(
+        mending: Bool = true, orCopy: Bool = false
+    ) throws(CommandFailure) -> BlockingFileVault {
+        let vault = orCopy ? try openVaultOrCopy() : try openVault()
         if unlock.isTerminal, try unlockFromKeyring(vault, mending: mending) { return vault }
         try unlock(vault, with: try unlock.unlockMethod(console), mending: mending)
         for note in vault.notesOfUnlocking { console.note(note) }

@@ -8,6 +8,8 @@ import TokenVault
         case neverUnlocked, unlocked, unlockedWithKeyFile, unlockedWithKeyFileOfAll, unlockedWithRecoveryKey
         case lockedAgain, lockedAgainWithKeyFile, anotherDevice, anotherDeviceWithKeyFile, passphraseRemoved
         case anotherDeviceEnrolled, deviceRemoved, revokedElsewhere
+        case restored, restoredWithoutState, restoredAfterPassphraseRemoved, restoredUnderOpenVault
+        case restoredFromBeforeRevocation, copyRead
         case exportedAndImported, oldCopyWithRevokedSlot
         var testDescription: String { rawValue }
     }
@@ -102,11 +104,28 @@ import TokenVault
             .afterFirstUnlockThisDeviceOnly: .refused(.wrongDevice),
             .whenPasscodeSetThisDeviceOnly: .refused(.wrongDevice),
         ],
+        .restored: allReadable, .restoredUnderOpenVault: allReadable, .copyRead: allReadable,
+        .restoredFromBeforeRevocation: allReadable,
+        .restoredWithoutState: [
+            .whenUnlocked: .value, .afterFirstUnlock: .value,
+            .whenUnlockedThisDeviceOnly: .refused(.wrongDevice),
+            .afterFirstUnlockThisDeviceOnly: .refused(.wrongDevice),
+            .whenPasscodeSetThisDeviceOnly: .refused(.wrongDevice),
+        ],
+        // Its keys were destroyed with the passphrase, and a copy does not bring them back.
+        .restoredAfterPassphraseRemoved: [
+            .whenUnlocked: .value, .afterFirstUnlock: .value, .whenUnlockedThisDeviceOnly: .value,
+            .afterFirstUnlockThisDeviceOnly: .value,
+            .whenPasscodeSetThisDeviceOnly: .refused(.wrongDevice),
+        ],
         .passphraseRemoved: [
             .whenUnlocked: .value, .afterFirstUnlock: .value, .whenUnlockedThisDeviceOnly: .value,
             .afterFirstUnlockThisDeviceOnly: .value, .whenPasscodeSetThisDeviceOnly: .absent,
         ],
     ]
+
+    private static let allReadable = Dictionary(
+        uniqueKeysWithValues: AccessPolicy.allCases.map { ($0, Answer.value) })
 
     static let passphrase = UnlockMethod.passphrase(Secret(utf8: "not a real passphrase"))
     static let keyFileOfAll = UnlockMethod.keyFile(Secret([UInt8](repeating: 0x42, count: 32)))
@@ -153,6 +172,9 @@ import TokenVault
             let vault = try opened(Self.passphrase)
             _ = try made.revoke(keeping: [Self.passphrase], droppingOthers: true)
             return vault
+        case .restored, .restoredWithoutState, .restoredAfterPassphraseRemoved, .restoredUnderOpenVault,
+            .restoredFromBeforeRevocation, .copyRead:
+            return try restored(made, in: sandbox, situation)
         case .exportedAndImported:
             let (file, words) = (sandbox.path.appending("export"), Secret(utf8: "fake words for the way"))
             #expect(try made.export(to: file, passphrase: words).staying == 3)
@@ -182,6 +204,38 @@ import TokenVault
             try made.removeSlot(slot.id)
             return try opened(Self.keyFileOfAll)
         }
+    }
+
+    /// A copy of `made` put back after other things happened to the vault.
+    private func restored(
+        _ made: BlockingFileVault, in sandbox: Sandbox, _ situation: Situation
+    ) throws -> BlockingFileVault {
+        try sandbox.keepCopy(as: "copy.vault")
+        var configuration = sandbox.configuration
+        if situation == .copyRead {
+            configuration.opensCopies = true
+            let vault = try BlockingFileVault.open(
+                at: sandbox.path(of: "copy.vault"), configuration: configuration)
+            try vault.unlock(with: Self.passphrase)
+            return vault
+        }
+        switch situation {
+        case .restoredAfterPassphraseRemoved:
+            try made.removeSlot(try #require(try made.slots().first { $0.kind == .passphrase }).id)
+        case .restoredFromBeforeRevocation:
+            _ = try made.revoke(keeping: [Self.passphrase], droppingOthers: true)
+        default: _ = try made.storage(service: "policies").deleteAll()
+        }
+        if situation == .restoredWithoutState {
+            configuration.stateDirectory = sandbox.path.appending("another-device")
+        }
+        let copy = try VaultCopy.open(at: sandbox.path(of: "copy.vault"), configuration: configuration)
+        try copy.unlock(with: Self.passphrase)
+        _ = try copy.restore(to: sandbox.vault)
+        if situation == .restoredUnderOpenVault { return made }
+        let vault = try BlockingFileVault.open(at: sandbox.vault, configuration: configuration)
+        try vault.unlock(with: Self.passphrase)
+        return vault
     }
 
     private func elsewhere(_ sandbox: Sandbox) -> FileVaultConfiguration {
@@ -229,7 +283,9 @@ import TokenVault
             #expect(try storage.retrieve(for: "a key that was never stored") == nil)
         }
         // Whatever was refused is still there for who may read it.
-        if ![.passphraseRemoved, .deviceRemoved].contains(situation) {
+        if ![.passphraseRemoved, .deviceRemoved, .restoredAfterPassphraseRemoved, .copyRead].contains(
+            situation)
+        {
             let owner = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
             try owner.unlock(with: Self.passphrase)
             for policy in AccessPolicy.allCases {

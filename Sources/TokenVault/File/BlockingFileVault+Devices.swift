@@ -161,7 +161,10 @@ extension BlockingFileVault {
 
     /// Whether this file is a copy of a vault that this device knows elsewhere: what is kept on the device is
     /// then that vault's.
-    var isCopy: Bool { secretStore.map { location.isCopy(of: $0.vault, $0) } ?? false }
+    var isCopy: Bool {
+        if case .elsewhere = findPlace() { return true }
+        return false
+    }
 }
 
 extension VaultDevice {

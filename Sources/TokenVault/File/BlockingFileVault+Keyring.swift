@@ -85,12 +85,8 @@ extension BlockingFileVault {
     @discardableResult
     public func deleteUnusedKeys(in keyring: any KeyringItems) throws(TokenStorageError) -> Bool {
         try during("slot remove") { () throws(TokenStorageError) in
-            let vault = try session().ring.vault
-            if let state = location.state,
-                location.isCopy(of: vault, StateStore(directory: state, vault: vault))
-            {
-                return false
-            }
+            _ = try session()
+            if isCopy { return false }
             var isDeleted = false
             for (name, key) in try keyring.keys(vault: identifier) where try !opensSlot(key) {
                 if try keyring.delete(vault: identifier, name: name) { isDeleted = true }

@@ -5,7 +5,8 @@ internal import TokenVaultPlatform
 extension BlockingFileVault {
     /// Unlocks with one of the vault's slots. For a vault that is unlocked already this checks the
     /// method. Throws `wrongPassphrase` when no slot has this passphrase or key, `corrupt` or
-    /// `rolledBack` for a file that is not as it was left, `resourcesExhausted` when the memory that the
+    /// `rolledBack` for a file that is not as it was left, `duplicateVault` for a copy of a vault that this device knows
+    /// at another path, unless ``FileVaultConfiguration/opensCopies`` is set, `resourcesExhausted` when the memory that the
     /// passphrase's cost asks for cannot be had.
     ///
     /// A damaged copy of the keybag is mended, and ``VaultStatus/notes`` says so, unless `mending` is
@@ -25,7 +26,8 @@ extension BlockingFileVault {
                 state.withLock { $0.keybag = fresh.keybag }
                 return
             }
-            let opened = try openSession(with: method)
+            let isCopy = try checkPlace()
+            let opened = try openSession(with: method, isCopy: isCopy)
             let lost = state.withLock { state in
                 if state.isClosed || state.session != nil { return true }
                 state.session = opened
@@ -33,18 +35,21 @@ extension BlockingFileVault {
             }
             if lost { opened.ring.wipeEverything() }
             try checkUsable()
-            guard mending else { return }
+            guard mending, !isCopy else { return }
+            rememberMove()
             if opened.ring.facts.hasPasscodeSlot == false { try? opened.removeDestroyedItems() }
             healIfNeeded(opened)
             try? renewOwnSet(opened)
         }
     }
 
-    private func openSession(with method: UnlockMethod) throws(TokenStorageError) -> VaultSession {
+    private func openSession(
+        with method: UnlockMethod, isCopy: Bool
+    ) throws(TokenStorageError) -> VaultSession {
         // A change of the keybag while a key is derived leaves the copy that was read behind.
         let deadline = Deadline(after: configuration.lockTimeout)
         repeat {
-            if let session = try openSessionOnce(with: method) { return session }
+            if let session = try openSessionOnce(with: method, isCopy: isCopy) { return session }
         } while !deadline.hasPassed
         throw .file(.timedOut, advice: "other processes keep changing the vault's slots; try again")
     }
@@ -52,7 +57,7 @@ extension BlockingFileVault {
     /// The session, or `nil` when the keybag that was read was no longer the one in use by the time that
     /// it had opened, and another one is there now.
     private func openSessionOnce(
-        with method: UnlockMethod
+        with method: UnlockMethod, isCopy: Bool
     ) throws(TokenStorageError) -> VaultSession? {
         let file = try VaultFiles.open(location)
         let copies = try KeybagCopies(reading: file)
@@ -69,7 +74,7 @@ extension BlockingFileVault {
             }
             let session = try VaultSession(
                 ring: ring, location: location, file: file, store: secretStore,
-                configuration: configuration, hub: hub)
+                configuration: configuration, hub: hub, isCopy: isCopy)
             let record = session.log.keybagRecord
             let isNamed =
                 copy.keybag.generation == record.generation
@@ -83,7 +88,7 @@ extension BlockingFileVault {
                 wasLeftBehind = true
                 continue
             }
-            if !isNamed {
+            if !isNamed, !isCopy {
                 do throws(TokenStorageError) {
                     try session.log.nameKeybag(copy.bytes)
                 } catch {

@@ -169,6 +169,8 @@ public final class BlockingFileVault: Sendable {
                 state: lockState, items: nil, fileSize: 0, reclaimable: nil, rollbackProtection: .none,
                 device: nil, slots: keybag.slots.map { VaultSlot($0) }, unlockedBy: nil,
                 keyMemory: KeyMemory.protection, notes: notes)
+            status.conflictingCopies = ConflictCopies(location: location, vault: keybag.vault).names()
+            status.notes += notesOfPlace()
             guard let session else {
                 let file = try VaultFiles.open(location)
                 status.fileSize = try onDisk { () throws(SystemFailure) in try file.attributes().size }

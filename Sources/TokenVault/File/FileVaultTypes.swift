@@ -19,6 +19,9 @@ public struct FileVaultConfiguration: Sendable {
     public var keyDerivationCost: KeyDerivationCost
     /// The clock for `created` and `modified`. Nothing is decided by it.
     public var clock: @Sendable () -> Date
+    /// Whether a copy of a vault that this device knows at another path may be unlocked: it is read as it is, and
+    /// nothing in it or in what this device keeps for the vault changes (`duplicateVault`).
+    public var opensCopies = false
     /// How many frames may follow the index before a writer writes another.
     package var tailBound = VaultFormat.tailBound
 
@@ -171,6 +174,8 @@ public struct VaultStatus: Sendable {
     /// What the memory has of the system's protection that keys of this process lie in; `nil` when there is
     /// no memory for any.
     public var keyMemory: KeyMemory.Protection?
+    /// Copies of the vault that synchronising programs left beside it, by their names; empty when there are none.
+    public var conflictingCopies: [String] = []
     /// What a person should know: a keybag copy that was damaged and healed, compaction put off …
     public var notes: [String]
 }

@@ -25,6 +25,11 @@ package struct VaultLocation: Sendable {
         self.path = path
     }
 
+    /// The same place, and nothing that this device keeps for the vault.
+    func withoutState() -> VaultLocation {
+        VaultLocation(directory: directory, name: name, state: nil, path: path, absolutePath: absolutePath)
+    }
+
     /// The place of the vault at `path` on the real disk, with the state directory of `configuration`.
     /// `creating` makes missing directories; otherwise a state directory that is not there is none.
     static func real(

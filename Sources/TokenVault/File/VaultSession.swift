@@ -21,7 +21,7 @@ final class VaultSession: Sendable {
 
     init(
         ring: KeyRing, location: VaultLocation, file: any DiskFile, store: StateStore?,
-        configuration: FileVaultConfiguration, hub: ChangeHub
+        configuration: FileVaultConfiguration, hub: ChangeHub, isCopy: Bool = false
     ) throws(TokenStorageError) {
         self.ring = ring
         self.hub = hub
@@ -34,9 +34,11 @@ final class VaultSession: Sendable {
         self.sealer = sealer
         let announcer = ChangeAnnouncer(ring: ring, sealer: sealer, hub: hub)
         log = try VaultLog(
-            location: location, file: file, codec: FrameCodec(vault: ring.vault, keys: ring.log),
+            location: isCopy ? location.withoutState() : location, file: file,
+            codec: FrameCodec(vault: ring.vault, keys: ring.log),
             lockTimeout: configuration.lockTimeout, tailBound: configuration.tailBound,
             observer: { frame, file in announcer.announce(frame, in: file) })
+        if isCopy { log.broken.withLock { $0 = .file(.duplicateVault, underlying: "a copy is only read") } }
         queue = CommitQueue(log: log)
     }
 

@@ -35,7 +35,7 @@ struct Export: VaultCommand {
         let path = try ExportPassphraseOptions.path(file)
         try Self.refuseExisting(path)
         let source = try passphrase.path
-        let vault = try session.openUnlockedVault()
+        let vault = try session.openUnlockedVault(orCopy: true)
         let secret = try ExportPassphraseOptions.readNew(source, console)
         console.progress.show("Exporting …")
         let progress = { (done: Int, total: Int) in console.progress.show("Exporting", done, of: total) }

@@ -58,7 +58,7 @@ struct Status: VaultCommand {
         guard exists else {
             return Report(backend: .file, vault: path.string, state: "absent", status: nil, items: nil)
         }
-        let vault = try session.openVault()
+        let vault = try session.openVaultOrCopy()
         if session.unlock.isTerminal {
             try unlockFromOpenKeyring(vault, session)
         } else {
@@ -106,6 +106,9 @@ struct Status: VaultCommand {
                         for slot in status.slots { json.slot(slot) }
                     }
                     json.member("keyMemory", status.keyMemory?.rawValue)
+                    json.array("conflictingCopies") { json in
+                        for name in status.conflictingCopies { json.element(name) }
+                    }
                     json.array("notes") { json in
                         for note in status.notes { json.element(note) }
                     }
@@ -145,6 +148,11 @@ struct Status: VaultCommand {
             }
             output.line("opened by:   \(status.slots.map(\.kind.rawValue).joined(separator: ", "))")
             output.line("key memory:  \(Self.text(status.keyMemory))")
+            for name in status.conflictingCopies {
+                output.line(
+                    "note:        \(name) is a copy with changes of its own: \"vaultctl export --vault\" takes "
+                        + "out what it has, \"vaultctl restore\" puts it in the vault's place")
+            }
             for note in status.notes { output.line("note:        \(note)") }
         }
     }

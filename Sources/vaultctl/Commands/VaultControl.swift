@@ -27,7 +27,8 @@ struct VaultControl: ParsableCommand {
         version: Self.version + " (libsodium \(LinkedLibraries.sodiumVersion))",
         subcommands: [
             Initialize.self, Store.self, Retrieve.self, Info.self, SetDetails.self, Rename.self,
-            Delete.self, List.self, Status.self, Verify.self, Compact.self, Migrate.self, Export.self,
+            Delete.self, List.self, Status.self, Verify.self, Compact.self, Salvage.self, Restore.self,
+            Adopt.self, Migrate.self, Export.self,
             Import.self, Passphrase.self, Slot.self, Device.self, Destroy.self, Benchmark.self,
         ])
 

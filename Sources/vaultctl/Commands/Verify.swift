@@ -19,7 +19,7 @@ struct Verify: VaultCommand {
 
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         let session = try Session(console, location.arguments, unlock.arguments)
-        let vault = try session.openUnlockedVault(mending: false)
+        let vault = try session.openUnlockedVault(mending: false, orCopy: true)
         let report = try calling { () throws(TokenStorageError) in
             try vault.verify { done, total in console.progress.show("Verifying", done, of: total) }
         }
@@ -29,7 +29,7 @@ struct Verify: VaultCommand {
         let places = report.problems.count == 1 ? "one place" : "\(report.problems.count) places"
         throw CommandFailure(
             .damaged, "the vault is damaged in \(places), the first at byte \(first.offset)",
-            "restore a backup")
+            "\"vaultctl salvage\" copies out what is whole; \"vaultctl restore\" puts a backup in its place")
     }
 
     private func writeJSON(_ report: VerificationReport, _ output: Output) {

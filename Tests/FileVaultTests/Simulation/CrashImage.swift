@@ -49,6 +49,7 @@ struct CrashImage: Sendable {
         enum Kind: Sendable {
             case create(name: String, inode: Int)
             case rename(name: String, target: String)
+            case link(name: String, target: String)
             case remove(name: String)
         }
         let position: Int
@@ -66,6 +67,7 @@ struct CrashImage: Sendable {
                 switch change.kind {
                 case .create(let name, let inode): entries[name] = inode
                 case .rename(let name, let target): entries[target] = entries.removeValue(forKey: name)
+                case .link(let name, let target): entries[target] = entries[name]
                 case .remove(let name): entries[name] = nil
                 }
             }
@@ -109,6 +111,8 @@ struct CrashImage: Sendable {
             append(.create(name: name, inode: inode), to: directory, at: position)
         case .rename(let directory, let name, let target):
             append(.rename(name: name, target: target), to: directory, at: position)
+        case .link(let directory, let name, let target):
+            append(.link(name: name, target: target), to: directory, at: position)
         case .remove(let directory, let name): append(.remove(name: name), to: directory, at: position)
         case .synchronizeDirectory(let index):
             let directory = directories[index]

@@ -4,7 +4,7 @@ import SystemPackage
 struct DiskFault: Sendable {
     /// What an operation does.
     enum Kind: Sendable {
-        case open, create, attributes, read, write, resize, synchronize, rename, remove, names
+        case open, create, attributes, read, write, resize, synchronize, rename, link, remove, names
         case synchronizeDirectory, lock
     }
 

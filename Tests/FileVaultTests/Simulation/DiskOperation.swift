@@ -9,6 +9,7 @@ enum DiskOperation: Sendable {
     case failSynchronize(inode: Int)
     case create(directory: Int, name: String, inode: Int)
     case rename(directory: Int, name: String, target: String)
+    case link(directory: Int, name: String, target: String)
     case remove(directory: Int, name: String)
     case synchronizeDirectory(directory: Int)
     case lock(handle: Int, inode: Int, kind: FileLock)
@@ -27,6 +28,7 @@ extension DiskOperation: CustomStringConvertible {
         case .create(let directory, let name, let inode): "create \(directory)/\(name), inode \(inode)"
         case .rename(let directory, let name, let target):
             "rename \(directory)/\(name) to \(target)"
+        case .link(let directory, let name, let target): "link \(directory)/\(name) to \(target)"
         case .remove(let directory, let name): "remove \(directory)/\(name)"
         case .synchronizeDirectory(let directory): "sync directory \(directory)"
         case .lock(let handle, let inode, let kind): "lock inode \(inode) by \(handle), \(kind)"

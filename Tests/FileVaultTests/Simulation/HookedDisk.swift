@@ -23,6 +23,9 @@ final class HookedDirectory: DiskDirectory {
     func rename(_ name: String, to target: String, replacing: Bool) throws(SystemFailure) {
         try base.rename(name, to: target, replacing: replacing)
     }
+    func link(_ name: String, to target: String) throws(SystemFailure) {
+        try base.link(name, to: target)
+    }
     func remove(_ name: String) throws(SystemFailure) { try base.remove(name) }
     func names() throws(SystemFailure) -> [String] { try base.names() }
     func synchronize() throws(SystemFailure) { try base.synchronize() }

@@ -70,6 +70,10 @@ private final class LyingDirectory: DiskDirectory {
         opened.withLock { $0[target] = $0.removeValue(forKey: name) ?? $0[target] }
     }
 
+    func link(_ name: String, to target: String) throws(SystemFailure) {
+        try base.link(name, to: target)
+    }
+
     func remove(_ name: String) throws(SystemFailure) { try base.remove(name) }
 
     func names() throws(SystemFailure) -> [String] { try base.names() }

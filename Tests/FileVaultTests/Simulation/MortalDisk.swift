@@ -64,6 +64,11 @@ private final class MortalDirectory: DiskDirectory {
         try base.rename(name, to: target, replacing: replacing)
     }
 
+    func link(_ name: String, to target: String) throws(SystemFailure) {
+        try disk.spend()
+        try base.link(name, to: target)
+    }
+
     func remove(_ name: String) throws(SystemFailure) {
         try disk.spend()
         try base.remove(name)

@@ -61,6 +61,18 @@ final class SimulatedDirectory: DiskDirectory {
         }
     }
 
+    func link(_ name: String, to target: String) throws(SystemFailure) {
+        try disk.perform { (state) throws(SystemFailure) in
+            try state.failIfAsked(.link, directory: index, name: name, call: "linkat")
+            guard let inode = state.directories[index][name] else {
+                throw SystemFailure(.noSuchFileOrDirectory, "linkat")
+            }
+            guard state.directories[index][target] == nil else { throw SystemFailure(.fileExists, "linkat") }
+            state.directories[index][target] = inode
+            state.trace.append(.link(directory: index, name: name, target: target))
+        }
+    }
+
     func remove(_ name: String) throws(SystemFailure) {
         try disk.perform { (state) throws(SystemFailure) in
             try state.failIfAsked(.remove, directory: index, name: name, call: "unlinkat")

@@ -15,6 +15,8 @@ extension SimulatedDisk {
                 state.directories[directory][name] = inode
             case .rename(let directory, let name, let target):
                 state.directories[directory][target] = state.directories[directory].removeValue(forKey: name)
+            case .link(let directory, let name, let target):
+                state.directories[directory][target] = state.directories[directory][name]
             case .remove(let directory, let name): state.directories[directory][name] = nil
             case .lock(let handle, let inode, let kind): state.inodes[inode]?.locks[-handle] = kind
             case .unlock(let handle, let inode): state.inodes[inode]?.locks[-handle] = nil

@@ -67,13 +67,15 @@ import TokenVaultPlatform
         let original = try PosixCopy(of: sandbox.vault, state: sandbox.path.appending("state"))
         try original.write(to: "copy.vault")
         let path = sandbox.path.appending("vaults/copy.vault")
-        let copy = try BlockingFileVault.open(at: path, configuration: sandbox.configuration)
+        var reading = sandbox.configuration
+        reading.opensCopies = true
+        let copy = try BlockingFileVault.open(at: path, configuration: reading)
         try copy.unlock(with: Self.passphrase)
-        _ = try copy.addSlot(keyFile, scope: .all)
-        try copy.removeSlot(try vault.slots()[0].id)
-        #expect(try copy.removeDevice(try #require(try copy.devices().first?.id)) > 0)
-        // That the copy is newer now is told, and is not what this test is about.
-        try original.removeAnchors()
+        let slot = try vault.slots()[0].id
+        let device = try #require(try copy.devices().first?.id)
+        #expect(error { _ = try copy.addSlot(keyFile, scope: .all) }?.code == .duplicateVault)
+        #expect(error { try copy.removeSlot(slot) }?.code == .duplicateVault)
+        #expect(error { _ = try copy.removeDevice(device) }?.code == .duplicateVault)
         let again = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
         try again.unlock(with: Self.passphrase)
         for policy in AccessPolicy.allCases {

@@ -79,12 +79,20 @@ struct StateStore: Sendable {
         try onDisk { () throws(SystemFailure) in try directory.synchronize() }
     }
 
-    /// Remembers where the vault was made, so that removing a copy of it spares this device's keys.
+    /// Remembers where the vault is, in place of what was remembered: so a copy of it at another path is known for one.
     func rememberPlace(_ path: FilePath) throws(TokenStorageError) {
-        try write(Array(path.string.utf8), to: placeName)
+        let (fresh, placeName, directory) = (placeName + ".new", placeName, directory)
+        try remove(fresh)
+        try onDisk { () throws(SystemFailure) in
+            let file = try directory.open(fresh, .create)
+            try file.write(Array(path.string.utf8), at: 0)
+            try file.synchronize()
+            try directory.rename(fresh, to: placeName, replacing: true)
+            try directory.synchronize()
+        }
     }
 
-    /// Where the vault was made, as far as that is known.
+    /// Where the vault is, as far as that is known.
     func place() -> FilePath? {
         guard let bytes = try? directory.open(placeName, .read).read(8_192, at: 0), !bytes.isEmpty,
             let path = String(validating: bytes, as: UTF8.self)
@@ -94,7 +102,9 @@ struct StateStore: Sendable {
 
     /// Removes all that this device keeps for the vault, the keys first.
     func removeAll() throws(TokenStorageError) {
-        for name in [deviceName, pepperName, Anchor.name(of: vault), placeName] { try remove(name) }
+        for name in [deviceName, pepperName, Anchor.name(of: vault), placeName + ".new", placeName] {
+            try remove(name)
+        }
         try onDisk { () throws(SystemFailure) in try directory.synchronize() }
     }
 

@@ -56,6 +56,8 @@ final class Anchor: Sendable {
             // Another process may have moved it meanwhile; its counter must not be used again.
             if let other = Self.newest(in: file, key: key) {
                 state.counter = max(state.counter, other.counter)
+                // Of another file, which is the vault by now: a copy that is still in use moves nothing.
+                if other.epoch.number > epoch.number { return }
             }
             state.counter += 1
             let slot = AnchorSlot(

@@ -1,0 +1,102 @@
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+/// A copy whose log was read and whose every byte was checked, with the keys to it.
+struct CheckedCopy {
+    let state: LogState
+    let codec: FrameCodec
+    let keybag: Keybag
+    /// What opens the classes, in memory of their own.
+    let roots: KeyRing.Roots
+    /// What is wrong with it and does not come along.
+    let notes: [String]
+
+    /// Reads `file`, which is the copy's. Throws `corrupt` where its log or an item is damaged, `wrongPassphrase`
+    /// when the method that opened it was removed before, `notPermitted` when that does not open everything.
+    init(
+        _ copy: VaultCopy, file: any DiskFile, progress: ((Int, Int) -> Void)?
+    ) throws(TokenStorageError) {
+        let candidates = try copy.openedKeybags()
+        guard let first = candidates.first else { throw .file(.locked) }
+        let codec = FrameCodec(vault: copy.vault, keys: first.ring.log)
+        self.codec = codec
+        let loader = LogLoader(
+            location: copy.location, codec: codec,
+            anchor: Anchor(directory: nil, vault: copy.vault, key: codec.keys.anchor),
+            lockTimeout: copy.configuration.lockTimeout)
+        let checker = ContentChecker(ring: first.ring)
+        let inspection = FrameInspection(codec: codec) {
+            (header, bytes, content, scratch) throws(TokenStorageError) in
+            try checker.check(bytes, in: content, of: header, scratch)
+        }
+        let size = try onDisk { () throws(SystemFailure) in try file.attributes().size }
+        var verifier = LogVerifier(file: file, size: size, codec: codec, progress: progress)
+        let state: LogState
+        do throws(TokenStorageError) {
+            let ahead = FrameReadAhead(file: file, inspection: inspection, from: VaultFormat.logStart)
+            state = try loader.loadLocked(file, .walking(ahead)) { (frame) throws(TokenStorageError) in
+                try verifier.add(frame, inspection: inspection)
+            }
+        } catch {
+            guard error.code == .corrupt else { throw error }
+            throw .damagedCopy(error.underlying)
+        }
+        self.state = state
+        let report = try verifier.finish(named: state.keybag, live: state.index, end: state.tail)
+        guard let opened = candidates.first(where: { $0.isNamed(by: state.keybag) }) else {
+            throw candidates.contains { $0.keybag.generation > state.keybag.generation }
+                ? .damagedCopy("no copy of the keybag is the one in use") : .file(.wrongPassphrase)
+        }
+        keybag = opened.keybag
+        notes = try Self.notes(report)
+        guard let held = opened.ring.roots, held.all != nil else {
+            throw .file(.notPermitted, advice: KeyRing.Roots.adviceWithoutRoot)
+        }
+        do throws(KeybagKeys.Failure) {
+            roots = try held.copied()
+        } catch {
+            throw .file(.resourcesExhausted, underlying: "no guarded memory")
+        }
+    }
+
+    /// What is wrong with what does not come along. Throws `corrupt` where something else is.
+    private static func notes(_ report: VerificationReport) throws(TokenStorageError) -> [String] {
+        let inLog = report.problems.filter { $0.offset >= VaultFormat.logStart }
+        if let first = inLog.first { throw .damagedCopy("\(first.description) at byte \(first.offset)") }
+        return report.problems.map { "in the copy: \($0.description)" }
+            + report.notes.map { "in the copy: \($0)" }
+    }
+
+    func wipe() {
+        roots.all?.wipe()
+        roots.holder.wipe()
+        roots.passcode?.wipe()
+    }
+
+    /// Writes the items, sealed as they are, into a file of their own, durably; returns the state of its log.
+    func write(
+        to file: any DiskFile, keybag bytes: [UInt8], generation: UInt64, epoch: Epoch, sequence: UInt64,
+        tailBound: Int, progress: ((Int, Int) -> Void)?
+    ) throws(TokenStorageError) -> LogState {
+        var builder = try LogBuilder(
+            file: file, codec: codec, tailBound: tailBound, epoch: epoch, baseSequence: sequence,
+            keybagCopy: bytes,
+            keybag: KeybagRecord(generation: generation, digest: Keybag.digest(of: bytes)))
+        let items = try state.index.itemsByOffset()
+        var scanner = LogScanner(file: state.file, codec: codec, chunk: 256 << 10)
+        for (position, (item, entry)) in items.enumerated() {
+            try builder.copy(item, entry, from: &scanner)
+            if position.isMultiple(of: 1_024) { progress?(position, items.count) }
+        }
+        progress?(items.count, items.count)
+        let written = try builder.finish()
+        try onDisk { () throws(SystemFailure) in try file.synchronize() }
+        return written
+    }
+}
+
+extension TokenStorageError {
+    static func damagedCopy(_ what: String?) -> TokenStorageError {
+        .file(.corrupt, underlying: what.map { "the copy: \($0)" } ?? "the copy")
+    }
+}

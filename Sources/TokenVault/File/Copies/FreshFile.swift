@@ -1,0 +1,111 @@
+internal import SystemPackage
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+/// A new file that is to take a vault's name, locked from the beginning.
+struct FreshFile {
+    let file: any DiskFile
+    private let name: String
+    private let place: VaultLocation
+
+    /// Makes it. Without `isAlone` the caller holds the lock of the file that has the name now, and what a crash
+    /// left of another is removed; else nothing keeps two apart, and each has a name of its own.
+    init(in place: VaultLocation, isAlone: Bool) throws(TokenStorageError) {
+        self.place = place
+        name =
+            isAlone
+            ? ".\(place.name).\(Random.bytes(8).hexadecimal)" : VaultLog.temporaryName(for: place.name)
+        let (name, directory) = (name, place.directory)
+        if !isAlone { try? directory.remove(name) }
+        file = try onDisk { () throws(SystemFailure) in try directory.open(name, .create) }
+        let made = file
+        guard try onDisk({ () throws(SystemFailure) in try made.tryLock(.exclusive) }) else {
+            throw .file(.internalError)
+        }
+    }
+
+    func remove() { try? place.directory.remove(name) }
+
+    /// Takes the name that nothing has. Throws `alreadyExists` when something has it by now.
+    func takeName() throws(TokenStorageError) {
+        do {
+            try place.directory.rename(name, to: place.name, replacing: false)
+        } catch {
+            remove()
+            throw .system(error)
+        }
+    }
+
+    /// Takes the name of `occupant`, whose lock the caller holds, and returns where that is kept.
+    func replace(
+        _ occupant: PlaceOccupant, last: ScannedFrame?, codec: FrameCodec, keepingAside: Bool
+    ) throws(TokenStorageError) -> FilePath? {
+        var aside: String?
+        do throws(TokenStorageError) {
+            // It comes first: what is kept says so too, and nothing is the worse for it.
+            try? occupant.announceReplacement(behind: last, codec)
+            if keepingAside, !occupant.isEmpty { aside = try keep(occupant) }
+            let (name, place) = (name, place)
+            try onDisk { () throws(SystemFailure) in
+                try place.directory.rename(name, to: place.name, replacing: true)
+            }
+        } catch {
+            if let aside { try? place.directory.remove(aside) }
+            remove()
+            throw error
+        }
+        return aside.map { place.path.removingLastComponent().appending($0) }
+    }
+
+    /// Gives the file in the place a second name, or its bytes another file where there are no second names.
+    private func keep(_ occupant: PlaceOccupant) throws(TokenStorageError) -> String {
+        var number = 1
+        while true {
+            let name = number == 1 ? "\(place.name).replaced" : "\(place.name).replaced-\(number)"
+            do {
+                if try place.directory.attributes(of: name) == nil {
+                    try place.directory.link(place.name, to: name)
+                    return name
+                }
+            } catch {
+                switch error.errno {
+                case .fileExists: break
+                case Errno.noSpace, .ioError, .readOnlyFileSystem, .permissionDenied: throw .system(error)
+                default:
+                    try copyBytes(of: occupant, to: name)
+                    return name
+                }
+            }
+            number += 1
+        }
+    }
+
+    private func copyBytes(of occupant: PlaceOccupant, to name: String) throws(TokenStorageError) {
+        let (directory, source) = (place.directory, occupant.file)
+        let kept = try onDisk { () throws(SystemFailure) in try directory.open(name, .create) }
+        do {
+            var offset = 0
+            while true {
+                let bytes = try source.read(1 << 20, at: offset)
+                if bytes.isEmpty { break }
+                try kept.write(bytes, at: offset)
+                offset += bytes.count
+            }
+            try kept.synchronize()
+        } catch {
+            try? directory.remove(name)
+            throw .system(error)
+        }
+    }
+
+    /// Makes the name durable. Throws `outcomeUnknown`: the old file may have it again after a power cut.
+    func settle() throws(TokenStorageError) {
+        do {
+            try place.directory.synchronize()
+        } catch {
+            throw .file(
+                .outcomeUnknown, underlying: "\(error.call): \(error.errno.description)",
+                advice: "the copy is in the place, but a power cut may take that back; check the disk")
+        }
+    }
+}

@@ -1,0 +1,30 @@
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+extension KeybagCopies {
+    /// A copy of the keybag put together from two damaged ones, sector by sector; `nil` when no choice of
+    /// sectors gives back what was written. Both copies are the same but after a crash, and damage rarely hits
+    /// the same sector of both.
+    static func pieced(_ file: any DiskFile) throws(TokenStorageError) -> [UInt8]? {
+        let bytes = try onDisk { () throws(SystemFailure) in try file.read(VaultFormat.pointerStart, at: 0) }
+        guard bytes.count == VaultFormat.pointerStart else { return nil }
+        let length = VaultFormat.keybagLength
+        let (first, second) = (Array(bytes[..<length]), Array(bytes[length...]))
+        let sectors = stride(from: 0, to: length, by: VaultFormat.sector).map {
+            $0..<$0 + VaultFormat.sector
+        }
+        let different = sectors.filter { first[$0] != second[$0] }
+        guard different.count <= mostDifferent else { return nil }
+        for choice in 0..<1 << different.count {
+            var copy = first
+            for (number, sector) in different.enumerated() where choice >> number & 1 == 1 {
+                copy.replaceSubrange(sector, with: second[sector])
+            }
+            if (try? Keybag(decoding: copy)) != nil { return copy }
+        }
+        return nil
+    }
+
+    /// How many sectors may differ: each doubles the work, which with so many is a tenth of a second.
+    private static let mostDifferent = 12
+}

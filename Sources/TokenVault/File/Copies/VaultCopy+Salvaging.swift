@@ -1,0 +1,94 @@
+public import SystemPackage
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+extension VaultCopy {
+    /// Copies what is whole of this file, which may be damaged anywhere, into a new vault at `path`, mode 0600,
+    /// with the same slots. The file itself is not changed.
+    ///
+    /// Frames are looked for at every place behind damage, and only those that authenticate count. Of each item the
+    /// newest value that is whole is saved, sealed as it is, so that items of other devices and classes are saved
+    /// too; what was deleted stays deleted. Where a deletion or a newer value may be among what was lost,
+    /// ``SalvageReport/mayBeOlder`` counts the item. Bring the new file into the vault's place with
+    /// ``restore(to:progress:)``.
+    ///
+    /// The copy must be unlocked (`locked`) by any slot. `progress` gets bytes or items done and in all. Throws
+    /// `alreadyExists` rather than overwriting, `wrongPassphrase` when the slot was removed before, `noSpace`,
+    /// `timedOut`, and what the system failed with; then there is no file.
+    public func salvage(
+        to path: FilePath, progress: ((Int, Int) -> Void)? = nil
+    ) throws(TokenStorageError) -> SalvageReport {
+        try during("salvage") { () throws(TokenStorageError) in
+            var stateless = configuration
+            stateless.stateDirectory = nil
+            return try salvage(
+                to: try VaultLocation.real(path, configuration: stateless, creating: false),
+                progress: progress)
+        }
+    }
+
+    package func salvage(
+        to place: VaultLocation, progress: ((Int, Int) -> Void)? = nil
+    ) throws(TokenStorageError) -> SalvageReport {
+        try during("salvage") { () throws(TokenStorageError) in
+            try VaultCreation(location: place, configuration: configuration).refuseExisting()
+            let opened = try openedKeybags()
+            guard let first = opened.first else { throw .file(.locked) }
+            let codec = FrameCodec(vault: vault, keys: first.ring.log)
+            try lockForReading(file, until: Deadline(after: configuration.lockTimeout))
+            defer { file.unlock() }
+            let anchor = Anchor(directory: location.state, vault: vault, key: codec.keys.anchor)
+            var salvage = LogSalvage(file: file, codec: codec)
+            try salvage.read(anchored: try anchor.read(), progress: progress)
+            let (keybag, note) = try keybagToSave(opened, named: salvage.named)
+            let items = salvage.takeItems()
+            try write(items, keybag, salvage.reach, codec, to: place, progress: progress)
+            var report = salvage.report
+            if let note { report.notes.append(note) }
+            return report
+        }
+    }
+
+    /// The keybag that the log names, or what is next to it.
+    private func keybagToSave(
+        _ opened: [OpenedKeybag], named: KeybagRecord?
+    ) throws(TokenStorageError) -> (OpenedKeybag, note: String?) {
+        guard let newest = opened.first else { throw .file(.locked) }
+        guard let named else {
+            return (newest, "which keybag was in use is lost: the slots are those of the newest copy")
+        }
+        if let fitting = opened.first(where: { $0.isNamed(by: named) }) { return (fitting, nil) }
+        // The keybag in use is whole, and what was given opens only one before it.
+        if hasKeybag(namedBy: named) { throw .file(.wrongPassphrase) }
+        return (newest, "the keybag in use is damaged: the slots are those of another copy")
+    }
+
+    private func write(
+        _ items: [(ItemIdentifier, IndexEntry)], _ keybag: OpenedKeybag, _ reach: LogReach,
+        _ codec: FrameCodec, to place: VaultLocation, progress: ((Int, Int) -> Void)?
+    ) throws(TokenStorageError) {
+        let life = try reach.next()
+        let fresh = try FreshFile(in: place, isAlone: true)
+        do throws(TokenStorageError) {
+            var builder = try LogBuilder(
+                file: fresh.file, codec: codec, tailBound: configuration.tailBound, epoch: life.epoch,
+                baseSequence: life.sequence, keybagCopy: keybag.bytes,
+                keybag: KeybagRecord(
+                    generation: keybag.keybag.generation, digest: Keybag.digest(of: keybag.bytes)))
+            var scanner = LogScanner(file: file, codec: codec, chunk: 256 << 10)
+            for (position, (item, entry)) in items.enumerated() {
+                try builder.copy(item, entry, from: &scanner)
+                if position.isMultiple(of: 1_024) { progress?(position, items.count) }
+            }
+            progress?(items.count, items.count)
+            _ = try builder.finish()
+            try onDisk { () throws(SystemFailure) in try fresh.file.synchronize() }
+        } catch {
+            fresh.remove()
+            throw error
+        }
+        try fresh.takeName()
+        defer { fresh.file.unlock() }
+        try fresh.settle()
+    }
+}

@@ -1,0 +1,202 @@
+internal import Synchronization
+public import SystemPackage
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+/// A vault's file that is not used as the vault: a backup, a copy that a program left beside it, a damaged vault.
+///
+/// It is only read, whoever owns it and wherever it lies. ``restore(to:progress:)`` puts it in a vault's place.
+/// Calls run on the caller's thread.
+///
+/// ```swift
+/// let copy = try VaultCopy.open(at: "/backup/default.vault", configuration: configuration)
+/// try copy.unlock(with: .passphrase(passphrase))
+/// let report = try copy.restore(to: "/home/me/.local/share/tokenvault/default.vault")
+/// ```
+public final class VaultCopy: Sendable {
+    /// The path the copy was opened at.
+    public let path: FilePath
+
+    let location: VaultLocation
+    let configuration: FileVaultConfiguration
+    let file: any DiskFile
+    private let candidates: [Candidate]
+    private let opened = Mutex<[OpenedKeybag]>([])
+
+    /// A copy of the keybag that is whole.
+    private struct Candidate {
+        var bytes: [UInt8]
+        var keybag: Keybag
+    }
+
+    /// A keybag that an unlock method opened, and its keys.
+    struct OpenedKeybag: Sendable {
+        var bytes: [UInt8]
+        var keybag: Keybag
+        var ring: KeyRing
+
+        /// Whether the log names it, or one before it: a change whose last steps a crash prevented.
+        func isNamed(by record: KeybagRecord) -> Bool {
+            keybag.generation == record.generation && Keybag.digest(of: bytes) == record.digest
+                || keybag.generation == record.generation + 1
+        }
+    }
+
+    private init(_ location: VaultLocation, _ configuration: FileVaultConfiguration) throws(TokenStorageError)
+    {
+        path = location.path
+        self.location = location
+        self.configuration = configuration
+        file = try Self.openFile(location)
+        candidates = try Self.keybags(in: file)
+    }
+
+    /// Opens the file at `path`. `configuration` names the state directory of this device, with which
+    /// *this device only* items can be checked, and how far the vault had come there. Throws `unavailable`
+    /// when there is no such file, `notAVault`, `corrupt` when no copy of its keybag is whole: then nothing
+    /// opens it. `unsupportedFormat`.
+    public static func open(
+        at path: FilePath, configuration: FileVaultConfiguration
+    ) throws(TokenStorageError) -> VaultCopy {
+        try during("open") { () throws(TokenStorageError) in
+            try open(
+                at: try VaultLocation.real(path, configuration: configuration, creating: false),
+                configuration: configuration)
+        }
+    }
+
+    package static func open(
+        at location: VaultLocation, configuration: FileVaultConfiguration
+    ) throws(TokenStorageError) -> VaultCopy {
+        try VaultCopy(location, configuration)
+    }
+
+    private static func openFile(_ location: VaultLocation) throws(TokenStorageError) -> any DiskFile {
+        let file: any DiskFile
+        do {
+            file = try location.directory.open(location.name, .read)
+        } catch {
+            switch error.errno {
+            case .noSuchFileOrDirectory:
+                throw .file(.unavailable, underlying: "no such file", advice: "check the path")
+            case .tooManySymbolicLinkLevels:
+                throw .file(.notAVault, underlying: "a symbolic link", advice: "give the path it leads to")
+            default: throw .system(error)
+            }
+        }
+        let attributes = try onDisk { () throws(SystemFailure) in try file.attributes() }
+        guard attributes.kind == .regular else { throw .file(.notAVault, underlying: "not a regular file") }
+        return file
+    }
+
+    private static func keybags(in file: any DiskFile) throws(TokenStorageError) -> [Candidate] {
+        do throws(TokenStorageError) {
+            return try KeybagCopies(reading: file).whole.map { Candidate(bytes: $0.bytes, keybag: $0.keybag) }
+        } catch {
+            guard error.code == .corrupt || error.code == .notAVault else { throw error }
+            if let bytes = try KeybagCopies.pieced(file), let keybag = try? Keybag(decoding: bytes) {
+                return [Candidate(bytes: bytes, keybag: keybag)]
+            }
+            let first = try onDisk { () throws(SystemFailure) in
+                try file.read(Frame.prefixLength, at: VaultFormat.logStart)
+            }
+            guard error.code == .corrupt || Frame.length(ofPrefix: first) != nil else { throw error }
+            throw .file(
+                .corrupt, underlying: "both copies of the keybag are damaged, and nothing opens the rest",
+                advice: "use another copy of the vault")
+        }
+    }
+
+    /// The vault's identifier: 32 hexadecimal digits. It is what the keybag says unauthenticated.
+    public var identifier: String { vault.hexadecimal }
+
+    var vault: VaultIdentifier { candidates.first?.keybag.vault ?? VaultIdentifier(bytes: []) }
+
+    /// The unlock methods that the copy has. It is what the keybag says unauthenticated.
+    public var slots: [VaultSlot] { candidates.first?.keybag.slots.map { VaultSlot($0) } ?? [] }
+
+    /// Wipes the keys.
+    public func close() {
+        let gone = opened.withLock { opened in
+            defer { opened = [] }
+            return opened
+        }
+        for one in gone { one.ring.wipeEverything() }
+    }
+
+    deinit { close() }
+
+    // MARK: - Unlocking
+
+    /// Unlocks the copy with what opened the vault when the copy was made. Throws `wrongPassphrase`, `corrupt`
+    /// for a keybag that does not authenticate, `resourcesExhausted`.
+    public func unlock(with method: UnlockMethod) throws(TokenStorageError) {
+        try during("unlock") { () throws(TokenStorageError) in
+            try method.check()
+            let secrets = try secretStore?.load() ?? KeybagKeys.DeviceSecrets()
+            var failure = TokenStorageError.file(.wrongPassphrase)
+            var fitting: [OpenedKeybag] = []
+            for candidate in candidates {
+                do throws(KeybagKeys.Failure) {
+                    let ring = try KeybagKeys.open(candidate.keybag, with: method, secrets: secrets)
+                    fitting.append(
+                        OpenedKeybag(bytes: candidate.bytes, keybag: candidate.keybag, ring: ring))
+                } catch {
+                    let error = KeybagKeys.error(for: error)
+                    if error.code != .wrongPassphrase || error.underlying != nil { failure = error }
+                }
+            }
+            guard !fitting.isEmpty else { throw failure }
+            close()
+            let found = fitting
+            opened.withLock { $0 = found }
+        }
+    }
+
+    /// Unlocks the copy with a key that `keyring` keeps for the vault. Throws `locked` when it keeps none,
+    /// `wrongPassphrase` when none opens a slot, what `keyring` throws, and as ``unlock(with:)``.
+    public func unlock(from keyring: any KeyringItems) throws(TokenStorageError) {
+        try during("unlock") { () throws(TokenStorageError) in
+            let keys = try keyring.keys(vault: identifier)
+                .filter { $0.value.count == UnlockMethod.keyringKeyLength }
+                .sorted { $0.key < $1.key }.prefix(Keybag.maximumSlots)
+            guard !keys.isEmpty else {
+                throw .file(.locked, underlying: "the keyring has no key of this vault")
+            }
+            for (_, key) in keys {
+                do throws(TokenStorageError) {
+                    return try unlock(with: .secretService(key))
+                } catch {
+                    guard error.code == .wrongPassphrase else { throw error }
+                }
+            }
+            throw .file(.wrongPassphrase)
+        }
+    }
+
+    /// The keybags that were opened, newest first. Throws `locked` when none was.
+    func openedKeybags() throws(TokenStorageError) -> [OpenedKeybag] {
+        let opened = opened.withLock { $0 }
+        guard !opened.isEmpty else { throw .file(.locked) }
+        return opened
+    }
+
+    /// Keeps writers of the file away while it is read, where the file system has locks.
+    func lockForReading(_ file: any DiskFile, until deadline: Deadline) throws(TokenStorageError) {
+        do throws(TokenStorageError) {
+            try WriterLock(file: file).take(.shared, until: deadline)
+        } catch {
+            if error.code == .timedOut { throw error }
+        }
+    }
+
+    /// Whether a copy of the keybag is whole that the log's `record` names.
+    func hasKeybag(namedBy record: KeybagRecord) -> Bool {
+        candidates.contains {
+            $0.keybag.generation == record.generation && Keybag.digest(of: $0.bytes) == record.digest
+        }
+    }
+
+    /// What this device keeps for the vault.
+    var secretStore: StateStore? { location.state.map { StateStore(directory: $0, vault: vault) } }
+}

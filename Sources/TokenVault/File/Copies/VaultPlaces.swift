@@ -1,0 +1,38 @@
+internal import SystemPackage
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+/// Where this device knows a vault to be, and whether that is another file than the one at hand.
+enum VaultPlaces {
+    /// The vault at the path that this device remembers, when it is alive there and not the file with `identity`:
+    /// by another name, a link or a mount the same file is one vault.
+    static func living(
+        _ store: StateStore, here: FilePath, identity: FileIdentity?, vault: VaultIdentifier
+    ) -> (path: FilePath, file: any DiskFile)? {
+        guard let place = store.place(), place != here,
+            let original = try? VaultLocation.real(
+                place, configuration: FileVaultConfiguration(stateDirectory: nil), creating: false),
+            let file = try? original.directory.open(original.name, .read),
+            let attributes = try? file.attributes(), attributes.kind == .regular,
+            attributes.identity != identity, let copies = try? KeybagCopies(reading: file),
+            copies.whole.contains(where: { $0.keybag.vault == vault })
+        else { return nil }
+        return (place, file)
+    }
+
+    /// Whether the file at `place` is the one with `identity`.
+    static func isSame(_ place: FilePath, _ identity: FileIdentity?) -> Bool {
+        guard let name = place.lastComponent?.string,
+            let directory = try? PosixDirectory(place.removingLastComponent()),
+            let there = try? directory.attributes(of: name)
+        else { return false }
+        return there.identity == identity
+    }
+}
+
+extension TokenStorageError {
+    /// The same vault is at `path` as well.
+    static func duplicate(_ path: FilePath) -> TokenStorageError {
+        .file(.duplicateVault, underlying: "the other is \(path.string)")
+    }
+}

@@ -1,0 +1,101 @@
+import ArgumentParser
+import SystemPackage
+import TokenVault
+import TokenVaultPlatform
+
+struct Restore: VaultCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Put a copy in the vault's place, on purpose.",
+        discussion: """
+            For a backup, or over a vault that is damaged or said to be older than what this device has seen. \
+            The copy is checked to the last byte and opened with what opened it when it was made. What is in \
+            the vault's place is kept beside it, under a name that is told. Programs that have the vault open \
+            go on with the restored one. Asks before it replaces something, unless --yes is given.
+
+            Examples:
+              vaultctl restore /media/backup/default.vault
+              vaultctl restore old.vault --vault team.vault --key-file team.key --yes
+            """)
+
+    @Argument(help: "The copy to put in the vault's place.", completion: .file()) var file: String
+    @Flag(help: "Do not ask.") var yes = false
+    @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
+    @OptionGroup(title: "Where and how") var location: LocationOptions
+    @OptionGroup var format: OutputOptions
+
+    func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
+        let session = try Session(console, location.arguments, unlock.arguments)
+        try session.requireFile()
+        guard !file.isEmpty else { throw .usage("the copy's path is empty", "give the path of a file") }
+        let place = try session.vaultPath
+        let exists: Bool
+        do { exists = try SmallFile.exists(place) } catch {
+            throw CommandFailure(error, "the vault's directory", "check --vault")
+        }
+        let copy = try session.openUnlockedCopy(at: FilePath(file))
+        if exists, !yes { try console.confirm("Put the copy in the place of \(place.string)?") }
+        let report = try calling { () throws(TokenStorageError) in
+            try copy.restore(to: place) { done, total in
+                console.progress.show("Restoring", done, of: total)
+            }
+        }
+        console.progress.clear()
+        report.tell(console, json: format.json)
+        return .done
+    }
+}
+
+struct Adopt: VaultCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Settle which is the vault when it is at two paths.",
+        discussion: """
+            Makes the file that --vault names the vault from now on. The other one stays as it is, and is a \
+            copy: "vaultctl export" and "vaultctl verify" still read it. Asks, unless --yes is given.
+
+            Examples:
+              vaultctl adopt
+              vaultctl adopt --vault /media/stick/default.vault --yes
+            """)
+
+    @Flag(help: "Do not ask.") var yes = false
+    @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
+    @OptionGroup(title: "Where and how") var location: LocationOptions
+    @OptionGroup var format: OutputOptions
+
+    func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
+        let session = try Session(console, location.arguments, unlock.arguments)
+        try session.requireFile()
+        let path = try session.vaultPath
+        let copy = try session.openUnlockedCopy(at: path)
+        if !yes { try console.confirm("Make \(path.string) the vault, and any other file of it a copy?") }
+        let report = try calling { () throws(TokenStorageError) in
+            try copy.adopt { done, total in console.progress.show("Adopting", done, of: total) }
+        }
+        console.progress.clear()
+        report.tell(console, json: format.json)
+        return .done
+    }
+}
+
+extension RestoreReport {
+    /// Says where things are now.
+    fileprivate func tell(_ console: Console, json isJSON: Bool) {
+        for note in notes { console.note(note) }
+        if let replaced { console.note("what was in its place is kept as \(replaced.string)") }
+        if let staleCopy { console.note("\(staleCopy.string) is a copy from now on") }
+        guard isJSON else {
+            console.remark("Restored \(items) items.")
+            return
+        }
+        var json = JSONWriter(console.output)
+        json.object { json in
+            json.member("items", items)
+            json.member("replaced", replaced?.string)
+            json.member("staleCopy", staleCopy?.string)
+            json.array("notes") { json in
+                for note in notes { json.element(note) }
+            }
+        }
+        json.end()
+    }
+}

@@ -1,0 +1,90 @@
+import ArgumentParser
+import SystemPackage
+import TokenVault
+import TokenVaultPlatform
+
+struct Salvage: VaultCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Copy what is whole of a damaged vault into a new one.",
+        discussion: """
+            The damaged vault, which --vault names, is not changed. What is made has the same slots and is put \
+            in its place with "vaultctl restore". Exit status 0 when nothing was lost, 7 when something was: \
+            what could be saved is saved all the same. Items that may not be what they were last, since a newer \
+            value or their deletion may be lost, are counted.
+
+            Examples:
+              vaultctl salvage saved.vault
+              vaultctl verify --vault saved.vault
+              vaultctl restore saved.vault
+            """)
+
+    @Argument(help: "The vault to make. A file that is there is never overwritten.", completion: .file())
+    var out: String
+    @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
+    @OptionGroup(title: "Where and how") var location: LocationOptions
+    @OptionGroup var format: OutputOptions
+
+    func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
+        let session = try Session(console, location.arguments, unlock.arguments)
+        try session.requireFile()
+        guard !out.isEmpty else { throw .usage("the new vault's path is empty", "give the path of a file") }
+        let place = FilePath(out)
+        let exists: Bool
+        do { exists = try SmallFile.exists(place) } catch {
+            throw CommandFailure(error, "the new vault's directory", "check the path")
+        }
+        if exists { throw CommandFailure(.conflict, "the file is there already", "choose another name") }
+        let copy = try session.openUnlockedCopy(at: try session.vaultPath)
+        let report = try calling { () throws(TokenStorageError) in
+            try copy.salvage(to: place) { done, total in
+                console.progress.show("Salvaging", done, of: total)
+            }
+        }
+        console.progress.clear()
+        if format.json { Self.writeJSON(report, console.output) } else { Self.show(report, console) }
+        guard let first = report.losses.first else { return .done }
+        let places = report.losses.count == 1 ? "one place" : "\(report.losses.count) places"
+        throw CommandFailure(
+            .damaged,
+            "saved \(report.items) items, but something was lost in \(places), the first at byte \(first.offset)",
+            "look at what was saved, then \"vaultctl restore\" it; or restore a backup")
+    }
+
+    private static func show(_ report: SalvageReport, _ console: Console) {
+        let output = console.output
+        for loss in report.losses {
+            let length = loss.length > 0 ? " (\(loss.length) bytes)" : ""
+            output.line("byte \(loss.offset): \(loss.description)\(length)")
+        }
+        for note in report.notes { output.line("note: \(note)") }
+        output.line("saved: \(report.items) items")
+        if report.mayBeOlder > 0 {
+            output.line("of these \(report.mayBeOlder) may be older than they were, or deleted since")
+        }
+        if report.itemsLost > 0 { output.line("lost: \(report.itemsLost) items that left a trace") }
+        if report.bytesSkipped > 0 { output.line("skipped: \(report.bytesSkipped) bytes") }
+    }
+
+    private static func writeJSON(_ report: SalvageReport, _ output: Output) {
+        var json = JSONWriter(output)
+        json.object { json in
+            json.member("items", report.items)
+            json.member("mayBeOlder", report.mayBeOlder)
+            json.member("itemsLost", report.itemsLost)
+            json.member("bytesSkipped", report.bytesSkipped)
+            json.array("losses") { json in
+                for loss in report.losses {
+                    json.object { json in
+                        json.member("offset", loss.offset)
+                        json.member("length", loss.length)
+                        json.member("description", loss.description)
+                    }
+                }
+            }
+            json.array("notes") { json in
+                for note in report.notes { json.element(note) }
+            }
+        }
+        json.end()
+    }
+}

@@ -1,0 +1,127 @@
+import Glibc
+import SystemPackage
+import Testing
+import TokenVaultPlatform
+
+@testable import TokenVault
+
+/// One vault at two paths: told, read on request, settled by adopting one.
+@Suite struct DuplicateTests {
+    private let sandbox: Sandbox
+
+    init() throws { sandbox = try Sandbox() }
+
+    private func anchor(of vault: BlockingFileVault) throws -> [UInt8] {
+        try SmallFile.read(sandbox.path.appending("state/\(vault.identifier).anchor"), limit: 4_096).bytes
+    }
+
+    @Test func aCopyIsNotTakenForTheVault() throws {
+        let vault = try sandbox.made()
+        try sandbox.keepCopy(as: "copy.vault")
+        let anchor = try anchor(of: vault)
+        let failed = failure { _ = try sandbox.opened("copy.vault") }
+        #expect(
+            failed?.code == .duplicateVault && failed?.underlying == "the other is \(sandbox.vault.string)")
+        // Read on purpose it is read, and that is all.
+        let copy = try sandbox.opened("copy.vault", readingCopies: true)
+        #expect(try values(in: copy) == ["a": "first a", "b": "first b"])
+        #expect(try copy.verify().isClean)
+        #expect(try copy.status().notes.contains("this is a copy: the vault is \(sandbox.vault.string)"))
+        for change: () throws -> Void in [
+            { try copy.storage(service: "s").store(token: "x", for: "a") },
+            { try copy.storage(service: "s").delete(for: "a") }, { _ = try copy.compact() },
+            { _ = try copy.addSlot(keyFile) },
+        ] {
+            #expect(failure(change)?.code == .duplicateVault)
+        }
+        #expect(try self.anchor(of: vault) == anchor)
+        try vault.storage(service: "s").store(token: "second", for: "a")
+        #expect(try copy.storage(service: "s").retrieve(for: "a") == "first a")
+    }
+
+    @Test func aMovedVaultIsTheVault() throws {
+        try sandbox.made().close()
+        let directory = try PosixDirectory(sandbox.vault.removingLastComponent())
+        try directory.rename("test.vault", to: "moved.vault", replacing: false)
+        try sandbox.opened("moved.vault").close()
+        // Its new path is known: at the old one there is a copy now.
+        try sandbox.write(try sandbox.bytes(of: "moved.vault"))
+        #expect(failure { _ = try sandbox.opened() }?.code == .duplicateVault)
+        #expect(try values(in: try sandbox.opened("moved.vault")).count == 2)
+    }
+
+    /// By a second name or by a link on the way the same file is one vault.
+    @Test func anotherNameIsNoCopy() throws {
+        let vault = try sandbox.made()
+        let directory = try PosixDirectory(sandbox.vault.removingLastComponent())
+        try directory.link("test.vault", to: "second.vault")
+        let second = try sandbox.opened("second.vault")
+        try second.storage(service: "s").store(token: "by the other name", for: "c")
+        #expect(try vault.storage(service: "s").retrieve(for: "c") == "by the other name")
+        #expect(symlink("vaults", sandbox.path.appending("linked").string) == 0)
+        let linked = try BlockingFileVault.open(
+            at: sandbox.path.appending("linked/test.vault"), configuration: sandbox.configuration)
+        try linked.unlock(with: keyFile)
+        // What is another vault by now, where the first one was, is no copy of it either.
+        try directory.remove("test.vault")
+        _ = try BlockingFileVault.create(
+            at: sandbox.vault, unlockMethod: keyFile, configuration: sandbox.configuration)
+        #expect(try values(in: try sandbox.opened("second.vault")).count == 3)
+    }
+
+    @Test func adoptingSettlesIt() throws {
+        let vault = try sandbox.made()
+        try sandbox.keepCopy(as: "copy.vault")
+        try vault.storage(service: "s").store(token: "only there", for: "c")
+        let report = try sandbox.copy("copy.vault").adopt()
+        #expect(report.staleCopy == sandbox.vault && report.items == 2 && report.replaced == nil)
+        let adopted = try sandbox.opened("copy.vault")
+        #expect(try values(in: adopted) == ["a": "first a", "b": "first b"])
+        #expect(try adopted.verify().isClean && adopted.status().rollbackProtection == .anchored)
+        #expect(failure { _ = try sandbox.opened() }?.code == .duplicateVault)
+        #expect(try values(in: try sandbox.opened(readingCopies: true))["c"] == "only there")
+        // Who has the copy open still does not make the vault look old.
+        try vault.storage(service: "s").store(token: "into the copy", for: "d")
+        try vault.storage(service: "s").store(token: "into the copy", for: "e")
+        adopted.close()
+        #expect(try values(in: try sandbox.opened("copy.vault")).count == 2)
+        // Alone, the copy is old.
+        try PosixDirectory(sandbox.vault.removingLastComponent()).remove("copy.vault")
+        #expect(failure { _ = try sandbox.opened() }?.code == .rolledBack)
+    }
+
+    @Test func aVaultAtOnePathCanBeAdopted() throws {
+        try sandbox.made().close()
+        let report = try sandbox.copy(nil).adopt()
+        #expect(report.staleCopy == nil && report.items == 2)
+        #expect(try values(in: try sandbox.opened()).count == 2)
+        #expect(try sandbox.names == ["test.vault"])
+    }
+
+    @Test func conflictCopiesAreShown() throws {
+        let vault = try sandbox.made()
+        let conflicting = [
+            "test (conflicted copy 2026-11-21 190753).vault", "test-laptop.vault",
+            "test.sync-conflict-20261121-190753-ABCDEFG.vault",
+        ]
+        for name in conflicting + ["test.vault.backup", "other.vault"] { try sandbox.keepCopy(as: name) }
+        try sandbox.write(Array("not a vault".utf8), to: "test-notes.vault")
+        #expect(try vault.status().conflictingCopies == conflicting)
+        // Before the first unlock as well.
+        #expect(
+            try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration).status()
+                .conflictingCopies == conflicting)
+    }
+
+    @Test(arguments: [
+        ("default.vault", "default.sync-conflict-20261121-190753-ABCDEFG.vault", true),
+        ("default.vault", "default (Peter's conflicted copy 2026-11-21).vault", true),
+        ("default.vault", "default-PETERS-LAPTOP.vault", true), ("default.vault", "default (1).vault", true),
+        ("default.vault", "default.vault", false), ("default.vault", "default2.vault", false),
+        ("default.vault", "default.vault.replaced", false), (".vault", ".vault (conflicted copy)", true),
+        ("vault", "vault.sync-conflict-20261121-190753-ABCDEFG", true), ("a.b.vault", "a.b (2).vault", true),
+        ("a.b.vault", "a (2).vault", false),
+    ]) func namesOfConflictCopies(original: String, name: String, isOne: Bool) {
+        #expect(ConflictCopies.isConflict(name, of: original) == isOne)
+    }
+}

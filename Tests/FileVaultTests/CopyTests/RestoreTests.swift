@@ -1,0 +1,211 @@
+import Glibc
+import SystemPackage
+import Testing
+import TokenVaultPlatform
+
+@testable import TokenVault
+
+/// Putting a copy in the vault's place, on purpose.
+@Suite struct RestoreTests {
+    private let sandbox: Sandbox
+
+    init() throws { sandbox = try Sandbox() }
+
+    /// A backup from before changes, and the vault that has them.
+    private func withBackup() throws -> BlockingFileVault {
+        let vault = try sandbox.made()
+        try sandbox.keepCopy(as: "backup")
+        let storage = vault.storage(service: "s")
+        try storage.store(token: "second a", for: "a")
+        try storage.delete(for: "b")
+        try storage.store(token: "later", for: "c")
+        return vault
+    }
+
+    @Test func anOlderCopyIsPutBack() throws {
+        let vault = try withBackup()
+        let last = try #require(try vault.storage(service: "s").metadata(for: "c")?.generation)
+        vault.close()
+        let before = try sandbox.bytes()
+        let backup = try sandbox.bytes(of: "backup")
+        let report = try sandbox.copy("backup").restore(to: sandbox.vault)
+        #expect(report.items == 2 && report.notes.isEmpty && report.staleCopy == nil)
+        #expect(report.replaced == sandbox.path(of: "test.vault.replaced"))
+        let again = try sandbox.opened()
+        #expect(try values(in: again) == ["a": "first a", "b": "first b"])
+        #expect(try again.verify().isClean && again.status().rollbackProtection == .anchored)
+        // Generations are never used again, and a comparison with what is gone fails.
+        #expect(try again.storage(service: "s").store(token: "new", for: "d") > last)
+        #expect(try sandbox.bytes(of: "backup") == backup)
+        // What is kept is the vault as it was, but for the note to its readers to look elsewhere.
+        let kept = try sandbox.bytes(of: "test.vault.replaced")
+        let end = try #require(before.lastIndex { $0 != 0 }) + 1
+        #expect(kept.count == before.count && kept.prefix(end) == before.prefix(end))
+        // And it can be put back as well.
+        again.close()
+        let other = try sandbox.copy("test.vault.replaced").restore(to: sandbox.vault)
+        #expect(other.replaced == sandbox.path(of: "test.vault.replaced-2"))
+        let last2 = try sandbox.opened()
+        #expect(try values(in: last2) == ["a": "second a", "c": "later"])
+        #expect(try last2.verify().isClean)
+        #expect(
+            try sandbox.names
+                == ["test.vault", "backup", "test.vault.replaced", "test.vault.replaced-2"])
+    }
+
+    /// Whoever has the vault open goes on with the restored one, and nothing that it was told is lost.
+    @Test func whoHasItOpenGoesOn() throws {
+        let reader = try withBackup()
+        let writer = try sandbox.opened()
+        #expect(try writer.storage(service: "s").retrieve(for: "c") == "later")
+        _ = try sandbox.copy("backup").restore(to: sandbox.vault)
+        #expect(try values(in: reader) == ["a": "first a", "b": "first b"])
+        try writer.storage(service: "s").store(token: "after", for: "d")
+        #expect(try reader.storage(service: "s").retrieve(for: "d") == "after")
+        #expect(try sandbox.opened().storage(service: "s").retrieve(for: "d") == "after")
+        #expect(try reader.storage(service: "s").retrieve(for: "c") == nil)
+    }
+
+    /// An older copy that somebody put there is refused, and taken when it is restored where it is.
+    @Test func overAVaultThatSaysRolledBack() throws {
+        try withBackup().close()
+        try sandbox.write(try sandbox.bytes(of: "backup"))
+        #expect(failure { _ = try sandbox.opened() }?.code == .rolledBack)
+        let report = try sandbox.copy(nil).restore(to: sandbox.vault)
+        #expect(report.replaced == nil)
+        #expect(try values(in: try sandbox.opened()) == ["a": "first a", "b": "first b"])
+        #expect(try sandbox.opened().verify().isClean)
+    }
+
+    @Test(arguments: [17_000, 8_200, 100]) func overADamagedVault(place: Int) throws {
+        try withBackup().close()
+        var bytes = try sandbox.bytes()
+        for offset in place..<place + 200 { bytes[offset] ^= 0x5a }
+        try sandbox.write(bytes)
+        let report = try sandbox.copy("backup").restore(to: sandbox.vault)
+        #expect(report.replaced == sandbox.path(of: "test.vault.replaced"))
+        #expect(try sandbox.bytes(of: "test.vault.replaced").count == bytes.count)
+        let again = try sandbox.opened()
+        #expect(try values(in: again) == ["a": "first a", "b": "first b"])
+        #expect(try again.verify().isClean)
+    }
+
+    @Test func whereNothingIs() throws {
+        try withBackup().close()
+        let directory = try PosixDirectory(sandbox.vault.removingLastComponent())
+        try directory.remove("test.vault")
+        #expect(try sandbox.copy("backup").restore(to: sandbox.vault).replaced == nil)
+        #expect(try values(in: try sandbox.opened()) == ["a": "first a", "b": "first b"])
+        // An empty file is nothing to keep.
+        try sandbox.write([])
+        #expect(try sandbox.copy("backup").restore(to: sandbox.vault).replaced == nil)
+        #expect(try values(in: try sandbox.opened()) == ["a": "first a", "b": "first b"])
+        #expect(try sandbox.names == ["test.vault", "backup"])
+    }
+
+    /// With the state directory this device's keys are lost, not the rest.
+    @Test func afterALostStateDirectory() throws {
+        let vault = try withBackup()
+        try vault.storage(service: "s").store(token: "anywhere", for: "p", policy: .whenUnlocked)
+        vault.close()
+        try sandbox.keepCopy(as: "newer")
+        removeTree(sandbox.path.appending("state"))
+        _ = try sandbox.copy("newer").restore(to: sandbox.vault)
+        let again = try sandbox.opened()
+        #expect(try again.storage(service: "s").retrieve(for: "p") == "anywhere")
+        #expect(failure { _ = try again.storage(service: "s").retrieve(for: "a") }?.code == .wrongDevice)
+        #expect(try again.status().rollbackProtection == .anchored)
+    }
+
+    @Test func whatIsSomethingElseIsLeftAlone() throws {
+        try withBackup().close()
+        let another = sandbox.path(of: "another.vault")
+        _ = try BlockingFileVault.create(
+            at: another, unlockMethod: keyFile, configuration: sandbox.configuration)
+        let copy = try sandbox.copy("backup")
+        let before = try sandbox.bytes(of: "another.vault")
+        #expect(failure { _ = try copy.restore(to: another) }?.code == .alreadyExists)
+        #expect(try sandbox.bytes(of: "another.vault") == before)
+        try sandbox.write(Array("a letter".utf8), to: "letter")
+        #expect(failure { _ = try copy.restore(to: sandbox.path(of: "letter")) }?.code == .notAVault)
+        // The vault is known to be elsewhere.
+        #expect(failure { _ = try copy.restore(to: sandbox.path(of: "second")) }?.code == .duplicateVault)
+        #expect(try sandbox.names == ["test.vault", "backup", "another.vault", "letter"])
+    }
+
+    @Test func itTakesWhatOpensEverythingOfTheCopy() throws {
+        let vault = try withBackup()
+        let copy = try VaultCopy.open(at: sandbox.path(of: "backup"), configuration: sandbox.configuration)
+        #expect(failure { _ = try copy.restore(to: sandbox.vault) }?.code == .locked)
+        let wrong = UnlockMethod.keyFile(Secret(utf8: "another key that is not real 0123456789"))
+        #expect(failure { try copy.unlock(with: wrong) }?.code == .wrongPassphrase)
+        _ = try vault.addSlot(.passphrase(Secret(utf8: "not a real passphrase")))
+        let part = UnlockMethod.keyFile(Secret([UInt8](repeating: 0x55, count: 32)))
+        _ = try vault.addSlot(part)
+        vault.close()
+        try sandbox.keepCopy(as: "third")
+        let third = try VaultCopy.open(at: sandbox.path(of: "third"), configuration: sandbox.configuration)
+        #expect(third.slots.count == 3 && third.identifier == vault.identifier)
+        try third.unlock(with: part)
+        #expect(failure { _ = try third.restore(to: sandbox.vault) }?.code == .notPermitted)
+        // The slots of the copy are the vault's again.
+        #expect(failure { try copy.unlock(with: part) }?.code == .wrongPassphrase)
+        try copy.unlock(with: keyFile)
+        _ = try copy.restore(to: sandbox.vault)
+        #expect(try sandbox.opened().slots().count == 1)
+    }
+
+    @Test func aDamagedCopyIsRefused() throws {
+        try withBackup().close()
+        let whole = try sandbox.bytes(of: "backup")
+        let before = try sandbox.bytes()
+        for place in [16_900, 17_300, 17_700] {
+            var bytes = whole
+            bytes[place] ^= 1
+            try sandbox.write(bytes, to: "backup")
+            let failed = failure { _ = try sandbox.copy("backup").restore(to: sandbox.vault) }
+            #expect(failed?.code == .corrupt, "\(place)")
+        }
+        #expect(try sandbox.bytes() == before)
+        // One copy of its keybag is enough, and that the other is damaged is told.
+        var bytes = whole
+        bytes[300] ^= 1
+        try sandbox.write(bytes, to: "backup")
+        #expect(try sandbox.copy("backup").restore(to: sandbox.vault).notes.count == 1)
+        #expect(try sandbox.opened().verify().isClean)
+    }
+
+    /// From where others may read it, or from a disk that nothing can be written to.
+    @Test func whoeverOwnsTheCopy() throws {
+        try withBackup().close()
+        #expect(chmod(sandbox.path(of: "backup").string, 0o444) == 0)
+        _ = try sandbox.copy("backup").restore(to: sandbox.vault)
+        #expect(try values(in: try sandbox.opened()) == ["a": "first a", "b": "first b"])
+        let mode = try PosixDirectory(sandbox.vault.removingLastComponent()).attributes(of: "test.vault")?
+            .mode
+        #expect(mode == 0o600)
+    }
+
+    @Test func itWaitsForAWriterAndNoLonger() throws {
+        try withBackup().close()
+        var hasty = sandbox.configuration
+        hasty.lockTimeout = .milliseconds(20)
+        let copy = try VaultCopy.open(at: sandbox.path(of: "backup"), configuration: hasty)
+        try copy.unlock(with: keyFile)
+        let writer = try PosixDirectory(sandbox.vault.removingLastComponent()).open("test.vault", .readWrite)
+        #expect(try writer.tryLock(.exclusive))
+        #expect(failure { _ = try copy.restore(to: sandbox.vault) }?.code == .timedOut)
+        writer.unlock()
+        _ = try copy.restore(to: sandbox.vault)
+    }
+
+    /// A root that was revoked since comes back with the copy: who holds the newer one is locked out.
+    @Test func aCopyFromBeforeARevocation() throws {
+        let vault = try withBackup()
+        _ = try vault.revoke(keeping: [keyFile])
+        _ = try sandbox.copy("backup").restore(to: sandbox.vault)
+        #expect(failure { _ = try vault.storage(service: "s").retrieve(for: "a") }?.code == .locked)
+        try vault.unlock(with: keyFile)
+        #expect(try values(in: vault) == ["a": "first a", "b": "first b"])
+    }
+}

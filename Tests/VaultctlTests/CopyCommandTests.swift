@@ -1,0 +1,98 @@
+import Testing
+
+/// `restore`, `adopt` and `salvage` on the command line.
+@Suite struct CopyCommandTests {
+    private let sandbox: Sandbox
+    private var vault: String { "\(sandbox.home)/.local/share/tokenvault/default.vault" }
+
+    init() throws {
+        sandbox = try Sandbox.withVault()
+        _ = try sandbox.run("store", "k", input: "first")
+        _ = try sandbox.shell("cp -p .local/share/tokenvault/default.vault backup")
+        _ = try sandbox.run("store", "k", input: "second")
+    }
+
+    @Test func anOlderCopyIsPutBackOnPurpose() throws {
+        _ = try sandbox.shell("cp -p .local/share/tokenvault/default.vault newest; cp -p backup '\(vault)'")
+        let refused = try sandbox.run("retrieve", "k")
+        expectOneLine(refused, status: 7)
+        #expect(refused.error.contains("vaultctl restore"))
+        expectOneLine(try sandbox.run("restore", "\(sandbox.home)/newest"), status: 5)
+        let restored = try sandbox.run("restore", "\(sandbox.home)/newest", "--yes")
+        #expect(restored.status == 0 && restored.output.isEmpty)
+        #expect(
+            restored.error == "vaultctl: note: what was in its place is kept as \(vault).replaced\n",
+            "\(restored.error)")
+        #expect(try sandbox.run("retrieve", "k").text == "second")
+        let again = try sandbox.run("restore", "\(sandbox.home)/backup", "--yes", "--json")
+        #expect(again.text == "{\"items\":1,\"replaced\":\"\(vault).replaced-2\",\"notes\":[]}\n")
+        #expect(try sandbox.run("retrieve", "k").text == "first")
+        expectOneLine(try sandbox.run("restore", "\(sandbox.home)/missing", "--yes"), status: 8)
+        expectOneLine(try sandbox.run("restore", "", "--yes"), status: 64)
+        expectOneLine(try sandbox.run("restore", "\(sandbox.home)/vault.key", "--yes"), status: 8)
+    }
+
+    @Test func aPersonIsAsked() throws {
+        let terminal = try PseudoTerminal(
+            sandbox, ["restore", "\(sandbox.home)/backup", "--key-file", "\(sandbox.home)/vault.key"])
+        try terminal.expect("Put the copy in the place of \(vault)? Type yes to go on:")
+        try terminal.type("yes\r")
+        try terminal.expect("Restored 1 items.")
+        #expect(try terminal.end() == 0)
+        #expect(try sandbox.run("retrieve", "k").text == "first")
+    }
+
+    @Test func oneVaultAtTwoPaths() throws {
+        let copy = "\(sandbox.home)/backup"
+        let refused = try sandbox.run("retrieve", "k", "--vault", copy)
+        expectOneLine(refused, status: 9)
+        #expect(refused.error.contains("vaultctl adopt") && refused.error.contains(vault))
+        // What only reads reads a copy.
+        #expect(try sandbox.run("verify", "--vault", copy).status == 0)
+        #expect(
+            try sandbox.run("status", "--vault", copy).text.contains("this is a copy: the vault is \(vault)"))
+        let words = try sandbox.file("words", "fake export words")
+        #expect(
+            try sandbox.run(
+                "export", "\(sandbox.home)/out", "--vault", copy, "--export-passphrase-file", words
+            )
+            .status == 0)
+        expectOneLine(try sandbox.run("adopt", "--vault", copy), status: 5)
+        let adopted = try sandbox.run("adopt", "--vault", copy, "--yes")
+        #expect(adopted.status == 0 && adopted.error == "vaultctl: note: \(vault) is a copy from now on\n")
+        #expect(try sandbox.run("retrieve", "k", "--vault", copy).text == "first")
+        expectOneLine(try sandbox.run("retrieve", "k"), status: 9)
+    }
+
+    @Test func conflictCopiesAreShown() throws {
+        let name = "default.sync-conflict-20261121-190753-ABCDEFG.vault"
+        _ = try sandbox.shell("cp -p backup \".local/share/tokenvault/\(name)\"")
+        #expect(try sandbox.run("status").text.contains("note:        \(name) is a copy"))
+        #expect(try sandbox.run("status", "--json").text.contains("\"conflictingCopies\":[\"\(name)\"]"))
+    }
+
+    @Test func whatIsWholeIsSalvaged() throws {
+        let out = "\(sandbox.home)/saved.vault"
+        let whole = try sandbox.run("salvage", out)
+        #expect(whole.status == 0 && whole.text == "saved: 1 items\n", "\(whole.error)")
+        expectOneLine(try sandbox.run("salvage", out), status: 9)
+        _ = try sandbox.shell("rm saved.vault")
+        // The last frame's value; the one before it is whole.
+        _ = try sandbox.shell(
+            """
+            offset=$(LC_ALL=C grep -obUaP 'TVF1' '\(vault)' | tail -1 | cut -d: -f1)
+            printf 'XXXXXXXX' | dd of='\(vault)' bs=1 seek=$((offset + 200)) conv=notrunc status=none
+            """)
+        let damaged = try sandbox.run("retrieve", "k")
+        expectOneLine(damaged, status: 7)
+        #expect(damaged.error.contains("vaultctl salvage"))
+        let saved = try sandbox.run("salvage", out, "--json")
+        #expect(
+            saved.status == 7 && saved.error.contains("saved 1 items, but something was lost in one place"))
+        #expect(saved.text.contains("\"items\":1,\"mayBeOlder\":1,\"itemsLost\":0"))
+        let restored = try sandbox.run("restore", out, "--yes")
+        #expect(restored.status == 0, "\(restored.error)")
+        #expect(try sandbox.run("retrieve", "k").text == "first")
+        #expect(try sandbox.run("verify").status == 0)
+    }
+}
