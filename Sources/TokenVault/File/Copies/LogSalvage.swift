@@ -27,7 +27,7 @@ struct LogSalvage {
 
     private var items: [ItemIdentifier: Item] = [:]
     private var epoch: Epoch?
-    private var chain: [UInt8]? = FrameCodec.chainStart
+    private var chain: Digest? = FrameCodec.chainStart
     /// Frames of a commit whose end has not come yet.
     private var pending: [(frame: ScannedFrame, isWhole: Bool)] = []
     /// The newest commit that is complete.
@@ -192,6 +192,6 @@ extension LogScanner {
         guard try fill(frame.offset + Frame.contentOffset, length),
             let content = bytes(at: frame.offset + Frame.contentOffset, length)
         else { return false }
-        return Hash.digest(content, length: Frame.digestLength) == frame.header.contentDigest
+        return Digest(of: content) == frame.header.contentDigest
     }
 }
