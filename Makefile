@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 STRIP ?= strip
 .DEFAULT_GOAL := help
 .PHONY: help run test build release install uninstall soundness format docs bench keyring-limits crash-test fuzz \
-	clean
+	vectors clean
 
 # One scratch path and one set of flags per configuration: other flags would build everything anew.
 # The tests are optimized: those of crashes and tampering look at so many states that it saves most of their time.
@@ -82,6 +82,10 @@ crash-test: release ## Kill a real writer thousands of times and check what is l
 
 fuzz: release ## Fuzz the parsers of the vault's format for a minute; SECONDS_TO_RUN=600 for longer
 	@Scripts/fuzz.sh $(vaultctl)
+
+vectors: ## Write the test vectors of the file format anew; the same bytes come of it
+	@Scripts/setup --tests
+	/usr/bin/python3 -B Tests/Vectors/make.py
 
 clean: ## Remove what was built
 	rm -rf .build .build-release .build-fuzz .build-benchmarks

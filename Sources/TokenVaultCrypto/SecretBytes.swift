@@ -136,11 +136,16 @@ extension SecretBytes {
     /// What ``init(prefixingLengthOf:paddedTo:)`` was given; `nil` when the length is outside or the
     /// padding is not zero.
     package func unprefixed() -> SecretBytes? {
-        guard count >= 8 else { return nil }
-        let length = withUnsafeBytes { UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self)) }
-        guard length <= UInt64(count - 8) else { return nil }
+        withUnsafeBytes { Self.prefixedRange(in: $0) }.flatMap { slice($0) }
+    }
+
+    /// Where the bytes are that ``init(prefixingLengthOf:paddedTo:)`` was given; `nil` as ``unprefixed()``.
+    static func prefixedRange(in bytes: UnsafeRawBufferPointer) -> Range<Int>? {
+        guard bytes.count >= 8 else { return nil }
+        let length = UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
+        guard length <= UInt64(bytes.count - 8) else { return nil }
         let end = 8 + Int(length)
-        guard withUnsafeBytes({ $0[end...].allSatisfy { $0 == 0 } }) else { return nil }
-        return slice(8..<end)
+        guard bytes[end...].allSatisfy({ $0 == 0 }) else { return nil }
+        return 8..<end
     }
 }

@@ -9,6 +9,8 @@ from frames import DELETION, ITEM
 from keys import NAMES
 from primitives import associated, keyed, padded, unseal
 
+LONGEST_NAME, MOST_ATTRIBUTES = 1024, 64
+
 
 def live_frames(frames):
     """The frame of each item that is there, in the order of the log."""
@@ -21,10 +23,10 @@ def live_frames(frames):
     return list(live.values())
 
 
-def open_item(file, frame, log_keys, class_keys):
-    """The item as JSON has it."""
+def open_item(file, frame, log_keys, class_keys, time=None):
+    """The item as JSON has it; `time` makes of a time's milliseconds, and where they are, what stands for it."""
     where = f"item at {frame.offset}"
-    names, details = open_metadata(file, frame, class_keys.metadata, log_keys.vault, where)
+    names, details = open_metadata(file, frame, class_keys.metadata, log_keys.vault, where, time)
     service, key = names
     texts = b"".join(len(text).to_bytes(4, "little") + text for text in (part.encode() for part in names))
     digest = keyed(log_keys.lookup, texts, 16)
@@ -32,12 +34,15 @@ def open_item(file, frame, log_keys, class_keys):
         raise corrupt(f"{where}: another item's metadata")
     if frame.service_tag != int.from_bytes(keyed(log_keys.service, service.encode(), 16)[:8], "big"):
         raise corrupt(f"{where}: service tag")
-    value = _value(file, frame, class_keys.body, log_keys.vault, where)
-    try:
-        value = {"value": value.decode("utf-8")}
-    except UnicodeDecodeError:
-        value = {"valueBase64": base64.b64encode(value).decode("ascii")}
+    value = value_in_json(_value(file, frame, class_keys.body, log_keys.vault, where))
     return {"service": service, "key": key} | value | details | {"generation": frame.generation}
+
+
+def value_in_json(value):
+    try:
+        return {"value": value.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {"valueBase64": base64.b64encode(value).decode("ascii")}
 
 
 def _open(sealed, key, label, frame, vault, where):
@@ -51,23 +56,33 @@ def _open(sealed, key, label, frame, vault, where):
     return plain
 
 
-def open_metadata(file, frame, key, vault, where):
+def open_metadata(file, frame, key, vault, where, time=None):
     """Service and key, and the rest as JSON has it, of an item or a deletion."""
     label = "tokenvault 1 deletion metadata" if frame.type == DELETION else "tokenvault 1 item metadata"
-    plain = _open(frame.metadata(file), key, label, frame, vault, where)
+    return read_metadata(_open(frame.metadata(file), key, label, frame, vault, where), frame.policy, where, time)
+
+
+def read_metadata(plain, policy, where, time=None):
+    """The same of a plaintext."""
     cursor = Cursor(plain, where)
     end = cursor.integer("I") + 4
     names = cursor.text(), cursor.text()
+    if any(len(name.encode()) > LONGEST_NAME for name in names):
+        raise corrupt(f"{where}: a name")
     created, modified = cursor.integers("qq")
     expires = _optional(cursor, lambda: cursor.integer("q"), 0)
     label = _optional(cursor, cursor.text, "")
-    pairs = [(cursor.text(), cursor.text()) for _ in range(cursor.integer("H"))]
+    count = cursor.integer("H")
+    if count > MOST_ATTRIBUTES:
+        raise corrupt(f"{where}: attributes")
+    pairs = [(cursor.text(), cursor.text()) for _ in range(count)]
     if cursor.position != end or len(dict(pairs)) != len(pairs):
         raise corrupt(f"{where}: metadata")
     _check_padding(cursor, where)
-    details = {"policy": NAMES[frame.policy], "label": label, "attributes": dict(pairs) or None}
+    details = {"policy": NAMES[policy], "label": label, "attributes": dict(pairs) or None}
     times = {"created": created, "modified": modified, "expires": expires}
-    details |= {name: None if time is None else _timestamp(time, where) for name, time in times.items()}
+    time = time or _timestamp
+    details |= {name: None if moment is None else time(moment, where) for name, moment in times.items()}
     return names, {name: detail for name, detail in details.items() if detail is not None}
 
 
@@ -79,7 +94,12 @@ def _optional(cursor, read, absent):
 
 
 def _value(file, frame, key, vault, where):
-    cursor = Cursor(_open(frame.body(file), key, "tokenvault 1 item body", frame, vault, where), where)
+    return read_body(_open(frame.body(file), key, "tokenvault 1 item body", frame, vault, where), where)
+
+
+def read_body(plain, where):
+    """The secret of a body's plaintext."""
+    cursor = Cursor(plain, where)
     value = cursor.bytes(cursor.integer("Q"))
     _check_padding(cursor, where)
     return value
@@ -96,4 +116,4 @@ def _timestamp(milliseconds, where):
         time = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=milliseconds)
     except OverflowError:
         raise corrupt(f"{where}: a time") from None
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return time.isoformat(timespec="seconds").removesuffix("+00:00") + "Z"

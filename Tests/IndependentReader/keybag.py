@@ -97,7 +97,10 @@ def _slot(cursor):
     salt = cursor.bytes(16)
     fields = cursor.data[start : cursor.position]
     commitment = cursor.bytes(32)
-    roots = cursor.bytes(cursor.integer("H"))
+    length = cursor.integer("H")
+    if not 72 <= length <= 104:
+        raise corrupt("keybag: length of sealed roots")
+    roots = cursor.bytes(length)
     return Slot(identifier, kind, scope, passes, memory, salt, commitment, fields, roots)
 
 
@@ -105,7 +108,8 @@ def _check_slots(slots, next_slot):
     if not slots or len({slot.identifier for slot in slots}) != len(slots):
         raise corrupt("keybag: slots")
     for slot in slots:
-        if slot.kind not in (PASSPHRASE, KEY_FILE, KEYRING, RECOVERY) or slot.scope not in (EVERYTHING, AFTER_FIRST_UNLOCK):
+        if slot.kind not in (PASSPHRASE, KEY_FILE, KEYRING, RECOVERY) or slot.scope not in (EVERYTHING,
+            AFTER_FIRST_UNLOCK):
             raise Failure("unsupportedFormat", "keybag: kind or scope of a slot")
         if slot.identifier >= next_slot:
             raise corrupt("keybag: number of a slot")

@@ -4,7 +4,7 @@ import struct
 from dataclasses import dataclass
 
 from failure import Failure, corrupt
-from keybag import EVERYTHING, PASSPHRASE, PORTABLE, RECOVERY
+from keybag import EVERYTHING, KEY_FILE, KEYRING, PASSPHRASE, PORTABLE, RECOVERY
 import recovery
 from primitives import argon2id, associated, derive, digest, keyed, unseal, with_lengths
 
@@ -33,7 +33,7 @@ class Roots:
 
 
 def open_roots(keybag, secret):
-    """The roots of the first slot that the secret fits. Raises wrongPassphrase when it fits none."""
+    """The first slot that the secret fits and its roots. Raises wrongPassphrase when it fits none."""
     for secret in _readings(keybag, secret):
         for slot in keybag.slots:
             if slot.kind != secret.kind:
@@ -42,7 +42,7 @@ def open_roots(keybag, secret):
             if keyed(key, b"tokenvault 1 slot commitment" + keybag.vault + slot.salt) == slot.commitment:
                 roots = _unwrap(keybag, slot, key)
                 _check_codes(keybag, roots)
-                return roots
+                return slot, roots
     raise Failure("wrongPassphrase", "keybag: no slot fits")
 
 
@@ -57,8 +57,8 @@ def _readings(keybag, secret):
 def _slot_key(slot, secret):
     if slot.kind == PASSPHRASE:
         return argon2id(secret.contents, slot.salt, slot.passes, slot.memory)
-    label = b"tokenvault 1 recovery key" if slot.kind == RECOVERY else b"tokenvault 1 key file"
-    return digest(with_lengths(label, slot.salt, secret.contents))
+    label = {KEY_FILE: b"key file", KEYRING: b"secret service", RECOVERY: b"recovery key"}[slot.kind]
+    return digest(with_lengths(b"tokenvault 1 " + label, slot.salt, secret.contents))
 
 
 def _unwrap(keybag, slot, key):
@@ -105,7 +105,7 @@ DESTROYED = "destroyed"
 def access(keybag, class_keys, state, frame):
     """The keys of an item, the name of the code that says why they are not held, or DESTROYED."""
     keys = class_keys.get((frame.set_tag, frame.policy, frame.version))
-    if keys is not None:
+    if isinstance(keys, ClassKeys):
         return keys
     if frame.policy in (3, 4, 5) and frame.set_tag not in map(set_tag, keybag.class_sets):
         return DESTROYED
@@ -113,7 +113,7 @@ def access(keybag, class_keys, state, frame):
         return "wrongDevice"
     if frame.policy == 5 and all(slot.kind != PASSPHRASE for slot in keybag.slots):
         return DESTROYED
-    return "unsupportedFormat"
+    return keys or "unsupportedFormat"
 
 
 def open_class_keys(keybag, roots, state):

@@ -13,7 +13,7 @@ from pathlib import Path
 from failure import STATUSES, Failure
 from frames import LogKeys
 from items import live_frames, open_item
-from keybag import KEY_FILE, PASSPHRASE, Keybag, read_copies
+from keybag import KEY_FILE, PASSPHRASE, Keybag, Slot, read_copies
 from keys import DESTROYED, NAMES, Secret, access, open_class_keys, open_log_key, open_roots
 from log import Log, read_log
 from state import State, read_anchor, read_state
@@ -22,6 +22,7 @@ from state import State, read_anchor, read_state
 @dataclass(frozen=True)
 class Opened:
     keybag: Keybag
+    slot: Slot
     state: State
     class_keys: dict
     log_keys: LogKeys
@@ -57,7 +58,7 @@ def open_vault(file, state_directory, secret):
     refusal = Failure("wrongPassphrase", "keybag: no slot of the copy in use fits")
     for keybag in read_copies(file):
         try:
-            roots = open_roots(keybag, secret)
+            slot, roots = open_roots(keybag, secret)
             state = read_state(state_directory, keybag.vault)
             class_keys = open_class_keys(keybag, roots, state)
             log_keys = LogKeys(keybag.vault, open_log_key(keybag, roots))
@@ -67,7 +68,7 @@ def open_vault(file, state_directory, secret):
         log = read_log(file, log_keys, read_anchor(state.anchor, log_keys.anchor))
         named = (keybag.generation, keybag.checksum) == (log.keybag_generation, log.keybag_checksum)
         if named or keybag.generation == log.keybag_generation + 1:
-            return Opened(keybag, state, class_keys, log_keys, log)
+            return Opened(keybag, slot, state, class_keys, log_keys, log)
         if keybag.generation > log.keybag_generation:
             refusal = Failure("rolledBack", "keybag: the log is older")
     raise refusal

@@ -12,8 +12,8 @@ extension BlockingFileVault {
             let checker = ContentChecker(ring: session.ring)
             return try session.queue.alone { () throws(TokenStorageError) in
                 try session.log.verify(progress: progress) {
-                    (header, bytes, content) throws(TokenStorageError) in
-                    try checker.check(bytes, in: content, of: header)
+                    (header, bytes, content, scratch) throws(TokenStorageError) in
+                    try checker.check(bytes, in: content, of: header, scratch)
                 }
             }
         }

@@ -1,3 +1,5 @@
+internal import TokenVaultCrypto
+
 /// Opens what an item's record holds, to see whether it does open.
 struct ContentChecker: Sendable {
     private let ring: KeyRing
@@ -8,9 +10,9 @@ struct ContentChecker: Sendable {
         sealer = ItemSealer(vault: ring.vault)
     }
 
-    /// Opens the contents of an item's record, if its keys are held.
+    /// Opens the contents of an item's record into `scratch`, if its keys are held.
     func check(
-        _ bytes: [UInt8], in content: Range<Int>, of header: FrameHeader
+        _ bytes: [UInt8], in content: Range<Int>, of header: FrameHeader, _ scratch: Scratch
     ) throws(TokenStorageError) -> FrameInspection.Contents {
         // A deletion by someone who could not read the item carries no names.
         if content.isEmpty { return .whole }
@@ -18,19 +20,9 @@ struct ContentChecker: Sendable {
             case .keys(let keys) = ring.access(
                 policy: header.policy, setTag: header.setTag, version: header.keyVersion)
         else { return .notReadable }
-        let isDeletion = header.type == RecordType.deletion.rawValue
-        let split = content.lowerBound + header.metadataLength
         do {
-            let metadata = try sealer.openMetadata(
-                bytes, in: content.lowerBound..<split, of: header.item, generation: header.generation,
-                keys: keys,
-                isDeletion: isDeletion)
-            guard metadata != nil else { return .damaged }
-            if isDeletion { return .whole }
-            let secret = try sealer.openBody(
-                bytes, in: split..<content.upperBound, of: header.item, generation: header.generation,
-                keys: keys)
-            return secret == nil ? .damaged : .whole
+            let isWhole = try sealer.isWhole(bytes, in: content, of: header, keys: keys, scratch)
+            return isWhole ? .whole : .damaged
         } catch {
             if error.code == .locked { return .notReadable }
             throw error

@@ -26,8 +26,8 @@ struct CheckedCopy {
             lockTimeout: copy.configuration.lockTimeout)
         let checker = ContentChecker(ring: first.ring)
         let inspection = FrameInspection(codec: codec) {
-            (header, bytes, content) throws(TokenStorageError) in
-            try checker.check(bytes, in: content, of: header)
+            (header, bytes, content, scratch) throws(TokenStorageError) in
+            try checker.check(bytes, in: content, of: header, scratch)
         }
         let size = try onDisk { () throws(SystemFailure) in try file.attributes().size }
         var verifier = LogVerifier(file: file, size: size, codec: codec, progress: progress)

@@ -50,7 +50,7 @@ extension VaultSession {
         _ = try queue.commit { [self] (view) throws(TokenStorageError) in
             try refreshKeys()
             let parts = try Parallel.map(items.count, least: 256) { (range) throws(TokenStorageError) in
-                try plan(items[range], rule, view)
+                try self.plan(items[range], rule, view)
             }
             outcome.set(parts.reduce(into: ImportReport()) { $0.add($1.report) })
             return parts.count == 1 ? parts[0].drafts : parts.flatMap(\.drafts)

@@ -61,7 +61,12 @@ struct ByteReader {
     mutating func text(limit: Int) throws(FormatError) -> String {
         let count = Int(try integer(UInt32.self))
         guard count <= limit else { throw .outOfBounds }
-        guard let text = String(validating: try bytes(count), as: UTF8.self) else { throw .outOfBounds }
+        guard count <= remaining else { throw .tooShort }
+        let part = bytes[position..<position + count]
+        position += count
+        // Faster than `String(validating:as:)`: what is no UTF-8 comes out as other bytes.
+        let text = String(decoding: part, as: UTF8.self)
+        guard text.utf8.count == count, text.utf8.elementsEqual(part) else { throw .outOfBounds }
         return text
     }
 }

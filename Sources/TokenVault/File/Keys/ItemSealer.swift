@@ -16,10 +16,10 @@ struct ItemSealer {
             serviceTag: serviceTag, setTag: keys.setTag,
             metadata: try sealed(
                 AuthenticatedEncryption.seal(
-                    metadata, key: keys.metadata, associatedData: data("item metadata", name))),
+                    metadata, key: keys.metadata, associatedData: data(Purpose.itemMetadata, name))),
             body: try sealed(
                 AuthenticatedEncryption.seal(
-                    ItemCoding.body(secret), key: keys.secret, associatedData: data("item body", name))))
+                    ItemCoding.body(secret), key: keys.secret, associatedData: data(Purpose.itemBody, name))))
     }
 
     /// The record that an item is gone, with its names for those who may know them.
@@ -33,7 +33,7 @@ struct ItemSealer {
             metadata: try sealed(
                 AuthenticatedEncryption.seal(
                     metadata, key: keys.metadata,
-                    associatedData: data("deletion metadata", Name(item, keys, generation)))))
+                    associatedData: data(Purpose.deletionMetadata, Name(item, keys, generation)))))
     }
 
     /// Opens an item's sealed metadata; `nil` when it is not what was sealed. Throws `locked` when the
@@ -42,7 +42,7 @@ struct ItemSealer {
         _ bytes: [UInt8], in range: Range<Int>, of item: ItemIdentifier, generation: UInt64,
         keys: ClassKeys, isDeletion: Bool = false
     ) throws(TokenStorageError) -> TokenMetadata? {
-        let purpose = isDeletion ? "deletion metadata" : "item metadata"
+        let purpose = isDeletion ? Purpose.deletionMetadata : Purpose.itemMetadata
         switch AuthenticatedEncryption.open(
             bytes, at: range, key: keys.metadata,
             associatedData: data(purpose, Name(item, keys, generation)))
@@ -63,12 +63,46 @@ struct ItemSealer {
     ) throws(TokenStorageError) -> Secret? {
         switch AuthenticatedEncryption.open(
             bytes, at: range, key: keys.secret,
-            associatedData: data("item body", Name(item, keys, generation)))
+            associatedData: data(Purpose.itemBody, Name(item, keys, generation)))
         {
         case .wiped: throw .file(.locked)
         case .forged: return nil
         case .plaintext(let plaintext): return try? ItemCoding.decodeBody(plaintext)
         }
+    }
+
+    /// Whether the sealed contents of an item's record, or of a deletion's, open and are what they should be. Throws
+    /// `locked` as opening does.
+    func isWhole(
+        _ bytes: [UInt8], in content: Range<Int>, of header: FrameHeader, keys: ClassKeys, _ scratch: Scratch
+    ) throws(TokenStorageError) -> Bool {
+        let isDeletion = header.type == RecordType.deletion.rawValue
+        let name = Name(header.item, keys, header.generation)
+        let split = content.lowerBound + header.metadataLength
+        guard split <= content.upperBound else { return false }
+        func opens(
+            _ range: Range<Int>, _ key: SymmetricKey, _ purpose: [UInt8]
+        ) throws(TokenStorageError) -> Bool {
+            switch scratch.open(bytes, at: range, key: key, associatedData: data(purpose, name)) {
+            case .wiped: throw .file(.locked)
+            case .forged: return false
+            case .plaintext: return true
+            }
+        }
+        let purpose = isDeletion ? Purpose.deletionMetadata : Purpose.itemMetadata
+        guard try opens(content.lowerBound..<split, keys.metadata, purpose) else { return false }
+        let metadata = try? ItemCoding.decodeMetadata(
+            scratch.array(), policy: keys.policy, generation: header.generation)
+        guard metadata != nil else { return false }
+        if isDeletion { return true }
+        return try opens(split..<content.upperBound, keys.secret, Purpose.itemBody) && scratch.isPrefixed
+    }
+
+    /// What is sealed, as the associated data begins.
+    private enum Purpose {
+        static let itemMetadata = Array("tokenvault 1 item metadata".utf8) + [0]
+        static let itemBody = Array("tokenvault 1 item body".utf8) + [0]
+        static let deletionMetadata = Array("tokenvault 1 deletion metadata".utf8) + [0]
     }
 
     private struct Name {
@@ -83,9 +117,9 @@ struct ItemSealer {
         }
     }
 
-    private func data(_ purpose: String, _ name: Name) -> [UInt8] {
+    private func data(_ purpose: [UInt8], _ name: Name) -> [UInt8] {
         var writer = ByteWriter(reserving: 96)
-        writer.append(Array("tokenvault 1 \(purpose)".utf8) + [0])
+        writer.append(purpose)
         writer.append(vault.bytes)
         name.item.append(to: &writer)
         writer.append(name.keys.policy.number)

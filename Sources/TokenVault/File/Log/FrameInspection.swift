@@ -25,14 +25,16 @@ struct FrameInspection: Sendable {
     enum Contents { case whole, damaged, notReadable }
 
     /// Opens the contents at a range of bytes of an item's record, where the keys are held.
-    typealias Opening = @Sendable (FrameHeader, [UInt8], Range<Int>) throws(TokenStorageError) -> Contents
+    typealias Opening =
+        @Sendable (FrameHeader, [UInt8], Range<Int>, Scratch) throws(TokenStorageError) -> Contents
 
     let codec: FrameCodec
     let openContents: Opening
 
-    /// What is wrong with the frame at `start` of `bytes`, which is at `offset` of the file.
+    /// What is wrong with the frame at `start` of `bytes`, which is at `offset` of the file. What it holds is opened
+    /// into `scratch`.
     func faults(
-        of header: FrameHeader, in bytes: [UInt8], at start: Int, offset: Int
+        of header: FrameHeader, in bytes: [UInt8], at start: Int, offset: Int, scratch: Scratch
     ) throws(TokenStorageError) -> FrameFaults {
         let content = start + Frame.contentOffset..<start + header.frameLength - Frame.trailerLength
         var faults: FrameFaults = []
@@ -44,7 +46,7 @@ struct FrameInspection: Sendable {
         }
         switch RecordType(rawValue: header.type) {
         case .item, .deletion:
-            switch try openContents(header, bytes, content) {
+            switch try openContents(header, bytes, content, scratch) {
             case .whole: break
             case .damaged: faults.insert(.unopened)
             case .notReadable: faults.insert(.notReadable)

@@ -1,3 +1,4 @@
+internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
 /// Opens frames and looks at all of them on every core, ahead of the walk along them.
@@ -6,7 +7,7 @@ internal import TokenVaultPlatform
 /// the one before is left to the walk. Where a frame does not authenticate it ends: the walk finds out why.
 final class FrameReadAhead {
     /// What one thread opens at a time. The walk itself does little for a frame.
-    private static let chunk = 1 << 20
+    private static let chunk = 256 << 10
 
     private let file: any DiskFile
     private let inspection: FrameInspection
@@ -16,7 +17,8 @@ final class FrameReadAhead {
     private var turn = 0
     /// Where the next chunk begins; `nil` when there is none.
     private var nextStart: Int?
-    private var opened: ArraySlice<ScannedFrame> = []
+    private var opened: [ScannedFrame] = []
+    private var position = 0
 
     /// Reads frames of `file` from `start`.
     init(file: any DiskFile, inspection: FrameInspection, from start: Int) {
@@ -30,13 +32,18 @@ final class FrameReadAhead {
     /// threw.
     func next(at offset: Int) throws(TokenStorageError) -> ScannedFrame? {
         while true {
-            while let frame = opened.first, frame.offset < offset { opened.removeFirst() }
-            if let frame = opened.first { return frame.offset == offset ? opened.removeFirst() : nil }
+            while position < opened.count {
+                let place = opened[position].offset
+                guard place <= offset else { return nil }
+                position += 1
+                if place == offset { return opened[position - 1] }
+            }
             // Two for each thread, so that none waits for the walk.
             while given.count < 2 * threads.count, try giveNext() {}
             guard !given.isEmpty else { return nil }
             let chunk = given.removeFirst()
             opened = try chunk.frames()
+            position = 0
             // Behind a frame that failed the walk goes on by itself.
             if opened.count < chunk.count {
                 nextStart = nil
@@ -98,11 +105,12 @@ private final class Chunk: Sendable {
     }
 
     /// The frames, once they are opened.
-    func frames() throws(TokenStorageError) -> ArraySlice<ScannedFrame> { try outcome.wait { $0 }.get()[...] }
+    func frames() throws(TokenStorageError) -> [ScannedFrame] { try outcome.wait { $0 }.get() }
 
     private func openAll() throws(TokenStorageError) -> [ScannedFrame] {
         var frames: [ScannedFrame] = []
         frames.reserveCapacity(cuts.count)
+        let scratch = Scratch()
         for position in cuts {
             guard let header = try inspection.codec.header(in: bytes, at: position),
                 header.frameLength == Frame.length(ofPrefix: bytes, at: position)
@@ -112,7 +120,8 @@ private final class Chunk: Sendable {
                 ScannedFrame(
                     offset: offset, header: header,
                     chain: try inspection.codec.chain(after: bytes, at: position),
-                    faults: try inspection.faults(of: header, in: bytes, at: position, offset: offset)))
+                    faults: try inspection.faults(
+                        of: header, in: bytes, at: position, offset: offset, scratch: scratch)))
         }
         return frames
     }

@@ -44,6 +44,9 @@ struct LogLoader {
         case walking(FrameReadAhead? = nil)
     }
 
+    /// What the frame of a small token takes.
+    private static let smallItem = 640
+
     /// The state of `file`, whose lock the caller holds and which is at the path.
     func loadLocked(
         _ file: any DiskFile, _ way: Way, observer: Observer = { _ in }
@@ -92,13 +95,17 @@ struct LogLoader {
         }
         var usesIndex = false
         var ahead: FrameReadAhead?
+        var expected = 0
         switch way {
         case .byIndex(let seen):
             let loaded = try readByIndex(
                 file, attributes, anchored: anchored, seen: seen, observer: observer)
             if let loaded { return loaded }
             usesIndex = true
-        case .walking(let given): ahead = given
+        case .walking(let given):
+            ahead = given
+            // Most vaults are of items of a few hundred bytes; a table that grows is filled twice.
+            if given != nil { expected = (attributes.size - VaultFormat.logStart) / Self.smallItem }
         }
         var front = LogScanner(file: file, codec: codec, chunk: 4 << 10)
         guard let first = try front.frame(at: VaultFormat.logStart),
@@ -110,6 +117,7 @@ struct LogLoader {
             trailer: [], chain: FrameCodec.chainStart, sequence: genesis.baseSequence,
             epoch: genesis.epoch, keybag: genesis.keybag)
         state.isWalked = true
+        state.index.reserve(expected)
         var metHead = anchored == nil || anchored?.epoch != genesis.epoch
         var scanner = LogScanner(file: file, codec: codec, chunk: 256 << 10, ahead: ahead)
         var found = try scanner.scan(from: VaultFormat.logStart, previous: FrameCodec.chainStart) {

@@ -1,3 +1,4 @@
+internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
 /// Looks at every byte of a vault and changes nothing: takes in the frames of a walk, and then looks at the rest. The
@@ -7,6 +8,7 @@ struct LogVerifier {
     private let codec: FrameCodec
     private let size: Int
     private let progress: ((Int, Int) -> Void)?
+    private let scratch = Scratch()
     /// Where index blocks end.
     private var indexes: Set<Int> = []
     /// Frames that something is wrong with, as long as nobody knows whether they are in use.
@@ -37,7 +39,8 @@ struct LogVerifier {
                 try file.read(header.frameLength, at: frame.offset)
             }
             guard bytes.count == header.frameLength else { throw .damage(at: frame.offset, "the file ends") }
-            faults = try inspection.faults(of: header, in: bytes, at: 0, offset: frame.offset)
+            faults = try inspection.faults(
+                of: header, in: bytes, at: 0, offset: frame.offset, scratch: scratch)
         }
         if faults.remove(.notReadable) != nil { report.checkedByDigestOnly += 1 }
         if !faults.isEmpty { faulty.append((frame.offset, header.item, header.type, faults)) }

@@ -1,0 +1,1 @@
+"""Writes vaults from Format.md alone, the same bytes every time."""

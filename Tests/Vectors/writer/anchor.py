@@ -1,0 +1,19 @@
+"""The anchor that a device keeps."""
+
+from primitives import keyed
+
+from writer.fields import Fields, u64
+
+
+def slot(key, counter, epoch, identifier, sequence, chain, keybag_generation, **forged):
+    """One slot, 512 bytes."""
+    fields = Fields(forged)
+    fields.add("magic", b"TVANCHR1")
+    fields.add("counter", u64(counter))
+    fields.add("epoch", u64(epoch))
+    fields.add("identifier", identifier)
+    fields.add("sequence", u64(sequence))
+    fields.add("chain", chain)
+    fields.add("keybag", u64(keybag_generation))
+    front = fields.finish()
+    return (front + keyed(key, front)).ljust(512, b"\0")

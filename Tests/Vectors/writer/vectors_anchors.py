@@ -1,0 +1,91 @@
+"""The anchors that tell an older copy."""
+
+from writer.catalog import fails, named, opens
+from writer.keys import KEY_FILE
+from writer.vault import Vault
+
+OLD, NEW = {"passphrase": "the old fake passphrase"}, {"passphrase": "the new fake passphrase"}
+
+
+def add(catalog):
+    anchors(catalog)
+
+
+def anchors(catalog):
+    vault = Vault("anchors", devices=0)
+    vault.store("first", "fake")
+    middle = vault.anchor(counter=1)
+    vault.store("second", "fake")
+    vault.keybag.add_slot(KEY_FILE, b"2" * 32)
+    vault.change_keybag()
+    vault.compact()
+    vault.store("third", "fake")
+    earlier = vault.anchor(counter=1)
+    vault.store("fourth", "fake")
+    log = vault.log
+    slots = {
+        "last": (vault.anchor(), None),
+        "earlier": (earlier, None),
+        "genesis": (vault.anchor(chain=log.frames[0].chain, sequence=2), None),
+        "before-compaction": (middle, None),
+        "other-chain": (vault.anchor(chain=bytes(32)), "rolledBack"),
+        "other-epoch": (vault.anchor(identifier=bytes(16)), "rolledBack"),
+        "later-epoch": (vault.anchor(epoch=log.epoch + 1), "rolledBack"),
+        "earlier-epoch": (vault.anchor(epoch=log.epoch - 1, chain=bytes(32), identifier=bytes(16)), None),
+        "earlier-epoch-later-sequence": (vault.anchor(epoch=log.epoch - 1, sequence=log.sequence + 1), "rolledBack"),
+        "later-sequence": (vault.anchor(sequence=log.sequence + 9), None),
+        "newer-keybag": (vault.anchor(keybag_generation=vault.keybag.generation + 1), "rolledBack"),
+        "older-keybag": (vault.anchor(keybag_generation=1), None),
+    }
+    states = {name: vault.state(None, anchor) for name, (anchor, _) in slots.items()}
+    openings = [fails(code, state=name) if code else opens(vault, state=name) for name, (_, code) in slots.items()]
+    name = f"{vault.keybag.vault.hex()}.anchor"
+    wrong = vault.anchor(counter=4, chain=bytes(32))
+
+    def both(first, second, code=None):
+        states[f"slots-{len(states)}"] = {name: first + second}
+        state = f"slots-{len(states) - 1}"
+        openings.append(fails(code, state=state) if code else opens(vault, state=state))
+
+    flip = lambda slot, place: slot[:place] + bytes([slot[place] ^ 1]) + slot[place + 1 :]
+    both(vault.anchor(counter=6), wrong)  # the greater counter counts
+    both(wrong, vault.anchor(counter=3), "rolledBack")
+    both(flip(wrong, 0), vault.anchor(counter=3))  # no anchor slot
+    both(flip(wrong, 100), vault.anchor(counter=3))  # its code does not fit
+    both(flip(wrong, 300), vault.anchor(counter=3))  # a zero is none
+    both(flip(wrong, 9), flip(wrong, 40))  # neither slot is whole: nothing is known
+    both(wrong, b"", "rolledBack")
+    both(wrong[:511], b"")
+    both(b"", b"")
+    catalog.vault(
+        "anchors",
+        "One vault and anchors of every kind: as it is, older, newer, of other epochs, damaged, in one slot or two.",
+        named(
+            "anchor slot: TVANCHR1, counter, epoch number, epoch identifier, sequence of the vault",
+            "anchor slot: chain value of the last frame, keybag generation, code, zeros",
+            "genesis: epoch number",
+        ),
+        vault.file(),
+        openings,
+        states,
+    )
+    vault = Vault("anchor-reaches", devices=0)
+    vault.store("first", "fake")
+    before = vault.anchor()
+    frame = vault.store("second", "fake " * 200)
+    reaching, file = vault.anchor(), bytearray(vault.file())
+    file[frame.end - 16 : frame.end] = bytes(16)
+    del vault.items["default", "second"]
+    vault.log.sequence -= 1
+    catalog.vault(
+        "anchor-reaches",
+        "The last frame's end is zeros: a torn write, unless the anchor says that it was there.",
+        named("anchor slot: chain value of the last frame"),
+        bytes(file),
+        [
+            opens(vault, state="before", torn=True),
+            fails("corrupt", state="reaches", offset=frame.offset),
+            opens(vault, torn=True),
+        ],
+        {"before": vault.state(None, before), "reaches": vault.state(None, reaching)},
+    )
