@@ -36,7 +36,8 @@ extension BlockingFileVault {
             if lost { opened.ring.wipeEverything() }
             try checkUsable()
             guard mending, !isCopy else { return }
-            rememberMove()
+            // Who may be reading a copy decides nothing.
+            if !configuration.opensCopies { rememberMove() }
             if opened.ring.facts.hasPasscodeSlot == false { try? opened.removeDestroyedItems() }
             healIfNeeded(opened)
             try? renewOwnSet(opened)

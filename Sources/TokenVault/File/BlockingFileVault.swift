@@ -227,8 +227,8 @@ public final class BlockingFileVault: Sendable {
         }
     }
 
-    /// Removes the vault at `path`, with its anchor, its device key and its key in `keyring`: what was in it is
-    /// gone. No unlock is needed. What belongs to the vault and not to the copy of it that is at `path` is
+    /// Removes the vault at `path`, with its anchor, its device key, its key in `keyring` and what restoring kept
+    /// beside it: what was in it is gone. No unlock is needed. What belongs to the vault and not to the copy of it that is at `path` is
     /// kept. Throws `unavailable` when there is none, `notAVault` for another file, `timedOut` while another
     /// process writes; what `keyring` throws comes when the vault is gone already.
     public static func destroy(

@@ -98,7 +98,9 @@ struct VaultRemoval {
                 removed = vault
             }
         }
+        let kept = removed.map { ConflictCopies(location: location, vault: $0).namesOfReplaced() } ?? []
         try onDisk { () throws(SystemFailure) in
+            for name in kept { try location.directory.remove(name) }
             try location.directory.remove(location.name)
             for name in [VaultLog.temporaryName(for: location.name), location.name + ".torn"] {
                 if try location.directory.attributes(of: name) != nil { try location.directory.remove(name) }

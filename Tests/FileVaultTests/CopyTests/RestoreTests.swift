@@ -208,4 +208,62 @@ import TokenVaultPlatform
         try vault.unlock(with: keyFile)
         #expect(try values(in: vault) == ["a": "first a", "b": "first b"])
     }
+
+    /// Writers that are at it while copies are put back: what each was told after the last time is there.
+    @Test func noAcknowledgedWriteIsLost() throws {
+        try withBackup().close()
+        let told = Monitor([Int: (value: Int, generation: UInt64)]())
+        let isOver = Monitor(false)
+        let failures = Monitor([String]())
+        let ended = Monitor(0)
+        let threads = (0..<3).map { WorkerThread(name: "writer \($0)") }
+        for (number, thread) in threads.enumerated() {
+            let vault = try sandbox.opened()
+            thread.run {
+                let storage = vault.storage(service: "s")
+                var value = 0
+                while !isOver.withLock({ $0 }) {
+                    value += 1
+                    do {
+                        let generation = try storage.store(
+                            token: "\(value)", for: TokenKey("writer \(number)"))
+                        told.announce { $0[number] = (value, generation.rawValue) }
+                    } catch {
+                        failures.withLock { $0.append("\(error)") }
+                    }
+                }
+                ended.announce { $0 += 1 }
+            }
+        }
+        var base: UInt64 = 0
+        for _ in 0..<6 {
+            _ = told.wait { $0.count == 3 ? true : nil }
+            _ = try sandbox.copy("backup").restore(to: sandbox.vault)
+            let vault = try sandbox.opened()
+            let last = try vault.storage(service: "s").store(token: "mark", for: "mark").rawValue
+            // Between the copy's being in the place and the mark others may have written.
+            base = last
+            told.announce { $0 = [:] }
+            vault.close()
+        }
+        _ = told.wait { $0.count == 3 && $0.values.allSatisfy { $0.generation > base } ? true : nil }
+        isOver.announce { $0 = true }
+        _ = ended.wait { $0 == 3 ? true : nil }
+        #expect(failures.withLock { $0 } == [])
+        let vault = try sandbox.opened()
+        for (number, last) in told.withLock({ $0 }) {
+            let found = try vault.storage(service: "s").item(for: TokenKey("writer \(number)"))
+            #expect(found?.metadata.generation.rawValue == last.generation)
+            #expect(found?.secret.unprotectedText() == "\(last.value)")
+        }
+        #expect(try vault.verify().isClean)
+    }
+
+    @Test func destroyingTakesWhatWasKept() throws {
+        try withBackup().close()
+        _ = try sandbox.copy("backup").restore(to: sandbox.vault)
+        try sandbox.write(Array("a letter".utf8), to: "test.vault.replaced-letter")
+        try BlockingFileVault.destroy(at: sandbox.vault, configuration: sandbox.configuration)
+        #expect(try sandbox.names == ["backup", "test.vault.replaced-letter"])
+    }
 }

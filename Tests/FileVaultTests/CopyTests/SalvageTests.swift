@@ -201,4 +201,26 @@ import TokenVaultPlatform
         #expect(try copy.salvage(to: sandbox.path(of: "out.vault")).items == 2)
         #expect(try values(in: try sandbox.opened("out.vault", readingCopies: true)).count == 2)
     }
+
+    /// Whatever is damaged, nothing is found that was never there, and what is saved is a clean vault.
+    @Test func nothingIsInvented() throws {
+        let whole = try bytes()
+        let end = try #require(frames(of: whole).last).upperBound
+        let known = ["a": ["first a", "second a"], "b": ["first b"], "c": ["first c"], "d": ["first d"]]
+        var (complete, partial) = (0, 0)
+        for place in stride(from: VaultFormat.keybagLength - 100, to: end, by: 83) {
+            for length in [1, 700] {
+                var bytes = whole
+                for offset in place..<min(place + length, end) { bytes[offset] ^= UInt8(1 + offset % 255) }
+                let (report, found) = try salvage(bytes)
+                for (key, value) in found { #expect(known[key]?.contains(value) == true, "byte \(place)") }
+                if report.isComplete { #expect(found == all, "byte \(place)") }
+                // What is missing or older is told.
+                let older = all.count { found[$0.key] != nil && found[$0.key] != $0.value }
+                #expect(report.mayBeOlder >= older, "byte \(place): \(report)")
+                if report.isComplete { complete += 1 } else { partial += 1 }
+            }
+        }
+        #expect(complete > 20 && partial > 40)
+    }
 }

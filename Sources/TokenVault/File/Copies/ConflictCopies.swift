@@ -14,6 +14,17 @@ struct ConflictCopies {
         return all.filter { Self.isConflict($0, of: location.name) && isVault($0) }.sorted()
     }
 
+    /// The names that ``FreshFile`` gave to files of the same vault when it took their place.
+    func namesOfReplaced() -> [String] {
+        guard let all = try? location.directory.names() else { return [] }
+        return all.filter { name in
+            guard name.hasPrefix(location.name + ".replaced") else { return false }
+            let number = name.dropFirst(location.name.count + ".replaced".count)
+            return (number.isEmpty || (number.first == "-" && Int(number.dropFirst()) != nil))
+                && isVault(name)
+        }
+    }
+
     private func isVault(_ name: String) -> Bool {
         guard let file = try? location.directory.open(name, .read),
             let attributes = try? file.attributes(), attributes.kind == .regular,

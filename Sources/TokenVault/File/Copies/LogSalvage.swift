@@ -6,7 +6,7 @@ internal import TokenVaultPlatform
 /// The order of commits decides, not that of places: whoever puts an old frame behind a new one, which takes no
 /// key, brings nothing back.
 struct LogSalvage {
-    private struct Item {
+    struct Item {
         /// The newest frame of the item, whole or not.
         var generation: UInt64
         var offset: Int
@@ -18,23 +18,27 @@ struct LogSalvage {
 
     let file: any DiskFile
     let codec: FrameCodec
-    private(set) var report = SalvageReport(
+    var report = SalvageReport(
         items: 0, mayBeOlder: 0, itemsLost: 0, bytesSkipped: 0, losses: [], notes: [])
     /// How far the log came, as far as its frames tell.
     private(set) var reach = LogReach()
     /// The keybag that the last record found names.
     private(set) var named: KeybagRecord?
 
-    private var items: [ItemIdentifier: Item] = [:]
-    private var epoch: Epoch?
-    private var chain: Digest? = FrameCodec.chainStart
-    /// Frames of a commit whose end has not come yet.
-    private var pending: [(frame: ScannedFrame, isWhole: Bool)] = []
+    var items: [ItemIdentifier: Item] = [:]
+    var epoch: Epoch?
+    var chain: Digest? = FrameCodec.chainStart
+    /// What frames that were written together say of items: complete commits, and one whose end has not come yet.
+    var group: [Record] = []
+    var pending: [Record] = []
+    var groupStart: UInt64 = 0
     /// The newest commit that is complete.
-    private var completeSequence: UInt64 = 0
-    private var gap: Range<Int>?
+    var completeSequence: UInt64 = 0
+    var gap: Range<Int>?
+    var suspect: Suspect?
+    var endOfFrames = VaultFormat.logStart
     /// A frame from before here may have been replaced or deleted by what was lost.
-    private var doubtEnd = 0
+    var doubtEnd = 0
 
     init(file: any DiskFile, codec: FrameCodec) {
         self.file = file
@@ -50,31 +54,64 @@ struct LogSalvage {
         try finder.forEach(progress: progress) { (finding) throws(TokenStorageError) in
             switch finding {
             case .gap(let range): gap = range
-            case .frame(let frame): try take(frame, isWhole: try contents.hasWholeContents(frame))
+            case .frame(let frame):
+                let isIntact = try contents.isWhole(frame)
+                let isWhole = isIntact ? true : try contents.hasWholeContents(frame)
+                try take(frame, Record(frame, isWhole: isWhole, isIntact: isIntact))
             }
         }
         try end(anchored)
         if let anchored { reach.include(anchored) }
     }
 
-    private mutating func take(_ frame: ScannedFrame, isWhole: Bool) throws(TokenStorageError) {
+    private mutating func take(_ frame: ScannedFrame, _ record: Record) throws(TokenStorageError) {
+        // Written when all before it was durable: no crash explains what is missing there.
+        if let suspect, frame.header.groupStart > UInt64(suspect.offset) { dismissSuspect() }
         if frame.header.previous != chain {
-            // A commit that lost its end: its frames are better than nothing, and the loss is told.
-            flush()
-            lose(
-                gap ?? frame.offset..<frame.offset,
-                gap == nil ? "frames are missing" : "bytes that are no frame",
-                // What was written together with the file are items, each once, and no deletions.
-                isDoubtful: frame.header.groupStart != UInt64(VaultFormat.logStart))
+            noteBreak(before: frame)
         } else if let gap {
             report.bytesSkipped += gap.count
             report.notes.append("\(gap.count) bytes that belong to nothing, at byte \(gap.lowerBound)")
         }
         gap = nil
         chain = frame.chain
-        pending.append((frame, isWhole))
-        try readControl(frame, isWhole: isWhole)
-        if frame.header.endsCommit { flush() }
+        endOfFrames = frame.end
+        try readControl(frame, isWhole: record.isWhole)
+        var record = record
+        record.beginsCommit = pending.isEmpty
+        pending.append(record)
+        guard frame.header.endsCommit else { return }
+        // All before a group was durable when that was written.
+        if groupStart != frame.header.groupStart, suspect == nil { flush() }
+        groupStart = frame.header.groupStart
+        group += pending
+        pending.removeAll(keepingCapacity: true)
+    }
+
+    /// Frames are missing in front of `frame`: lost, or never written by a write that a crash cut short.
+    private mutating func noteBreak(before frame: ScannedFrame) {
+        let place = gap ?? frame.offset..<frame.offset
+        let loss = Loss(
+            range: place, what: gap == nil ? "frames are missing" : "bytes that are no frame",
+            // What was written together with the file are items, each once, and no deletions.
+            isDoubtful: frame.header.groupStart != UInt64(VaultFormat.logStart))
+        let mayBeTorn = gap != nil && frame.header.groupStart <= UInt64(place.lowerBound)
+        guard suspect != nil || mayBeTorn else {
+            // A commit that lost its end: its frames are better than nothing, and the loss is told.
+            flushAll()
+            return lose(loss)
+        }
+        if suspect == nil { suspect = Suspect(offset: place.lowerBound, cut: group.count, losses: []) }
+        suspect?.losses.append(loss)
+        group += pending
+        pending.removeAll(keepingCapacity: true)
+    }
+
+    /// What was taken for a write that a crash cut short is a loss.
+    mutating func dismissSuspect() {
+        flushAll()
+        for loss in suspect?.losses ?? [] { lose(loss) }
+        suspect = nil
     }
 
     private mutating func readControl(_ frame: ScannedFrame, isWhole: Bool) throws(TokenStorageError) {
@@ -85,9 +122,7 @@ struct LogSalvage {
             throw .file(.unsupportedFormat, underlying: "an unknown record")
         }
         guard type == .genesis || type == .keybag else { return }
-        guard isWhole, let payload = try contents(of: frame) else {
-            return lose(frame.offset..<frame.offset, "a damaged record of the keybag", isDoubtful: false)
-        }
+        guard isWhole, let payload = try contents(of: frame) else { return }
         if type == .genesis, let record = try? GenesisRecord(decoding: payload) {
             epoch = record.epoch
             named = record.keybag
@@ -104,63 +139,47 @@ struct LogSalvage {
         return try codec.openControl(sealed, header: frame.header)
     }
 
-    /// Takes the frames of a commit for what they say.
-    private mutating func flush() {
-        for (frame, isWhole) in pending {
-            completeSequence = max(completeSequence, frame.header.generation)
-            if frame.header.isItem { apply(frame, isWhole: isWhole) }
-        }
-        pending = []
-    }
-
-    private mutating func apply(_ frame: ScannedFrame, isWhole: Bool) {
-        let header = frame.header
-        let isDeletion = header.type == RecordType.deletion.rawValue
-        var item =
-            items[header.item]
-            ?? Item(generation: 0, offset: 0, isDeletion: false, isWhole: false, best: nil)
-        if header.generation >= item.generation {
-            item.generation = header.generation
-            item.offset = frame.offset
-            item.isDeletion = isDeletion
-            item.isWhole = isWhole
-        }
-        if !isDeletion, isWhole, header.generation >= item.best?.generation ?? 0 {
-            item.best = IndexEntry(header, at: frame.offset)
-        }
-        items[header.item] = item
-    }
-
-    private mutating func lose(_ range: Range<Int>, _ what: String, isDoubtful: Bool) {
-        report.losses.append(
-            SalvageReport.Loss(offset: range.lowerBound, length: range.count, description: what))
-        report.bytesSkipped += range.count
-        if isDoubtful { doubtEnd = max(doubtEnd, range.upperBound) }
-    }
-
-    /// What stands at the end: a commit that a crash cut short is no loss, as nobody was told of it.
-    private mutating func end(_ anchored: AnchorSlot?) throws(TokenStorageError) {
-        let isOfAnchor = anchored.map { epoch == nil || $0.epoch == epoch } ?? false
-        if let anchored, isOfAnchor, anchored.sequence > completeSequence {
-            flush()
-            let end = gap?.upperBound ?? Int.max
-            lose(gap ?? end..<end, "the end of the log, which this device has seen", isDoubtful: true)
-            doubtEnd = .max
-        } else if let gap {
-            do throws(TokenStorageError) {
-                try TailClassifier(file: file, codec: codec).requireTorn(at: gap.lowerBound)
-                report.notes.append("a commit that a crash cut short, at byte \(gap.lowerBound)")
-            } catch {
-                guard error.code == .corrupt else { throw error }
-                flush()
-                lose(gap, "bytes that are no frame", isDoubtful: true)
-                doubtEnd = .max
+    /// Takes the records of the group for what they say.
+    mutating func flush() {
+        for record in group {
+            completeSequence = max(completeSequence, record.entry.generation)
+            if let item = record.item { apply(record, to: item) }
+            if record.isControl, !record.isWhole {
+                let place = record.entry.offset..<record.entry.offset
+                lose(Loss(range: place, what: "a damaged control record", isDoubtful: false))
             }
-        } else if !pending.isEmpty {
-            report.notes.append("a commit that a crash cut short, at byte \(pending[0].frame.offset)")
         }
-        pending = []
-        gap = nil
+        group.removeAll(keepingCapacity: true)
+    }
+
+    mutating func flushAll() {
+        group += pending
+        pending.removeAll(keepingCapacity: true)
+        flush()
+    }
+
+    private mutating func apply(_ record: Record, to name: ItemIdentifier) {
+        let entry = record.entry
+        var item =
+            items[name] ?? Item(generation: 0, offset: 0, isDeletion: false, isWhole: false, best: nil)
+        if entry.generation >= item.generation {
+            item.generation = entry.generation
+            item.offset = entry.offset
+            item.isDeletion = record.isDeletion
+            item.isWhole = record.isWhole
+        }
+        if !record.isDeletion, record.isWhole, entry.generation >= item.best?.generation ?? 0 {
+            item.best = entry
+        }
+        items[name] = item
+    }
+
+    mutating func lose(_ loss: Loss) {
+        report.losses.append(
+            SalvageReport.Loss(
+                offset: loss.range.lowerBound, length: loss.range.count, description: loss.what))
+        report.bytesSkipped += loss.range.count
+        if loss.isDoubtful { doubtEnd = max(doubtEnd, loss.range.upperBound) }
     }
 
     /// The items to save, in the order of their places.
