@@ -102,6 +102,12 @@ let package = Package(
             swiftSettings: settings
         ),
         .executableTarget(
+            name: "VaultObserver",
+            dependencies: ["TokenVault", .product(name: "SystemPackage", package: "swift-system")],
+            path: "Tests/Support/VaultObserver",
+            swiftSettings: settings
+        ),
+        .executableTarget(
             name: "VaultMover",
             dependencies: ["TokenVault", .product(name: "SystemPackage", package: "swift-system")],
             path: "Tests/Support/VaultMover",
@@ -110,7 +116,7 @@ let package = Package(
         .testTarget(
             name: "FileVaultTests",
             dependencies: [
-                "VaultWorker", "CrashWriter", "VaultMover", "MemoryProbe",
+                "VaultWorker", "VaultObserver", "CrashWriter", "VaultMover", "MemoryProbe",
                 "TokenVault", "TokenVaultPlatform", "TokenVaultCrypto",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],

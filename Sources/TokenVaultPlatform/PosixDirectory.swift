@@ -4,7 +4,7 @@ package import SystemPackage
 
 /// A directory of the real file system, held by descriptor: what happens in it is not led astray when
 /// its path is renamed or replaced.
-package final class PosixDirectory: DiskDirectory {
+package final class PosixDirectory: DiskDirectory, Notifying {
     private let descriptor: CInt
 
     /// Opens an existing directory.
@@ -108,6 +108,8 @@ package final class PosixDirectory: DiskDirectory {
 
     /// The kind of file system below, as `statfs(2)` numbers it; 0 when it cannot be told.
     package var fileSystemType: UInt64 { clinux_file_system_type(descriptor) }
+
+    package var notificationPath: String { "/proc/self/fd/\(descriptor)" }
 }
 
 extension FileAttributes {

@@ -3,7 +3,7 @@ internal import Glibc
 internal import SystemPackage
 
 /// A file of the real file system.
-package final class PosixFile: DiskFile {
+package final class PosixFile: DiskFile, Notifying {
     private let descriptor: CInt
 
     /// Takes over `descriptor` and closes it at the end.
@@ -82,6 +82,10 @@ package final class PosixFile: DiskFile {
             }
         }
     }
+
+    package var fileSystemType: UInt64 { clinux_file_system_type(descriptor) }
+
+    package var notificationPath: String { "/proc/self/fd/\(descriptor)" }
 
     package func unlock() {
         _ = clinux_ofd_setlk(descriptor, Int16(F_UNLCK))

@@ -50,6 +50,9 @@ package final class WorkerThread: Sendable {
         }
     }
 
+    /// Whether there is a thread; without one, jobs run on the thread that gives them.
+    package var isRunning: Bool { queue.withLock { !$0.ended } }
+
     deinit { queue.announce { $0.ended = true } }
 
     /// Runs `job` on the thread, after the jobs given before.

@@ -21,11 +21,19 @@ extension BlockingFileVault {
                 let snapshot = session.log.state.withLock { $0 }
                 let current = try session.log.currentKeybagCopy(in: snapshot)
                 let fresh = try openKeybag(current, with: method)
+                try beginCounting()
                 session.ring.replace(with: fresh.ring, unlessLockedSince: nil)
                 state.withLock { $0.keybag = fresh.keybag }
+                tellObservers(ofFirstUnlock: false)
                 return
             }
             let opened = try openSession(with: method)
+            do throws(TokenStorageError) {
+                try beginCounting()
+            } catch {
+                opened.ring.wipeEverything()
+                throw error
+            }
             let lost = state.withLock { state in
                 if state.isClosed || state.session != nil { return true }
                 state.session = opened
@@ -33,6 +41,7 @@ extension BlockingFileVault {
             }
             if lost { opened.ring.wipeEverything() }
             try checkUsable()
+            tellObservers(ofFirstUnlock: !lost)
             guard mending else { return }
             if opened.ring.facts.hasPasscodeSlot == false { try? opened.removeDestroyedItems() }
             healIfNeeded(opened)

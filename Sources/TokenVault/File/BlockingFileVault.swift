@@ -16,6 +16,7 @@ public final class BlockingFileVault: Sendable {
     let hub = ChangeHub()
     private let process = ProcessFacts.identifier
     let state: Mutex<State>
+    let lockDeadline: LockDeadline
 
     struct State {
         var session: VaultSession?
@@ -36,6 +37,7 @@ public final class BlockingFileVault: Sendable {
         path = location.path
         self.location = location
         self.configuration = configuration
+        lockDeadline = LockDeadline(rule: configuration.automaticLock, timer: configuration.lockTimer)
         state = Mutex(
             State(
                 keybag: keybag, notes: notes,
@@ -51,7 +53,8 @@ public final class BlockingFileVault: Sendable {
         at path: FilePath, configuration: FileVaultConfiguration
     ) throws(TokenStorageError) -> BlockingFileVault {
         try during("open") { () throws(TokenStorageError) in
-            try open(
+            try configuration.automaticLock?.check()
+            return try open(
                 at: try VaultLocation.real(path, configuration: configuration, creating: false),
                 configuration: configuration)
         }
@@ -76,7 +79,8 @@ public final class BlockingFileVault: Sendable {
         at path: FilePath, unlockMethod method: UnlockMethod, configuration: FileVaultConfiguration
     ) throws(TokenStorageError) -> BlockingFileVault {
         try during("create") { () throws(TokenStorageError) in
-            try create(
+            try configuration.automaticLock?.check()
+            return try create(
                 at: try VaultLocation.real(path, configuration: configuration, creating: true),
                 unlockMethod: method, configuration: configuration)
         }
@@ -105,7 +109,11 @@ public final class BlockingFileVault: Sendable {
 
     /// Wipes the when-unlocked keys. After-first-unlock items stay readable until ``close()`` or the end
     /// of the process.
-    public func lock() { state.withLock { $0.session }?.ring.lock() }
+    public func lock() {
+        // First, or the time of an unlock that comes between would not count.
+        lockDeadline.end()
+        state.withLock { $0.session }?.ring.lock()
+    }
 
     /// Wipes every key and lets go of the file; later calls throw `closed`.
     public func close() {
@@ -117,7 +125,14 @@ public final class BlockingFileVault: Sendable {
             return state.session
         }
         session?.ring.wipeEverything()
+        lockDeadline.end()
         hub.end()
+        VaultWatcher.shared.release(ObjectIdentifier(self))
+    }
+
+    deinit {
+        hub.end()
+        VaultWatcher.shared.release(ObjectIdentifier(self))
     }
 
     // MARK: - Using
@@ -252,9 +267,10 @@ public final class BlockingFileVault: Sendable {
 
     // MARK: - For the backend
 
-    /// The session. Throws `locked` before the first unlock, and `closed`.
+    /// The session, to use items. Throws `locked` before the first unlock, and `closed`.
     func session() throws(TokenStorageError) -> VaultSession {
         try checkUsable()
+        lockIfDue(asUse: true)
         guard let session = state.withLock({ $0.session }) else { throw .file(.locked) }
         return session
     }
@@ -287,6 +303,7 @@ public final class BlockingFileVault: Sendable {
         guard ProcessFacts.identifier == process else {
             throw .file(.closed, advice: "the process forked; open the vault again in the child")
         }
+        lockIfDue()
     }
 }
 

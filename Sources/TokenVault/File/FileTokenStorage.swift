@@ -78,9 +78,15 @@ public struct FileTokenStorage: TokenStorage {
         return facts.existed.count
     }
 
-    /// See ``TokenStorage/changes()``. What other processes write is noticed when this process next
-    /// reads or writes.
-    public func changes() -> TokenChanges { blocking.vault.hub.subscribe(service: service) }
+    /// See ``TokenStorage/changes()``. What other processes write is told as well: usually within a millisecond or
+    /// two, by inotify(7). Where the system does not tell of every change (network file systems, FUSE, 9p, overlayfs;
+    /// no inotify instance or watch to be had), the vault is looked at every second.
+    ///
+    /// Changes of items whose names are dark are told after the next unlock. Who began to observe before the first
+    /// unlock is told to list anew then (``TokenEvent/overflowed``), and so is everybody when a file that is no
+    /// continuation of the vault's takes its place. One thread watches for all vaults of the process, while anybody
+    /// observes one.
+    public func changes() -> TokenChanges { blocking.vault.changes(service: service) }
 
     private static func submit(
         _ prepare: @escaping @Sendable (LogView) throws(TokenStorageError) -> [FrameDraft],

@@ -19,18 +19,26 @@ public struct FileVaultConfiguration: Sendable {
     public var keyDerivationCost: KeyDerivationCost
     /// The clock for `created` and `modified`. Nothing is decided by it.
     public var clock: @Sendable () -> Date
+    /// When a vault locks itself after an unlock; `nil`, the default, for never. Can be changed later
+    /// (``BlockingFileVault/lockAutomatically(_:)``).
+    public var automaticLock: AutomaticLock?
+    /// What locks it.
+    package var lockTimer: LockTimer = .shared
     /// How many frames may follow the index before a writer writes another.
     package var tailBound = VaultFormat.tailBound
+    /// How often to look for changes of other processes where the system does not tell of them.
+    package var watchInterval: Duration = .seconds(1)
 
     /// A configuration.
     public init(
         stateDirectory: FilePath?, lockTimeout: Duration = .seconds(10),
-        keyDerivationCost: KeyDerivationCost = .moderate,
+        keyDerivationCost: KeyDerivationCost = .moderate, automaticLock: AutomaticLock? = nil,
         clock: @escaping @Sendable () -> Date = { Date() }
     ) {
         self.stateDirectory = stateDirectory
         self.lockTimeout = lockTimeout
         self.keyDerivationCost = keyDerivationCost
+        self.automaticLock = automaticLock
         self.clock = clock
     }
 }

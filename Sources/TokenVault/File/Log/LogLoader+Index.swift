@@ -10,7 +10,7 @@ extension LogLoader {
     /// names the epoch, its own place and what the log held there.
     func readByIndex(
         _ file: any DiskFile, _ attributes: FileAttributes, anchored: AnchorSlot?, seen: UInt64?,
-        observer: (ScannedFrame) -> Void
+        observer: (ScannedFrame, any DiskFile) -> Void
     ) throws(TokenStorageError) -> Loaded? {
         let sector = try onDisk { () throws(SystemFailure) in
             try file.read(IndexPointer.length, at: VaultFormat.pointerStart)
@@ -27,7 +27,7 @@ extension LogLoader {
 
     private func readByIndex(
         at offset: Int, _ file: any DiskFile, _ attributes: FileAttributes, anchored: AnchorSlot?,
-        seen: UInt64?, observer: (ScannedFrame) -> Void
+        seen: UInt64?, observer: (ScannedFrame, any DiskFile) -> Void
     ) throws(TokenStorageError) -> Loaded? {
         var front = LogScanner(file: file, codec: codec, chunk: 4 << 10)
         guard offset > VaultFormat.logStart, offset + Frame.overhead <= attributes.size,
@@ -48,14 +48,14 @@ extension LogLoader {
             file: file, identity: attributes.identity, size: attributes.size, tail: found.end,
             trailer: found.trailer, chain: last.chain,
             sequence: max(genesis.baseSequence, block.summary.sequence), epoch: genesis.epoch,
-            keybag: block.summary.keybag)
+            keybag: block.summary.keybag, baseSequence: genesis.baseSequence)
         state.index = LogIndex(block: block)
         state.index.reserve(found.frames.count)
         var metHead =
             anchored == nil || anchored?.epoch != genesis.epoch || anchored?.head == last.chain
         for frame in found.frames {
             try apply(frame, to: &state)
-            if frame.header.isItem { observer(frame) }
+            if frame.header.isItem { observer(frame, file) }
             if let anchored, frame.chain == anchored.head { metHead = true }
         }
         if let anchored {

@@ -15,7 +15,8 @@ struct LogLoader {
     /// `observer` is told of the frames that are read. For one who knows the vault up to the commit `seen`, that
     /// is at least every frame since.
     func load(
-        _ file: any DiskFile, seen: UInt64? = nil, observer: (ScannedFrame) -> Void = { _ in }
+        _ file: any DiskFile, seen: UInt64? = nil,
+        observer: (ScannedFrame, any DiskFile) -> Void = { _, _ in }
     ) throws(TokenStorageError) -> LogState {
         let deadline = Deadline(after: lockTimeout)
         var file = file
@@ -43,7 +44,7 @@ struct LogLoader {
 
     /// The state of `file`, whose lock the caller holds and which is at the path.
     func loadLocked(
-        _ file: any DiskFile, _ way: Way, observer: (ScannedFrame) -> Void = { _ in }
+        _ file: any DiskFile, _ way: Way, observer: (ScannedFrame, any DiskFile) -> Void = { _, _ in }
     ) throws(TokenStorageError) -> LogState {
         let loaded = try read(file, way, anchored: try anchor.read(), observer: observer)
         if case .failing(let place) = loaded.stop {
@@ -54,7 +55,7 @@ struct LogLoader {
 
     /// The state of `file` as it is, or `nil` when something about it is odd.
     private func loadUnlocked(
-        _ file: any DiskFile, seen: UInt64?, observer: (ScannedFrame) -> Void
+        _ file: any DiskFile, seen: UInt64?, observer: (ScannedFrame, any DiskFile) -> Void
     ) throws(TokenStorageError) -> LogState? {
         do throws(TokenStorageError) {
             // The anchor is read first: the log only grows meanwhile.
@@ -81,7 +82,8 @@ struct LogLoader {
     }
 
     private func read(
-        _ file: any DiskFile, _ way: Way, anchored: AnchorSlot?, observer: (ScannedFrame) -> Void
+        _ file: any DiskFile, _ way: Way, anchored: AnchorSlot?,
+        observer: (ScannedFrame, any DiskFile) -> Void
     ) throws(TokenStorageError) -> Loaded {
         let attributes = try onDisk { () throws(SystemFailure) in try file.attributes() }
         guard attributes.size > VaultFormat.logStart else {
@@ -103,13 +105,14 @@ struct LogLoader {
         var state = LogState(
             file: file, identity: attributes.identity, size: attributes.size, tail: found.end,
             trailer: found.trailer, chain: FrameCodec.chainStart, sequence: genesis.baseSequence,
-            epoch: genesis.epoch, keybag: genesis.keybag)
+            epoch: genesis.epoch, keybag: genesis.keybag,
+            baseSequence: genesis.baseSequence)
         state.isWalked = true
         state.index.reserve(found.frames.count)
         var metHead = anchored == nil || anchored?.epoch != genesis.epoch
         for frame in found.frames {
             try apply(frame, to: &state, usingIndex: usesIndex)
-            if frame.header.isItem { observer(frame) }
+            if frame.header.isItem { observer(frame, file) }
             if let anchored, frame.chain == anchored.head { metHead = true }
         }
         if let anchored {
