@@ -6,12 +6,14 @@ package import SystemPackage
 /// its path is renamed or replaced.
 package final class PosixDirectory: DiskDirectory, Notifying {
     private let descriptor: CInt
+    package let isRemote: Bool
 
     /// Opens an existing directory.
     package init(_ path: FilePath) throws(SystemFailure) {
         descriptor = try retrying("open") {
             path.withPlatformString { clinux_openat(AT_FDCWD, $0, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0) }
         }
+        isRemote = FileSystemKind.isRemote(clinux_file_system_type(descriptor))
     }
 
     deinit { close(descriptor) }

@@ -42,7 +42,7 @@ extension BlockingFileVault {
             if lost { opened.ring.wipeEverything() }
             try checkUsable()
             tellObservers(ofFirstUnlock: !lost)
-            guard mending else { return }
+            guard mending, location.obstacle == nil else { return }
             if opened.ring.facts.hasPasscodeSlot == false { try? opened.removeDestroyedItems() }
             healIfNeeded(opened)
             try? renewOwnSet(opened)
@@ -90,6 +90,14 @@ extension BlockingFileVault {
                 ring.wipeEverything()
                 if copy.keybag.generation > record.generation { failure = .file(.rolledBack) }
                 wasLeftBehind = true
+                continue
+            }
+            if !isNamed, location.obstacle != nil {
+                // To say that it counts is to write.
+                ring.wipeEverything()
+                failure = .file(
+                    .readOnly, underlying: "a crash interrupted a change of the unlock methods",
+                    advice: "unlock the vault once where it can be written to")
                 continue
             }
             if !isNamed {

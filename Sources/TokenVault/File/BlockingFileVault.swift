@@ -64,7 +64,13 @@ public final class BlockingFileVault: Sendable {
         at location: VaultLocation, configuration: FileVaultConfiguration
     ) throws(TokenStorageError) -> BlockingFileVault {
         try during("open") { () throws(TokenStorageError) in
-            let copies = try KeybagCopies(reading: try VaultFiles.open(location))
+            var location = location
+            if configuration.isReadOnly { location.obstacle = .asked }
+            let (file, obstacle) = try VaultFiles.openNoting(location)
+            location.obstacle = obstacle
+            // Where readers lock as well, one that cannot should hear of it now.
+            if location.locksReaders { try WriterLock(file: file).requireLocks() }
+            let copies = try KeybagCopies(reading: file)
             guard let newest = copies.whole.first else { throw .file(.corrupt) }
             return BlockingFileVault(
                 location: location, configuration: configuration, keybag: newest.keybag)
@@ -80,6 +86,7 @@ public final class BlockingFileVault: Sendable {
     ) throws(TokenStorageError) -> BlockingFileVault {
         try during("create") { () throws(TokenStorageError) in
             try configuration.automaticLock?.check()
+            if configuration.isReadOnly { throw WritingObstacle.asked.error }
             return try create(
                 at: try VaultLocation.real(path, configuration: configuration, creating: true),
                 unlockMethod: method, configuration: configuration)
@@ -183,7 +190,9 @@ public final class BlockingFileVault: Sendable {
             var status = VaultStatus(
                 state: lockState, items: nil, fileSize: 0, reclaimable: nil, rollbackProtection: .none,
                 device: nil, slots: keybag.slots.map { VaultSlot($0) }, unlockedBy: nil,
-                keyMemory: KeyMemory.protection, notes: notes)
+                keyMemory: KeyMemory.protection, obstacle: location.obstacle, notes: notes)
+            if let obstacle = location.obstacle { status.notes.append(obstacle.note) }
+            if location.locksReaders { status.notes.append(Self.noteOnRemoteFiles) }
             guard let session else {
                 let file = try VaultFiles.open(location)
                 status.fileSize = try onDisk { () throws(SystemFailure) in try file.attributes().size }
@@ -215,6 +224,9 @@ public final class BlockingFileVault: Sendable {
             return status
         }
     }
+
+    private static let noteOnRemoteFiles =
+        "the vault is on a network file system or FUSE: it is as safe as the locks there, and reads wait for writers"
 
     /// What unlocking mended or could not mend, in words for a person; part of ``VaultStatus/notes``.
     package var notesOfUnlocking: [String] { state.withLock { $0.notes } }
@@ -248,6 +260,7 @@ public final class BlockingFileVault: Sendable {
         at path: FilePath, configuration: FileVaultConfiguration, keyring: (any KeyringItems)? = nil
     ) throws(TokenStorageError) {
         try during("destroy") { () throws(TokenStorageError) in
+            if configuration.isReadOnly { throw WritingObstacle.asked.error }
             let location = try VaultLocation.real(path, configuration: configuration, creating: false)
             let removed = try VaultRemoval(location: location, lockTimeout: configuration.lockTimeout)
                 .remove()

@@ -19,6 +19,10 @@ public struct FileVaultConfiguration: Sendable {
     public var keyDerivationCost: KeyDerivationCost
     /// The clock for `created` and `modified`. Nothing is decided by it.
     public var clock: @Sendable () -> Date
+    /// Whether to open a vault for reading only: no lock is taken, nothing is cut, mended or anchored, and what would
+    /// write throws `readOnly`. Where the file cannot be written to, it is opened so by itself
+    /// (``VaultStatus/obstacle``).
+    public var isReadOnly = false
     /// When a vault locks itself after an unlock; `nil`, the default, for never. Can be changed later
     /// (``BlockingFileVault/lockAutomatically(_:)``).
     public var automaticLock: AutomaticLock?
@@ -179,6 +183,8 @@ public struct VaultStatus: Sendable {
     /// What the memory has of the system's protection that keys of this process lie in; `nil` when there is
     /// no memory for any.
     public var keyMemory: KeyMemory.Protection?
+    /// Why nothing can be written; `nil` when it can be.
+    public var obstacle: WritingObstacle?
     /// What a person should know: a keybag copy that was damaged and healed, compaction put off …
     public var notes: [String]
 }

@@ -106,6 +106,7 @@ struct Status: VaultCommand {
                         for slot in status.slots { json.slot(slot) }
                     }
                     json.member("keyMemory", status.keyMemory?.rawValue)
+                    json.member("readOnly", status.obstacle?.rawValue)
                     json.array("notes") { json in
                         for note in status.notes { json.element(note) }
                     }

@@ -18,6 +18,7 @@ struct LogLoader {
         _ file: any DiskFile, seen: UInt64? = nil,
         observer: (ScannedFrame, any DiskFile) -> Void = { _, _ in }
     ) throws(TokenStorageError) -> LogState {
+        if location.obstacle != nil { return try loadWithoutLock(file, seen: seen, observer: observer) }
         let deadline = Deadline(after: lockTimeout)
         var file = file
         while true {
@@ -68,7 +69,7 @@ struct LogLoader {
         }
     }
 
-    private func isAtPath(_ file: any DiskFile) throws(TokenStorageError) -> Bool {
+    func isAtPath(_ file: any DiskFile) throws(TokenStorageError) -> Bool {
         let location = location
         return try onDisk { () throws(SystemFailure) in
             let there = try location.directory.attributes(of: location.name)
@@ -81,7 +82,7 @@ struct LogLoader {
         var stop: ScanResult.Stop
     }
 
-    private func read(
+    func read(
         _ file: any DiskFile, _ way: Way, anchored: AnchorSlot?,
         observer: (ScannedFrame, any DiskFile) -> Void
     ) throws(TokenStorageError) -> Loaded {

@@ -16,6 +16,8 @@ final class VaultLog: Sendable {
     let announcer: ChangeAnnouncer
 
     let state: Mutex<LogState>
+    /// How many of this process write, or wait for their turn.
+    let isWriting = Mutex(0)
     /// Set when a failed sync could not be repaired: this process writes no more.
     let broken = Mutex<TokenStorageError?>(nil)
     /// Whether this process removed what a crash had left behind the log.
@@ -71,8 +73,27 @@ final class VaultLog: Sendable {
     func withFreshState<Value: Sendable>(
         _ body: (inout LogState) throws(TokenStorageError) -> Value
     ) throws(TokenStorageError) -> Value {
-        try withLockedState { (state) throws(TokenStorageError) in
+        if location.locksReaders, isWriting.withLock({ $0 }) == 0 { return try withFreshStateLocked(body) }
+        return try withLockedState { (state) throws(TokenStorageError) in
             if !state.isCommitting { try refresh(&state) }
+            return try body(&state)
+        }
+    }
+
+    /// As ``withFreshState(_:)`` where writes of other machines show only to who opens and locks the file anew, as on
+    /// NFS. The lock is of a file of its own: two threads may hold it, and writers of this process wait as others do.
+    private func withFreshStateLocked<Value: Sendable>(
+        _ body: (inout LogState) throws(TokenStorageError) -> Value
+    ) throws(TokenStorageError) -> Value {
+        let file = try VaultFiles.open(location)
+        let lock = WriterLock(file: file)
+        try lock.take(.shared, until: Deadline(after: lockTimeout))
+        defer { lock.release() }
+        let identity = try onDisk { () throws(SystemFailure) in try file.attributes().identity }
+        return try withLockedState { (state) throws(TokenStorageError) in
+            if !state.isCommitting {
+                if state.identity == identity { try refresh(&state) } else { try reload(&state) }
+            }
             return try body(&state)
         }
     }
