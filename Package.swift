@@ -108,6 +108,15 @@ let package = Package(
             swiftSettings: settings
         ),
         .executableTarget(
+            name: "ForkProbe",
+            dependencies: [
+                "TokenVault", "TokenVaultCrypto", "TokenVaultPlatform",
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            path: "Tests/Support/ForkProbe",
+            swiftSettings: settings
+        ),
+        .executableTarget(
             name: "VaultMover",
             dependencies: ["TokenVault", .product(name: "SystemPackage", package: "swift-system")],
             path: "Tests/Support/VaultMover",
@@ -116,7 +125,7 @@ let package = Package(
         .testTarget(
             name: "FileVaultTests",
             dependencies: [
-                "VaultWorker", "VaultObserver", "CrashWriter", "VaultMover", "MemoryProbe",
+                "VaultWorker", "VaultObserver", "CrashWriter", "VaultMover", "MemoryProbe", "ForkProbe",
                 "TokenVault", "TokenVaultPlatform", "TokenVaultCrypto",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],

@@ -6,10 +6,17 @@ internal import SystemPackage
 package final class PosixFile: DiskFile, Notifying {
     private let descriptor: CInt
 
-    /// Takes over `descriptor` and closes it at the end.
-    init(descriptor: CInt) { self.descriptor = descriptor }
+    /// Takes over `descriptor` and closes it at the end. A forked child gets nothing of it: a lock of an open file is
+    /// that of all who have it open.
+    init(descriptor: CInt) {
+        self.descriptor = descriptor
+        clinux_keep_from_children(descriptor)
+    }
 
-    deinit { close(descriptor) }
+    deinit {
+        clinux_give_to_children(descriptor)
+        close(descriptor)
+    }
 
     package func read(_ count: Int, at offset: Int) throws(SystemFailure) -> [UInt8] {
         guard count > 0 else { return [] }

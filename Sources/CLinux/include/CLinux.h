@@ -190,6 +190,16 @@ static inline int clinux_set_timer(int timer, uint64_t nanoseconds) {
     return timerfd_settime(timer, TFD_TIMER_ABSTIME, &setting, NULL);
 }
 
+// From now on a child of fork(2) finds /dev/null in the place of `descriptor`, open for reading: what is locked through
+// it stays the parent's alone, and its number is nobody else's. Not for posix_spawn(3), which has O_CLOEXEC.
+void clinux_keep_from_children(int descriptor);
+
+// Undoes that, before `descriptor` is closed.
+void clinux_give_to_children(int descriptor);
+
+// How often this process and those it was forked from have come out of fork(2) as the child.
+unsigned clinux_forks(void);
+
 // fcntl(F_GETFD): whether `descriptor` is open.
 static inline int clinux_is_open(int descriptor) { return fcntl(descriptor, F_GETFD) != -1; }
 

@@ -15,6 +15,7 @@ public final class BlockingFileVault: Sendable {
     let configuration: FileVaultConfiguration
     let hub = ChangeHub()
     private let process = ProcessFacts.identifier
+    private let vault: VaultIdentifier
     let state: Mutex<State>
     let lockDeadline: LockDeadline
 
@@ -35,6 +36,7 @@ public final class BlockingFileVault: Sendable {
         notes: [String] = []
     ) {
         path = location.path
+        vault = keybag.vault
         self.location = location
         self.configuration = configuration
         lockDeadline = LockDeadline(rule: configuration.automaticLock, timer: configuration.lockTimer)
@@ -117,6 +119,7 @@ public final class BlockingFileVault: Sendable {
     /// Wipes the when-unlocked keys. After-first-unlock items stay readable until ``close()`` or the end
     /// of the process.
     public func lock() {
+        guard !isInherited else { return }
         // First, or the time of an unlock that comes between would not count.
         lockDeadline.end()
         state.withLock { $0.session }?.ring.lock()
@@ -124,6 +127,7 @@ public final class BlockingFileVault: Sendable {
 
     /// Wipes every key and lets go of the file; later calls throw `closed`.
     public func close() {
+        guard !isInherited else { return }
         let session = state.withLock { state in
             defer {
                 state.session = nil
@@ -138,6 +142,7 @@ public final class BlockingFileVault: Sendable {
     }
 
     deinit {
+        guard !isInherited else { return }
         hub.end()
         VaultWatcher.shared.release(ObjectIdentifier(self))
     }
@@ -145,7 +150,7 @@ public final class BlockingFileVault: Sendable {
     // MARK: - Using
 
     /// The vault's identifier: 32 hexadecimal digits, random, the same for ever and in every copy.
-    public var identifier: String { state.withLock { $0.keybag.vault.hexadecimal } }
+    public var identifier: String { vault.hexadecimal }
 
     /// One service's view of the vault. The service is checked by the calls: 1 to 1,024 bytes of UTF-8
     /// without control characters, else `invalidArgument`.
@@ -229,7 +234,7 @@ public final class BlockingFileVault: Sendable {
         "the vault is on a network file system or FUSE: it is as safe as the locks there, and reads wait for writers"
 
     /// What unlocking mended or could not mend, in words for a person; part of ``VaultStatus/notes``.
-    package var notesOfUnlocking: [String] { state.withLock { $0.notes } }
+    package var notesOfUnlocking: [String] { isInherited ? [] : state.withLock { $0.notes } }
 
     /// The unlock methods, in the order they were added. Throws `closed`.
     public func slots() throws(TokenStorageError) -> [VaultSlot] { try status().slots }
@@ -290,6 +295,7 @@ public final class BlockingFileVault: Sendable {
 
     /// The policies that an item can be stored with. Before the first unlock, what the keybag promises.
     var supportedPolicies: Set<AccessPolicy> {
+        guard !isInherited else { return [] }
         let (session, keybag) = state.withLock { ($0.session, $0.keybag) }
         if let session { return session.ring.supportedPolicies }
         let isEnrolled = keybag.sets.contains { $0.device != Keybag.ClassSet.portable }
@@ -302,6 +308,7 @@ public final class BlockingFileVault: Sendable {
     }
 
     var defaultPolicy: AccessPolicy {
+        guard !isInherited else { return .whenUnlocked }
         let (session, keybag) = state.withLock { ($0.session, $0.keybag) }
         if let session { return session.defaultPolicy }
         return keybag.sets.contains { $0.device != Keybag.ClassSet.portable }
@@ -310,12 +317,17 @@ public final class BlockingFileVault: Sendable {
 
     func remember(_ keybag: Keybag) { state.withLock { $0.keybag = keybag } }
 
-    /// A forked child must not use the parent's lock and counters: its handle is closed.
+    /// Whether this is what a forked child has of its parent's vault. It must not use the parent's lock and counters,
+    /// has none of the keys, and may not even ask: another thread may have held any lock at the fork.
+    var isInherited: Bool { ProcessFacts.identifier != process }
+
+    /// Throws `closed`, also for what a forked child has of its parent's vault.
     func checkUsable() throws(TokenStorageError) {
-        if state.withLock({ $0.isClosed }) { throw .file(.closed) }
-        guard ProcessFacts.identifier == process else {
-            throw .file(.closed, advice: "the process forked; open the vault again in the child")
+        guard !isInherited else {
+            throw .file(
+                .closed, underlying: "the process forked", advice: "open the vault again in the child")
         }
+        if state.withLock({ $0.isClosed }) { throw .file(.closed) }
         lockIfDue()
     }
 }

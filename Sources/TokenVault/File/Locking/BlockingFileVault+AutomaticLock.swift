@@ -2,7 +2,7 @@ internal import Synchronization
 
 extension BlockingFileVault {
     /// When the vault locks itself; `nil` when it does not.
-    public var automaticLock: AutomaticLock? { lockDeadline.rule }
+    public var automaticLock: AutomaticLock? { isInherited ? nil : lockDeadline.rule }
 
     /// Says when the vault locks itself, as ``lock()`` does, counted from now if it is unlocked; `nil` for never. Keys
     /// are wiped when the time has come, also when nobody uses the vault then; what came due while the machine was
@@ -11,8 +11,8 @@ extension BlockingFileVault {
     /// `resourcesExhausted` when there is no thread or timer for it: an unlocked vault is locked then. And `closed`.
     public func lockAutomatically(_ rule: AutomaticLock?) throws(TokenStorageError) {
         try during("lock") { () throws(TokenStorageError) in
-            try rule?.check()
             try checkUsable()
+            try rule?.check()
             lockDeadline.set(rule)
             do throws(TokenStorageError) {
                 try startTimer()

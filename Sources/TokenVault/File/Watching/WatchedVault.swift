@@ -25,6 +25,11 @@ struct WatchedPlace: Sendable {
 extension BlockingFileVault: WatchedVault {
     /// A new reader of the changes of `service`.
     func changes(service: String) -> TokenChanges {
+        guard !isInherited else {
+            let hub = ChangeHub()
+            hub.end()
+            return hub.subscribe(service: service)
+        }
         let (identity, hub) = (ObjectIdentifier(self), hub)
         let changes = hub.subscribe(service: service) { VaultWatcher.shared.release(identity) }
         VaultWatcher.shared.observe(self)
