@@ -102,6 +102,21 @@ let package = Package(
             swiftSettings: settings
         ),
         .executableTarget(
+            name: "VaultObserver",
+            dependencies: ["TokenVault", .product(name: "SystemPackage", package: "swift-system")],
+            path: "Tests/Support/VaultObserver",
+            swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "ForkProbe",
+            dependencies: [
+                "TokenVault", "TokenVaultCrypto", "TokenVaultPlatform",
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            path: "Tests/Support/ForkProbe",
+            swiftSettings: settings
+        ),
+        .executableTarget(
             name: "VaultMover",
             dependencies: ["TokenVault", .product(name: "SystemPackage", package: "swift-system")],
             path: "Tests/Support/VaultMover",
@@ -110,7 +125,7 @@ let package = Package(
         .testTarget(
             name: "FileVaultTests",
             dependencies: [
-                "VaultWorker", "CrashWriter", "VaultMover", "MemoryProbe",
+                "VaultWorker", "VaultObserver", "CrashWriter", "VaultMover", "MemoryProbe", "ForkProbe",
                 "TokenVault", "TokenVaultPlatform", "TokenVaultCrypto",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],

@@ -1,5 +1,8 @@
 #include "CLinux.h"
 
+#include <stdatomic.h>
+#include <stdlib.h>
+
 // Nearly everything is inline in the header. A signal handler is not: it needs one place for the
 // descriptor it writes to, and it may run none of Swift's runtime.
 
@@ -37,4 +40,68 @@ void clinux_default_signal(int signal) {
     sigemptyset(&set);
     sigaddset(&set, signal);
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+// What a forked child must not share with its parent. The handler runs between fork(2) and all else of the child,
+// where other threads may have held any lock: the table has none, and only calls that signal-safety(7) allows are made.
+struct kept {
+    // One more than the descriptor; 0 for a free place.
+    _Atomic int places[64];
+    struct kept *_Atomic next;
+};
+
+static struct kept kept;
+static _Atomic unsigned forks;
+static pthread_once_t watching = PTHREAD_ONCE_INIT;
+
+static void begin_child(void) {
+    int saved = errno;
+    atomic_fetch_add(&forks, 1);
+    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    for (struct kept *part = &kept; part; part = atomic_load(&part->next)) {
+        for (int index = 0; index < 64; index++) {
+            int place = atomic_load(&part->places[index]);
+            if (place == 0) continue;
+            if (nothing < 0 || dup3(nothing, place - 1, O_CLOEXEC) < 0) close(place - 1);
+        }
+    }
+    if (nothing >= 0) close(nothing);
+    errno = saved;
+}
+
+static void watch_forks(void) { pthread_atfork(NULL, NULL, begin_child); }
+
+unsigned clinux_forks(void) {
+    pthread_once(&watching, watch_forks);
+    return atomic_load(&forks);
+}
+
+void clinux_keep_from_children(int descriptor) {
+    pthread_once(&watching, watch_forks);
+    for (struct kept *part = &kept;;) {
+        for (int index = 0; index < 64; index++) {
+            int none = 0;
+            if (atomic_compare_exchange_strong(&part->places[index], &none, descriptor + 1)) return;
+        }
+        struct kept *next = atomic_load(&part->next);
+        if (!next) {
+            struct kept *fresh = calloc(1, sizeof *fresh);
+            if (!fresh) return;
+            if (atomic_compare_exchange_strong(&part->next, &next, fresh)) {
+                next = fresh;
+            } else {
+                free(fresh);
+            }
+        }
+        part = next;
+    }
+}
+
+void clinux_give_to_children(int descriptor) {
+    for (struct kept *part = &kept; part; part = atomic_load(&part->next)) {
+        for (int index = 0; index < 64; index++) {
+            int place = descriptor + 1;
+            if (atomic_compare_exchange_strong(&part->places[index], &place, 0)) return;
+        }
+    }
 }

@@ -49,6 +49,12 @@ extension TokenChanges {
         }
 
         private let state = Mutex(State())
+        private let whenGone: @Sendable () -> Void
+
+        /// Events for a reader. `whenGone` is called when nobody can read them any more.
+        init(whenGone: @escaping @Sendable () -> Void = {}) { self.whenGone = whenGone }
+
+        deinit { whenGone() }
 
         /// Keeps `event` for the reader, instead of an earlier one of the same key.
         func publish(_ event: TokenEvent) {

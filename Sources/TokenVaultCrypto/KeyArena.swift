@@ -35,7 +35,8 @@ package final class KeyArena: Sendable {
     private let state: Mutex<State>
 
     /// The arena of every key that is made in no other.
-    package static let shared = KeyArena(wantsSecretPages: false)
+    package static var shared: KeyArena { own.current }
+    private static let own = PerProcess { KeyArena(wantsSecretPages: false) }
 
     /// An arena that has no pages yet. With `wantsSecretPages`, of `memfd_secret(2)` where there is that.
     package init(wantsSecretPages: Bool) { state = Mutex(State(wantsSecretPages: wantsSecretPages)) }

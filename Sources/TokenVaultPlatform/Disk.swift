@@ -18,6 +18,12 @@ package protocol DiskDirectory: AnyObject, Sendable {
     func names() throws(SystemFailure) -> [String]
     /// Makes creations, renames and removals durable (`fsync` of the directory).
     func synchronize() throws(SystemFailure)
+    /// Whether other machines may write there, or a program stands between the kernel and the files (NFS, SMB, FUSE …).
+    var isRemote: Bool { get }
+}
+
+extension DiskDirectory {
+    package var isRemote: Bool { false }
 }
 
 extension DiskDirectory {

@@ -23,6 +23,7 @@ package struct GuardedPages: @unchecked Sendable {
     /// What the system granted.
     package let protection: Protection
     private let process: pid_t
+    private let forks = clinux_forks()
 
     /// `count` pages; of `memfd_secret(2)` if `asSecret` and the system has it. `nil` when there is no memory.
     package init?(count: Int, asSecret: Bool = false) {
@@ -40,6 +41,9 @@ package struct GuardedPages: @unchecked Sendable {
         }
     }
 
-    /// Whether this process may touch the bytes. Secret ones are not there in a forked child.
-    package var isThere: Bool { protection != .secret || getpid() == process }
+    /// Whether the bytes are what this process has put there. In a forked child they are zeros, or not there at all.
+    package var isThere: Bool {
+        // No system call where a mistake would be without harm: each use of a key asks.
+        forks == clinux_forks() && (protection != .secret || getpid() == process)
+    }
 }

@@ -4,14 +4,16 @@ package import SystemPackage
 
 /// A directory of the real file system, held by descriptor: what happens in it is not led astray when
 /// its path is renamed or replaced.
-package final class PosixDirectory: DiskDirectory {
+package final class PosixDirectory: DiskDirectory, Notifying {
     private let descriptor: CInt
+    package let isRemote: Bool
 
     /// Opens an existing directory.
     package init(_ path: FilePath) throws(SystemFailure) {
         descriptor = try retrying("open") {
             path.withPlatformString { clinux_openat(AT_FDCWD, $0, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0) }
         }
+        isRemote = FileSystemKind.isRemote(clinux_file_system_type(descriptor))
     }
 
     deinit { close(descriptor) }
@@ -114,6 +116,8 @@ package final class PosixDirectory: DiskDirectory {
 
     /// The kind of file system below, as `statfs(2)` numbers it; 0 when it cannot be told.
     package var fileSystemType: UInt64 { clinux_file_system_type(descriptor) }
+
+    package var notificationPath: String { "/proc/self/fd/\(descriptor)" }
 }
 
 extension FileAttributes {

@@ -3,13 +3,20 @@ internal import Glibc
 internal import SystemPackage
 
 /// A file of the real file system.
-package final class PosixFile: DiskFile {
+package final class PosixFile: DiskFile, Notifying {
     private let descriptor: CInt
 
-    /// Takes over `descriptor` and closes it at the end.
-    init(descriptor: CInt) { self.descriptor = descriptor }
+    /// Takes over `descriptor` and closes it at the end. A forked child gets nothing of it: a lock of an open file is
+    /// that of all who have it open.
+    init(descriptor: CInt) {
+        self.descriptor = descriptor
+        clinux_keep_from_children(descriptor)
+    }
 
-    deinit { close(descriptor) }
+    deinit {
+        clinux_give_to_children(descriptor)
+        close(descriptor)
+    }
 
     package func read(_ count: Int, at offset: Int) throws(SystemFailure) -> [UInt8] {
         guard count > 0 else { return [] }
@@ -82,6 +89,10 @@ package final class PosixFile: DiskFile {
             }
         }
     }
+
+    package var fileSystemType: UInt64 { clinux_file_system_type(descriptor) }
+
+    package var notificationPath: String { "/proc/self/fd/\(descriptor)" }
 
     package func unlock() {
         _ = clinux_ofd_setlk(descriptor, Int16(F_UNLCK))

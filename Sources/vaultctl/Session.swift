@@ -10,6 +10,7 @@ struct Session {
     private let vaultOption: FilePath?
     private let stateOption: FilePath?
     private let timeout: Duration?
+    private let isReadOnly: Bool
     /// What a new passphrase's slot costs.
     private var keyDerivationCost = KeyDerivationCost.moderate
 
@@ -19,6 +20,7 @@ struct Session {
     ) throws(CommandFailure) {
         self.console = console
         console.mayAsk = !location.noInput
+        isReadOnly = location.readOnly
         timeout = try Settings.timeout(location.timeout)
         console.deadline = timeout.map { Deadline(after: $0) }
         console.keyringTimeout = timeout
@@ -51,6 +53,7 @@ struct Session {
         get throws(CommandFailure) {
             var configuration = FileVaultConfiguration(
                 stateDirectory: try stateDirectory, keyDerivationCost: keyDerivationCost)
+            configuration.isReadOnly = isReadOnly
             if let timeout { configuration.lockTimeout = console.deadline?.remaining ?? timeout }
             return configuration
         }

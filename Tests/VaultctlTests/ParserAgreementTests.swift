@@ -66,7 +66,7 @@ import Testing
 
     private static let names = [
         "service", "vault", "backend", "state-dir", "timeout", "passphrase-file", "passphrase-fd",
-        "key-file", "json", "no-input",
+        "key-file", "json", "no-input", "read-only",
     ]
     private static let values = [
         "k", "", "-", "a=b", "=", "é", "e\u{301}", "\u{301}", "日本", "retrieve", "help", "store", "s p", "12",
@@ -79,7 +79,7 @@ import Testing
         var hasKey = false
         for _ in 0..<generator.next(below: 5) {
             let name = names[generator.next(below: names.count)]
-            let isFlag = name == "json" || name == "no-input"
+            let isFlag = ["json", "no-input", "read-only"].contains(name)
             // Mostly sensible values, so that many lines are good.
             let value = values[generator.next(below: generator.next(below: 4) == 0 ? values.count : 15)]
             switch generator.next(below: 12) {

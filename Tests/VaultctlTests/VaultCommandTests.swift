@@ -21,6 +21,21 @@ import Testing
         #expect(try String(contentsOfFile: "\(sandbox.home)/vault.key") == key)
     }
 
+    @Test func readingOnlyWritesNothing() throws {
+        let sandbox = try Sandbox.withVault()
+        _ = try sandbox.run("store", "k", input: "fake")
+        let before = try sandbox.shell("cksum < '\(sandbox.vault)'").text
+        #expect(try sandbox.run("retrieve", "k", "--read-only").text == "fake")
+        #expect(try sandbox.run("list", "--read-only").text.contains("k"))
+        #expect(try sandbox.run("verify", "--read-only").status == 0)
+        #expect(try sandbox.run("status", "--read-only", "--json").text.contains(#""readOnly":"asked""#))
+        expectOneLine(try sandbox.run("store", "k", "--read-only", input: "other"), status: 1)
+        expectOneLine(try sandbox.run("delete", "k", "--read-only"), status: 1)
+        expectOneLine(try sandbox.run("destroy", "--yes", "--read-only"), status: 1)
+        #expect(try sandbox.shell("cksum < '\(sandbox.vault)'").text == before)
+        #expect(try sandbox.run("retrieve", "k").text == "fake")
+    }
+
     @Test func xdgDirectoriesAndOptions() throws {
         let sandbox = try Sandbox()
         sandbox.environment["XDG_DATA_HOME"] = "\(sandbox.home)/data"

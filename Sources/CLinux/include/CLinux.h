@@ -16,11 +16,15 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 // fcntl(F_OFD_SETLK): 0 when the lock was taken or released, -1 with errno otherwise.
@@ -139,6 +143,70 @@ static inline int clinux_open_secret_pages(void *start, size_t length) {
     mmap(start, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     return -1;
 }
+
+// inotify_init1(2) and eventfd(2), neither passed on to programs that are started nor blocking.
+static inline int clinux_inotify(void) { return inotify_init1(IN_CLOEXEC | IN_NONBLOCK); }
+static inline int clinux_event_descriptor(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
+// inotify_add_watch(2): writes to the file at `path`, or names that come to be in the directory there.
+static inline int clinux_watch_contents(int notifier, const char *path) {
+    return inotify_add_watch(notifier, path, IN_MODIFY);
+}
+static inline int clinux_watch_names(int notifier, const char *path) {
+    return inotify_add_watch(notifier, path, IN_MOVED_TO | IN_CREATE | IN_ONLYDIR);
+}
+static inline int clinux_unwatch(int notifier, int watch) { return inotify_rm_watch(notifier, watch); }
+
+// What inotify(7) tells in one event.
+struct clinux_notice {
+    int watch;
+    // IN_Q_OVERFLOW: events were lost.
+    int overflowed;
+    const char *name;
+    // The length of this event, to the next one; 0 when no whole one is there.
+    size_t length;
+};
+
+static inline struct clinux_notice clinux_notice_at(const void *bytes, size_t count) {
+    struct clinux_notice notice = {-1, 0, "", 0};
+    struct inotify_event event;
+    if (count < sizeof event) return notice;
+    memcpy(&event, bytes, sizeof event);
+    if (event.len > count - sizeof event) return notice;
+    notice.watch = event.wd;
+    notice.overflowed = (event.mask & IN_Q_OVERFLOW) != 0;
+    // Padded with zeros, one of them at least.
+    if (event.len > 0) notice.name = (const char *)bytes + sizeof event;
+    notice.length = sizeof event + event.len;
+    return notice;
+}
+
+// timerfd_create(2) of CLOCK_BOOTTIME, which goes on while the machine is suspended; -1 with errno.
+static inline int clinux_boot_timer(void) {
+    return timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+}
+
+// timerfd_settime(2): expires once, at `nanoseconds` of the clock, at once if that is over. 0, or -1 with errno.
+static inline int clinux_set_timer(int timer, uint64_t nanoseconds) {
+    struct itimerspec setting;
+    memset(&setting, 0, sizeof setting);
+    if (nanoseconds > INT64_MAX) nanoseconds = INT64_MAX;
+    // Zero would stop the timer.
+    if (nanoseconds == 0) nanoseconds = 1;
+    setting.it_value.tv_sec = (time_t)(nanoseconds / 1000000000u);
+    setting.it_value.tv_nsec = (long)(nanoseconds % 1000000000u);
+    return timerfd_settime(timer, TFD_TIMER_ABSTIME, &setting, NULL);
+}
+
+// From now on a child of fork(2) finds /dev/null in the place of `descriptor`, open for reading: what is locked through
+// it stays the parent's alone, and its number is nobody else's. Not for posix_spawn(3), which has O_CLOEXEC.
+void clinux_keep_from_children(int descriptor);
+
+// Undoes that, before `descriptor` is closed.
+void clinux_give_to_children(int descriptor);
+
+// How often this process and those it was forked from have come out of fork(2) as the child.
+unsigned clinux_forks(void);
 
 // fcntl(F_GETFD): whether `descriptor` is open.
 static inline int clinux_is_open(int descriptor) { return fcntl(descriptor, F_GETFD) != -1; }

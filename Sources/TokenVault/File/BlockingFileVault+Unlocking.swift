@@ -22,12 +22,20 @@ extension BlockingFileVault {
                 let snapshot = session.log.state.withLock { $0 }
                 let current = try session.log.currentKeybagCopy(in: snapshot)
                 let fresh = try openKeybag(current, with: method)
+                try beginCounting()
                 session.ring.replace(with: fresh.ring, unlessLockedSince: nil)
                 state.withLock { $0.keybag = fresh.keybag }
+                tellObservers(ofFirstUnlock: false)
                 return
             }
             let isCopy = try checkPlace()
             let opened = try openSession(with: method, isCopy: isCopy)
+            do throws(TokenStorageError) {
+                try beginCounting()
+            } catch {
+                opened.ring.wipeEverything()
+                throw error
+            }
             let lost = state.withLock { state in
                 if state.isClosed || state.session != nil { return true }
                 state.session = opened
@@ -35,7 +43,8 @@ extension BlockingFileVault {
             }
             if lost { opened.ring.wipeEverything() }
             try checkUsable()
-            guard mending, !isCopy else { return }
+            tellObservers(ofFirstUnlock: !lost)
+            guard mending, !isCopy, location.obstacle == nil else { return }
             // Who may be reading a copy decides nothing.
             if !configuration.opensCopies { rememberMove() }
             if opened.ring.facts.hasPasscodeSlot == false { try? opened.removeDestroyedItems() }
@@ -87,6 +96,14 @@ extension BlockingFileVault {
                 ring.wipeEverything()
                 if copy.keybag.generation > record.generation { failure = .file(.rolledBack) }
                 wasLeftBehind = true
+                continue
+            }
+            if !isNamed, !isCopy, location.obstacle != nil {
+                // To say that it counts is to write.
+                ring.wipeEverything()
+                failure = .file(
+                    .readOnly, underlying: "a crash interrupted a change of the unlock methods",
+                    advice: "unlock the vault once where it can be written to")
                 continue
             }
             if !isNamed, !isCopy {

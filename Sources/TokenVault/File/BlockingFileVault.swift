@@ -15,7 +15,9 @@ public final class BlockingFileVault: Sendable {
     let configuration: FileVaultConfiguration
     let hub = ChangeHub()
     private let process = ProcessFacts.identifier
+    private let vault: VaultIdentifier
     let state: Mutex<State>
+    let lockDeadline: LockDeadline
 
     struct State {
         var session: VaultSession?
@@ -34,8 +36,10 @@ public final class BlockingFileVault: Sendable {
         notes: [String] = []
     ) {
         path = location.path
+        vault = keybag.vault
         self.location = location
         self.configuration = configuration
+        lockDeadline = LockDeadline(rule: configuration.automaticLock, timer: configuration.lockTimer)
         state = Mutex(
             State(
                 keybag: keybag, notes: notes,
@@ -51,7 +55,8 @@ public final class BlockingFileVault: Sendable {
         at path: FilePath, configuration: FileVaultConfiguration
     ) throws(TokenStorageError) -> BlockingFileVault {
         try during("open") { () throws(TokenStorageError) in
-            try open(
+            try configuration.automaticLock?.check()
+            return try open(
                 at: try VaultLocation.real(path, configuration: configuration, creating: false),
                 configuration: configuration)
         }
@@ -61,7 +66,13 @@ public final class BlockingFileVault: Sendable {
         at location: VaultLocation, configuration: FileVaultConfiguration
     ) throws(TokenStorageError) -> BlockingFileVault {
         try during("open") { () throws(TokenStorageError) in
-            let copies = try KeybagCopies(reading: try VaultFiles.open(location))
+            var location = location
+            if configuration.isReadOnly { location.obstacle = .asked }
+            let (file, obstacle) = try VaultFiles.openNoting(location)
+            location.obstacle = obstacle
+            // Where readers lock as well, one that cannot should hear of it now.
+            if location.locksReaders { try WriterLock(file: file).requireLocks() }
+            let copies = try KeybagCopies(reading: file)
             guard let newest = copies.whole.first else { throw .file(.corrupt) }
             return BlockingFileVault(
                 location: location, configuration: configuration, keybag: newest.keybag)
@@ -76,7 +87,9 @@ public final class BlockingFileVault: Sendable {
         at path: FilePath, unlockMethod method: UnlockMethod, configuration: FileVaultConfiguration
     ) throws(TokenStorageError) -> BlockingFileVault {
         try during("create") { () throws(TokenStorageError) in
-            try create(
+            try configuration.automaticLock?.check()
+            if configuration.isReadOnly { throw WritingObstacle.asked.error }
+            return try create(
                 at: try VaultLocation.real(path, configuration: configuration, creating: true),
                 unlockMethod: method, configuration: configuration)
         }
@@ -105,10 +118,16 @@ public final class BlockingFileVault: Sendable {
 
     /// Wipes the when-unlocked keys. After-first-unlock items stay readable until ``close()`` or the end
     /// of the process.
-    public func lock() { state.withLock { $0.session }?.ring.lock() }
+    public func lock() {
+        guard !isInherited else { return }
+        // First, or the time of an unlock that comes between would not count.
+        lockDeadline.end()
+        state.withLock { $0.session }?.ring.lock()
+    }
 
     /// Wipes every key and lets go of the file; later calls throw `closed`.
     public func close() {
+        guard !isInherited else { return }
         let session = state.withLock { state in
             defer {
                 state.session = nil
@@ -117,13 +136,21 @@ public final class BlockingFileVault: Sendable {
             return state.session
         }
         session?.ring.wipeEverything()
+        lockDeadline.end()
         hub.end()
+        VaultWatcher.shared.release(ObjectIdentifier(self))
+    }
+
+    deinit {
+        guard !isInherited else { return }
+        hub.end()
+        VaultWatcher.shared.release(ObjectIdentifier(self))
     }
 
     // MARK: - Using
 
     /// The vault's identifier: 32 hexadecimal digits, random, the same for ever and in every copy.
-    public var identifier: String { state.withLock { $0.keybag.vault.hexadecimal } }
+    public var identifier: String { vault.hexadecimal }
 
     /// One service's view of the vault. The service is checked by the calls: 1 to 1,024 bytes of UTF-8
     /// without control characters, else `invalidArgument`.
@@ -168,9 +195,11 @@ public final class BlockingFileVault: Sendable {
             var status = VaultStatus(
                 state: lockState, items: nil, fileSize: 0, reclaimable: nil, rollbackProtection: .none,
                 device: nil, slots: keybag.slots.map { VaultSlot($0) }, unlockedBy: nil,
-                keyMemory: KeyMemory.protection, notes: notes)
+                keyMemory: KeyMemory.protection, obstacle: location.obstacle, notes: notes)
             status.conflictingCopies = ConflictCopies(location: location, vault: keybag.vault).names()
             status.notes += notesOfPlace()
+            if let obstacle = location.obstacle { status.notes.append(obstacle.note) }
+            if location.locksReaders { status.notes.append(Self.noteOnRemoteFiles) }
             guard let session else {
                 let file = try VaultFiles.open(location)
                 status.fileSize = try onDisk { () throws(SystemFailure) in try file.attributes().size }
@@ -203,8 +232,11 @@ public final class BlockingFileVault: Sendable {
         }
     }
 
+    private static let noteOnRemoteFiles =
+        "the vault is on a network file system or FUSE: it is as safe as the locks there, and reads wait for writers"
+
     /// What unlocking mended or could not mend, in words for a person; part of ``VaultStatus/notes``.
-    package var notesOfUnlocking: [String] { state.withLock { $0.notes } }
+    package var notesOfUnlocking: [String] { isInherited ? [] : state.withLock { $0.notes } }
 
     /// The unlock methods, in the order they were added. Throws `closed`.
     public func slots() throws(TokenStorageError) -> [VaultSlot] { try status().slots }
@@ -235,6 +267,7 @@ public final class BlockingFileVault: Sendable {
         at path: FilePath, configuration: FileVaultConfiguration, keyring: (any KeyringItems)? = nil
     ) throws(TokenStorageError) {
         try during("destroy") { () throws(TokenStorageError) in
+            if configuration.isReadOnly { throw WritingObstacle.asked.error }
             let location = try VaultLocation.real(path, configuration: configuration, creating: false)
             let removed = try VaultRemoval(location: location, lockTimeout: configuration.lockTimeout)
                 .remove()
@@ -254,15 +287,17 @@ public final class BlockingFileVault: Sendable {
 
     // MARK: - For the backend
 
-    /// The session. Throws `locked` before the first unlock, and `closed`.
+    /// The session, to use items. Throws `locked` before the first unlock, and `closed`.
     func session() throws(TokenStorageError) -> VaultSession {
         try checkUsable()
+        lockIfDue(asUse: true)
         guard let session = state.withLock({ $0.session }) else { throw .file(.locked) }
         return session
     }
 
     /// The policies that an item can be stored with. Before the first unlock, what the keybag promises.
     var supportedPolicies: Set<AccessPolicy> {
+        guard !isInherited else { return [] }
         let (session, keybag) = state.withLock { ($0.session, $0.keybag) }
         if let session { return session.ring.supportedPolicies }
         let isEnrolled = keybag.sets.contains { $0.device != Keybag.ClassSet.portable }
@@ -275,6 +310,7 @@ public final class BlockingFileVault: Sendable {
     }
 
     var defaultPolicy: AccessPolicy {
+        guard !isInherited else { return .whenUnlocked }
         let (session, keybag) = state.withLock { ($0.session, $0.keybag) }
         if let session { return session.defaultPolicy }
         return keybag.sets.contains { $0.device != Keybag.ClassSet.portable }
@@ -283,12 +319,18 @@ public final class BlockingFileVault: Sendable {
 
     func remember(_ keybag: Keybag) { state.withLock { $0.keybag = keybag } }
 
-    /// A forked child must not use the parent's lock and counters: its handle is closed.
+    /// Whether this is what a forked child has of its parent's vault. It must not use the parent's lock and counters,
+    /// has none of the keys, and may not even ask: another thread may have held any lock at the fork.
+    var isInherited: Bool { ProcessFacts.identifier != process }
+
+    /// Throws `closed`, also for what a forked child has of its parent's vault.
     func checkUsable() throws(TokenStorageError) {
-        if state.withLock({ $0.isClosed }) { throw .file(.closed) }
-        guard ProcessFacts.identifier == process else {
-            throw .file(.closed, advice: "the process forked; open the vault again in the child")
+        guard !isInherited else {
+            throw .file(
+                .closed, underlying: "the process forked", advice: "open the vault again in the child")
         }
+        if state.withLock({ $0.isClosed }) { throw .file(.closed) }
+        lockIfDue()
     }
 }
 

@@ -1,28 +1,111 @@
+internal import Synchronization
 internal import TokenVaultPlatform
 
-/// Turns frames that come to light into events for those who watch.
-struct ChangeAnnouncer: Sendable {
-    let ring: KeyRing
-    let sealer: ItemSealer
-    let hub: ChangeHub
+/// Turns frames that come to light into events for those who watch. Called in the order of the log, one at a time.
+final class ChangeAnnouncer: Sendable {
+    private let ring: KeyRing
+    private let sealer: ItemSealer
+    private let hub: ChangeHub
 
-    /// Tells the watchers of the item's service. An item whose names are dark tells nothing.
+    /// What happened to items whose names are dark, the latest of each, until they can be read.
+    private struct Dark {
+        static let capacity = 1_024
+
+        let observation: UInt64
+        var news: [ItemIdentifier: News] = [:]
+        var overflowed = false
+
+        mutating func keep(_ one: News) {
+            guard !overflowed else { return }
+            news[one.header.item] = one
+            if news.count > Self.capacity {
+                news = [:]
+                overflowed = true
+            }
+        }
+    }
+
+    private struct News {
+        let header: FrameHeader
+        let metadata: [UInt8]
+    }
+
+    private let dark = Mutex<Dark?>(nil)
+
+    init(ring: KeyRing, sealer: ItemSealer, hub: ChangeHub) {
+        self.ring = ring
+        self.sealer = sealer
+        self.hub = hub
+    }
+
+    /// Whether anybody wants to know.
+    var isObserved: Bool { hub.isObserved }
+
+    /// Tells the watchers of the item's service, or keeps it for them until the item's names can be read.
     func announce(_ frame: ScannedFrame, in file: any DiskFile) {
-        guard hub.isObserved, frame.header.isItem else { return }
-        let header = frame.header
-        guard
-            case .keys(let keys) = ring.access(
-                policy: header.policy, setTag: header.setTag, version: header.keyVersion),
-            let bytes = try? file.read(header.metadataLength, at: frame.offset + Frame.contentOffset)
+        guard let observation = hub.observation, frame.header.isItem,
+            let bytes = try? file.read(frame.header.metadataLength, at: frame.offset + Frame.contentOffset)
         else { return }
+        let news = News(header: frame.header, metadata: bytes)
+        let isDark = tell(news)
+        dark.withLock { dark in
+            if isDark {
+                if dark?.observation != observation { dark = Dark(observation: observation) }
+                dark?.keep(news)
+            } else {
+                dark?.news[frame.header.item] = nil
+            }
+        }
+    }
+
+    /// Tells what could not be told before, as far as the names can be read now.
+    func announceDark() {
+        guard let observation = hub.observation else { return }
+        let kept = dark.withLock { dark in
+            defer { dark = nil }
+            return dark
+        }
+        guard let kept, kept.observation == observation else { return }
+        if kept.overflowed, ring.isUnlocked {
+            hub.overflow()
+            return
+        }
+        var rest = Dark(observation: observation)
+        rest.overflowed = kept.overflowed
+        for news in kept.news.values.sorted(by: { $0.header.generation < $1.header.generation })
+        where tell(news) { rest.keep(news) }
+        if rest.overflowed || !rest.news.isEmpty { dark.withLock { $0 = rest } }
+    }
+
+    /// Says that something may have happened which nobody can name.
+    func announceOverflow() {
+        dark.withLock { $0 = nil }
+        hub.overflow()
+    }
+
+    /// Publishes an event; whether it has to wait for keys. What can never be read tells nothing.
+    private func tell(_ news: News) -> Bool {
+        let header = news.header
+        let keys: ClassKeys
+        switch ring.access(policy: header.policy, setTag: header.setTag, version: header.keyVersion) {
+        case .keys(let held): keys = held
+        case .locked, .notPermitted, .unsupported: return true
+        case .wrongDevice, .destroyed: return false
+        }
         let isDeletion = header.type == RecordType.deletion.rawValue
-        let opened = try? sealer.openMetadata(
-            bytes, in: 0..<bytes.count, of: header.item, generation: header.generation, keys: keys,
-            isDeletion: isDeletion)
-        guard let metadata = opened else { return }
-        let generation = Generation(rawValue: header.generation)
-        hub.publish(
-            service: metadata.service,
-            isDeletion ? .deleted(metadata.key, generation) : .stored(metadata.key, generation))
+        do throws(TokenStorageError) {
+            let opened = try sealer.openMetadata(
+                news.metadata, in: 0..<news.metadata.count, of: header.item, generation: header.generation,
+                keys: keys, isDeletion: isDeletion)
+            guard let metadata = opened else { return false }
+            let generation = Generation(rawValue: header.generation)
+            hub.publish(
+                service: metadata.service,
+                isDeletion ? .deleted(metadata.key, generation) : .stored(metadata.key, generation))
+            return false
+        } catch {
+            // Wiped under our hands.
+            return error.code == .locked
+        }
     }
 }

@@ -31,17 +31,17 @@ public struct FileTokenStorage: TokenStorage {
 
     /// See ``TokenStorage/secret(for:)``.
     public func secret(for key: TokenKey) async throws(TokenStorageError) -> Secret? {
-        try blocking.secret(for: key)
+        try await reading { (blocking) throws(TokenStorageError) in try blocking.secret(for: key) }
     }
 
     /// See ``TokenStorage/item(for:)``.
     public func item(for key: TokenKey) async throws(TokenStorageError) -> TokenItem? {
-        try blocking.item(for: key)
+        try await reading { (blocking) throws(TokenStorageError) in try blocking.item(for: key) }
     }
 
     /// See ``TokenStorage/metadata(for:)``.
     public func metadata(for key: TokenKey) async throws(TokenStorageError) -> TokenMetadata? {
-        try blocking.metadata(for: key)
+        try await reading { (blocking) throws(TokenStorageError) in try blocking.metadata(for: key) }
     }
 
     /// See ``TokenStorage/list(_:)``.
@@ -78,9 +78,32 @@ public struct FileTokenStorage: TokenStorage {
         return facts.existed.count
     }
 
-    /// See ``TokenStorage/changes()``. What other processes write is noticed when this process next
-    /// reads or writes.
-    public func changes() -> TokenChanges { blocking.vault.hub.subscribe(service: service) }
+    /// See ``TokenStorage/changes()``. What other processes write is told as well: usually within a millisecond or
+    /// two, by inotify(7). Where the system does not tell of every change (network file systems, FUSE, 9p, overlayfs;
+    /// no inotify instance or watch to be had), the vault is looked at every second.
+    ///
+    /// Changes of items whose names are dark are told after the next unlock. Who began to observe before the first
+    /// unlock is told to list anew then (``TokenEvent/overflowed``), and so is everybody when a file that is no
+    /// continuation of the vault's takes its place. One thread watches for all vaults of the process, while anybody
+    /// observes one.
+    public func changes() -> TokenChanges { blocking.vault.changes(service: service) }
+
+    /// Runs a read: on the caller's thread, unless it may have to wait for other machines.
+    private func reading<Value: Sendable>(
+        _ read: @escaping @Sendable (Blocking) throws(TokenStorageError) -> Value
+    ) async throws(TokenStorageError) -> Value {
+        let blocking = blocking
+        guard blocking.vault.location.locksReaders, let session = try? blocking.vault.session() else {
+            return try read(blocking)
+        }
+        let result = await withCheckedContinuation { continuation in
+            session.queue.read {
+                continuation.resume(
+                    returning: Result { () throws(TokenStorageError) in try read(blocking) })
+            }
+        }
+        return try result.get()
+    }
 
     private static func submit(
         _ prepare: @escaping @Sendable (LogView) throws(TokenStorageError) -> [FrameDraft],

@@ -22,18 +22,30 @@ public struct FileVaultConfiguration: Sendable {
     /// Whether a copy of a vault that this device knows at another path may be unlocked: it is read as it is, and
     /// nothing in it or in what this device keeps for the vault changes (`duplicateVault`).
     public var opensCopies = false
+    /// Whether to open a vault for reading only: no lock is taken, nothing is cut, mended or anchored, and what would
+    /// write throws `readOnly`. Where the file cannot be written to, it is opened so by itself
+    /// (``VaultStatus/obstacle``).
+    public var isReadOnly = false
+    /// When a vault locks itself after an unlock; `nil`, the default, for never. Can be changed later
+    /// (``BlockingFileVault/lockAutomatically(_:)``).
+    public var automaticLock: AutomaticLock?
+    /// What locks it.
+    package var lockTimer: LockTimer = .shared
     /// How many frames may follow the index before a writer writes another.
     package var tailBound = VaultFormat.tailBound
+    /// How often to look for changes of other processes where the system does not tell of them.
+    package var watchInterval: Duration = .seconds(1)
 
     /// A configuration.
     public init(
         stateDirectory: FilePath?, lockTimeout: Duration = .seconds(10),
-        keyDerivationCost: KeyDerivationCost = .moderate,
+        keyDerivationCost: KeyDerivationCost = .moderate, automaticLock: AutomaticLock? = nil,
         clock: @escaping @Sendable () -> Date = { Date() }
     ) {
         self.stateDirectory = stateDirectory
         self.lockTimeout = lockTimeout
         self.keyDerivationCost = keyDerivationCost
+        self.automaticLock = automaticLock
         self.clock = clock
     }
 }
@@ -176,6 +188,8 @@ public struct VaultStatus: Sendable {
     public var keyMemory: KeyMemory.Protection?
     /// Copies of the vault that synchronising programs left beside it, by their names; empty when there are none.
     public var conflictingCopies: [String] = []
+    /// Why nothing can be written; `nil` when it can be.
+    public var obstacle: WritingObstacle?
     /// What a person should know: a keybag copy that was damaged and healed, compaction put off …
     public var notes: [String]
 }

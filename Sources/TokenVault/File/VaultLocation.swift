@@ -13,6 +13,8 @@ package struct VaultLocation: Sendable {
     package let path: FilePath
     /// The path without links, from the root; `nil` on a disk that has none.
     package let absolutePath: FilePath?
+    /// Why nothing is written there; `nil` when it may be.
+    package var obstacle: WritingObstacle?
 
     package init(
         directory: any DiskDirectory, name: String, state: (any DiskDirectory)?, path: FilePath,
@@ -79,6 +81,9 @@ package struct VaultLocation: Sendable {
         }
         return location
     }
+
+    /// Whether who reads has to take the lock as well: other machines may write.
+    var locksReaders: Bool { directory.isRemote && obstacle == nil }
 
     /// The state directory; `nil` when it is not there or may not be looked into. That the system has no
     /// descriptor left says neither.

@@ -14,6 +14,7 @@ final class VaultSession: Sendable {
     let queue: CommitQueue
     let hub: ChangeHub
     let sealer: ItemSealer
+    let announcer: ChangeAnnouncer
     let clock: @Sendable () -> Date
     private let store: Mutex<StateStore?>
     /// The device key's path, for messages.
@@ -33,11 +34,12 @@ final class VaultSession: Sendable {
         let sealer = ItemSealer(vault: ring.vault)
         self.sealer = sealer
         let announcer = ChangeAnnouncer(ring: ring, sealer: sealer, hub: hub)
+        self.announcer = announcer
         log = try VaultLog(
             location: isCopy ? location.withoutState() : location, file: file,
             codec: FrameCodec(vault: ring.vault, keys: ring.log),
             lockTimeout: configuration.lockTimeout, tailBound: configuration.tailBound,
-            observer: { frame, file in announcer.announce(frame, in: file) })
+            announcer: announcer)
         if isCopy { log.broken.withLock { $0 = .file(.duplicateVault, underlying: "a copy is only read") } }
         queue = CommitQueue(log: log)
     }

@@ -109,6 +109,7 @@ struct Status: VaultCommand {
                     json.array("conflictingCopies") { json in
                         for name in status.conflictingCopies { json.element(name) }
                     }
+                    json.member("readOnly", status.obstacle?.rawValue)
                     json.array("notes") { json in
                         for note in status.notes { json.element(note) }
                     }

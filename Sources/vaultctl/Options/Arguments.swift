@@ -6,6 +6,7 @@ struct LocationArguments: Equatable {
     var stateDirectory: String?
     var timeout: String?
     var noInput = false
+    var readOnly = false
 }
 
 /// What the command line says about unlocking.

@@ -20,9 +20,9 @@ enum FastRetrieve {
                 break
             }
             let (name, attached) = split(argument)
-            if name == "--no-input" || name == "--json" {
+            if let flag = flag(name) {
                 guard attached == nil else { return nil }
-                if name == "--json" { result.json = true } else { result.location.noInput = true }
+                result[keyPath: flag] = true
                 continue
             }
             guard let option = option(name) else { return nil }
@@ -36,6 +36,15 @@ enum FastRetrieve {
         guard keys.count == 1 else { return nil }
         result.key = keys[0]
         return result
+    }
+
+    private static func flag(_ name: String) -> WritableKeyPath<RetrieveArguments, Bool>? {
+        switch name {
+        case "--json": \.json
+        case "--no-input": \.location.noInput
+        case "--read-only": \.location.readOnly
+        default: nil
+        }
     }
 
     private static func option(_ name: String) -> WritableKeyPath<RetrieveArguments, String?>? {

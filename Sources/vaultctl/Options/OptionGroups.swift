@@ -24,10 +24,15 @@ struct LocationOptions: ParsableArguments {
     @Flag(name: .customLong("no-input"), help: "Never ask; end with status 4 or 5 instead.")
     var noInput = false
 
+    @Flag(
+        name: .customLong("read-only"),
+        help: "Take no lock and write nothing to the vault; what would is refused.")
+    var readOnly = false
+
     var arguments: LocationArguments {
         LocationArguments(
             vault: vault, backend: backend, stateDirectory: stateDirectory, timeout: timeout,
-            noInput: noInput)
+            noInput: noInput, readOnly: readOnly)
     }
 }
 

@@ -34,7 +34,7 @@ struct CheckedCopy {
         let state: LogState
         do throws(TokenStorageError) {
             let ahead = FrameReadAhead(file: file, inspection: inspection, from: VaultFormat.logStart)
-            state = try loader.loadLocked(file, .walking(ahead)) { (frame) throws(TokenStorageError) in
+            state = try loader.loadLocked(file, .walking(ahead)) { (frame, _) throws(TokenStorageError) in
                 try verifier.add(frame, inspection: inspection)
             }
         } catch {

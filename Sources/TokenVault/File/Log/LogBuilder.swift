@@ -23,7 +23,8 @@ struct LogBuilder {
         let identity = try onDisk { () throws(SystemFailure) in try file.attributes().identity }
         state = LogState(
             file: file, identity: identity, size: 0, tail: VaultFormat.logStart, trailer: [],
-            chain: FrameCodec.chainStart, sequence: baseSequence, epoch: epoch, keybag: keybag)
+            chain: FrameCodec.chainStart, sequence: baseSequence, epoch: epoch, keybag: keybag,
+            baseSequence: baseSequence)
         let noPointer = [UInt8](repeating: 0, count: IndexPointer.length)
         try onDisk { () throws(SystemFailure) in
             try file.write(keybagCopy + keybagCopy + noPointer, at: 0)

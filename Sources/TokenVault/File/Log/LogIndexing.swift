@@ -7,6 +7,7 @@ extension VaultLog {
     /// What keeps the file small and quick to open: compaction or a new index, when one is worth it. What is
     /// acknowledged does not depend on either.
     func tidy() {
+        guard location.obstacle == nil else { return }
         compactIfWorthIt()
         guard wantsIndex else { return }
         do throws(TokenStorageError) {

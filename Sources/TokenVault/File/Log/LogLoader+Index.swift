@@ -48,14 +48,14 @@ extension LogLoader {
             file: file, identity: attributes.identity, size: attributes.size, tail: found.end,
             trailer: found.trailer, chain: last.chain,
             sequence: max(genesis.baseSequence, block.summary.sequence), epoch: genesis.epoch,
-            keybag: block.summary.keybag)
+            keybag: block.summary.keybag, baseSequence: genesis.baseSequence)
         state.index = LogIndex(block: block)
         state.index.reserve(found.frames.count)
         var metHead =
             anchored == nil || anchored?.epoch != genesis.epoch || anchored?.head == last.chain
         for frame in found.frames {
             try apply(frame, to: &state)
-            if frame.header.isItem { try observer(frame) }
+            if frame.header.isItem { try observer(frame, file) }
             if let anchored, frame.chain == anchored.head { metHead = true }
         }
         if let anchored {

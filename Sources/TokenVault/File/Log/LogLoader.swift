@@ -15,8 +15,9 @@ struct LogLoader {
     /// `observer` is told of the frames that are read. For one who knows the vault up to the commit `seen`, that
     /// is at least every frame since.
     func load(
-        _ file: any DiskFile, seen: UInt64? = nil, observer: Observer = { _ in }
+        _ file: any DiskFile, seen: UInt64? = nil, observer: Observer = { _, _ in }
     ) throws(TokenStorageError) -> LogState {
+        if location.obstacle != nil { return try loadWithoutLock(file, seen: seen, observer: observer) }
         let deadline = Deadline(after: lockTimeout)
         var file = file
         while true {
@@ -34,7 +35,7 @@ struct LogLoader {
     }
 
     /// Who is told of frames that are read.
-    typealias Observer = (ScannedFrame) throws(TokenStorageError) -> Void
+    typealias Observer = (ScannedFrame, any DiskFile) throws(TokenStorageError) -> Void
 
     /// How to read a log.
     enum Way {
@@ -49,7 +50,7 @@ struct LogLoader {
 
     /// The state of `file`, whose lock the caller holds and which is at the path.
     func loadLocked(
-        _ file: any DiskFile, _ way: Way, observer: Observer = { _ in }
+        _ file: any DiskFile, _ way: Way, observer: Observer = { _, _ in }
     ) throws(TokenStorageError) -> LogState {
         let loaded = try read(file, way, anchored: try anchor.read(), observer: observer)
         if case .failing(let place) = loaded.stop {
@@ -73,7 +74,7 @@ struct LogLoader {
         }
     }
 
-    private func isAtPath(_ file: any DiskFile) throws(TokenStorageError) -> Bool {
+    func isAtPath(_ file: any DiskFile) throws(TokenStorageError) -> Bool {
         let location = location
         return try onDisk { () throws(SystemFailure) in
             let there = try location.directory.attributes(of: location.name)
@@ -86,7 +87,7 @@ struct LogLoader {
         var stop: ScanEnd.Stop
     }
 
-    private func read(
+    func read(
         _ file: any DiskFile, _ way: Way, anchored: AnchorSlot?, observer: Observer
     ) throws(TokenStorageError) -> Loaded {
         let attributes = try onDisk { () throws(SystemFailure) in try file.attributes() }
@@ -115,7 +116,8 @@ struct LogLoader {
         var state = LogState(
             file: file, identity: attributes.identity, size: attributes.size, tail: VaultFormat.logStart,
             trailer: [], chain: FrameCodec.chainStart, sequence: genesis.baseSequence,
-            epoch: genesis.epoch, keybag: genesis.keybag)
+            epoch: genesis.epoch, keybag: genesis.keybag,
+            baseSequence: genesis.baseSequence)
         state.isWalked = true
         state.index.reserve(expected)
         var metHead = anchored == nil || anchored?.epoch != genesis.epoch
@@ -123,7 +125,7 @@ struct LogLoader {
         var found = try scanner.scan(from: VaultFormat.logStart, previous: FrameCodec.chainStart) {
             (frame) throws(TokenStorageError) in
             try apply(frame, to: &state, usingIndex: usesIndex)
-            if !usesIndex || frame.header.isItem { try observer(frame) }
+            if !usesIndex || frame.header.isItem { try observer(frame, file) }
             if let anchored, frame.chain == anchored.head { metHead = true }
         }
         guard found.end > VaultFormat.logStart else {

@@ -15,6 +15,8 @@ struct LogState {
     var sequence: UInt64
     var epoch: Epoch
     var keybag: KeybagRecord
+    /// The newest commit in the file that this one took the place of.
+    var baseSequence: UInt64 = 0
     var index = LogIndex()
     /// Frames behind the index block, or all.
     var framesSinceIndex = 0

@@ -8,6 +8,7 @@ extension VaultLog {
     /// Takes the writers' lock of the file that the path leads to, brings the state up to date and cuts
     /// what a crash left. Use ``whileWriting(_:)``.
     private func lockForWriting() throws(TokenStorageError) -> any DiskFile {
+        if let obstacle = location.obstacle { throw obstacle.error }
         if let error = broken.withLock({ $0 }) { throw error }
         let deadline = Deadline(after: lockTimeout)
         while true {
@@ -104,6 +105,8 @@ extension VaultLog {
     func whileWriting<Value>(
         _ body: (any DiskFile) throws(TokenStorageError) -> Value
     ) throws(TokenStorageError) -> Value {
+        isWriting.withLock { $0 += 1 }
+        defer { isWriting.withLock { $0 -= 1 } }
         let file = try lockForWriting()
         defer {
             let current = state.withLock { $0.file }

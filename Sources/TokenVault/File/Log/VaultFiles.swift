@@ -6,12 +6,21 @@ enum VaultFiles {
     /// The file at `location`, for writing where that is possible. Throws `unavailable` when there is
     /// none, `notAVault` for what is no regular file, `insecurePermissions` for another's or an open one.
     static func open(_ location: VaultLocation) throws(TokenStorageError) -> any DiskFile {
+        try openNoting(location).file
+    }
+
+    /// As ``open(_:)``, with what keeps the file from being opened for writing.
+    static func openNoting(
+        _ location: VaultLocation
+    ) throws(TokenStorageError) -> (file: any DiskFile, obstacle: WritingObstacle?) {
+        var obstacle = location.obstacle
         let file: any DiskFile
         do {
-            file = try location.directory.open(location.name, .readWrite)
+            file = try location.directory.open(location.name, obstacle == nil ? .readWrite : .read)
         } catch {
             switch error.errno {
             case .readOnlyFileSystem, .permissionDenied, .textFileBusy:
+                obstacle = error.errno == .readOnlyFileSystem ? .fileSystem : .permissions
                 file = try onDisk { () throws(SystemFailure) in
                     try location.directory.open(location.name, .read)
                 }
@@ -45,6 +54,6 @@ enum VaultFiles {
         guard attributes.mode & 0o077 == 0 else {
             throw .file(.insecurePermissions, advice: "run chmod 600 on it")
         }
-        return file
+        return (file, obstacle)
     }
 }

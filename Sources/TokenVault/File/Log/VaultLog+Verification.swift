@@ -10,9 +10,10 @@ extension VaultLog {
         let deadline = Deadline(after: lockTimeout)
         while true {
             let file = try VaultFiles.open(location)
-            let lock = WriterLock(file: file)
-            try lock.take(.shared, until: deadline)
-            defer { lock.release() }
+            // Who opened the vault for reading only takes no lock, and looks again where something changed meanwhile.
+            let lock = location.obstacle == nil ? WriterLock(file: file) : nil
+            try lock?.take(.shared, until: deadline)
+            defer { lock?.release() }
             // The state of the file as it is now, under the lock, whatever this process has seen of it.
             if try isReplaced(file) { continue }
             let size = try onDisk { () throws(SystemFailure) in try file.attributes().size }
@@ -21,12 +22,13 @@ extension VaultLog {
             let state: LogState
             do throws(TokenStorageError) {
                 let ahead = FrameReadAhead(file: file, inspection: inspection, from: VaultFormat.logStart)
-                state = try loader.loadLocked(file, .walking(ahead)) { (frame) throws(TokenStorageError) in
+                state = try loader.loadLocked(file, .walking(ahead)) { (frame, _) throws(TokenStorageError) in
                     try verifier.add(frame, inspection: inspection)
                 }
                 report = try verifier.finish(named: state.keybag, live: state.index, end: state.tail)
             } catch {
                 guard error.code == .corrupt else { throw error }
+                if lock == nil, !deadline.hasPassed, (try? loader.load(file)) != nil { continue }
                 return VerificationReport(
                     frames: 0, items: 0, checkedByDigestOnly: 0, bytes: 0,
                     problems: [
@@ -36,8 +38,16 @@ extension VaultLog {
             if let problem = try problem(ofIndexIn: file, against: state.index) {
                 report.problems.append(problem)
             }
+            if lock == nil, !report.isClean, !deadline.hasPassed, try hasChanged(since: state) { continue }
             return report
         }
+    }
+
+    /// Whether somebody has written since `state` was read.
+    private func hasChanged(since state: LogState) throws(TokenStorageError) -> Bool {
+        let now = try loader.load(state.file)
+        return now.identity != state.identity || now.tail != state.tail || now.chain != state.chain
+            || now.keybag != state.keybag
     }
 
     /// What is wrong with the index block of `file`, whose log says `walked`.

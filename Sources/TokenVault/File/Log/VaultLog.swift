@@ -13,9 +13,11 @@ final class VaultLog: Sendable {
     let lockTimeout: Duration
     let loader: LogLoader
     /// Told of every frame of an item that comes to light, in the order of the log.
-    let observer: @Sendable (ScannedFrame, any DiskFile) -> Void
+    let announcer: ChangeAnnouncer
 
     let state: Mutex<LogState>
+    /// How many of this process write, or wait for their turn.
+    let isWriting = Mutex(0)
     /// Set when a failed sync could not be repaired: this process writes no more.
     let broken = Mutex<TokenStorageError?>(nil)
     /// Whether this process removed what a crash had left behind the log.
@@ -34,13 +36,13 @@ final class VaultLog: Sendable {
     /// Reads the log of `file`.
     init(
         location: VaultLocation, file: any DiskFile, codec: FrameCodec, lockTimeout: Duration, tailBound: Int,
-        observer: @escaping @Sendable (ScannedFrame, any DiskFile) -> Void
+        announcer: ChangeAnnouncer
     ) throws(TokenStorageError) {
         self.location = location
         self.codec = codec
         self.lockTimeout = lockTimeout
         self.tailBound = tailBound
-        self.observer = observer
+        self.announcer = announcer
         let anchor = Anchor(directory: location.state, vault: codec.vault, key: codec.keys.anchor)
         self.anchor = anchor
         let loader = LogLoader(
@@ -71,8 +73,27 @@ final class VaultLog: Sendable {
     func withFreshState<Value: Sendable>(
         _ body: (inout LogState) throws(TokenStorageError) -> Value
     ) throws(TokenStorageError) -> Value {
-        try withLockedState { (state) throws(TokenStorageError) in
+        if location.locksReaders, isWriting.withLock({ $0 }) == 0 { return try withFreshStateLocked(body) }
+        return try withLockedState { (state) throws(TokenStorageError) in
             if !state.isCommitting { try refresh(&state) }
+            return try body(&state)
+        }
+    }
+
+    /// As ``withFreshState(_:)`` where writes of other machines show only to who opens and locks the file anew, as on
+    /// NFS. The lock is of a file of its own: two threads may hold it, and writers of this process wait as others do.
+    private func withFreshStateLocked<Value: Sendable>(
+        _ body: (inout LogState) throws(TokenStorageError) -> Value
+    ) throws(TokenStorageError) -> Value {
+        let file = try VaultFiles.open(location)
+        let lock = WriterLock(file: file)
+        try lock.take(.shared, until: Deadline(after: lockTimeout))
+        defer { lock.release() }
+        let identity = try onDisk { () throws(SystemFailure) in try file.attributes().identity }
+        return try withLockedState { (state) throws(TokenStorageError) in
+            if !state.isCommitting {
+                if state.identity == identity { try refresh(&state) } else { try reload(&state) }
+            }
             return try body(&state)
         }
     }
@@ -145,12 +166,37 @@ final class VaultLog: Sendable {
 
     /// Opens the path anew and reads it.
     func reload(_ state: inout LogState) throws(TokenStorageError) {
-        let sequence = state.sequence
         let file = try VaultFiles.open(location)
-        let fresh = try loader.load(file, seen: sequence) { frame in
-            if frame.header.generation > sequence { self.observer(frame, file) }
+        guard announcer.isObserved else {
+            state = try loader.load(file, seen: state.sequence)
+            return
         }
+        // What was deleted before the live items moved shows in the file that they were in, and nowhere else.
+        try? readRest(of: &state)
+        let sequence = state.sequence
+        var news: [(frame: ScannedFrame, file: any DiskFile)] = []
+        let fresh = try loader.load(file, seen: sequence) { frame, file in
+            if frame.header.generation > sequence { news.append((frame, file)) }
+        }
+        // Moving commits nothing: whatever files there were in between, nothing was committed to them.
+        let follows =
+            fresh.identity != state.identity && fresh.epoch.number > state.epoch.number
+            && fresh.baseSequence == state.sequence
         state = fresh
+        guard follows else { return announcer.announceOverflow() }
+        // An attempt to read that came to nothing has told the same, of another file perhaps.
+        var latest: [ItemIdentifier: ScannedFrame] = [:]
+        for one in news where one.file === fresh.file { latest[one.frame.header.item] = one.frame }
+        for frame in latest.values.sorted(by: { $0.header.generation < $1.header.generation }) {
+            announcer.announce(frame, in: fresh.file)
+        }
+    }
+
+    /// Takes in what was appended to a file before another took its place.
+    private func readRest(of state: inout LogState) throws(TokenStorageError) {
+        var scanner = LogScanner(file: state.file, codec: codec, chunk: 64 << 10)
+        let found = try scanner.scan(from: state.tail, previous: state.chain)
+        try apply(found, to: &state)
     }
 
     /// Takes in frames that were scanned behind the tail.
@@ -158,7 +204,7 @@ final class VaultLog: Sendable {
         state.index.reserve(found.frames.count)
         for frame in found.frames {
             try loader.apply(frame, to: &state)
-            if frame.header.isItem { observer(frame, state.file) }
+            if frame.header.isItem { announcer.announce(frame, in: state.file) }
         }
         guard !found.frames.isEmpty else { return }
         state.trailer = found.trailer

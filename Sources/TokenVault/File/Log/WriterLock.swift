@@ -24,5 +24,22 @@ struct WriterLock {
         }
     }
 
+    /// Throws `unavailable` where the file system has no locks, or its server has none.
+    func requireLocks() throws(TokenStorageError) {
+        let file = file
+        do {
+            if try file.tryLock(.shared) { file.unlock() }
+        } catch {
+            switch error.errno {
+            case .noLocks, .notSupportedOnSocket, .noFunction, Errno.invalidArgument:
+                throw .file(
+                    .unavailable,
+                    underlying: "the file system takes no locks (\(error.errno.description))",
+                    advice: "keep the vault on a local disk, or open it for reading only")
+            default: throw .system(error)
+            }
+        }
+    }
+
     func release() { file.unlock() }
 }

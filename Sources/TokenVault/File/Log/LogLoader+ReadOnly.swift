@@ -1,0 +1,54 @@
+internal import TokenVaultPlatform
+
+// Reading for who takes no lock: what looks odd and stays as it is, is so; what changes is being written.
+extension LogLoader {
+    /// How often the same odd sight is taken for a write that is under way.
+    private static let patience = 6
+
+    /// What a look at the log saw.
+    private enum Sight: Equatable {
+        case ended(tail: Int, chain: Digest, stop: ScanEnd.Stop)
+        case failed(TokenStorageError.Code, String?)
+    }
+
+    /// The state of the vault, without its lock. Changes nothing.
+    func loadWithoutLock(
+        _ file: any DiskFile, seen: UInt64?, observer: Observer
+    ) throws(TokenStorageError) -> LogState {
+        let deadline = Deadline(after: lockTimeout)
+        var backOff = BackOff()
+        var file = file
+        var last: Sight?
+        var times = 0
+        while true {
+            let anchored = try anchor.read()
+            let sight: Sight
+            let result = Result { () throws(TokenStorageError) in
+                try read(file, .byIndex(seen: seen), anchored: anchored, observer: observer)
+            }
+            switch result {
+            case .success(let loaded):
+                if loaded.stop == .clean { return loaded.state }
+                sight = .ended(tail: loaded.state.tail, chain: loaded.state.chain, stop: loaded.stop)
+            case .failure(let error):
+                guard error.code == .corrupt || error.code == .rolledBack else { throw error }
+                sight = .failed(error.code, error.underlying)
+            }
+            if try !isAtPath(file) {
+                // An old file is rightly older than what the anchor says.
+                file = try VaultFiles.open(location)
+                (last, times) = (nil, 0)
+            } else {
+                times = sight == last ? times + 1 : 0
+                last = sight
+            }
+            let isOver = !backOff.wait(until: deadline)
+            guard times >= Self.patience || isOver else { continue }
+            let loaded = try result.get()
+            if case .failing(let place) = loaded.stop {
+                try TailClassifier(file: loaded.state.file, codec: codec).requireTorn(at: place)
+            }
+            return loaded.state
+        }
+    }
+}

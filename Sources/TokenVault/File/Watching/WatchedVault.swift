@@ -1,0 +1,86 @@
+internal import Synchronization
+internal import TokenVaultPlatform
+
+/// What ``VaultWatcher`` asks of a vault.
+protocol WatchedVault: AnyObject, Sendable {
+    /// Who observes the vault.
+    var hub: ChangeHub { get }
+    /// How often to look where the system does not tell of changes.
+    var watchInterval: Duration { get }
+    /// Where changes show; `nil` before the first unlock.
+    var watchedPlace: WatchedPlace? { get }
+    /// Looks at what other processes wrote and tells who observes. False when that failed, and is worth another
+    /// attempt.
+    func lookAtOthers() -> Bool
+}
+
+/// The file that is read now, and the directory in which another may take its place.
+struct WatchedPlace: Sendable {
+    let file: any DiskFile
+    let identity: FileIdentity
+    let directory: any DiskDirectory
+    let name: String
+}
+
+extension BlockingFileVault: WatchedVault {
+    /// A new reader of the changes of `service`.
+    func changes(service: String) -> TokenChanges {
+        guard !isInherited else {
+            let hub = ChangeHub()
+            hub.end()
+            return hub.subscribe(service: service)
+        }
+        let (identity, hub) = (ObjectIdentifier(self), hub)
+        let changes = hub.subscribe(service: service) { VaultWatcher.shared.release(identity) }
+        VaultWatcher.shared.observe(self)
+        return changes
+    }
+
+    var watchInterval: Duration { configuration.watchInterval }
+
+    var watchedPlace: WatchedPlace? {
+        guard let session = state.withLock({ $0.session }) else { return nil }
+        let (file, identity) = session.log.state.withLock { ($0.file, $0.identity) }
+        return WatchedPlace(
+            file: file, identity: identity, directory: location.directory, name: location.name)
+    }
+
+    func lookAtOthers() -> Bool {
+        lockIfDue()
+        guard let session = state.withLock({ $0.session }) else { return true }
+        do throws(TokenStorageError) {
+            try session.log.lookAtOthers()
+            try session.refreshKeys()
+            session.announceDark()
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// After an unlock: tells what could not be told before.
+    func tellObservers(ofFirstUnlock isFirst: Bool) {
+        guard hub.isObserved, let session = state.withLock({ $0.session }) else { return }
+        if isFirst {
+            // What happened since they began to observe, nobody could read.
+            hub.overflow()
+            VaultWatcher.shared.observe(self)
+        } else {
+            session.announceDark()
+        }
+    }
+}
+
+extension VaultLog {
+    /// Takes in what others wrote, also when they put another file in the place of this one.
+    func lookAtOthers() throws(TokenStorageError) {
+        try withFreshState { (state) throws(TokenStorageError) in
+            if !state.isCommitting, try isReplaced(state) { try reload(&state) }
+        }
+    }
+}
+
+extension VaultSession {
+    /// Tells what could not be told before, in the order of the log.
+    func announceDark() { log.state.withLock { _ in announcer.announceDark() } }
+}

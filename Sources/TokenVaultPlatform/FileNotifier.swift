@@ -1,0 +1,143 @@
+internal import CLinux
+internal import Glibc
+internal import Synchronization
+internal import SystemPackage
+
+/// What `inotify(7)` can be asked to watch: the open file or directory itself, wherever its path leads by now.
+package protocol Notifying: AnyObject, Sendable {
+    /// The path that leads to what is open.
+    var notificationPath: String { get }
+    /// The kind of file system it is on, as `statfs(2)` numbers it; 0 when it cannot be told.
+    var fileSystemType: UInt64 { get }
+}
+
+/// Tells when files are written to and when names come to be in directories (`inotify(7)`).
+package final class FileNotifier: Sendable {
+    /// A file or directory that is watched. The same one watched again is the same watch.
+    package struct Watch: Hashable, Sendable {
+        fileprivate let number: CInt
+    }
+
+    /// What happened since the last look.
+    package struct Report: Sendable {
+        /// The files that were written to.
+        package var files: Set<Watch> = []
+        /// The names that came to be in directories.
+        package var names: [Watch: Set<String>] = [:]
+        /// Whether something was lost: anything may have happened.
+        package var isIncomplete = false
+
+        package init() {}
+    }
+
+    private let notifier: CInt
+    private let event: CInt
+    /// How many use each watch.
+    private let users = Mutex<[CInt: Int]>([:])
+
+    /// Throws what the system failed with: `EMFILE` above 128 of these for a user, or without descriptors.
+    package init() throws(SystemFailure) {
+        notifier = try retrying("inotify_init1") { clinux_inotify() }
+        event = clinux_event_descriptor()
+        if event < 0 {
+            let reason = Errno(rawValue: errno)
+            close(notifier)
+            throw SystemFailure(reason, "eventfd")
+        }
+    }
+
+    deinit {
+        close(event)
+        close(notifier)
+    }
+
+    /// Watches what is written to a file. Throws what the system failed with: `ENOSPC` above
+    /// `fs.inotify.max_user_watches`.
+    package func watch(contentsOf file: any Notifying) throws(SystemFailure) -> Watch {
+        let path = file.notificationPath
+        return try add { clinux_watch_contents(notifier, path) }
+    }
+
+    /// Watches the names that come to be in a directory.
+    package func watch(namesIn directory: any Notifying) throws(SystemFailure) -> Watch {
+        let path = directory.notificationPath
+        return try add { clinux_watch_names(notifier, path) }
+    }
+
+    private func add(_ call: () -> CInt) throws(SystemFailure) -> Watch {
+        let result = users.withLock { users in
+            Result { () throws(SystemFailure) in
+                let number = try retrying("inotify_add_watch", call)
+                users[number, default: 0] += 1
+                return Watch(number: number)
+            }
+        }
+        return try result.get()
+    }
+
+    /// Gives a watch up. It ends when everybody who asked for it has.
+    package func release(_ watch: Watch) {
+        users.withLock { users in
+            let left = (users[watch.number] ?? 1) - 1
+            users[watch.number] = left > 0 ? left : nil
+            if left <= 0 { _ = clinux_unwatch(notifier, watch.number) }
+        }
+    }
+
+    /// Ends a wait that is under way, or the next one.
+    package func wake() {
+        var one: UInt64 = 1
+        _ = write(event, &one, 8)
+    }
+
+    /// Waits until something happens, ``wake()`` is called or `longest` is over; `nil` waits for ever.
+    package func wait(atMost longest: Duration?) -> Report {
+        var descriptors = [
+            pollfd(fd: notifier, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: event, events: Int16(POLLIN), revents: 0),
+        ]
+        _ = poll(&descriptors, nfds_t(descriptors.count), longest.map(Self.milliseconds) ?? -1)
+        if descriptors[1].revents != 0 {
+            var count: UInt64 = 0
+            _ = read(event, &count, 8)
+        }
+        return descriptors[0].revents != 0 ? takeNotices() : Report()
+    }
+
+    private static func milliseconds(_ duration: Duration) -> CInt {
+        let parts = max(.zero, min(duration, .seconds(86_400))).components
+        // Rounded up: a wait of less than a millisecond would be none.
+        return CInt(parts.seconds * 1_000 + (parts.attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
+    }
+
+    private func takeNotices() -> Report {
+        var report = Report()
+        withUnsafeTemporaryAllocation(byteCount: 16 << 10, alignment: 8) { buffer in
+            while true {
+                let count = read(notifier, buffer.baseAddress, buffer.count)
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { return }
+                var offset = 0
+                while offset < count {
+                    let notice = clinux_notice_at(buffer.baseAddress.map { $0 + offset }, count - offset)
+                    guard notice.length > 0 else { break }
+                    offset += notice.length
+                    report.take(notice)
+                }
+            }
+        }
+        return report
+    }
+}
+
+extension FileNotifier.Report {
+    fileprivate mutating func take(_ notice: clinux_notice) {
+        if notice.overflowed != 0 { isIncomplete = true }
+        let watch = FileNotifier.Watch(number: notice.watch)
+        if let name = notice.name, name[0] != 0 {
+            names[watch, default: []].insert(String(cString: name))
+        } else {
+            files.insert(watch)
+        }
+    }
+}

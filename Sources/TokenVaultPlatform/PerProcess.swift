@@ -1,0 +1,36 @@
+internal import Glibc
+internal import Synchronization
+
+/// One object for each process: a forked child gets its own and never touches the parent's, whose locks another
+/// thread may have held at the fork and whose threads are not there.
+package final class PerProcess<Value: AnyObject & Sendable>: Sendable {
+    private final class Held: Sendable {
+        let process = getpid()
+        let value: Value
+        init(_ value: Value) { self.value = value }
+    }
+
+    // The address of a `Held` that is never let go of; 0 for none. No lock: it might be held at a fork.
+    private let held = Atomic<UInt>(0)
+    private let make: @Sendable () -> Value
+
+    /// An object that `make` makes when it is first asked for, in each process.
+    package init(_ make: @escaping @Sendable () -> Value) { self.make = make }
+
+    /// This process's object.
+    package var current: Value {
+        while true {
+            let address = held.load(ordering: .acquiring)
+            if let there = UnsafeRawPointer(bitPattern: address) {
+                let there = Unmanaged<Held>.fromOpaque(there).takeUnretainedValue()
+                if there.process == getpid() { return there.value }
+            }
+            let fresh = Unmanaged.passRetained(Held(make()))
+            let (isFirst, _) = held.compareExchange(
+                expected: address, desired: UInt(bitPattern: fresh.toOpaque()),
+                ordering: .acquiringAndReleasing)
+            if isFirst { return fresh.takeUnretainedValue().value }
+            fresh.release()
+        }
+    }
+}

@@ -1,0 +1,61 @@
+internal import CLinux
+internal import Glibc
+internal import SystemPackage
+
+/// A clock that goes on while the machine sleeps, and an alarm at a point of it.
+package protocol AlarmClock: AnyObject, Sendable {
+    /// Nanoseconds since a point that does not move.
+    var now: UInt64 { get }
+    /// Waits until ``now`` has come to `time`, or ``wake()`` is called.
+    func wait(until time: UInt64)
+    /// Ends a wait that is under way, or the next one.
+    func wake()
+}
+
+/// `CLOCK_BOOTTIME` and a `timerfd_create(2)` of it: an alarm that came due during suspend rings when the machine
+/// wakes up.
+package final class SleepingAlarm: AlarmClock {
+    private let timer: CInt
+    private let event: CInt
+
+    /// Throws what the system failed with, as `EMFILE` without descriptors.
+    package init() throws(SystemFailure) {
+        timer = try retrying("timerfd_create") { clinux_boot_timer() }
+        event = clinux_event_descriptor()
+        if event < 0 {
+            let reason = Errno(rawValue: errno)
+            close(timer)
+            throw SystemFailure(reason, "eventfd")
+        }
+    }
+
+    deinit {
+        close(event)
+        close(timer)
+    }
+
+    /// `clock_gettime(CLOCK_BOOTTIME)`.
+    package static var now: UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_BOOTTIME, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    }
+
+    package var now: UInt64 { Self.now }
+
+    package func wait(until time: UInt64) {
+        guard clinux_set_timer(timer, time) == 0 else { return }
+        var descriptors = [
+            pollfd(fd: timer, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: event, events: Int16(POLLIN), revents: 0),
+        ]
+        _ = poll(&descriptors, nfds_t(descriptors.count), -1)
+        var count: UInt64 = 0
+        for descriptor in descriptors where descriptor.revents != 0 { _ = read(descriptor.fd, &count, 8) }
+    }
+
+    package func wake() {
+        var one: UInt64 = 1
+        _ = write(event, &one, 8)
+    }
+}

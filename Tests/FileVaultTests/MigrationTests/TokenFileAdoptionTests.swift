@@ -1,0 +1,248 @@
+import Glibc
+import Synchronization
+import SystemPackage
+import Testing
+import TokenVaultPlatform
+
+@testable import TokenVault
+
+/// A plaintext file of tokens that goes into a storage.
+@Suite struct TokenFileAdoptionTests {
+    private let sandbox: Sandbox
+    private let storage = InMemoryTokenStorage(service: "s")
+
+    init() throws { sandbox = try Sandbox() }
+
+    private var path: FilePath { sandbox.path.appending("tokens") }
+    private var leftover: FilePath { sandbox.path.appending(".tokens.adopted") }
+
+    /// Lines of `key value`.
+    private static let decode: TokenFileAdoption.Decoding = { file in
+        var secrets: [TokenKey: Secret] = [:]
+        for line in (file.unprotectedText() ?? "").split(separator: "\n") {
+            let words = line.split(separator: " ")
+            guard words.count == 2 else { throw Errno.invalidArgument }
+            secrets[TokenKey(String(words[0]))] = Secret(utf8: String(words[1]))
+        }
+        return secrets
+    }
+
+    private func write(_ text: String = "access fake-1\nrefresh fake-2\n", mode: mode_t = 0o600) throws {
+        try SmallFile.create(path, Array(text.utf8))
+        _ = chmod(path.string, mode)
+    }
+
+    private func adoption(_ rule: TokenFileAdoption.ConflictRule = .fail) -> TokenFileAdoption {
+        TokenFileAdoption(of: path, onConflict: rule, decode: Self.decode)
+    }
+
+    private func code(_ body: () throws -> Void) -> TokenStorageError.Code? {
+        do { try body() } catch { return (error as? TokenStorageError)?.code }
+        return nil
+    }
+
+    private func expectAdopted() throws {
+        #expect(try storage.blocking.retrieve(for: "access") == "fake-1")
+        #expect(try storage.blocking.retrieve(for: "refresh") == "fake-2")
+        #expect(try !SmallFile.exists(path) && !SmallFile.exists(leftover))
+    }
+
+    @Test func theFileGoesIntoTheStorageOnce() async throws {
+        try write(mode: 0o644)
+        let summary = try await adoption().run(into: storage)
+        #expect(summary.foundFile && summary.stored == ["access", "refresh"] && summary.wasReadableByOthers)
+        try expectAdopted()
+        #expect(try await adoption().run(into: storage) == TokenFileAdoption.Summary())
+        try expectAdopted()
+    }
+
+    @Test func itGoesIntoAVaultForBlockingCodeAlike() throws {
+        try write()
+        let vault = try BlockingFileVault.create(
+            at: sandbox.vault, unlockMethod: keyFile, configuration: sandbox.configuration)
+        vault.lock()
+        #expect(code { try adoption().run(into: vault.storage(service: "s")) } == .locked)
+        #expect(try SmallFile.exists(path))
+        try vault.unlock(with: keyFile)
+        let summary = try adoption().run(into: vault.storage(service: "s"))
+        #expect(summary.stored == ["access", "refresh"] && !summary.wasReadableByOthers)
+        #expect(try vault.storage(service: "s").retrieve(for: "refresh") == "fake-2")
+        #expect(try !SmallFile.exists(path))
+    }
+
+    @Test func anotherSecretInTheStorageIsForTheRule() throws {
+        try write()
+        try storage.blocking.store(token: "newer", for: "access")
+        #expect(code { try adoption().run(into: storage.blocking) } == .conflict)
+        #expect(try SmallFile.exists(path) && storage.blocking.retrieve(for: "refresh") == nil)
+        let kept = try adoption(.keepStored).run(into: storage.blocking)
+        #expect(kept.kept == ["access"] && kept.stored == ["refresh"])
+        #expect(try storage.blocking.retrieve(for: "access") == "newer" && !SmallFile.exists(path))
+        try write()
+        let replaced = try adoption(.replace).run(into: storage.blocking)
+        #expect(replaced.stored == ["access"] && replaced.unchanged == ["refresh"])
+        try expectAdopted()
+    }
+
+    @Test func whatCannotBeTrustedOrReadIsLeft() throws {
+        func expect(_ wanted: TokenStorageError.Code, sourceLocation: SourceLocation = #_sourceLocation)
+            throws
+        {
+            #expect(
+                code { try adoption().run(into: storage.blocking) } == wanted, sourceLocation: sourceLocation)
+            #expect(try SmallFile.exists(path), sourceLocation: sourceLocation)
+            #expect(try storage.blocking.list().items.isEmpty, sourceLocation: sourceLocation)
+        }
+        let directory = try PosixDirectory(sandbox.path)
+        try write(mode: 0o622)
+        try expect(.insecurePermissions)
+        _ = chmod(path.string, 0o600)
+        _ = chmod(sandbox.path.string, 0o777)
+        try expect(.insecurePermissions)
+        _ = chmod(sandbox.path.string, 0o700)
+        try directory.rename("tokens", to: "elsewhere", replacing: true)
+        symlink("elsewhere", path.string)
+        try expect(.insecurePermissions)
+        try directory.remove("tokens")
+        mkfifo(path.string, 0o600)
+        try expect(.invalidArgument)
+        try directory.remove("tokens")
+        for text in ["not what was expected", ""] {
+            try write(text)
+            try expect(.decodingFailed)
+            try directory.remove("tokens")
+        }
+        if geteuid() == 0 {
+            try write()
+            _ = chown(path.string, 65_534, 65_534)
+            try expect(.insecurePermissions)
+        }
+    }
+
+    @Test func aFileThatChangesMeanwhileIsLeft() throws {
+        try write()
+        let path = path
+        let adoption = TokenFileAdoption(of: path) { file in
+            let secrets = try Self.decode(file)
+            let directory = try PosixDirectory(path.removingLastComponent())
+            try directory.open("tokens", .readWrite).write(Array("access newer".utf8), at: 0)
+            return secrets
+        }
+        #expect(code { try adoption.run(into: storage.blocking) } == .conflict)
+        #expect(try SmallFile.read(path, limit: 100).bytes.starts(with: Array("access newer".utf8)))
+        #expect(try !SmallFile.exists(leftover))
+    }
+
+    @Test func aSecretThatIsNotReadBackKeepsTheFile() async throws {
+        try write()
+        let forgetful = HookedStorage(
+            base: storage, reading: { _ in nil }, hook: { _, _, _ throws(TokenStorageError) in })
+        await #expect(throws: TokenStorageError.self) { try await adoption().run(into: forgetful) }
+        #expect(try SmallFile.exists(path))
+    }
+
+    /// The machine stops before any step: the secrets are somewhere, and the next run ends what was begun.
+    @Test func whereverItEndsTheNextRunGoesOn() throws {
+        var steps = 0
+        while true {
+            try storage.blocking.deleteAll()
+            try write()
+            let disk = try DyingDirectory(sandbox.path, after: steps)
+            let failure = code {
+                try TokenFileAdoption(of: "tokens", in: disk, decode: Self.decode).run(into: storage.blocking)
+            }
+            if failure == nil { break }
+            let isStored = try storage.blocking.retrieve(for: "refresh") == "fake-2"
+            let isInFile =
+                try? SmallFile.read(path, limit: 100).bytes == Array("access fake-1\nrefresh fake-2\n".utf8)
+            #expect(isStored || isInFile == true, "\(steps)")
+            let summary = try adoption().run(into: storage.blocking)
+            #expect(summary.stored.isEmpty || !isStored, "\(steps)")
+            try expectAdopted()
+            steps += 1
+        }
+        try expectAdopted()
+        #expect(steps > 12)
+    }
+}
+
+/// A real directory that stops answering after so many calls.
+private final class DyingDirectory: DiskDirectory {
+    final class Life: Sendable {
+        private let left: Mutex<Int>
+        init(_ calls: Int) { left = Mutex(calls) }
+        func spend() throws(SystemFailure) {
+            let isOver = left.withLock { left in
+                left -= 1
+                return left < 0
+            }
+            if isOver { throw SystemFailure(.ioError, "a dead disk") }
+        }
+    }
+
+    private let base: PosixDirectory
+    private let life: Life
+
+    init(_ path: FilePath, after calls: Int) throws {
+        base = try PosixDirectory(path)
+        life = Life(calls)
+    }
+
+    func open(_ name: String, _ access: FileAccess) throws(SystemFailure) -> any DiskFile {
+        try life.spend()
+        return DyingFile(try base.open(name, access), life)
+    }
+    func attributes(of name: String) throws(SystemFailure) -> FileAttributes? {
+        try life.spend()
+        return try base.attributes(of: name)
+    }
+    func rename(_ name: String, to target: String, replacing: Bool) throws(SystemFailure) {
+        try life.spend()
+        try base.rename(name, to: target, replacing: replacing)
+    }
+    func remove(_ name: String) throws(SystemFailure) {
+        try life.spend()
+        try base.remove(name)
+    }
+    func names() throws(SystemFailure) -> [String] { try base.names() }
+    func synchronize() throws(SystemFailure) {
+        try life.spend()
+        try base.synchronize()
+    }
+}
+
+private final class DyingFile: DiskFile {
+    private let base: any DiskFile
+    private let life: DyingDirectory.Life
+
+    init(_ base: any DiskFile, _ life: DyingDirectory.Life) {
+        self.base = base
+        self.life = life
+    }
+
+    func read(_ count: Int, at offset: Int) throws(SystemFailure) -> [UInt8] {
+        try life.spend()
+        return try base.read(count, at: offset)
+    }
+    func write(_ bytes: [UInt8], at offset: Int) throws(SystemFailure) {
+        do {
+            try life.spend()
+        } catch {
+            // A part of it, as a crash leaves.
+            try base.write(Array(bytes.prefix(bytes.count / 2)), at: offset)
+            throw error
+        }
+        try base.write(bytes, at: offset)
+    }
+    func synchronize() throws(SystemFailure) {
+        try life.spend()
+        try base.synchronize()
+    }
+    func resize(to size: Int) throws(SystemFailure) { try base.resize(to: size) }
+    func attributes() throws(SystemFailure) -> FileAttributes {
+        try life.spend()
+        return try base.attributes()
+    }
+    func tryLock(_ kind: FileLock) throws(SystemFailure) -> Bool { try base.tryLock(kind) }
+    func unlock() { base.unlock() }
+}

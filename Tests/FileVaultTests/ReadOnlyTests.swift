@@ -1,0 +1,154 @@
+import Synchronization
+import SystemPackage
+import Testing
+import TokenVaultPlatform
+
+@testable import TokenVault
+
+/// Vaults that are opened for reading only, by wish or since nothing else is possible.
+@Suite struct ReadOnlyTests {
+    private let sandbox: Sandbox
+    private let writer: BlockingFileVault
+
+    init() throws {
+        sandbox = try Sandbox()
+        writer = try BlockingFileVault.create(
+            at: sandbox.vault, unlockMethod: keyFile, configuration: sandbox.configuration)
+        try writer.storage(service: "s").store(token: "fake", for: "key", policy: .whenUnlocked)
+    }
+
+    private func code(_ body: () throws -> Void) -> TokenStorageError.Code? {
+        do { try body() } catch { return (error as? TokenStorageError)?.code }
+        return nil
+    }
+
+    private func guarded(_ refusal: Errno? = nil) throws -> GuardedDirectory {
+        try GuardedDirectory(sandbox.vault.removingLastComponent(), refusal: refusal)
+    }
+
+    private func opened(_ directory: GuardedDirectory, asked: Bool = true) throws -> BlockingFileVault {
+        var configuration = sandbox.configuration
+        configuration.isReadOnly = asked
+        let vault = try BlockingFileVault.open(
+            at: VaultLocation(
+                directory: directory, name: "test.vault",
+                state: try PosixDirectory(sandbox.path.appending("state")), path: sandbox.vault),
+            configuration: configuration)
+        try vault.unlock(with: keyFile)
+        return vault
+    }
+
+    private func bytes() throws -> [UInt8] {
+        let file = try PosixDirectory(sandbox.vault.removingLastComponent()).open("test.vault", .read)
+        return try file.read(try file.attributes().size, at: 0)
+    }
+
+    @Test func nothingIsLockedOrWritten() throws {
+        let directory = try guarded()
+        let vault = try opened(directory)
+        let storage = vault.storage(service: "s")
+        #expect(try storage.retrieve(for: "key") == "fake")
+        #expect(try storage.list().items.count == 1)
+        #expect(try vault.verify().isClean)
+        let status = try vault.status()
+        #expect(status.obstacle == .asked && status.items == 1 && !status.notes.isEmpty)
+        #expect(status.rollbackProtection == .anchored)
+        let copy = sandbox.path.appending("copy.export")
+        _ = try vault.export(
+            to: copy, passphrase: Secret(utf8: "fake words"))
+        #expect(try SmallFile.exists(copy))
+        #expect(directory.journal.all == [])
+        #expect(code { try storage.store(token: "x", for: "key") } == .readOnly)
+        #expect(code { try storage.delete(for: "key") } == .readOnly)
+        #expect(code { _ = try vault.compact() } == .readOnly)
+        #expect(
+            code { _ = try vault.addSlot(.keyFile(Secret(utf8: String(repeating: "f", count: 40)))) }
+                == .readOnly)
+        #expect(directory.journal.all == [])
+        do {
+            try storage.store(token: "x", for: "key")
+        } catch {
+            #expect(error.underlying == "the vault was opened for reading only" && error.advice != nil)
+        }
+        #expect(try storage.retrieve(for: "key") == "fake")
+    }
+
+    @Test(arguments: [
+        (Errno.readOnlyFileSystem, WritingObstacle.fileSystem), (.permissionDenied, .permissions),
+    ])
+    func whatCannotBeWrittenIsOpenedForReading(_ refusal: Errno, _ obstacle: WritingObstacle) throws {
+        let directory = try guarded(refusal)
+        let vault = try opened(directory, asked: false)
+        #expect(try vault.status().obstacle == obstacle)
+        #expect(try vault.storage(service: "s").retrieve(for: "key") == "fake")
+        #expect(code { try vault.storage(service: "s").store(token: "x", for: "key") } == .readOnly)
+        #expect(directory.journal.all == [])
+    }
+
+    @Test func whatOthersWriteAndMoveIsSeen() throws {
+        let storage = try opened(try guarded()).storage(service: "s")
+        for round in 0..<20 {
+            try writer.storage(service: "s").store(
+                token: "fake \(round)", for: "key", policy: .whenUnlocked)
+            if round.isMultiple(of: 2) { _ = try writer.compact() }
+            #expect(try storage.retrieve(for: "key") == "fake \(round)")
+        }
+    }
+
+    /// Readers without a lock in the middle of writes and moves.
+    @Test func writesUnderWayAreNoDamage() throws {
+        let thread = WorkerThread(name: "writer")
+        let isOver = Monitor(false)
+        let failure = Mutex<String?>(nil)
+        let writer = writer
+        thread.run {
+            do {
+                for round in 0..<60 {
+                    try writer.storage(service: "s").store(
+                        token: String(repeating: "x", count: 3_000), for: "key", policy: .whenUnlocked)
+                    if round.isMultiple(of: 10) { _ = try writer.compact() }
+                }
+            } catch {
+                failure.withLock { $0 = "\(error)" }
+            }
+            isOver.announce { $0 = true }
+        }
+        while !isOver.withLock({ $0 }) {
+            let vault = try opened(try guarded())
+            #expect(try vault.storage(service: "s").retrieve(for: "key") != nil)
+            let report = try vault.verify()
+            #expect(report.isClean, "\(report.problems)")
+        }
+        #expect(failure.withLock { $0 } == nil)
+    }
+
+    @Test func whatACrashLeftStaysWhereItIs() throws {
+        writer.close()
+        let before = try bytes()
+        // Behind the last frame, as a write that was cut off.
+        let end = try #require(before.lastIndex { $0 != 0 }) + 1
+        let file = try PosixDirectory(sandbox.vault.removingLastComponent()).open(
+            "test.vault", .readWrite)
+        try file.write([UInt8](repeating: 0xa5, count: 40), at: (end + 7) / 8 * 8)
+        let torn = try bytes()
+        let vault = try opened(try guarded())
+        #expect(try vault.storage(service: "s").retrieve(for: "key") == "fake")
+        #expect(try bytes() == torn)
+    }
+
+    @Test func nothingIsMadeForReadingOnly() throws {
+        var configuration = sandbox.configuration
+        configuration.isReadOnly = true
+        let path = sandbox.path.appending("new/other.vault")
+        #expect(
+            code {
+                _ = try BlockingFileVault.create(
+                    at: path, unlockMethod: keyFile, configuration: configuration)
+            } == .readOnly)
+        #expect(
+            code { try BlockingFileVault.destroy(at: sandbox.vault, configuration: configuration) }
+                == .readOnly)
+        #expect(try SmallFile.exists(sandbox.vault))
+        #expect(try !SmallFile.exists(sandbox.path.appending("new")))
+    }
+}
