@@ -17,25 +17,51 @@ package enum Hash {
         }
     }
 
-    /// Whether `digest`, or the part `place` of it, is the unkeyed digest of a part of `bytes`. No secret is
-    /// compared: the time it takes tells where they differ.
-    package static func isDigest(
-        _ digest: [UInt8], at place: Range<Int>? = nil, of bytes: [UInt8], in range: Range<Int>
-    ) -> Bool {
+    /// 32 bytes as four integers, each little-endian.
+    package typealias Words = (UInt64, UInt64, UInt64, UInt64)
+
+    /// The unkeyed digest of a part of `bytes`, 32 bytes long.
+    package static func words(of bytes: [UInt8], in range: Range<Int>? = nil) -> Words {
         _ = Sodium.isReady
-        let place = place ?? 0..<digest.count
-        guard (16...64).contains(place.count), place.upperBound <= digest.count,
-            range.lowerBound >= 0, range.upperBound <= bytes.count
+        return bytes.withUnsafeBytes { words(of: $0, in: range, key: nil) }
+    }
+
+    /// The digest of a part of `bytes` keyed with `key`, 32 bytes long; `nil` when the key was wiped.
+    package static func words(
+        of bytes: [UInt8], in range: Range<Int>? = nil, key: SymmetricKey
+    ) -> Words? {
+        key.withBytes { key in bytes.withUnsafeBytes { words(of: $0, in: range, key: key) } }
+    }
+
+    private static func words(
+        of bytes: UnsafeRawBufferPointer, in range: Range<Int>?, key: UnsafeRawBufferPointer?
+    ) -> Words {
+        let range = (range ?? 0..<bytes.count).clamped(to: 0..<bytes.count)
+        var words: Words = (0, 0, 0, 0)
+        withUnsafeMutableBytes(of: &words) { output in
+            _ = crypto_generichash(
+                output.octets, output.count, bytes.octets + range.lowerBound, UInt64(range.count),
+                key?.octets, key?.count ?? 0)
+        }
+        return (
+            UInt64(littleEndian: words.0), UInt64(littleEndian: words.1), UInt64(littleEndian: words.2),
+            UInt64(littleEndian: words.3)
+        )
+    }
+
+    /// Whether the 16 bytes at `place` of `bytes` are the unkeyed digest of a part of them. No secret is compared.
+    package static func isChecksum(at place: Int, of bytes: [UInt8], in range: Range<Int>) -> Bool {
+        guard place >= 0, place + 16 <= bytes.count, range.lowerBound >= 0, range.upperBound <= bytes.count
         else { return false }
-        return withUnsafeTemporaryAllocation(byteCount: 64, alignment: 8) { computed in
-            bytes.withUnsafeBytes { input in
+        _ = Sodium.isReady
+        return bytes.withUnsafeBytes { bytes in
+            var computed: (UInt64, UInt64) = (0, 0)
+            withUnsafeMutableBytes(of: &computed) { output in
                 _ = crypto_generichash(
-                    computed.octets, place.count, input.octets + range.lowerBound, UInt64(range.count), nil, 0
-                )
+                    output.octets, output.count, bytes.octets + range.lowerBound, UInt64(range.count), nil, 0)
             }
-            return digest.withUnsafeBytes { expected in
-                expected[place].elementsEqual(computed[..<place.count])
-            }
+            return bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self) == computed.0
+                && bytes.loadUnaligned(fromByteOffset: place + 8, as: UInt64.self) == computed.1
         }
     }
 

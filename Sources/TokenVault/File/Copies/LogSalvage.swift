@@ -27,7 +27,7 @@ struct LogSalvage {
 
     var items: [ItemIdentifier: Item] = [:]
     var epoch: Epoch?
-    var chain: [UInt8]? = FrameCodec.chainStart
+    var chain: Digest? = FrameCodec.chainStart
     /// What frames that were written together say of items: complete commits, and one whose end has not come yet.
     var group: [Record] = []
     var pending: [Record] = []
@@ -211,6 +211,6 @@ extension LogScanner {
         guard try fill(frame.offset + Frame.contentOffset, length),
             let content = bytes(at: frame.offset + Frame.contentOffset, length)
         else { return false }
-        return Hash.digest(content, length: Frame.digestLength) == frame.header.contentDigest
+        return Digest(of: content) == frame.header.contentDigest
     }
 }

@@ -5,7 +5,7 @@ struct AnchorSlot: Equatable, Sendable {
     var epoch: Epoch
     var sequence: UInt64
     /// The chain value of the last frame covered.
-    var head: [UInt8]
+    var head: Digest
     var keybagGeneration: UInt64
 
     static let magic = Array("TVANCHR1".utf8)
@@ -20,13 +20,13 @@ struct AnchorSlot: Equatable, Sendable {
         writer.append(counter)
         epoch.append(to: &writer)
         writer.append(sequence)
-        writer.append(head)
+        head.append(to: &writer)
         writer.append(keybagGeneration)
         return writer.bytes
     }
 
     init(
-        counter: UInt64, epoch: Epoch, sequence: UInt64, head: [UInt8], keybagGeneration: UInt64
+        counter: UInt64, epoch: Epoch, sequence: UInt64, head: Digest, keybagGeneration: UInt64
     ) {
         self.counter = counter
         self.epoch = epoch
@@ -41,7 +41,7 @@ struct AnchorSlot: Equatable, Sendable {
         counter = try reader.integer(UInt64.self)
         epoch = try Epoch(&reader)
         sequence = try reader.integer(UInt64.self)
-        head = try reader.bytes(32)
+        head = try Digest(&reader)
         keybagGeneration = try reader.integer(UInt64.self)
     }
 }

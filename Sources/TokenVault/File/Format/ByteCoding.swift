@@ -5,11 +5,7 @@ struct ByteWriter {
     init(reserving capacity: Int = 0) { bytes.reserveCapacity(capacity) }
 
     mutating func append(_ value: some FixedWidthInteger) {
-        var rest = value
-        for _ in 0..<(value.bitWidth / 8) {
-            bytes.append(UInt8(truncatingIfNeeded: rest))
-            rest >>= 8
-        }
+        unsafe withUnsafeBytes(of: value.littleEndian) { unsafe bytes.append(contentsOf: $0) }
     }
 
     mutating func append(_ other: [UInt8]) { bytes += other }
@@ -42,13 +38,12 @@ struct ByteReader {
     mutating func integer<Value: FixedWidthInteger>(_ type: Value.Type) throws(FormatError) -> Value {
         let count = Value.bitWidth / 8
         guard remaining >= count else { throw .tooShort }
-        var value: Value = 0
-        for index in (0..<count).reversed() {
-            // A shift by eight of an 8-bit value gives zero, which is what is wanted.
-            value = (value << 8) | Value(truncatingIfNeeded: bytes[position + index])
+        // Inside the bytes: `end` is at most their count.
+        let value = unsafe bytes.withUnsafeBytes { buffer in
+            unsafe buffer.loadUnaligned(fromByteOffset: position, as: Value.self)
         }
         position += count
-        return value
+        return Value(littleEndian: value)
     }
 
     mutating func bytes(_ count: Int) throws(FormatError) -> [UInt8] {

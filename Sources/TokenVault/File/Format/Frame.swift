@@ -21,7 +21,6 @@ enum Frame {
     static let checksumLength = 16
     static let trailerLength = 2 * checksumLength
     static let overhead = contentOffset + trailerLength
-    static let digestLength = 32
 
     /// The largest metadata and body, sealed: a secret of 1 MiB, padded, with room to spare.
     static let maximumMetadata = 256 << 10
@@ -83,7 +82,7 @@ struct FrameHeader: Equatable, Sendable {
     /// Where the frames begin that were written together with this one. All before it was durable.
     var groupStart: UInt64
     /// The chain value of the frame before.
-    var previous: [UInt8]
+    var previous: Digest
     var item: ItemIdentifier = .none
     /// Which service the item is of, without its name.
     var serviceTag: UInt64 = 0
@@ -92,7 +91,7 @@ struct FrameHeader: Equatable, Sendable {
     var metadataLength: Int
     var bodyLength: Int
     /// BLAKE2b-256 of the sealed metadata and body.
-    var contentDigest: [UInt8]
+    var contentDigest: Digest
 
     static let length = 136
 
@@ -108,14 +107,14 @@ struct FrameHeader: Equatable, Sendable {
         writer.append(generation)
         writer.append(groupStart)
         writer.appendZeros(8)
-        writer.append(previous)
+        previous.append(to: &writer)
         writer.append(item.high)
         writer.append(item.low)
         writer.append(serviceTag)
         writer.append(setTag)
         writer.append(UInt32(metadataLength))
         writer.append(UInt32(bodyLength))
-        writer.append(contentDigest)
+        contentDigest.append(to: &writer)
         return writer.bytes
     }
 
@@ -132,14 +131,14 @@ struct FrameHeader: Equatable, Sendable {
         generation = try reader.integer(UInt64.self)
         groupStart = try reader.integer(UInt64.self)
         guard try reader.integer(UInt64.self) == 0 else { throw .newerVersion }
-        previous = try reader.bytes(32)
+        previous = try Digest(&reader)
         item = ItemIdentifier(
             high: try reader.integer(UInt64.self), low: try reader.integer(UInt64.self))
         serviceTag = try reader.integer(UInt64.self)
         setTag = try reader.integer(UInt64.self)
         metadataLength = Int(try reader.integer(UInt32.self))
         bodyLength = Int(try reader.integer(UInt32.self))
-        contentDigest = try reader.bytes(Frame.digestLength)
+        contentDigest = try Digest(&reader)
         guard metadataLength <= Frame.maximumMetadata, bodyLength <= Frame.maximumBody,
             generation <= VaultFormat.largestSequence
         else { throw .outOfBounds }
@@ -147,8 +146,8 @@ struct FrameHeader: Equatable, Sendable {
 
     init(
         type: UInt8, endsCommit: Bool, policy: UInt8, keyVersion: UInt32, generation: UInt64,
-        groupStart: UInt64, previous: [UInt8], item: ItemIdentifier, serviceTag: UInt64, setTag: UInt64,
-        metadataLength: Int, bodyLength: Int, contentDigest: [UInt8]
+        groupStart: UInt64, previous: Digest, item: ItemIdentifier, serviceTag: UInt64, setTag: UInt64,
+        metadataLength: Int, bodyLength: Int, contentDigest: Digest
     ) {
         self.type = type
         self.endsCommit = endsCommit

@@ -37,9 +37,8 @@ struct IndexPage: Sendable {
     }
 
     private func integer(at offset: Int) -> UInt64 {
-        var value: UInt64 = 0
-        for index in (0..<8).reversed() { value = value << 8 | UInt64(bytes[offset + index]) }
-        return value
+        var reader = ByteReader(bytes, in: offset..<offset + 8)
+        return (try? reader.integer(UInt64.self)) ?? 0
     }
 }
 

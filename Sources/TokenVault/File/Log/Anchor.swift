@@ -48,7 +48,7 @@ final class Anchor: Sendable {
 
     /// Moves the anchor on. The vault's log is durable up to there, and the caller holds its lock.
     /// Creates the file when it is missing.
-    func advance(epoch: Epoch, sequence: UInt64, head: [UInt8], keybagGeneration: UInt64) {
+    func advance(epoch: Epoch, sequence: UInt64, head: Digest, keybagGeneration: UInt64) {
         guard let directory else { return }
         state.withLock { state in
             if state.file == nil { state.file = (try? directory.open(name, .readWrite)) ?? create() }

@@ -11,7 +11,7 @@ struct FrameDraft: Sendable {
     /// The sealed metadata, and behind it the sealed body.
     let content: [UInt8]
     /// Of the content.
-    let digest: [UInt8]
+    let digest: Digest
     private let metadataLength: Int
 
     init(
@@ -25,7 +25,7 @@ struct FrameDraft: Sendable {
         self.serviceTag = serviceTag
         self.setTag = setTag
         content = metadata + body
-        digest = Hash.digest(content, length: Frame.digestLength)
+        digest = Digest(of: content)
         metadataLength = metadata.count
     }
 
@@ -51,14 +51,14 @@ struct FrameCodec: Sendable {
     struct Sealed {
         var header: FrameHeader
         var bytes: [UInt8]
-        var chain: [UInt8]
+        var chain: Digest
     }
 
-    static let chainStart = [UInt8](repeating: 0, count: 32)
+    static let chainStart = Digest.zero
 
     /// Gives a draft its place. Throws `closed` when the log's keys are wiped.
     func seal(
-        _ draft: FrameDraft, generation: UInt64, groupStart: Int, previous: [UInt8], endsCommit: Bool
+        _ draft: FrameDraft, generation: UInt64, groupStart: Int, previous: Digest, endsCommit: Bool
     ) throws(TokenStorageError) -> Sealed {
         let header = FrameHeader(
             type: draft.type.rawValue, endsCommit: endsCommit, policy: draft.policy,
@@ -82,7 +82,7 @@ struct FrameCodec: Sendable {
         let chain = try chain(after: bytes)
         let checksum = Hash.digest(bytes, length: Frame.checksumLength)
         bytes += content
-        bytes += header.contentDigest[0..<Frame.checksumLength]
+        bytes += header.contentDigest.firstHalf
         bytes += checksum
         return Sealed(header: header, bytes: bytes, chain: chain)
     }
@@ -106,9 +106,9 @@ struct FrameCodec: Sendable {
 
     /// The chain value behind the frame at `offset` of `bytes`, of which the first ``Frame/contentOffset`` bytes
     /// are there.
-    func chain(after bytes: [UInt8], at offset: Int = 0) throws(TokenStorageError) -> [UInt8] {
+    func chain(after bytes: [UInt8], at offset: Int = 0) throws(TokenStorageError) -> Digest {
         let head = offset..<offset + Frame.contentOffset
-        guard let chain = Hash.keyed(bytes, in: head, key: keys.chain, length: 32) else {
+        guard let chain = Digest(of: bytes, in: head, key: keys.chain) else {
             throw .file(.closed)
         }
         return chain

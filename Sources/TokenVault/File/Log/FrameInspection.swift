@@ -39,7 +39,7 @@ struct FrameInspection: Sendable {
         let content = start + Frame.contentOffset..<start + header.frameLength - Frame.trailerLength
         var faults: FrameFaults = []
         if !Frame.hasTrailer(of: header, in: bytes, at: start) { faults.insert(.trailer) }
-        guard Hash.isDigest(header.contentDigest, of: bytes, in: content) else {
+        guard Digest(of: bytes, in: content) == header.contentDigest else {
             faults.insert(.digest)
             if isErased(bytes, content, at: offset + Frame.contentOffset) { faults.insert(.erased) }
             return faults
@@ -78,9 +78,7 @@ extension Frame {
     /// Whether the frame at `start` of `bytes` ends in what a check without keys needs.
     static func hasTrailer(of header: FrameHeader, in bytes: [UInt8], at start: Int) -> Bool {
         let end = start + header.frameLength
-        for index in 0..<checksumLength
-        where bytes[end - trailerLength + index] != header.contentDigest[index] { return false }
-        return Hash.isDigest(
-            bytes, at: end - checksumLength..<end, of: bytes, in: start..<start + contentOffset)
+        return header.contentDigest.beginsAs(bytes, at: end - trailerLength)
+            && Hash.isChecksum(at: end - checksumLength, of: bytes, in: start..<start + contentOffset)
     }
 }

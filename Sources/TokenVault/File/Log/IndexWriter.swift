@@ -16,7 +16,7 @@ struct IndexWriter {
     private(set) var frames: [ScannedFrame] = []
     /// Where the next one goes.
     private(set) var end: Int
-    private(set) var chain: [UInt8]
+    private(set) var chain: Digest
     /// The last 16 bytes before `end`.
     private(set) var trailer: [UInt8] = []
 

@@ -55,7 +55,7 @@ struct LogBuilder {
             groupStart: UInt64(VaultFormat.logStart), previous: state.chain, item: item,
             serviceTag: entry.serviceTag, setTag: entry.setTag,
             metadataLength: Int(entry.metadataLength), bodyLength: Int(entry.bodyLength),
-            contentDigest: Hash.digest(content, length: Frame.digestLength))
+            contentDigest: Digest(of: content))
         try append(try codec.seal(header, content: content))
     }
 
@@ -144,7 +144,7 @@ extension LogScanner {
             header.generation == entry.generation, header.frameLength == entry.frameLength
         else { throw .damage(at: entry.offset, "a damaged frame") }
         let content = Array(bytes[Frame.contentOffset..<Frame.contentOffset + entry.contentLength])
-        guard Hash.digest(content, length: Frame.digestLength) == header.contentDigest else {
+        guard Digest(of: content) == header.contentDigest else {
             throw .damage(at: entry.offset, "a damaged value")
         }
         return content

@@ -13,7 +13,7 @@ struct LogGroup {
     private let log: VaultLog
     private let file: any DiskFile
     private var pending: [ItemIdentifier: LogView.Pending] = [:]
-    private var chain: [UInt8]
+    private var chain: Digest
     private var sequence: UInt64
 
     /// A group that follows what `log` holds. The caller holds the lock.

@@ -6,7 +6,7 @@ struct ScannedFrame: Sendable {
     var offset: Int
     var header: FrameHeader
     /// The chain value behind it.
-    var chain: [UInt8]
+    var chain: Digest
     /// What is wrong with the rest of it; `nil` when only the header was looked at.
     var faults: FrameFaults?
 
@@ -56,7 +56,7 @@ struct LogScanner {
     }
 
     /// Walks from `start`, whose frame must follow `previous`, and gives all frames of complete commits.
-    mutating func scan(from start: Int, previous: [UInt8]) throws(TokenStorageError) -> ScanResult {
+    mutating func scan(from start: Int, previous: Digest) throws(TokenStorageError) -> ScanResult {
         var frames: [ScannedFrame] = []
         let end = try scan(from: start, previous: previous) { (frame) throws(TokenStorageError) in
             frames.append(frame)
@@ -68,7 +68,7 @@ struct LogScanner {
     /// Contents are checked for the frames that were written last; all before them were durable when those were
     /// written. Throws `corrupt` when an authentic frame does not follow its predecessor: no crash does that.
     mutating func scan(
-        from start: Int, previous: [UInt8], _ body: (ScannedFrame) throws(TokenStorageError) -> Void
+        from start: Int, previous: Digest, _ body: (ScannedFrame) throws(TokenStorageError) -> Void
     ) throws(TokenStorageError) -> ScanEnd {
         var end = ScanEnd(end: start)
         var chain = previous
@@ -154,7 +154,7 @@ struct LogScanner {
     /// Gives `body` every frame from `start`, whose frame must follow `previous`, to `end`, where one is known to
     /// end. Contents are not looked at. Throws `corrupt` where a frame fails or is out of place.
     mutating func walk(
-        from start: Int, to end: Int, previous: [UInt8],
+        from start: Int, to end: Int, previous: Digest,
         _ body: (ScannedFrame) throws(TokenStorageError) -> Void
     ) throws(TokenStorageError) {
         var chain = previous
@@ -175,7 +175,7 @@ struct LogScanner {
         guard try fill(frame.offset, frame.header.frameLength) else { return false }
         let start = frame.offset - windowStart
         let content = start + Frame.contentOffset..<start + frame.header.frameLength - Frame.trailerLength
-        return Hash.isDigest(frame.header.contentDigest, of: window, in: content)
+        return Digest(of: window, in: content) == frame.header.contentDigest
             && Frame.hasTrailer(of: frame.header, in: window, at: start)
     }
 

@@ -10,7 +10,7 @@ struct LogState {
     var tail: Int
     /// The last 16 bytes before `tail`: other bytes there mean that the file is not the one it was.
     var trailer: [UInt8]
-    var chain: [UInt8]
+    var chain: Digest
     /// The newest commit.
     var sequence: UInt64
     var epoch: Epoch

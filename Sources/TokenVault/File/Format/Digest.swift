@@ -1,0 +1,51 @@
+internal import TokenVaultCrypto
+
+/// 32 bytes of BLAKE2b, without an array of their own: a log has three of them a frame.
+struct Digest: Hashable, Sendable {
+    private let words: Words
+
+    private struct Words: Hashable, Sendable { let first, second, third, fourth: UInt64 }
+
+    static let length = 32
+
+    /// 32 zeros.
+    static let zero = Digest((0, 0, 0, 0))
+
+    private init(_ words: Hash.Words) {
+        self.words = Words(first: words.0, second: words.1, third: words.2, fourth: words.3)
+    }
+
+    /// The digest of a part of `bytes`.
+    init(of bytes: [UInt8], in range: Range<Int>? = nil) { self.init(Hash.words(of: bytes, in: range)) }
+
+    /// The digest of a part of `bytes` keyed with `key`; `nil` when the key was wiped.
+    init?(of bytes: [UInt8], in range: Range<Int>? = nil, key: SymmetricKey) {
+        guard let words = Hash.words(of: bytes, in: range, key: key) else { return nil }
+        self.init(words)
+    }
+
+    init(_ reader: inout ByteReader) throws(FormatError) {
+        words = Words(
+            first: try reader.integer(UInt64.self), second: try reader.integer(UInt64.self),
+            third: try reader.integer(UInt64.self), fourth: try reader.integer(UInt64.self))
+    }
+
+    func append(to writer: inout ByteWriter) {
+        for word in [words.first, words.second, words.third, words.fourth] { writer.append(word) }
+    }
+
+    /// The first 16 bytes.
+    var firstHalf: [UInt8] {
+        var writer = ByteWriter(reserving: 16)
+        writer.append(words.first)
+        writer.append(words.second)
+        return writer.bytes
+    }
+
+    /// Whether the first 16 bytes are those at `offset` of `bytes`.
+    func beginsAs(_ bytes: [UInt8], at offset: Int) -> Bool {
+        var reader = ByteReader(bytes, in: offset..<offset + 16)
+        return (try? reader.integer(UInt64.self)) == words.first
+            && (try? reader.integer(UInt64.self)) == words.second
+    }
+}
