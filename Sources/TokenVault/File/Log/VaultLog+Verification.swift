@@ -7,43 +7,51 @@ extension VaultLog {
         openContents: @escaping (FrameHeader, [UInt8]) throws(TokenStorageError) -> LogVerifier.Contents
     ) throws(TokenStorageError) -> VerificationReport {
         let deadline = Deadline(after: lockTimeout)
+        var attempts = location.obstacle == nil ? 1 : Self.attemptsWithoutLock
+        var backOff = BackOff()
         while true {
             let file = try VaultFiles.open(location)
-            // Who opened the vault for reading only takes no lock, and looks again where something changed meanwhile.
+            // Who opened the vault for reading only takes no lock: what looks wrong may be a write that is under way.
             let lock = location.obstacle == nil ? WriterLock(file: file) : nil
             try lock?.take(.shared, until: deadline)
             defer { lock?.release() }
             // The state of the file as it is now, under the lock, whatever this process has seen of it.
             if try isReplaced(file) { continue }
-            let state: LogState
-            do throws(TokenStorageError) {
-                state = try loader.loadLocked(file, .walking)
-            } catch {
-                guard error.code == .corrupt else { throw error }
-                if lock == nil, !deadline.hasPassed, (try? loader.load(file)) != nil { continue }
-                return VerificationReport(
-                    frames: 0, items: 0, checkedByDigestOnly: 0, bytes: 0,
-                    problems: [
-                        VerificationReport.Problem(offset: 0, description: error.underlying ?? "damaged")
-                    ], notes: [])
+            attempts -= 1
+            let result = Result { () throws(TokenStorageError) in
+                try verify(file, progress: progress, openContents: openContents)
             }
-            var verifier = LogVerifier(
-                file: file, codec: codec, progress: progress, openContents: openContents)
-            var report = try verifier.verify(
-                named: state.keybag, live: state.index, end: state.tail)
-            if let problem = try problem(ofIndexIn: file, against: state.index) {
-                report.problems.append(problem)
-            }
-            if lock == nil, !report.isClean, !deadline.hasPassed, try hasChanged(since: state) { continue }
-            return report
+            if attempts > 0, !result.isClean, backOff.wait(until: deadline) { continue }
+            return try result.get()
         }
     }
 
-    /// Whether somebody has written since `state` was read.
-    private func hasChanged(since state: LogState) throws(TokenStorageError) -> Bool {
-        let now = try loader.load(state.file)
-        return now.identity != state.identity || now.tail != state.tail || now.chain != state.chain
-            || now.keybag != state.keybag
+    private static let attemptsWithoutLock = 10
+
+    /// Verifies `file`, in which nobody writes meanwhile.
+    private func verify(
+        _ file: any DiskFile, progress: ((Int, Int) -> Void)?,
+        openContents: @escaping (FrameHeader, [UInt8]) throws(TokenStorageError) -> LogVerifier.Contents
+    ) throws(TokenStorageError) -> VerificationReport {
+        let state: LogState
+        do throws(TokenStorageError) {
+            state = try loader.loadLocked(file, .walking)
+        } catch {
+            guard error.code == .corrupt else { throw error }
+            return VerificationReport(
+                frames: 0, items: 0, checkedByDigestOnly: 0, bytes: 0,
+                problems: [
+                    VerificationReport.Problem(offset: 0, description: error.underlying ?? "damaged")
+                ], notes: [])
+        }
+        var verifier = LogVerifier(
+            file: file, codec: codec, progress: progress, openContents: openContents)
+        var report = try verifier.verify(
+            named: state.keybag, live: state.index, end: state.tail)
+        if let problem = try problem(ofIndexIn: file, against: state.index) {
+            report.problems.append(problem)
+        }
+        return report
     }
 
     /// What is wrong with the index block of `file`, whose log says `walked`.
@@ -66,5 +74,15 @@ extension VaultLog {
         }
         return VerificationReport.Problem(
             offset: block.offset, description: "an index that is not of what the log holds")
+    }
+}
+
+extension Result<VerificationReport, TokenStorageError> {
+    /// Whether there is nothing that a second look might not show.
+    fileprivate var isClean: Bool {
+        switch self {
+        case .success(let report): report.isClean
+        case .failure(let error): error.code != .corrupt && error.code != .rolledBack
+        }
     }
 }
