@@ -5,7 +5,7 @@ internal import TokenVaultPlatform
 ///
 /// ```swift
 /// let adoption = TokenFileAdoption(of: "/home/me/.config/app/tokens.json") { file in
-///     let old = try file.decode(OldTokens.self)
+///     let old = try JSONDecoder().decode(OldTokens.self, from: Data(file.unprotectedBytes()))
 ///     return ["access_token": Secret(utf8: old.access), "refresh_token": Secret(utf8: old.refresh)]
 /// }
 /// try await adoption.run(into: storage)

@@ -5,7 +5,7 @@ import TokenVaultPlatform
 @testable import TokenVault
 
 /// What one handle of a vault tells of what another one does: neither knows of the other, as two processes.
-@Suite(.timeLimit(.minutes(2))) struct ObservationTests {
+@Suite(.timeLimit(.minutes(10))) struct ObservationTests {
     private let sandbox: Sandbox
     private let own: BlockingFileVault
     private let other: BlockingFileVault
@@ -78,8 +78,9 @@ import TokenVaultPlatform
 
     @Test func whoMissedAWholeFileIsToldToListAnew() async throws {
         let own = try openedWithoutNotices()
-        var events = changes(of: own)
         try theirs.store(token: "fake", for: "key", policy: .afterFirstUnlock)
+        _ = try own.storage(service: "watched").list()
+        var events = changes(of: own)
         _ = try other.compact()
         try theirs.delete(for: "key")
         _ = try other.compact()

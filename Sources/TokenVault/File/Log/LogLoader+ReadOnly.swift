@@ -3,7 +3,7 @@ internal import TokenVaultPlatform
 // Reading for who takes no lock: what looks odd and stays as it is, is so; what changes is being written.
 extension LogLoader {
     /// How often the same odd sight is taken for a write that is under way.
-    private static let patience = 6
+    private static let patience = 10
 
     /// What a look at the log saw.
     private enum Sight: Equatable {

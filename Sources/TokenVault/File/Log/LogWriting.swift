@@ -105,14 +105,15 @@ extension VaultLog {
     func whileWriting<Value>(
         _ body: (any DiskFile) throws(TokenStorageError) -> Value
     ) throws(TokenStorageError) -> Value {
-        isWriting.withLock { $0 += 1 }
-        defer { isWriting.withLock { $0 -= 1 } }
         let file = try lockForWriting()
         defer {
             let current = state.withLock { $0.file }
             current.unlock()
             if current !== file { file.unlock() }
         }
+        // Readers of this process need no lock while it is held for writing, and would wait for themselves.
+        isWriting.withLock { $0 += 1 }
+        defer { isWriting.withLock { $0 -= 1 } }
         return try body(file)
     }
 

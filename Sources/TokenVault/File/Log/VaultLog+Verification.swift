@@ -8,46 +8,53 @@ extension VaultLog {
     ) throws(TokenStorageError) -> VerificationReport {
         let inspection = FrameInspection(codec: codec, openContents: openContents)
         let deadline = Deadline(after: lockTimeout)
+        var attempts = location.obstacle == nil ? 1 : Self.attemptsWithoutLock
+        var backOff = BackOff()
         while true {
             let file = try VaultFiles.open(location)
-            // Who opened the vault for reading only takes no lock, and looks again where something changed meanwhile.
+            // Who opened the vault for reading only takes no lock: what looks wrong may be a write that is under way.
             let lock = location.obstacle == nil ? WriterLock(file: file) : nil
             try lock?.take(.shared, until: deadline)
             defer { lock?.release() }
             // The state of the file as it is now, under the lock, whatever this process has seen of it.
             if try isReplaced(file) { continue }
-            let size = try onDisk { () throws(SystemFailure) in try file.attributes().size }
-            var verifier = LogVerifier(file: file, size: size, codec: codec, progress: progress)
-            var report: VerificationReport
-            let state: LogState
-            do throws(TokenStorageError) {
-                let ahead = FrameReadAhead(file: file, inspection: inspection, from: VaultFormat.logStart)
-                state = try loader.loadLocked(file, .walking(ahead)) { (frame, _) throws(TokenStorageError) in
-                    try verifier.add(frame, inspection: inspection)
-                }
-                report = try verifier.finish(named: state.keybag, live: state.index, end: state.tail)
-            } catch {
-                guard error.code == .corrupt else { throw error }
-                if lock == nil, !deadline.hasPassed, (try? loader.load(file)) != nil { continue }
-                return VerificationReport(
-                    frames: 0, items: 0, checkedByDigestOnly: 0, bytes: 0,
-                    problems: [
-                        VerificationReport.Problem(offset: 0, description: error.underlying ?? "damaged")
-                    ], notes: [])
+            attempts -= 1
+            let result = Result { () throws(TokenStorageError) in
+                try verify(file, inspection, progress: progress)
             }
-            if let problem = try problem(ofIndexIn: file, against: state.index) {
-                report.problems.append(problem)
-            }
-            if lock == nil, !report.isClean, !deadline.hasPassed, try hasChanged(since: state) { continue }
-            return report
+            if attempts > 0, !result.isClean, backOff.wait(until: deadline) { continue }
+            return try result.get()
         }
     }
 
-    /// Whether somebody has written since `state` was read.
-    private func hasChanged(since state: LogState) throws(TokenStorageError) -> Bool {
-        let now = try loader.load(state.file)
-        return now.identity != state.identity || now.tail != state.tail || now.chain != state.chain
-            || now.keybag != state.keybag
+    private static let attemptsWithoutLock = 10
+
+    /// Verifies `file`, in which nobody writes meanwhile.
+    private func verify(
+        _ file: any DiskFile, _ inspection: FrameInspection, progress: ((Int, Int) -> Void)?
+    ) throws(TokenStorageError) -> VerificationReport {
+        let size = try onDisk { () throws(SystemFailure) in try file.attributes().size }
+        var verifier = LogVerifier(file: file, size: size, codec: codec, progress: progress)
+        var report: VerificationReport
+        let state: LogState
+        do throws(TokenStorageError) {
+            let ahead = FrameReadAhead(file: file, inspection: inspection, from: VaultFormat.logStart)
+            state = try loader.loadLocked(file, .walking(ahead)) { (frame, _) throws(TokenStorageError) in
+                try verifier.add(frame, inspection: inspection)
+            }
+            report = try verifier.finish(named: state.keybag, live: state.index, end: state.tail)
+        } catch {
+            guard error.code == .corrupt else { throw error }
+            return VerificationReport(
+                frames: 0, items: 0, checkedByDigestOnly: 0, bytes: 0,
+                problems: [
+                    VerificationReport.Problem(offset: 0, description: error.underlying ?? "damaged")
+                ], notes: [])
+        }
+        if let problem = try problem(ofIndexIn: file, against: state.index) {
+            report.problems.append(problem)
+        }
+        return report
     }
 
     /// What is wrong with the index block of `file`, whose log says `walked`.
@@ -70,5 +77,15 @@ extension VaultLog {
         }
         return VerificationReport.Problem(
             offset: block.offset, description: "an index that is not of what the log holds")
+    }
+}
+
+extension Result<VerificationReport, TokenStorageError> {
+    /// Whether there is nothing that a second look might not show.
+    fileprivate var isClean: Bool {
+        switch self {
+        case .success(let report): report.isClean
+        case .failure(let error): error.code != .corrupt && error.code != .rolledBack
+        }
     }
 }

@@ -16,7 +16,7 @@ final class VaultLog: Sendable {
     let announcer: ChangeAnnouncer
 
     let state: Mutex<LogState>
-    /// How many of this process write, or wait for their turn.
+    /// How many of this process hold the writers' lock: one, or none.
     let isWriting = Mutex(0)
     /// Set when a failed sync could not be repaired: this process writes no more.
     let broken = Mutex<TokenStorageError?>(nil)
@@ -178,10 +178,7 @@ final class VaultLog: Sendable {
         let fresh = try loader.load(file, seen: sequence) { frame, file in
             if frame.header.generation > sequence { news.append((frame, file)) }
         }
-        // Moving commits nothing: whatever files there were in between, nothing was committed to them.
-        let follows =
-            fresh.identity != state.identity && fresh.epoch.number > state.epoch.number
-            && fresh.baseSequence == state.sequence
+        let follows = isContinued(state, by: fresh)
         state = fresh
         guard follows else { return announcer.announceOverflow() }
         // An attempt to read that came to nothing has told the same, of another file perhaps.
@@ -189,6 +186,28 @@ final class VaultLog: Sendable {
         for one in news where one.file === fresh.file { latest[one.frame.header.item] = one.frame }
         for frame in latest.values.sorted(by: { $0.header.generation < $1.header.generation }) {
             announcer.announce(frame, in: fresh.file)
+        }
+    }
+
+    /// Whether `fresh` tells all that happened to what `old` knows: nothing of it is gone unseen or older than it was.
+    private func isContinued(_ old: LogState, by fresh: LogState) -> Bool {
+        guard fresh.identity != old.identity, fresh.epoch.number > old.epoch.number else { return false }
+        // Moving commits nothing: whatever files there were in between, nothing was committed to them.
+        if fresh.baseSequence == old.sequence { return true }
+        do throws(TokenStorageError) {
+            var known = 0
+            var isRight = true
+            try fresh.index.forEachItem { (item, entry) throws(TokenStorageError) in
+                let before = try old.index.entry(of: item)
+                if before != nil { known += 1 }
+                if entry.generation <= old.sequence, before?.generation != entry.generation {
+                    isRight = false
+                }
+            }
+            let all = try old.index.figures().items
+            return isRight && known == all
+        } catch {
+            return false
         }
     }
 

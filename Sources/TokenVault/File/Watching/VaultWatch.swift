@@ -13,8 +13,8 @@ final class VaultWatch: Sendable {
         var directory: FileNotifier.Watch?
         /// How often to look; `nil` when the system tells of every change.
         var interval: Duration?
-        /// Whether the last look failed.
-        var hasFailed = false
+        /// When to look again without being told; `nil` for never.
+        var due: Deadline?
         var hasEnded = false
     }
 
@@ -28,15 +28,14 @@ final class VaultWatch: Sendable {
     }
 
     /// How long may pass until the next look; `nil` when the system tells.
-    var interval: Duration? {
-        let (interval, hasFailed) = aim.withLock { ($0.interval, $0.hasFailed) }
-        return interval ?? (hasFailed ? .seconds(1) : nil)
+    var patience: Duration? {
+        aim.withLock { $0.due?.remaining }
     }
 
     /// Whether `report` says, or leaves open, that something happened to the vault.
     func concerns(_ report: FileNotifier.Report) -> Bool {
         aim.withLock { aim in
-            if report.isIncomplete || aim.interval != nil || aim.hasFailed { return true }
+            if report.isIncomplete || aim.due?.hasPassed == true { return true }
             if let file = aim.file, report.files.contains(file) { return true }
             guard let directory = aim.directory, let name = aim.place?.name else { return false }
             return report.names[directory]?.contains(name) ?? false
@@ -49,13 +48,19 @@ final class VaultWatch: Sendable {
         var isGood = vault.lookAtOthers()
         // What was written to another file before it was watched, no event tells.
         while isGood, aim(at: vault, with: notifier) { isGood = vault.lookAtOthers() }
-        aim.withLock { $0.hasFailed = !isGood }
+        setDue(hasFailed: !isGood)
     }
 
     /// Watches the vault's file, if it is not watched yet.
     func aim(with notifier: FileNotifier?) {
-        if let vault = vault(), aim(at: vault, with: notifier) {
-            aim.withLock { $0.hasFailed = !vault.lookAtOthers() }
+        guard let vault = vault(), aim(at: vault, with: notifier) else { return }
+        setDue(hasFailed: !vault.lookAtOthers())
+    }
+
+    /// What the system does not tell of is looked at after a while, and so is what could not be read.
+    private func setDue(hasFailed: Bool) {
+        aim.withLock { aim in
+            aim.due = (aim.interval ?? (hasFailed ? .seconds(1) : nil)).map { Deadline(after: $0) }
         }
     }
 

@@ -58,7 +58,7 @@ final class VaultWatcher: Sendable {
 
     /// Whether the vault of this identity is looked at at an interval; `nil` when it is not looked after.
     func usesInterval(_ vault: ObjectIdentifier) -> Bool? {
-        state.withLock { $0.watches[vault] }.map { $0.interval != nil }
+        state.withLock { $0.watches[vault] }.map { $0.patience != nil }
     }
 
     private func wake(_ notifier: FileNotifier?) {
@@ -89,7 +89,7 @@ final class VaultWatcher: Sendable {
             return (Array(state.watches.values), state.notifier)
         }
         if watches.isEmpty { return false }
-        let report = wait(atMost: watches.compactMap(\.interval).min(), notifier)
+        let report = wait(atMost: watches.compactMap(\.patience).min(), notifier)
         for watch in watches where watch.concerns(report) { watch.look(with: notifier) }
         return true
     }
