@@ -22,7 +22,8 @@ package enum Base64 {
 
     /// The bytes that ``encode(_:)`` made `text` of; `nil` when it is not Base64.
     package static func decode(_ text: SecretBytes) -> SecretBytes? {
-        guard text.count % 4 == 0 else { return nil }
+        // libsodium takes some bytes for letters that are no ASCII.
+        guard text.count % 4 == 0, text.withUnsafeBytes({ $0.allSatisfy { $0 < 0x80 } }) else { return nil }
         var isWhole = false
         let bytes = text.withUnsafeBytes { source in
             SecretBytes(capacity: text.count / 4 * 3) { target in

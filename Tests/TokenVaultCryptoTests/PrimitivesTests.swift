@@ -24,4 +24,14 @@ import TokenVaultCrypto
         #expect(AuthenticatedEncryption.seal([1], key: key, associatedData: []) == nil)
         #expect(key.withBytes { $0.count } == nil)
     }
+
+    @Test func base64IsASCII() {
+        func decode(_ bytes: [UInt8]) -> [UInt8]? { Base64.decode(SecretBytes(copying: bytes))?.array() }
+        #expect(decode(Array("AAEC".utf8)) == [0, 1, 2])
+        // U+01FE in UTF-8, and two letters.
+        #expect(decode([0xc7, 0xbe, 0x45, 0x43]) == nil)
+        for byte in UInt8(0x80)...0xff {
+            #expect(decode([byte, 0x41, 0x41, 0x41]) == nil && decode([0x41, 0x41, 0x41, byte]) == nil)
+        }
+    }
 }
