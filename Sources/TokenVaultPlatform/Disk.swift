@@ -87,12 +87,17 @@ package struct FileAttributes: Sendable {
     /// The permission bits, without the kind.
     package var mode: UInt32
     package var owner: UInt32
+    /// How many names the file has.
+    package var links: Int
 
-    package init(identity: FileIdentity, kind: Kind, size: Int, mode: UInt32, owner: UInt32) {
+    package init(
+        identity: FileIdentity, kind: Kind, size: Int, mode: UInt32, owner: UInt32, links: Int = 1
+    ) {
         self.identity = identity
         self.kind = kind
         self.size = size
         self.mode = mode
         self.owner = owner
+        self.links = links
     }
 }

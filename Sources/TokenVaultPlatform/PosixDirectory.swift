@@ -67,9 +67,12 @@ package final class PosixDirectory: DiskDirectory, Notifying {
             replacing
             ? renameat(descriptor, name, descriptor, target)
             : clinux_rename_noreplace(descriptor, name, descriptor, target)
-        guard result == 0 else {
-            throw SystemFailure(Errno(rawValue: errno), replacing ? "renameat" : "renameat2")
-        }
+        if result == 0 { return }
+        let failure = SystemFailure(Errno(rawValue: errno), replacing ? "renameat" : "renameat2")
+        // NFS knows no RENAME_NOREPLACE; a link is never made over another name either.
+        guard !replacing, failure.errno == .invalidArgument else { throw failure }
+        try link(name, to: target)
+        try remove(name)
     }
 
     package func link(_ name: String, to target: String) throws(SystemFailure) {
@@ -133,7 +136,8 @@ extension FileAttributes {
             kind: kind,
             size: Int(information.st_size),
             mode: UInt32(mode) & 0o7777,
-            owner: UInt32(information.st_uid))
+            owner: UInt32(information.st_uid),
+            links: Int(information.st_nlink))
     }
 }
 

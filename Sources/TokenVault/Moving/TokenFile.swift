@@ -8,6 +8,8 @@ struct TokenFile: Sendable {
     let directory: any DiskDirectory
     let name: String
 
+    /// What the file is called while it is looked at a last time.
+    private var movedName: String { ".\(name).adopting" }
     /// What the file is called once all of it is stored elsewhere and nothing is left but to remove it.
     private var doomedName: String { ".\(name).adopted" }
 
@@ -45,49 +47,81 @@ struct TokenFile: Sendable {
             isReadableByOthers: attributes.mode & 0o044 != 0)
     }
 
-    /// Removes the file that `contents` was read from: it gets another name, which says that nothing of it is needed
-    /// any more, is looked at again, overwritten and unlinked. Throws `conflict`, with the file in its place, when it
-    /// is no longer as it was read.
+    /// Removes the file that `contents` was read from: out of the reach of who writes it, it is looked at again, gets
+    /// a name that says that nothing of it is needed any more, is overwritten and unlinked. Throws `conflict`, with
+    /// the file in its place, when it is no longer as it was read.
     func remove(_ contents: Contents) throws(TokenStorageError) {
-        let (directory, name, doomed) = (directory, name, doomedName)
+        let (directory, name, moved, doomed) = (directory, name, movedName, doomedName)
         do {
-            try directory.rename(name, to: doomed, replacing: false)
+            try directory.rename(name, to: moved, replacing: false)
         } catch {
             // Another process was faster, with the same.
             if error.errno == .noSuchFileOrDirectory { return try removeDoomed() }
             throw .system(error)
         }
-        guard let file = try open(doomed, .read) else { return }
+        guard let file = try open(moved, .read) else { return }
         let attributes = try onDisk { () throws(SystemFailure) in try file.attributes() }
         var now = try onDisk { () throws(SystemFailure) in
             try file.read(contents.secret.count + 1, at: 0)
         }
         defer { SmallFile.wipe(&now) }
         guard attributes.identity == contents.identity, Secret(now) == contents.secret else {
-            try onDisk { () throws(SystemFailure) in
-                try directory.rename(doomed, to: name, replacing: false)
-                try directory.synchronize()
-            }
+            try putBack()
             throw Self.changed
+        }
+        do {
+            try directory.rename(moved, to: doomed, replacing: true)
+        } catch {
+            // Another process put it back, and adopts it.
+            if error.errno != .noSuchFileOrDirectory { throw .system(error) }
         }
         try removeDoomed()
     }
 
-    /// Removes what a run before this one did not come to remove.
-    func removeDoomed() throws(TokenStorageError) {
-        let (directory, doomed) = (directory, doomedName)
-        guard let file = try open(doomed, .readWrite) else { return }
-        let size = try checked(file).size
+    /// Ends what a run before this one did not come to: what it had not looked at again gets its name back, unless
+    /// the file was written anew meanwhile, which says more; what it had is removed.
+    func tidy() throws(TokenStorageError) {
+        try putBack()
+        try removeDoomed()
+    }
+
+    private func putBack() throws(TokenStorageError) {
+        let (directory, name, moved, doomed) = (directory, name, movedName, doomedName)
         try onDisk { () throws(SystemFailure) in
-            // The name first: overwritten under the old one, a crash would leave what cannot be decoded.
-            try directory.synchronize()
-            var offset = 0
-            while offset < size {
-                let count = min(size - offset, 1 << 20)
-                try file.write([UInt8](repeating: 0, count: count), at: offset)
-                offset += count
+            guard try directory.attributes(of: moved) != nil else { return }
+            do throws(SystemFailure) {
+                try directory.rename(moved, to: name, replacing: false)
+            } catch {
+                switch error.errno {
+                case .noSuchFileOrDirectory: return
+                case .fileExists: try directory.rename(moved, to: doomed, replacing: true)
+                default: throw error
+                }
             }
-            try file.synchronize()
+            try directory.synchronize()
+        }
+    }
+
+    /// Removes what nothing is needed of any more. It is overwritten, unless it has another name somewhere, or may not
+    /// be written to.
+    private func removeDoomed() throws(TokenStorageError) {
+        let (directory, doomed) = (directory, doomedName)
+        guard
+            let attributes = try onDisk({ () throws(SystemFailure) in try directory.attributes(of: doomed) })
+        else { return }
+        if attributes.links == 1, attributes.mode & 0o200 != 0, let file = try open(doomed, .readWrite) {
+            let size = try checked(file).size
+            try onDisk { () throws(SystemFailure) in
+                // The name first: overwritten under the old one, a crash would leave what cannot be decoded.
+                try directory.synchronize()
+                var offset = 0
+                while offset < size {
+                    let count = min(size - offset, 1 << 20)
+                    try file.write([UInt8](repeating: 0, count: count), at: offset)
+                    offset += count
+                }
+                try file.synchronize()
+            }
         }
         do {
             try directory.remove(doomed)

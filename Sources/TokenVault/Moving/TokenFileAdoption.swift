@@ -115,7 +115,7 @@ public struct TokenFileAdoption: Sendable {
     private func begin() throws(TokenStorageError) -> Plan {
         try Self.during { () throws(TokenStorageError) in
             let file = try place()
-            try file.removeDoomed()
+            try file.tidy()
             var plan = Plan(file: file, details: details)
             guard let contents = try file.read() else { return plan }
             plan.contents = contents

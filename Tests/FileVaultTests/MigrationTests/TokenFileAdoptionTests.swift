@@ -133,6 +133,49 @@ import TokenVaultPlatform
         #expect(try !SmallFile.exists(leftover))
     }
 
+    /// A newer file in its place, and the machine stops before any step: what was never stored is never removed.
+    @Test func aNewerFileIsNeverLost() throws {
+        var steps = 0
+        while true {
+            try storage.blocking.deleteAll()
+            try write()
+            let disk = try DyingDirectory(sandbox.path, after: steps)
+            let path = path
+            let adoption = TokenFileAdoption(of: "tokens", in: disk) { file in
+                let secrets = try Self.decode(file)
+                let fresh = path.removingLastComponent().appending("fresh")
+                try SmallFile.create(fresh, Array("access newer\nrefresh newer\n".utf8))
+                try PosixDirectory(path.removingLastComponent()).rename(
+                    "fresh", to: "tokens", replacing: true)
+                return secrets
+            }
+            let failure = code { try adoption.run(into: storage.blocking) }
+            // Before the file was read there is no newer one.
+            let isNewer =
+                try [path, sandbox.path.appending(".tokens.adopting")].contains { path in
+                    try SmallFile.exists(path)
+                        && SmallFile.read(path, limit: 100).bytes.starts(with: Array("access newer".utf8))
+                }
+            try self.adoption(.replace).run(into: storage.blocking)
+            #expect(
+                try storage.blocking.retrieve(for: "access") == (isNewer ? "newer" : "fake-1"), "\(steps)")
+            #expect(try !SmallFile.exists(path) && !SmallFile.exists(leftover))
+            if failure == .conflict { break }
+            steps += 1
+        }
+        #expect(steps > 8)
+    }
+
+    @Test func whatCannotBeOverwrittenIsRemoved() throws {
+        try write(mode: 0o400)
+        try PosixDirectory(sandbox.path).link("tokens", to: "second name")
+        try adoption().run(into: storage.blocking)
+        try expectAdopted()
+        // Another program's name for it keeps what it had.
+        let second = try SmallFile.read(sandbox.path.appending("second name"), limit: 100).bytes
+        #expect(second.starts(with: Array("access fake-1".utf8)))
+    }
+
     @Test func aSecretThatIsNotReadBackKeepsTheFile() async throws {
         try write()
         let forgetful = HookedStorage(
