@@ -1,4 +1,5 @@
 internal import Synchronization
+internal import TokenVaultPlatform
 
 /// Hands a storage's changes to its readers. For who writes a backend: one hub for each store, told of
 /// every commit.
@@ -17,6 +18,7 @@ public final class ChangeHub: Sendable {
     }
 
     private let state = Mutex(State())
+    private let process = ProcessFacts.identifier
 
     /// A hub without readers.
     public init() {}
@@ -53,7 +55,11 @@ public final class ChangeHub: Sendable {
         return TokenChanges(subscription)
     }
 
-    private func remove(_ number: UInt64) { state.withLock { $0.readers[number] = nil } }
+    private func remove(_ number: UInt64) {
+        // In a forked child a thread that it does not have may hold the lock.
+        guard process == ProcessFacts.identifier else { return }
+        state.withLock { $0.readers[number] = nil }
+    }
 
     /// Whether anyone listens.
     public var isObserved: Bool { observation != nil }

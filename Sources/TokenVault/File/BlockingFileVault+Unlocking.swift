@@ -25,6 +25,7 @@ extension BlockingFileVault {
                 try beginCounting()
                 session.ring.replace(with: fresh.ring, unlessLockedSince: nil)
                 state.withLock { $0.keybag = fresh.keybag }
+                try countAgain()
                 tellObservers(ofFirstUnlock: false)
                 return
             }
@@ -42,6 +43,7 @@ extension BlockingFileVault {
                 return false
             }
             if lost { opened.ring.wipeEverything() }
+            try countAgain()
             try checkUsable()
             tellObservers(ofFirstUnlock: !lost)
             guard mending, !isCopy, location.obstacle == nil else { return }

@@ -39,7 +39,8 @@ public final class BlockingFileVault: Sendable {
         vault = keybag.vault
         self.location = location
         self.configuration = configuration
-        lockDeadline = LockDeadline(rule: configuration.automaticLock, timer: configuration.lockTimer)
+        lockDeadline = LockDeadline(
+            rule: configuration.automaticLock, timer: configuration.lockTimer ?? .shared)
         state = Mutex(
             State(
                 keybag: keybag, notes: notes,

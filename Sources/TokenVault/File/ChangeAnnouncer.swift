@@ -47,7 +47,7 @@ final class ChangeAnnouncer: Sendable {
             let bytes = try? file.read(frame.header.metadataLength, at: frame.offset + Frame.contentOffset)
         else { return }
         let news = News(header: frame.header, metadata: bytes)
-        let isDark = tell(news)
+        let isDark = tell(news, isFinal: false)
         dark.withLock { dark in
             if isDark {
                 if dark?.observation != observation { dark = Dark(observation: observation) }
@@ -73,24 +73,32 @@ final class ChangeAnnouncer: Sendable {
         var rest = Dark(observation: observation)
         rest.overflowed = kept.overflowed
         for news in kept.news.values.sorted(by: { $0.header.generation < $1.header.generation })
-        where tell(news) { rest.keep(news) }
+        where tell(news, isFinal: true) { rest.keep(news) }
         if rest.overflowed || !rest.news.isEmpty { dark.withLock { $0 = rest } }
     }
 
     /// Says that something may have happened which nobody can name.
     func announceOverflow() {
-        dark.withLock { $0 = nil }
+        let observation = hub.observation
+        dark.withLock { dark in
+            dark = nil
+            // Whoever lists now sees nothing of the dark ones.
+            guard let observation, !ring.isUnlocked else { return }
+            dark = Dark(observation: observation)
+            dark?.overflowed = true
+        }
         hub.overflow()
     }
 
-    /// Publishes an event; whether it has to wait for keys. What can never be read tells nothing.
-    private func tell(_ news: News) -> Bool {
+    /// Publishes an event; whether it has to wait for keys. What can never be read tells nothing, which is final only
+    /// once the keys are those of the keybag in use.
+    private func tell(_ news: News, isFinal: Bool) -> Bool {
         let header = news.header
         let keys: ClassKeys
         switch ring.access(policy: header.policy, setTag: header.setTag, version: header.keyVersion) {
         case .keys(let held): keys = held
         case .locked, .notPermitted, .unsupported: return true
-        case .wrongDevice, .destroyed: return false
+        case .wrongDevice, .destroyed: return !isFinal
         }
         let isDeletion = header.type == RecordType.deletion.rawValue
         do throws(TokenStorageError) {

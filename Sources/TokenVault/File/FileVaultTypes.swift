@@ -29,8 +29,8 @@ public struct FileVaultConfiguration: Sendable {
     /// When a vault locks itself after an unlock; `nil`, the default, for never. Can be changed later
     /// (``BlockingFileVault/lockAutomatically(_:)``).
     public var automaticLock: AutomaticLock?
-    /// What locks it.
-    package var lockTimer: LockTimer = .shared
+    /// What locks it; `nil` for this process's timer.
+    package var lockTimer: LockTimer?
     /// How many frames may follow the index before a writer writes another.
     package var tailBound = VaultFormat.tailBound
     /// How often to look for changes of other processes where the system does not tell of them.

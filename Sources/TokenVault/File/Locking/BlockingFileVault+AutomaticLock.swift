@@ -29,6 +29,16 @@ extension BlockingFileVault {
         try startTimer()
     }
 
+    /// The time counts from now on that keys are held: a lock, or the end of the time, may have come just before.
+    func countAgain() throws(TokenStorageError) {
+        do throws(TokenStorageError) {
+            try beginCounting()
+        } catch {
+            lock()
+            throw error
+        }
+    }
+
     private func startTimer() throws(TokenStorageError) {
         let deadline = lockDeadline
         guard deadline.rule != nil else { return }

@@ -90,7 +90,10 @@ final class VaultWatcher: Sendable {
         }
         if watches.isEmpty { return false }
         let report = wait(atMost: watches.compactMap(\.patience).min(), notifier)
-        for watch in watches where watch.concerns(report) { watch.look(with: notifier) }
+        // Those who came while it waited are told of in the report as well.
+        for watch in state.withLock({ Array($0.watches.values) }) where watch.concerns(report) {
+            watch.look(with: notifier)
+        }
         return true
     }
 
