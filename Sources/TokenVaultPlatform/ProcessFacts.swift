@@ -11,8 +11,9 @@ package enum ProcessFacts {
     /// The kernel's thread number of the caller: equal to ``identifier`` on the main thread.
     package static var thread: Int32 { gettid() }
 
-    /// How many processors this process may use, at least one (`sched_getaffinity`).
-    package static var processors: Int { max(1, Int(clinux_processors())) }
+    /// How many threads to split work among: the processors this process may use, one to eight
+    /// (`sched_getaffinity`).
+    package static var processors: Int { min(8, max(1, Int(clinux_processors()))) }
 
     /// Makes core files and `ptrace` by the same user impossible from now on.
     package static func forbidDumps() {

@@ -57,7 +57,7 @@ final class Anchor: Sendable {
             if let other = Self.newest(in: file, key: key) {
                 state.counter = max(state.counter, other.counter)
                 // Of another file, which is the vault by now: a copy that is still in use moves nothing.
-                if other.epoch.number > epoch.number { return }
+                if other.epoch.isOfAnother(than: epoch) { return }
             }
             state.counter += 1
             let slot = AnchorSlot(
@@ -68,6 +68,15 @@ final class Anchor: Sendable {
             let padding = [UInt8](repeating: 0, count: AnchorSlot.length - bytes.count - code.count)
             try? file.write(bytes + code + padding, at: Int(state.counter % 2) * AnchorSlot.length)
         }
+    }
+
+    /// Throws `duplicateVault` when the anchor is of another file of this vault, which has become the vault since a file
+    /// in the life `epoch` was opened: nobody would ever read what is written there.
+    func requireNotSettled(against epoch: Epoch) throws(TokenStorageError) {
+        guard let anchored = try read(), anchored.epoch.isOfAnother(than: epoch) else { return }
+        throw .file(
+            .duplicateVault, underlying: "another file has become the vault meanwhile",
+            advice: "open the vault where it is now; to have this file, settle it with \"vaultctl adopt\"")
     }
 
     /// The file, with room for both slots, durable under its name.
@@ -98,5 +107,12 @@ final class Anchor: Sendable {
             if slot.counter > newest?.counter ?? 0 { newest = slot }
         }
         return newest
+    }
+}
+
+extension Epoch {
+    /// Whether this, which an anchor tells, is no life that the life `epoch` led to: a later one, or one beside it.
+    fileprivate func isOfAnother(than epoch: Epoch) -> Bool {
+        number > epoch.number || (number == epoch.number && self != epoch)
     }
 }

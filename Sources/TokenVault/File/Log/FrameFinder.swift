@@ -73,7 +73,12 @@ struct FrameFinder {
     ) throws(TokenStorageError) -> ScannedFrame? {
         var position = offset + 1
         while position + Frame.overhead <= size {
-            if position.isMultiple(of: 1 << 16) { progress?(position, size) }
+            if position.isMultiple(of: 1 << 16) {
+                progress?(position, size)
+                // Nothing begins in a long stretch of zeros.
+                guard let bytes = try scanner.firstNonZero(from: position) else { return nil }
+                position = max(position, bytes - bytes % 8)
+            }
             if position.isMultiple(of: 8) {
                 if let frame = try frame(at: position) { return frame }
             } else if try scanner.fill(position, Frame.prefixLength),

@@ -106,7 +106,9 @@ struct LogLoader {
         case .walking(let given):
             ahead = given
             // Most vaults are of items of a few hundred bytes; a table that grows is filled twice.
-            if given != nil { expected = (attributes.size - VaultFormat.logStart) / Self.smallItem }
+            if given != nil {
+                expected = min((attributes.size - VaultFormat.logStart) / Self.smallItem, 1 << 17)
+            }
         }
         var front = LogScanner(file: file, codec: codec, chunk: 4 << 10)
         guard let first = try front.frame(at: VaultFormat.logStart),

@@ -41,6 +41,7 @@ extension VaultLog {
     private func settle(_ file: any DiskFile) throws(TokenStorageError) -> Bool {
         try withLockedState { (state) throws(TokenStorageError) in
             guard state.file === file, try !isReplaced(state) else { return false }
+            try anchor.requireNotSettled(against: state.epoch)
             let tail = state.tail
             let probe = try onDisk { () throws(SystemFailure) in
                 try file.read(Frame.checksumLength + Frame.prefixLength, at: tail - Frame.checksumLength)
@@ -83,22 +84,9 @@ extension VaultLog {
         let tail = state.tail
         let size = state.size
         guard size > tail else { return }
-        let torn = try onDisk { () throws(SystemFailure) in try file.read(size - tail, at: tail) }
-        guard let last = torn.lastIndex(where: { $0 != 0 }) else { return }
-        keepAside(Array(torn[...last]))
+        guard try TornTail(file: file, start: tail, end: size).cut(keepingIn: location) else { return }
         hasCutTail.withLock { $0 = true }
-        try onDisk { () throws(SystemFailure) in
-            try file.write([UInt8](repeating: 0, count: last + 1), at: tail)
-            try file.synchronize()
-        }
-    }
-
-    /// For a person who wants to look at what a crash left; of no use to the vault, so failing is fine.
-    private func keepAside(_ bytes: [UInt8]) {
-        let name = location.name + ".torn"
-        try? location.directory.remove(name)
-        guard let file = try? location.directory.open(name, .create) else { return }
-        try? file.write(bytes, at: 0)
+        try onDisk { () throws(SystemFailure) in try file.synchronize() }
     }
 
     /// Runs `body` with the writers' lock and releases it, also when `body` moved the vault to a new file.

@@ -14,15 +14,21 @@ struct TailClassifier {
     func requireTorn(at failing: Int) throws(TokenStorageError) {
         let size = try onDisk { () throws(SystemFailure) in try file.attributes().size }
         guard size > failing else { return }
-        let bytes = try onDisk { () throws(SystemFailure) in try file.read(size - failing, at: failing) }
-        guard let last = bytes.lastIndex(where: { $0 != 0 }) else { return }
-        try requireNothingDurable(behind: failing, in: bytes, end: last + 1)
+        guard try hasBytes(from: failing) else { return }
+        try requireNothingDurable(behind: failing)
+        let count = min(size - failing, Frame.maximumLength)
+        let bytes = try onDisk { () throws(SystemFailure) in try file.read(count, at: failing) }
         if let extent = try extent(in: bytes, at: failing),
             isCutShort(in: bytes, offset: failing, extent: extent)
         {
             return
         }
         throw .damage(at: failing, "a damaged frame")
+    }
+
+    /// Whether there is anything but zeros.
+    private func hasBytes(from offset: Int) throws(TokenStorageError) -> Bool {
+        try LogScanner(file: file, codec: codec, chunk: 64 << 10).firstNonZero(from: offset) != nil
     }
 
     /// How much of the failing frame a crash must explain; `nil` when no crash does. Only lengths that
@@ -39,21 +45,30 @@ struct TailClassifier {
     }
 
     /// A frame that authenticates and was written when `failing` was durable proves damage.
-    private func requireNothingDurable(
-        behind failing: Int, in bytes: [UInt8], end: Int
-    ) throws(TokenStorageError) {
-        var position = 8
-        while position + Frame.overhead <= bytes.count, position < end {
-            defer { position += 8 }
-            guard bytes[position] == Frame.magic[0],
-                Frame.length(ofPrefix: bytes, at: position) != nil,
-                let header = try codec.header(in: bytes, at: position)
-            else { continue }
-            if header.groupStart > UInt64(failing) {
-                throw .damage(at: failing, "a damaged frame in front of a whole one")
+    private func requireNothingDurable(behind failing: Int) throws(TokenStorageError) {
+        let file = file
+        var start = failing + 8
+        while true {
+            let window = try onDisk { () throws(SystemFailure) in
+                try file.read(Self.window + Frame.contentOffset, at: start)
             }
+            guard window.count >= Frame.overhead else { return }
+            for position in stride(from: 0, to: min(window.count, Self.window), by: 8)
+            where window[position] == Frame.magic[0]
+                && Frame.length(ofPrefix: window, at: position) != nil
+                && position + Frame.contentOffset <= window.count
+            {
+                guard let header = try codec.header(in: window, at: position) else { continue }
+                if header.groupStart > UInt64(failing) {
+                    throw .damage(at: failing, "a damaged frame in front of a whole one")
+                }
+            }
+            start += Self.window
         }
     }
+
+    /// How much to look at at a time: a file may be of any size, whatever is in it.
+    private static let window = 1 << 20
 
     /// Whether the file ends inside the first `extent` bytes, some sector's share of them is all zeros, or
     /// the last 16 are: a write that came to an end early is cut at any byte. A share is at least eight
