@@ -44,9 +44,11 @@ struct CommandFailure: Error, Equatable {
     }
 
     /// The line, without control characters: advice can name paths.
-    var line: String {
-        let text = "vaultctl: \(happened): \(advice)"
-        return String(
+    var line: String { Self.printable("vaultctl: \(happened): \(advice)") }
+
+    /// `text` without control characters.
+    static func printable(_ text: String) -> String {
+        String(
             String.UnicodeScalarView(
                 text.unicodeScalars.map { $0.value < 0x20 || (0x7f...0x9f).contains($0.value) ? "?" : $0 }))
     }

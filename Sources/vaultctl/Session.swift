@@ -32,6 +32,14 @@ struct Session {
         self.unlock = try UnlockSource(unlock)
     }
 
+    /// Throws when what is about to be done writes, and nothing is to be written.
+    func requireWriting() throws(CommandFailure) {
+        guard !isReadOnly else {
+            throw CommandFailure(
+                .failure, "--read-only, and the vault's file would be replaced", "leave it out")
+        }
+    }
+
     /// The vault file.
     var vaultPath: FilePath {
         get throws(CommandFailure) {

@@ -67,7 +67,7 @@ import Testing
     @Test func conflictCopiesAreShown() throws {
         let name = "default.sync-conflict-20261121-190753-ABCDEFG.vault"
         _ = try sandbox.shell("cp -p backup \".local/share/tokenvault/\(name)\"")
-        #expect(try sandbox.run("status").text.contains("note:        \(name) is a copy"))
+        #expect(try sandbox.run("status").text.contains("note:        \(name) is another file of this vault"))
         #expect(try sandbox.run("status", "--json").text.contains("\"conflictingCopies\":[\"\(name)\"]"))
     }
 

@@ -65,7 +65,7 @@ extension BlockingFileVault {
             }
             guard let enrolled else { throw .file(.internalError) }
             // Removing a copy elsewhere must spare this device's keys.
-            if store.place() == nil, let place = location.absolutePath { try store.rememberPlace(place) }
+            if try store.place() == nil, let place = location.absolutePath { try store.rememberPlace(place) }
             let tag = DeviceKey.setTag(of: enrolled.device)
             let items = try session.log.entries().0.count { $0.1.setTag == tag }
             return VaultDevice(enrolled, isThisDevice: true, items: items)
@@ -91,7 +91,7 @@ extension BlockingFileVault {
                 }
                 let set = keybag.sets.remove(at: index)
                 // First the key, durably, then the classes, while nobody else enrols.
-                if let store = secretStore, !isCopy, try store.load().device?.identifier == set.device {
+                if let store = secretStore, try !isCopy(), try store.load().device?.identifier == set.device {
                     try store.removeDevice()
                 }
                 removed = set
@@ -160,9 +160,9 @@ extension BlockingFileVault {
     }
 
     /// Whether this file is a copy of a vault that this device knows elsewhere: what is kept on the device is
-    /// then that vault's.
-    var isCopy: Bool {
-        if case .elsewhere = findPlace() { return true }
+    /// then that vault's. Throws when the system could not even look.
+    func isCopy() throws(TokenStorageError) -> Bool {
+        if case .elsewhere = try findPlace() { return true }
         return false
     }
 }

@@ -86,7 +86,7 @@ extension BlockingFileVault {
     public func deleteUnusedKeys(in keyring: any KeyringItems) throws(TokenStorageError) -> Bool {
         try during("slot remove") { () throws(TokenStorageError) in
             _ = try session()
-            if isCopy { return false }
+            if try isCopy() { return false }
             var isDeleted = false
             for (name, key) in try keyring.keys(vault: identifier) where try !opensSlot(key) {
                 if try keyring.delete(vault: identifier, name: name) { isDeleted = true }

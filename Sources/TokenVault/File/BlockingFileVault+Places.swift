@@ -18,12 +18,13 @@ extension BlockingFileVault {
 
     /// Looks at the path that this device remembers: one small file is read, and where it names another path, the
     /// file there.
-    func findPlace() -> PlaceFinding {
+    func findPlace() throws(TokenStorageError) -> PlaceFinding {
         guard let store = secretStore, let here = location.absolutePath else { return .here }
-        guard let place = store.place() else { return .unknown }
+        guard let place = try store.place() else { return .unknown }
         if place == here { return .here }
         let own = try? location.directory.attributes(of: location.name)
-        if let other = VaultPlaces.living(store, here: here, identity: own?.identity, vault: store.vault) {
+        if let other = try VaultPlaces.living(store, here: here, identity: own?.identity, vault: store.vault)
+        {
             return .elsewhere(other.path)
         }
         return VaultPlaces.isSame(place, own?.identity) ? .here : .moved
@@ -31,22 +32,22 @@ extension BlockingFileVault {
 
     /// Throws `duplicateVault` when this is a copy of a vault that is elsewhere; says whether it may be read as such.
     func checkPlace() throws(TokenStorageError) -> Bool {
-        guard case .elsewhere(let path) = findPlace() else { return false }
+        guard case .elsewhere(let path) = try findPlace() else { return false }
         guard configuration.opensCopies else { throw .duplicate(path) }
         return true
     }
 
     /// What a person should know of where this file is.
     func notesOfPlace() -> [String] {
-        guard case .elsewhere(let path) = findPlace() else { return [] }
+        guard case .elsewhere(let path)? = try? findPlace() else { return [] }
         return ["this is a copy: the vault is \(path.string)"]
     }
 
     /// Remembers the path of a vault that was moved, and of one that this device has seen and no path of.
     func rememberMove() {
         guard let here = location.absolutePath, let store = secretStore else { return }
-        switch findPlace() {
-        case .here, .elsewhere: return
+        switch try? findPlace() {
+        case .here, .elsewhere, nil: return
         case .moved: try? store.rememberPlace(here)
         case .unknown:
             guard let anchor = try? store.directory.attributes(of: Anchor.name(of: store.vault)),

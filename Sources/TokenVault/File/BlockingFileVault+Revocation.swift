@@ -102,7 +102,7 @@ extension BlockingFileVault {
                     throw .file(.conflict, advice: "the slots were changed meanwhile; try again")
                 }
                 if losesPasscode {
-                    if !isCopy { try secretStore?.removePepper() }
+                    if try !isCopy() { try secretStore?.removePepper() }
                     isPepperGone = true
                 }
                 keybag = prepared.after

@@ -133,7 +133,7 @@ extension BlockingFileVault {
                     guard had, !keybag.hasPassphrase else { return }
                     // First what wraps the class goes, durably, then the class: at no point is there a
                     // keybag without a passphrase that still leads to these items.
-                    if !isCopy { try secretStore?.removePepper() }
+                    if try !isCopy() { try secretStore?.removePepper() }
                     removedLastPassphrase = true
                     keybag.removePasscodeClasses()
                 }
@@ -153,7 +153,7 @@ extension BlockingFileVault {
         to keybag: inout Keybag, roots: KeyRing.Roots
     ) throws(TokenStorageError) {
         // The pepper on this device is the original's, whose items are lost without it.
-        guard let store = secretStore, !isCopy, let device = try store.load().device,
+        guard let store = secretStore, try !isCopy(), let device = try store.load().device,
             let index = keybag.sets.firstIndex(where: { $0.device == device.identifier })
         else { return }
         let secrets = KeybagKeys.DeviceSecrets(device: device, pepper: try store.makePepper())

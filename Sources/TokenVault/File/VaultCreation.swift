@@ -98,7 +98,7 @@ struct VaultRemoval {
                 removed = vault
             }
         }
-        let kept = removed.map { ConflictCopies(location: location, vault: $0).namesOfReplaced() } ?? []
+        let kept = removed.map { ConflictCopies(location: location, vault: $0).namesLeftBehind() } ?? []
         try onDisk { () throws(SystemFailure) in
             for name in kept { try location.directory.remove(name) }
             try location.directory.remove(location.name)
@@ -126,7 +126,7 @@ extension VaultLocation {
     /// Whether this is a copy of `vault`, which itself is where it was made: what this device keeps is then the
     /// vault's, and nothing done with the copy may make the vault's items unreadable.
     func isCopy(of vault: VaultIdentifier, _ store: StateStore) -> Bool {
-        guard let place = store.place(), let here = absolutePath, place != here,
+        guard let place = try? store.place(), let here = absolutePath, place != here,
             let original = try? VaultLocation.real(
                 place, configuration: FileVaultConfiguration(stateDirectory: nil), creating: false),
             let file = try? VaultFiles.open(original), let copies = try? KeybagCopies(reading: file)

@@ -26,6 +26,7 @@ struct Restore: VaultCommand {
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         let session = try Session(console, location.arguments, unlock.arguments)
         try session.requireFile()
+        try session.requireWriting()
         guard !file.isEmpty else { throw .usage("the copy's path is empty", "give the path of a file") }
         let place = try session.vaultPath
         let exists: Bool
@@ -65,6 +66,7 @@ struct Adopt: VaultCommand {
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         let session = try Session(console, location.arguments, unlock.arguments)
         try session.requireFile()
+        try session.requireWriting()
         let path = try session.vaultPath
         let copy = try session.openUnlockedCopy(at: path)
         if !yes { try console.confirm("Make \(path.string) the vault, and any other file of it a copy?") }

@@ -42,6 +42,11 @@ struct Salvage: VaultCommand {
         }
         console.progress.clear()
         if format.json { Self.writeJSON(report, console.output) } else { Self.show(report, console) }
+        if report.losses.isEmpty, report.isOlderThanSeen {
+            throw CommandFailure(
+                .damaged, "saved \(report.items) items of an older copy than what this device has seen",
+                "find a newer copy; or \"vaultctl restore\" what was saved, on purpose")
+        }
         guard let first = report.losses.first else { return .done }
         let places = report.losses.count == 1 ? "one place" : "\(report.losses.count) places"
         throw CommandFailure(
@@ -72,6 +77,7 @@ struct Salvage: VaultCommand {
             json.member("mayBeOlder", report.mayBeOlder)
             json.member("itemsLost", report.itemsLost)
             json.member("bytesSkipped", report.bytesSkipped)
+            json.member("isOlderThanSeen", report.isOlderThanSeen)
             json.array("losses") { json in
                 for loss in report.losses {
                     json.object { json in

@@ -151,10 +151,11 @@ struct Status: VaultCommand {
             output.line("key memory:  \(Self.text(status.keyMemory))")
             for name in status.conflictingCopies {
                 output.line(
-                    "note:        \(name) is a copy with changes of its own: \"vaultctl export --vault\" takes "
-                        + "out what it has, \"vaultctl restore\" puts it in the vault's place")
+                    "note:        \(CommandFailure.printable(name)) is another file of this vault: "
+                        + "\"vaultctl export --vault\" takes out what it has, \"vaultctl restore\" puts it in the "
+                        + "vault's place")
             }
-            for note in status.notes { output.line("note:        \(note)") }
+            for note in status.notes { output.line("note:        \(CommandFailure.printable(note))") }
         }
     }
 }

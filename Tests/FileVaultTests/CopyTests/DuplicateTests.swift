@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 import SystemPackage
 import Testing
 import TokenVaultPlatform
@@ -80,14 +81,71 @@ import TokenVaultPlatform
         #expect(try adopted.verify().isClean && adopted.status().rollbackProtection == .anchored)
         #expect(failure { _ = try sandbox.opened() }?.code == .duplicateVault)
         #expect(try values(in: try sandbox.opened(readingCopies: true))["c"] == "only there")
-        // Who has the copy open still does not make the vault look old.
-        try vault.storage(service: "s").store(token: "into the copy", for: "d")
-        try vault.storage(service: "s").store(token: "into the copy", for: "e")
+        // Nothing is acknowledged to who still has the copy open, and nothing of it makes the vault look old.
+        for change: () throws -> Void in [
+            { try vault.storage(service: "s").store(token: "into the copy", for: "d") },
+            { try vault.storage(service: "s").delete(for: "c") }, { _ = try vault.compact() },
+        ] {
+            #expect(failure(change)?.code == .duplicateVault)
+        }
         adopted.close()
         #expect(try values(in: try sandbox.opened("copy.vault")).count == 2)
         // Alone, the copy is old.
         try PosixDirectory(sandbox.vault.removingLastComponent()).remove("copy.vault")
         #expect(failure { _ = try sandbox.opened() }?.code == .rolledBack)
+    }
+
+    /// Both files begin a life of the same number.
+    @Test func aCompactionOfTheOtherMovesNothing() throws {
+        let vault = try sandbox.made()
+        try sandbox.keepCopy(as: "copy.vault")
+        let report = try sandbox.copy("copy.vault").adopt()
+        #expect(report.staleCopy == sandbox.vault)
+        let adopted = try sandbox.opened("copy.vault")
+        let anchor = try anchor(of: adopted)
+        #expect(failure { _ = try vault.compact() }?.code == .duplicateVault)
+        let state = vault.location.state
+        let log = try vault.session().log
+        let (epoch, sequence, head) = log.state.withLock { ($0.epoch, $0.sequence, $0.chain) }
+        Anchor(directory: state, vault: log.codec.vault, key: log.codec.keys.anchor).advance(
+            epoch: .next(after: epoch), sequence: sequence + 9, head: head, keybagGeneration: 1)
+        #expect(try self.anchor(of: adopted) == anchor)
+        adopted.close()
+        #expect(try values(in: try sandbox.opened("copy.vault")).count == 2)
+    }
+
+    /// What is adopted is what is at the path when it is locked, whatever was there when it was opened.
+    @Test func aCompactionInTheMiddleLosesNothing() throws {
+        let vault = try sandbox.made()
+        let copy = try sandbox.copy(nil)
+        let storage = vault.storage(service: "s")
+        try storage.store(token: "acknowledged", for: "c")
+        try storage.delete(for: "b")
+        _ = try vault.compact()
+        try storage.store(token: "acknowledged", for: "d")
+        let report = try copy.adopt()
+        #expect(report.replaced == nil)
+        let expected = ["a": "first a", "c": "acknowledged", "d": "acknowledged"]
+        #expect(try values(in: vault) == expected)
+        #expect(try values(in: try sandbox.opened()) == expected)
+        // Another file that was compacted in between is not what was to be restored.
+        let other = try sandbox.copy(nil)
+        _ = try vault.compact()
+        #expect(failure { _ = try other.restore(to: sandbox.path(of: "elsewhere.vault")) }?.code != nil)
+    }
+
+    @Test func aPathThatIsNoTextIsRememberedAsItIs() throws {
+        let directory = FilePath(bytes: sandbox.path.bytes + Array("/x".utf8) + [0xff])
+        let path = directory.appending("test.vault")
+        let vault = try BlockingFileVault.create(
+            at: path, unlockMethod: keyFile, configuration: sandbox.configuration)
+        try vault.storage(service: "s").store(token: "fake", for: "a")
+        let bytes = try SmallFile.read(path, limit: 1 << 20).bytes
+        try SmallFile.create(sandbox.path.appending("copy.vault"), bytes)
+        let copy = try BlockingFileVault.open(
+            at: sandbox.path.appending("copy.vault"), configuration: sandbox.configuration)
+        #expect(failure { try copy.unlock(with: keyFile) }?.code == .duplicateVault)
+        #expect(try BlockingFileVault.open(at: path, configuration: sandbox.configuration).slots().count == 1)
     }
 
     @Test func aVaultAtOnePathCanBeAdopted() throws {

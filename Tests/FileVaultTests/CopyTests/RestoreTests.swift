@@ -266,4 +266,60 @@ import TokenVaultPlatform
         try BlockingFileVault.destroy(at: sandbox.vault, configuration: sandbox.configuration)
         #expect(try sandbox.names == ["backup", "test.vault.replaced-letter"])
     }
+
+    /// What a crash left behind the log is the next writer's to cut, also after a restore that did not come to its end.
+    @Test func aRestoreThatFailsLeavesATornTailAsItWas() throws {
+        let vault = try sandbox.made()
+        try sandbox.keepCopy(as: "backup")
+        try vault.storage(service: "s").store(token: String(repeating: "c", count: 4_000), for: "c")
+        vault.close()
+        var torn = try sandbox.bytes()
+        let last = try #require(torn.lastIndex { $0 != 0 })
+        for index in last - last % VaultFormat.sector - VaultFormat.sector...last { torn[index] = 0 }
+        try sandbox.write(torn)
+        let state = try PosixDirectory(sandbox.path.appending("state"))
+        for name in try state.names() where name.hasSuffix(".anchor") { try state.remove(name) }
+
+        let place = VaultLocation(
+            directory: FixedDirectory(base: try PosixDirectory(sandbox.vault.removingLastComponent())),
+            name: "test.vault", state: state, path: sandbox.vault)
+        let copy = try sandbox.copy("backup")
+        #expect(failure { _ = try copy.restore(to: place) }?.code == .ioFailure)
+        #expect(try sandbox.bytes() == torn)
+        let again = try sandbox.opened()
+        let report = try again.verify()
+        #expect(report.isClean && !report.notes.isEmpty)
+        try again.storage(service: "s").store(token: "second", for: "d")
+        #expect(try values(in: again).count == 3 && again.verify().notes.isEmpty)
+    }
+
+    @Test func whatItBringsBackIsTold() throws {
+        let vault = try sandbox.made()
+        try sandbox.keepCopy(as: "backup")
+        _ = try vault.addSlot(.keyFile(Secret([UInt8](repeating: 0x42, count: 32))))
+        vault.close()
+        // Nothing is left to compare with but what this device has seen.
+        try PosixDirectory(sandbox.vault.removingLastComponent()).remove("test.vault")
+        let report = try sandbox.copy("backup").restore(to: sandbox.vault)
+        #expect(report.notes.count == 2)
+    }
+}
+
+/// A directory in which no name takes another's place, as where a file is mounted.
+private final class FixedDirectory: DiskDirectory {
+    private let base: PosixDirectory
+    init(base: PosixDirectory) { self.base = base }
+
+    func open(_ name: String, _ access: FileAccess) throws(SystemFailure) -> any DiskFile {
+        try base.open(name, access)
+    }
+    func attributes(of name: String) throws(SystemFailure) -> FileAttributes? {
+        try base.attributes(of: name)
+    }
+    func rename(_ name: String, to target: String, replacing: Bool) throws(SystemFailure) {
+        throw SystemFailure(.ioError, "renameat")
+    }
+    func remove(_ name: String) throws(SystemFailure) { try base.remove(name) }
+    func names() throws(SystemFailure) -> [String] { try base.names() }
+    func synchronize() throws(SystemFailure) { try base.synchronize() }
 }

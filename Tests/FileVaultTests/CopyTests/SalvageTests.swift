@@ -186,6 +186,35 @@ import TokenVaultPlatform
         #expect(found == all && !report.isComplete)
     }
 
+    /// What was replaced or removed since must not come back without a word.
+    @Test func anOlderCopyIsToldToBeOne() throws {
+        let vault = try sandbox.made()
+        let slot = try vault.addSlot(.keyFile(Secret([UInt8](repeating: 0x42, count: 32))))
+        let old = try sandbox.bytes()
+        try vault.removeSlot(slot.id)
+        try vault.storage(service: "s").store(token: "second a", for: "a")
+        try vault.storage(service: "s").delete(for: "b")
+        _ = try vault.compact()
+        vault.close()
+        let (report, found) = try salvage(old)
+        #expect(found == ["a": "first a", "b": "first b"] && report.losses.isEmpty)
+        #expect(report.isOlderThanSeen && !report.isComplete && report.notes.count == 2)
+        #expect(try salvage(old, keepingAnchor: false).0.isComplete)
+    }
+
+    /// A new life of the log is nothing for who may open a part of the vault.
+    @Test func itTakesWhatOpensEverything() throws {
+        let vault = try BlockingFileVault.create(
+            at: sandbox.vault, unlockMethod: .passphrase(Secret(utf8: "fake words")),
+            configuration: sandbox.configuration)
+        _ = try vault.addSlot(keyFile)
+        vault.close()
+        #expect(
+            failure { _ = try sandbox.copy(nil).salvage(to: sandbox.path(of: "out.vault")) }?.code
+                == .notPermitted)
+        #expect(try sandbox.names == ["test.vault"])
+    }
+
     /// What this holder has no keys for is saved too.
     @Test func itemsOfOthersAreSaved() throws {
         let vault = try sandbox.made()

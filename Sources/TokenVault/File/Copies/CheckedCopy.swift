@@ -5,6 +5,7 @@ internal import TokenVaultPlatform
 struct CheckedCopy {
     let state: LogState
     let codec: FrameCodec
+    let place: VaultLocation
     let keybag: Keybag
     /// What opens the classes, in memory of their own.
     let roots: KeyRing.Roots
@@ -20,6 +21,7 @@ struct CheckedCopy {
         guard let first = candidates.first else { throw .file(.locked) }
         let codec = FrameCodec(vault: copy.vault, keys: first.ring.log)
         self.codec = codec
+        place = copy.location
         let loader = LogLoader(
             location: copy.location, codec: codec,
             anchor: Anchor(directory: nil, vault: copy.vault, key: codec.keys.anchor),

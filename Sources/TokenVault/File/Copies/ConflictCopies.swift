@@ -21,15 +21,28 @@ struct ConflictCopies {
             guard name.hasPrefix(location.name + ".replaced") else { return false }
             let number = name.dropFirst(location.name.count + ".replaced".count)
             return (number.isEmpty || (number.first == "-" && Int(number.dropFirst()) != nil))
-                && isVault(name)
+                && isVault(name, orItself: true)
         }
     }
 
-    private func isVault(_ name: String) -> Bool {
+    /// What restoring, adopting and salvaging left beside the vault, to be removed with it.
+    func namesLeftBehind() -> [String] { namesOfReplaced() + namesOfUnfinished() }
+
+    /// The names of files that are the same vault and that ``FreshFile`` had not come to give their name to.
+    func namesOfUnfinished() -> [String] {
+        guard let all = try? location.directory.names() else { return [] }
+        return all.filter { name in
+            guard name.hasPrefix(".\(location.name).") else { return false }
+            let rest = name.dropFirst(location.name.count + 2)
+            return rest.utf8.count == 16 && rest.allSatisfy { $0.isHexDigit } && isVault(name)
+        }
+    }
+
+    private func isVault(_ name: String, orItself: Bool = false) -> Bool {
         guard let file = try? location.directory.open(name, .read),
             let attributes = try? file.attributes(), attributes.kind == .regular,
             let own = try? location.directory.attributes(of: location.name),
-            attributes.identity != own.identity, let copies = try? KeybagCopies(reading: file)
+            orItself || attributes.identity != own.identity, let copies = try? KeybagCopies(reading: file)
         else { return false }
         return copies.whole.contains { $0.keybag.vault == vault }
     }

@@ -52,6 +52,8 @@ struct FreshFile {
         } catch {
             if let aside { try? place.directory.remove(aside) }
             remove()
+            // What was written behind the log stays there, and is not to come and go.
+            try? occupant.file.synchronize()
             throw error
         }
         return aside.map { place.path.removingLastComponent().appending($0) }

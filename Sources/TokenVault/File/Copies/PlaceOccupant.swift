@@ -71,6 +71,18 @@ struct PlaceOccupant {
         }
     }
 
+    /// Whether nothing is behind `last`, where the log ends: a frame put behind what a crash left would say that it was
+    /// durable.
+    func isClean(_ copy: CheckedCopy, upTo last: ScannedFrame?) -> Bool {
+        guard let last else { return false }
+        let loader = LogLoader(
+            location: copy.place, codec: copy.codec,
+            anchor: Anchor(directory: nil, vault: copy.codec.vault, key: copy.codec.keys.anchor),
+            lockTimeout: .zero)
+        let loaded = try? loader.read(file, .walking(), anchored: nil) { _, _ in }
+        return loaded?.stop == .clean && loaded?.state.tail == last.end
+    }
+
     /// Tells the readers of the file to look at the path, where a frame can be put behind the last one. Losing this
     /// to a crash loses nothing.
     func announceReplacement(behind last: ScannedFrame?, _ codec: FrameCodec) throws(TokenStorageError) {

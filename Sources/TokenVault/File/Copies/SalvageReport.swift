@@ -22,7 +22,9 @@ public struct SalvageReport: Sendable {
     public var losses: [Loss]
     /// What is not lost but worth knowing.
     public var notes: [String]
+    /// Whether this device has seen the vault, or what opens it, go further than the file.
+    public var isOlderThanSeen = false
 
-    /// Whether nothing was lost.
-    public var isComplete: Bool { losses.isEmpty }
+    /// Whether nothing was lost, and nothing is older than what this device has seen.
+    public var isComplete: Bool { losses.isEmpty && !isOlderThanSeen }
 }

@@ -12,7 +12,7 @@ extension VaultCopy {
     /// ``SalvageReport/mayBeOlder`` counts the item. Bring the new file into the vault's place with
     /// ``restore(to:progress:)``.
     ///
-    /// The copy must be unlocked (`locked`) by any slot. `progress` gets bytes or items done and in all. Throws
+    /// The copy must be unlocked (`locked`) by a slot that opens everything (`notPermitted`). `progress` gets bytes or items done and in all. Throws
     /// `alreadyExists` rather than overwriting, `wrongPassphrase` when the slot was removed before, `noSpace`,
     /// `timedOut`, and what the system failed with; then there is no file.
     public func salvage(
@@ -34,17 +34,36 @@ extension VaultCopy {
             try VaultCreation(location: place, configuration: configuration).refuseExisting()
             let opened = try openedKeybags()
             guard let first = opened.first else { throw .file(.locked) }
+            // As for restoring: a new life of the log takes all of the keys.
+            guard first.ring.roots?.all != nil else {
+                throw .file(.notPermitted, advice: KeyRing.Roots.adviceWithoutRoot)
+            }
             let codec = FrameCodec(vault: vault, keys: first.ring.log)
             try lockForReading(file, until: Deadline(after: configuration.lockTimeout))
             defer { file.unlock() }
             let anchor = Anchor(directory: location.state, vault: vault, key: codec.keys.anchor)
             var salvage = LogSalvage(file: file, codec: codec)
-            try salvage.read(anchored: try anchor.read(), progress: progress)
+            let anchored = try anchor.read()
+            try salvage.read(anchored: anchored, progress: progress)
             let (keybag, note) = try keybagToSave(opened, named: salvage.named)
             let items = salvage.takeItems()
             try write(items, keybag, salvage.reach, codec, to: place, progress: progress)
             var report = salvage.report
             if let note { report.notes.append(note) }
+            if let anchored {
+                if let found = salvage.epoch, found.number < anchored.epoch.number {
+                    report.isOlderThanSeen = true
+                    report.notes.append(
+                        "this is an older copy than what this device has seen of the vault: what was stored, replaced or "
+                            + "deleted since is as it was before")
+                }
+                if keybag.keybag.generation < anchored.keybagGeneration {
+                    report.isOlderThanSeen = true
+                    report.notes.append(
+                        "the unlock methods and devices are older than what this device has seen: what was changed or "
+                            + "removed since opens the new vault")
+                }
+            }
             return report
         }
     }

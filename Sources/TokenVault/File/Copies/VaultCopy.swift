@@ -190,6 +190,17 @@ public final class VaultCopy: Sendable {
         }
     }
 
+    /// Throws `conflict` when the path leads to another file than the one with `identity` by now.
+    func requireInPlace(_ identity: FileIdentity) throws(TokenStorageError) {
+        let location = location
+        let there = try onDisk { () throws(SystemFailure) in
+            try location.directory.attributes(of: location.name)
+        }
+        guard there == nil || there?.identity == identity else {
+            throw .file(.conflict, underlying: "the copy was replaced", advice: "try again")
+        }
+    }
+
     /// Whether a copy of the keybag is whole that the log's `record` names.
     func hasKeybag(namedBy record: KeybagRecord) -> Bool {
         candidates.contains {

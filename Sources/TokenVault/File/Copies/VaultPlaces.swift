@@ -5,19 +5,26 @@ internal import TokenVaultPlatform
 /// Where this device knows a vault to be, and whether that is another file than the one at hand.
 enum VaultPlaces {
     /// The vault at the path that this device remembers, when it is alive there and not the file with `identity`:
-    /// by another name, a link or a mount the same file is one vault.
+    /// by another name, a link or a mount the same file is one vault. Throws `resourcesExhausted` and `ioFailure`.
     static func living(
         _ store: StateStore, here: FilePath, identity: FileIdentity?, vault: VaultIdentifier
-    ) -> (path: FilePath, file: any DiskFile)? {
-        guard let place = store.place(), place != here,
-            let original = try? VaultLocation.real(
-                place, configuration: FileVaultConfiguration(stateDirectory: nil), creating: false),
-            let file = try? original.directory.open(original.name, .read),
-            let attributes = try? file.attributes(), attributes.kind == .regular,
-            attributes.identity != identity, let copies = try? KeybagCopies(reading: file),
-            copies.whole.contains(where: { $0.keybag.vault == vault })
-        else { return nil }
-        return (place, file)
+    ) throws(TokenStorageError) -> (path: FilePath, file: any DiskFile)? {
+        guard let place = try store.place(), place != here else { return nil }
+        do throws(TokenStorageError) {
+            let original = try VaultLocation.real(
+                place, configuration: FileVaultConfiguration(stateDirectory: nil), creating: false)
+            let (directory, name) = (original.directory, original.name)
+            let file = try onDisk { () throws(SystemFailure) in try directory.open(name, .read) }
+            let attributes = try onDisk { () throws(SystemFailure) in try file.attributes() }
+            guard attributes.kind == .regular, attributes.identity != identity,
+                try KeybagCopies(reading: file).whole.contains(where: { $0.keybag.vault == vault })
+            else { return nil }
+            return (place, file)
+        } catch {
+            // That the system could not look says nothing of what is there.
+            if error.code == .resourcesExhausted || error.code == .ioFailure { throw error }
+            return nil
+        }
     }
 
     /// Whether the file at `place` is the one with `identity`.

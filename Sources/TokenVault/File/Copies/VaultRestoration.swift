@@ -41,10 +41,12 @@ struct VaultRestoration {
     ) throws(TokenStorageError) -> RestoreReport {
         try occupant?.check(is: copy.vault)
         let identity = try onDisk { () throws(SystemFailure) in try copy.file.attributes().identity }
-        let isInPlace = occupant?.identity == identity
+        // By its path: a compaction may have put another file there since the copy was opened.
+        let isInPlace = occupant != nil && (occupant?.identity == identity || copy.path == place.path)
         let source = isInPlace ? occupant?.file ?? copy.file : copy.file
         if !isInPlace { try copy.lockForReading(source, until: deadline) }
         defer { if !isInPlace { source.unlock() } }
+        if !isInPlace { try copy.requireInPlace(identity) }
 
         let loaded = try CheckedCopy(copy, file: source, progress: progress)
         defer { loaded.wipe() }
@@ -53,7 +55,8 @@ struct VaultRestoration {
         reach.include(loaded.state)
         if let other { try? reach.include(other.file, loaded.codec) }
         let anchor = Anchor(directory: place.state, vault: copy.vault, key: loaded.codec.keys.anchor)
-        if let slot = try anchor.read() { reach.include(slot) }
+        let anchored = try anchor.read()
+        if let anchored { reach.include(anchored) }
         if let occupant { try reach.include(occupant.file, loaded.codec) }
         let life = try reach.next()
 
@@ -75,11 +78,12 @@ struct VaultRestoration {
         }
         var report = RestoreReport(
             items: try state.index.figures().items, replaced: nil, staleCopy: other?.path,
-            notes: loaded.notes + notes(replacing: occupant, by: keybag))
+            notes: loaded.notes + notes(of: loaded.keybag, replacing: occupant, anchored))
         if let occupant {
             let isSame = isInPlace ? true : try occupant.isIdentical(to: source)
             report.replaced = try fresh.replace(
-                occupant, last: reach.lastFrame, codec: loaded.codec, keepingAside: !isSame)
+                occupant, last: occupant.isClean(loaded, upTo: reach.lastFrame) ? reach.lastFrame : nil,
+                codec: loaded.codec, keepingAside: !isSame)
         } else {
             try fresh.takeName()
         }
@@ -88,7 +92,7 @@ struct VaultRestoration {
         anchor.advance(
             epoch: state.epoch, sequence: state.sequence, head: state.chain,
             keybagGeneration: state.keybag.generation)
-        rememberPlace()
+        try rememberPlace()
         return report
     }
 
@@ -99,25 +103,42 @@ struct VaultRestoration {
         guard let state = place.state, let here = place.absolutePath else { return nil }
         let store = StateStore(directory: state, vault: copy.vault)
         guard
-            let other = VaultPlaces.living(
+            let other = try VaultPlaces.living(
                 store, here: here, identity: occupant?.identity, vault: copy.vault)
         else { return nil }
         guard isAdopting else { throw .duplicate(other.path) }
         return other
     }
 
-    /// That other slots open the vault from now on is worth knowing.
-    private func notes(replacing occupant: PlaceOccupant?, by keybag: Keybag) -> [String] {
-        guard let occupant, let whole = try? KeybagCopies(reading: occupant.file).whole.first,
-            whole.keybag.slots != keybag.slots
-        else { return [] }
-        return [
-            "the unlock methods are those of the copy; what was changed or removed since opens the vault again"
-        ]
+    /// That other slots open the vault, or other devices are in it, from now on is worth knowing.
+    private func notes(
+        of keybag: Keybag, replacing occupant: PlaceOccupant?, _ anchored: AnchorSlot?
+    ) -> [String] {
+        let former = occupant.flatMap { try? KeybagCopies(reading: $0.file).whole.first?.keybag }
+        let isOlder = (anchored?.keybagGeneration ?? 0) > keybag.generation
+        var notes: [String] = []
+        if former.map({ $0.slots != keybag.slots }) ?? isOlder {
+            notes.append(
+                "the unlock methods are those of the copy; what was changed or removed since opens the vault again"
+            )
+        }
+        if former.map({ $0.sets.map(\.device) != keybag.sets.map(\.device) }) ?? isOlder {
+            notes.append("the devices are those of the copy; \"vaultctl device list\" shows them")
+        }
+        return notes
     }
 
-    private func rememberPlace() {
+    /// Throws `outcomeUnknown` when this is to settle which file is the vault, and this device cannot keep that.
+    private func rememberPlace() throws(TokenStorageError) {
         guard let state = place.state, let here = place.absolutePath else { return }
-        try? StateStore(directory: state, vault: copy.vault).rememberPlace(here)
+        do throws(TokenStorageError) {
+            try StateStore(directory: state, vault: copy.vault).rememberPlace(here)
+        } catch {
+            guard isAdopting else { return }
+            throw .file(
+                .outcomeUnknown, underlying: "the state directory: \(error.underlying ?? error.code.summary)",
+                advice: "the file is ready, but this device does not know it for the vault; see to the state "
+                    + "directory and adopt it again")
+        }
     }
 }

@@ -85,19 +85,24 @@ struct StateStore: Sendable {
         try remove(fresh)
         try onDisk { () throws(SystemFailure) in
             let file = try directory.open(fresh, .create)
-            try file.write(Array(path.string.utf8), at: 0)
+            try file.write(path.bytes, at: 0)
             try file.synchronize()
             try directory.rename(fresh, to: placeName, replacing: true)
             try directory.synchronize()
         }
     }
 
-    /// Where the vault is, as far as that is known.
-    func place() -> FilePath? {
-        guard let bytes = try? directory.open(placeName, .read).read(8_192, at: 0), !bytes.isEmpty,
-            let path = String(validating: bytes, as: UTF8.self)
-        else { return nil }
-        return FilePath(path)
+    /// Where the vault is, as far as that is known. Throws `resourcesExhausted` and `ioFailure` when the system could not
+    /// even look.
+    func place() throws(TokenStorageError) -> FilePath? {
+        let (directory, placeName) = (directory, placeName)
+        do {
+            let bytes = try directory.open(placeName, .read).read(8_192, at: 0)
+            return bytes.isEmpty || bytes.contains(0) ? nil : FilePath(bytes: bytes)
+        } catch {
+            if error.isExhaustion || error.errno == .ioError { throw .system(error) }
+            return nil
+        }
     }
 
     /// Removes all that this device keeps for the vault, the keys first.
