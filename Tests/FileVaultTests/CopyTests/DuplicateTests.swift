@@ -128,10 +128,14 @@ import TokenVaultPlatform
         let expected = ["a": "first a", "c": "acknowledged", "d": "acknowledged"]
         #expect(try values(in: vault) == expected)
         #expect(try values(in: try sandbox.opened()) == expected)
-        // Another file that was compacted in between is not what was to be restored.
-        let other = try sandbox.copy(nil)
-        _ = try vault.compact()
-        #expect(failure { _ = try other.restore(to: sandbox.path(of: "elsewhere.vault")) }?.code != nil)
+        // Another file in the place of the copy is not what was to be restored.
+        try sandbox.keepCopy(as: "backup")
+        let backup = try sandbox.copy("backup")
+        try sandbox.keepCopy(as: "newer")
+        try PosixDirectory(sandbox.vault.removingLastComponent()).rename(
+            "newer", to: "backup", replacing: true)
+        #expect(failure { _ = try backup.restore(to: sandbox.vault) }?.code == .conflict)
+        #expect(try values(in: vault) == expected)
     }
 
     @Test func aPathThatIsNoTextIsRememberedAsItIs() throws {
