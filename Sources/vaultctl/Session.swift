@@ -62,7 +62,9 @@ struct Session {
             var configuration = FileVaultConfiguration(
                 stateDirectory: try stateDirectory, keyDerivationCost: keyDerivationCost)
             configuration.isReadOnly = isReadOnly
-            if let timeout { configuration.lockTimeout = console.deadline?.remaining ?? timeout }
+            // What a person takes to type, and a passphrase to derive, counts as well.
+            if let timeout { configuration.lockTimeout = timeout }
+            configuration.deadline = console.deadline
             return configuration
         }
     }

@@ -59,7 +59,7 @@ extension BlockingFileVault {
         with method: UnlockMethod, isCopy: Bool
     ) throws(TokenStorageError) -> VaultSession {
         // A change of the keybag while a key is derived leaves the copy that was read behind.
-        let deadline = Deadline(after: configuration.lockTimeout)
+        let deadline = Deadline(after: configuration.lockLimit)
         repeat {
             if let session = try openSessionOnce(with: method, isCopy: isCopy) { return session }
         } while !deadline.hasPassed

@@ -270,7 +270,7 @@ public final class BlockingFileVault: Sendable {
         try during("destroy") { () throws(TokenStorageError) in
             if configuration.isReadOnly { throw WritingObstacle.asked.error }
             let location = try VaultLocation.real(path, configuration: configuration, creating: false)
-            let removed = try VaultRemoval(location: location, lockTimeout: configuration.lockTimeout)
+            let removed = try VaultRemoval(location: location, lockTimeout: configuration.lockLimit)
                 .remove()
             guard let keyring, let removed else { return }
             do throws(TokenStorageError) {

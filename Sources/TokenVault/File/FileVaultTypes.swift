@@ -1,5 +1,5 @@
 public import SystemPackage
-internal import TokenVaultPlatform
+package import TokenVaultPlatform
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -33,6 +33,8 @@ public struct FileVaultConfiguration: Sendable {
     package var lockTimer: LockTimer?
     /// How many frames may follow the index before a writer writes another.
     package var tailBound = VaultFormat.tailBound
+    /// When to give up waiting for other processes, however often and whenever that begins; `nil` for no such time.
+    package var deadline: Deadline?
     /// How often to look for changes of other processes where the system does not tell of them.
     package var watchInterval: Duration = .seconds(1)
 

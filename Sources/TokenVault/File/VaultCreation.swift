@@ -79,7 +79,7 @@ struct VaultCreation {
 /// Removes a vault and what this device keeps for it.
 struct VaultRemoval {
     let location: VaultLocation
-    let lockTimeout: Duration
+    let lockTimeout: LockTimeout
 
     /// The keys on this device go first: from then on this-device-only items cannot be read, even if the
     /// rest is interrupted.

@@ -38,7 +38,7 @@ final class VaultSession: Sendable {
         log = try VaultLog(
             location: isCopy ? location.withoutState() : location, file: file,
             codec: FrameCodec(vault: ring.vault, keys: ring.log),
-            lockTimeout: configuration.lockTimeout, tailBound: configuration.tailBound,
+            lockTimeout: configuration.lockLimit, tailBound: configuration.tailBound,
             announcer: announcer)
         if isCopy { log.broken.withLock { $0 = .file(.duplicateVault, underlying: "a copy is only read") } }
         queue = CommitQueue(log: log)

@@ -199,6 +199,48 @@ import TokenVaultPlatform
         _ = try copy.restore(to: sandbox.vault)
     }
 
+    /// The time counts from where it was set, however often something waits.
+    @Test func whatAllMayTakeTogetherBoundsEachWait() throws {
+        let vault = try withBackup()
+        let held = try PosixDirectory(sandbox.vault.removingLastComponent()).open("test.vault", .readWrite)
+        var configuration = sandbox.configuration
+        configuration.lockTimeout = .seconds(600)
+        configuration.deadline = Deadline(after: .milliseconds(20))
+        let backup = try VaultCopy.open(at: sandbox.path(of: "backup"), configuration: configuration)
+        let own = try VaultCopy.open(at: sandbox.vault, configuration: configuration)
+        let other = try BlockingFileVault.open(at: sandbox.vault, configuration: configuration)
+        for copy in [backup, own] { try copy.unlock(with: keyFile) }
+        try other.unlock(with: keyFile)
+        #expect(try held.tryLock(.exclusive))
+        let out = sandbox.path(of: "out")
+        for call: () throws -> Void in [
+            { _ = try backup.restore(to: sandbox.vault) }, { _ = try own.adopt() },
+            { _ = try own.salvage(to: out) }, { _ = try other.verify() }, { _ = try other.compact() },
+            { try other.storage(service: "s").store(token: "x", for: "y") },
+            { try BlockingFileVault.destroy(at: sandbox.vault, configuration: configuration) },
+        ] {
+            #expect(failure(call)?.code == .timedOut)
+        }
+        // A copy that somebody writes to is waited for no longer.
+        held.unlock()
+        let source = try PosixDirectory(sandbox.vault.removingLastComponent()).open("backup", .readWrite)
+        #expect(try source.tryLock(.exclusive))
+        #expect(failure { _ = try backup.restore(to: sandbox.vault) }?.code == .timedOut)
+        #expect(try values(in: vault) == ["a": "second a", "c": "later"])
+    }
+
+    /// What is kept is nobody else's, whatever the mode of what was replaced.
+    @Test func whatIsKeptIsPrivate() throws {
+        try withBackup().close()
+        #expect(chmod(sandbox.vault.string, 0o666) == 0)
+        _ = try sandbox.copy("backup").restore(to: sandbox.vault)
+        let directory = try PosixDirectory(sandbox.vault.removingLastComponent())
+        for name in ["test.vault", "test.vault.replaced"] {
+            let attributes = try directory.attributes(of: name)
+            #expect(attributes?.mode == 0o600 && attributes?.owner == getuid(), "\(name)")
+        }
+    }
+
     /// A root that was revoked since comes back with the copy: who holds the newer one is locked out.
     @Test func aCopyFromBeforeARevocation() throws {
         let vault = try withBackup()

@@ -25,7 +25,7 @@ struct CheckedCopy {
         let loader = LogLoader(
             location: copy.location, codec: codec,
             anchor: Anchor(directory: nil, vault: copy.vault, key: codec.keys.anchor),
-            lockTimeout: copy.configuration.lockTimeout)
+            lockTimeout: copy.configuration.lockLimit)
         let checker = ContentChecker(ring: first.ring)
         let inspection = FrameInspection(codec: codec) {
             (header, bytes, content, scratch) throws(TokenStorageError) in

@@ -39,7 +39,7 @@ extension VaultCopy {
                 throw .file(.notPermitted, advice: KeyRing.Roots.adviceWithoutRoot)
             }
             let codec = FrameCodec(vault: vault, keys: first.ring.log)
-            try lockForReading(file, until: Deadline(after: configuration.lockTimeout))
+            try lockForReading(file, until: Deadline(after: configuration.lockLimit))
             defer { file.unlock() }
             let anchor = Anchor(directory: location.state, vault: vault, key: codec.keys.anchor)
             var salvage = LogSalvage(file: file, codec: codec)

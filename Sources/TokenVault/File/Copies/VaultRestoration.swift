@@ -11,7 +11,7 @@ struct VaultRestoration {
     let progress: ((Int, Int) -> Void)?
 
     func run() throws(TokenStorageError) -> RestoreReport {
-        let deadline = Deadline(after: copy.configuration.lockTimeout)
+        let deadline = Deadline(after: copy.configuration.lockLimit)
         while true {
             let occupant = try PlaceOccupant(of: place)
             if let occupant {

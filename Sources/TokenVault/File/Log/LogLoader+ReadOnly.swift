@@ -15,7 +15,8 @@ extension LogLoader {
     func loadWithoutLock(
         _ file: any DiskFile, seen: UInt64?, observer: Observer
     ) throws(TokenStorageError) -> LogState {
-        let deadline = Deadline(after: lockTimeout)
+        // What is being written must not pass for damage because little time is left.
+        let deadline = Deadline(after: max(lockTimeout.remaining, .milliseconds(100)))
         var backOff = BackOff()
         var file = file
         var last: Sight?

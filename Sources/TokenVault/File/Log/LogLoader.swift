@@ -6,7 +6,7 @@ struct LogLoader {
     let location: VaultLocation
     let codec: FrameCodec
     let anchor: Anchor
-    let lockTimeout: Duration
+    let lockTimeout: LockTimeout
 
     /// The state of the vault: of `file`, or of the one at the path when that was replaced meanwhile.
     /// What looks damaged, torn or rolled back is looked at again under the lock, since a write or a

@@ -10,7 +10,7 @@ final class VaultLog: Sendable {
     let location: VaultLocation
     let codec: FrameCodec
     let anchor: Anchor
-    let lockTimeout: Duration
+    let lockTimeout: LockTimeout
     let loader: LogLoader
     /// Told of every frame of an item that comes to light, in the order of the log.
     let announcer: ChangeAnnouncer
@@ -35,7 +35,8 @@ final class VaultLog: Sendable {
 
     /// Reads the log of `file`.
     init(
-        location: VaultLocation, file: any DiskFile, codec: FrameCodec, lockTimeout: Duration, tailBound: Int,
+        location: VaultLocation, file: any DiskFile, codec: FrameCodec, lockTimeout: LockTimeout,
+        tailBound: Int,
         announcer: ChangeAnnouncer
     ) throws(TokenStorageError) {
         self.location = location
