@@ -64,6 +64,35 @@ import Testing
         expectOneLine(try sandbox.run("retrieve", "k"), status: 9)
     }
 
+    @Test func aVaultThatIsGoneIsNotAbsent() throws {
+        _ = try sandbox.shell("mv '\(vault)' away")
+        for arguments in [
+            ["status"], ["retrieve", "k"], ["adopt", "--yes"], ["verify"], ["destroy", "--yes"],
+        ] {
+            let gone = try sandbox.run(arguments: arguments)
+            expectOneLine(gone, status: 8)
+            #expect(gone.error.contains("the vault file is gone"), "\(arguments): \(gone.error)")
+            #expect(gone.error.contains("vaultctl restore") && !gone.error.contains("vaultctl init"))
+        }
+        let other = try sandbox.run("status", "--vault", "\(sandbox.home)/other", "--json")
+        #expect(other.status == 0 && other.text.contains("\"state\":\"absent\""))
+        #expect(try sandbox.run("restore", "\(sandbox.home)/backup").status == 0)
+        #expect(try sandbox.run("retrieve", "k").text == "first")
+    }
+
+    @Test func aHardLinkIsToldAndKept() throws {
+        _ = try sandbox.shell("ln '\(vault)' other")
+        #expect(try sandbox.run("status").text.contains("another name (a hard link)"))
+        for arguments in [["compact"], ["restore", "\(sandbox.home)/backup", "--yes"], ["adopt", "--yes"]] {
+            let refused = try sandbox.run(arguments: arguments)
+            expectOneLine(refused, status: 9)
+            #expect(refused.error.contains("find / -xdev -samefile \(vault)"), "\(refused.error)")
+        }
+        #expect(try sandbox.run("retrieve", "k").text == "second")
+        _ = try sandbox.shell("rm other")
+        #expect(try sandbox.run("compact").status == 0)
+    }
+
     @Test func conflictCopiesAreShown() throws {
         let name = "default.sync-conflict-20261121-190753-ABCDEFG.vault"
         _ = try sandbox.shell("cp -p backup \".local/share/tokenvault/\(name)\"")

@@ -82,6 +82,10 @@ extension BlockingFileVault {
         let session = try session()
         let held = try heldRoots(session)
         let before = try currentKeybag(session)
+        if isResealing {
+            // Without the new file that the items move to, only half of it would be done.
+            try SecondNames(location: location).requireNone(of: session.log.state.withLock { $0.file })
+        }
         var change = RootChange(
             before: before, cost: try configuration.keyDerivationCost.checked(),
             created: configuration.clock())

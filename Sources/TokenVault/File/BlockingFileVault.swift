@@ -204,8 +204,10 @@ public final class BlockingFileVault: Sendable {
             guard let session else {
                 let file = try VaultFiles.open(location)
                 status.fileSize = try onDisk { () throws(SystemFailure) in try file.attributes().size }
+                status.note(SecondNames(location: location).note(of: file))
                 return status
             }
+            status.note(SecondNames(location: location).note(of: session.log.state.withLock { $0.file }))
             let figures = try session.log.figures()
             status.items = figures.items
             status.fileSize = figures.size
@@ -214,8 +216,8 @@ public final class BlockingFileVault: Sendable {
             status.device = session.ring.facts.isEnrolled ? .enrolled : .notEnrolled
             let slot = Int(session.ring.facts.slot)
             status.unlockedBy = status.slots.first { $0.id == slot }
-            if let reason = session.log.compactionPutOff.withLock({ $0 }) { status.notes.append(reason) }
-            if let reason = session.log.indexPutOff.withLock({ $0 }) { status.notes.append(reason) }
+            status.note(session.log.compactionPutOff.withLock { $0 })
+            status.note(session.log.indexPutOff.withLock { $0 })
             if session.log.hasMetDamagedIndex.withLock({ $0 }) {
                 status.notes.append(
                     "the index is damaged and was done without; the next write makes another, verify tells more"

@@ -194,6 +194,11 @@ public struct VaultStatus: Sendable {
     public var obstacle: WritingObstacle?
     /// What a person should know: a keybag copy that was damaged and healed, compaction put off …
     public var notes: [String]
+
+    /// Adds what a person should know, if there is something.
+    mutating func note(_ text: String?) {
+        if let text { notes.append(text) }
+    }
 }
 
 /// What `verify` found in a vault whose every byte it read.

@@ -90,13 +90,16 @@ struct VaultRemoval {
         let file = try VaultFiles.open(location)
         try WriterLock(file: file).take(.exclusive, until: Deadline(after: lockTimeout))
         defer { file.unlock() }
-        if let directory = location.state {
-            for vault in try identifiers(in: file) {
-                let store = StateStore(directory: directory, vault: vault)
-                guard !location.isCopy(of: vault, store) else { continue }
-                try store.removeAll()
-                removed = vault
-            }
+        let vaults = try identifiers(in: file)
+        let stores = vaults.compactMap { vault in
+            location.state.map { StateStore(directory: $0, vault: vault) }
+        }
+        let own = stores.filter { !location.isCopy(of: $0.vault, $0) }
+        // By another name all that was in it would still be there. That name itself may go.
+        if own.count == stores.count { try SecondNames(location: location).requireNone(of: file) }
+        for store in own {
+            try store.removeAll()
+            removed = store.vault
         }
         let kept = removed.map { ConflictCopies(location: location, vault: $0).namesLeftBehind() } ?? []
         try onDisk { () throws(SystemFailure) in

@@ -40,7 +40,7 @@ final class SimulatedDirectory: DiskDirectory {
         try disk.perform { (state) throws(SystemFailure) in
             try state.failIfAsked(.attributes, directory: index, name: name, call: "fstatat")
             return state.directories[index][name].map { inode in
-                disk.attributes(inode: inode, size: state.inodes[inode]?.content.count ?? 0)
+                disk.attributes(inode: inode, in: state)
             }
         }
     }
@@ -100,9 +100,10 @@ final class SimulatedDirectory: DiskDirectory {
 }
 
 extension SimulatedDisk {
-    func attributes(inode: Int, size: Int) -> FileAttributes {
+    func attributes(inode: Int, in state: State) -> FileAttributes {
         FileAttributes(
-            identity: FileIdentity(device: device, inode: UInt64(inode)), kind: .regular, size: size,
-            mode: 0o600, owner: ProcessFacts.user)
+            identity: FileIdentity(device: device, inode: UInt64(inode)), kind: .regular,
+            size: state.inodes[inode]?.content.count ?? 0, mode: 0o600, owner: ProcessFacts.user,
+            links: state.directories.reduce(0) { $0 + $1.values.count { $0 == inode } })
     }
 }

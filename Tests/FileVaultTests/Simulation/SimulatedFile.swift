@@ -74,7 +74,7 @@ final class SimulatedFile: DiskFile {
 
     func attributes() throws(SystemFailure) -> FileAttributes {
         try disk.perform { (state) throws(SystemFailure) in
-            disk.attributes(inode: inode, size: state.inodes[inode]?.content.count ?? 0)
+            disk.attributes(inode: inode, in: state)
         }
     }
 

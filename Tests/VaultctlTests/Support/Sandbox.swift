@@ -44,6 +44,11 @@ final class Sandbox {
             input: stdin ?? .bytes(bytes ?? Array((input ?? "").utf8)), output: output)
     }
 
+    /// Runs `vaultctl` with these words.
+    func run(arguments: [String]) throws -> Child.Outcome {
+        try Child.run(arguments.map { Array($0.utf8) }, environment: environment, input: .bytes([]))
+    }
+
     /// Runs a shell script in the home directory, where `$V` is `vaultctl`.
     func shell(_ script: String) throws -> Child.Outcome {
         var environment = environment

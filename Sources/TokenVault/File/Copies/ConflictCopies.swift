@@ -17,12 +17,14 @@ struct ConflictCopies {
     /// The names that ``FreshFile`` gave to files of the same vault when it took their place.
     func namesOfReplaced() -> [String] {
         guard let all = try? location.directory.names() else { return [] }
-        return all.filter { name in
-            guard name.hasPrefix(location.name + ".replaced") else { return false }
-            let number = name.dropFirst(location.name.count + ".replaced".count)
-            return (number.isEmpty || (number.first == "-" && Int(number.dropFirst()) != nil))
-                && isVault(name, orItself: true)
-        }
+        return all.filter { Self.isReplaced($0, of: location.name) && isVault($0, orItself: true) }
+    }
+
+    /// Whether `name` is one that ``FreshFile`` gives to what had the name `original`.
+    static func isReplaced(_ name: String, of original: String) -> Bool {
+        guard name.hasPrefix(original + ".replaced") else { return false }
+        let number = name.dropFirst(original.count + ".replaced".count)
+        return number.isEmpty || (number.first == "-" && Int(number.dropFirst()) != nil)
     }
 
     /// What restoring, adopting and salvaging left beside the vault, to be removed with it.

@@ -40,6 +40,7 @@ struct VaultRestoration {
         over occupant: PlaceOccupant?, until deadline: Deadline
     ) throws(TokenStorageError) -> RestoreReport {
         try occupant?.check(is: copy.vault)
+        if let occupant { try SecondNames(location: place).requireNone(of: occupant.file) }
         let identity = try onDisk { () throws(SystemFailure) in try copy.file.attributes().identity }
         // By its path: a compaction may have put another file there since the copy was opened.
         let isInPlace = occupant != nil && (occupant?.identity == identity || copy.path == place.path)

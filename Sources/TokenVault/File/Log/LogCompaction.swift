@@ -26,6 +26,9 @@ extension VaultLog {
     /// again by this process: on a full disk every write would try.
     func compactIfWorthIt() {
         guard wantsCompaction else { return }
+        // It is tried again once that is settled, and `status` tells of it until then.
+        let file = state.withLock { $0.file }
+        if let others = try? SecondNames(location: location).count(of: file), others > 0 { return }
         do throws(TokenStorageError) {
             _ = try compact(progress: nil)
         } catch {
@@ -47,6 +50,9 @@ extension VaultLog {
     func moveToNewFile(
         from file: any DiskFile, progress: ((Int, Int) -> Void)? = nil, resealing: Resealing? = nil
     ) throws(TokenStorageError) {
+        let second = SecondNames(location: location)
+        try second.requireNone(of: file)
+        try second.removeLeftOver(of: file)
         let old = state.withLock { $0 }
         let directory = location.directory
         let name = Self.temporaryName(for: location.name)

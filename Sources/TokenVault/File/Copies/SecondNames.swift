@@ -1,0 +1,55 @@
+internal import SystemPackage
+internal import TokenVaultPlatform
+
+/// The names that a vault's file has beside the vault's own: hard links to it.
+///
+/// By each of them it is one file, which is written to in place. If another file took the vault's name, the others
+/// would stay with what it was before: one vault at two paths, each going its own way. So a file that has several names
+/// is not replaced.
+struct SecondNames {
+    let location: VaultLocation
+
+    /// How many there are of `file`, without those that a restore left which a crash cut short.
+    func count(of file: any DiskFile) throws(TokenStorageError) -> Int {
+        let attributes = try onDisk { () throws(SystemFailure) in try file.attributes() }
+        guard attributes.links > 1 else { return 0 }
+        return attributes.links - 1 - left(by: attributes.identity).count
+    }
+
+    /// Throws `duplicateVault` when there are any.
+    func requireNone(of file: any DiskFile) throws(TokenStorageError) {
+        let count = try count(of: file)
+        guard count > 0 else { return }
+        let names = count == 1 ? "another name" : "\(count) other names"
+        throw .file(
+            .duplicateVault,
+            underlying: "the vault file has \(names), a hard link, which would stay with the old file",
+            advice:
+                "find what else it is called with: find / -xdev -samefile \(location.path.string); remove that name, "
+                + "or make it a copy, and try again")
+    }
+
+    /// Removes what a restore that a crash cut short left beside `file`, whose lock the caller holds.
+    func removeLeftOver(of file: any DiskFile) throws(TokenStorageError) {
+        let attributes = try onDisk { () throws(SystemFailure) in try file.attributes() }
+        guard attributes.links > 1 else { return }
+        for name in left(by: attributes.identity) { try? location.directory.remove(name) }
+    }
+
+    /// The names that ``FreshFile`` gives, where they lead to the file itself.
+    private func left(by identity: FileIdentity) -> [String] {
+        guard let all = try? location.directory.names() else { return [] }
+        return all.filter { name in
+            guard ConflictCopies.isReplaced(name, of: location.name) else { return false }
+            return (try? location.directory.attributes(of: name))?.identity == identity
+        }
+    }
+
+    /// What ``VaultStatus/notes`` says of them; `nil` when there are none.
+    func note(of file: any DiskFile) -> String? {
+        guard let count = try? count(of: file), count > 0 else { return nil }
+        return
+            "the file has \(count == 1 ? "another name" : "\(count) other names") (a hard link): it is written to, but "
+            + "neither compacted nor replaced, until it has one name only"
+    }
+}
