@@ -14,8 +14,12 @@ package protocol DiskDirectory: AnyObject, Sendable {
     func link(_ name: String, to target: String) throws(SystemFailure)
     /// Removes the file `name`.
     func remove(_ name: String) throws(SystemFailure)
-    /// The names in the directory, in no order, without `.` and `..`.
+    /// The names in the directory, in no order, without `.` and `..`. Those that are no UTF-8 are left out.
     func names() throws(SystemFailure) -> [String]
+    /// The names that ``names()`` leaves out, byte for byte.
+    func otherNames() throws(SystemFailure) -> [[UInt8]]
+    /// Opens for reading what has a name of these bytes, never through a symbolic link.
+    func open(otherName: [UInt8]) throws(SystemFailure) -> any DiskFile
     /// Makes creations, renames and removals durable (`fsync` of the directory).
     func synchronize() throws(SystemFailure)
     /// Whether other machines may write there, or a program stands between the kernel and the files (NFS, SMB, FUSE …).
@@ -24,6 +28,12 @@ package protocol DiskDirectory: AnyObject, Sendable {
 
 extension DiskDirectory {
     package var isRemote: Bool { false }
+
+    /// None: for directories whose names are texts.
+    package func otherNames() throws(SystemFailure) -> [[UInt8]] { [] }
+    package func open(otherName: [UInt8]) throws(SystemFailure) -> any DiskFile {
+        throw SystemFailure(.noSuchFileOrDirectory, "openat")
+    }
 }
 
 extension DiskDirectory {
@@ -43,12 +53,19 @@ package protocol DiskFile: AnyObject, Sendable {
     func synchronize() throws(SystemFailure)
     /// Sets the size (`ftruncate`).
     func resize(to size: Int) throws(SystemFailure)
+    /// Gives the file mode 0600 (`fchmod`).
+    func makePrivate() throws(SystemFailure)
     /// Identity, size, kind, owner and mode (`fstat`).
     func attributes() throws(SystemFailure) -> FileAttributes
     /// Tries to take the whole-file lock of this open file; false when another holds it.
     func tryLock(_ kind: FileLock) throws(SystemFailure) -> Bool
     /// Releases the lock of this open file.
     func unlock()
+}
+
+extension DiskFile {
+    /// Nothing: for files without modes.
+    package func makePrivate() throws(SystemFailure) {}
 }
 
 /// How a file is opened.

@@ -19,3 +19,28 @@ extension FilePath {
         self.init(platformString: bytes.map { CInterop.PlatformChar(bitPattern: $0) } + [0])
     }
 }
+
+extension String {
+    /// A text that shows bytes which are no UTF-8: what is text as it is, `\xff` for each byte that is none, and `\\` for
+    /// a backslash.
+    package init(escaping bytes: [UInt8]) {
+        self = ""
+        var parser = Unicode.UTF8.ForwardParser()
+        var rest = bytes.makeIterator()
+        var position = 0
+        while true {
+            switch parser.parseScalar(from: &rest) {
+            case .valid(let encoded):
+                let scalar = Unicode.UTF8.decode(encoded)
+                position += encoded.count
+                if scalar == "\\" { append("\\\\") } else { unicodeScalars.append(scalar) }
+            case .error(let length):
+                for byte in bytes[position..<min(position + length, bytes.count)] {
+                    append("\\x" + (byte < 16 ? "0" : "") + String(byte, radix: 16))
+                }
+                position += length
+            case .emptyInput: return
+            }
+        }
+    }
+}

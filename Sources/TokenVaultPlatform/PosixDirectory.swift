@@ -43,7 +43,7 @@ package final class PosixDirectory: DiskDirectory, Notifying {
     }
 
     package func open(_ name: String, _ access: FileAccess) throws(SystemFailure) -> any DiskFile {
-        var flags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
+        var flags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
         switch access {
         case .read: flags |= O_RDONLY
         case .readWrite: flags |= O_RDWR
@@ -86,6 +86,22 @@ package final class PosixDirectory: DiskDirectory, Notifying {
     }
 
     package func names() throws(SystemFailure) -> [String] {
+        try allNames().compactMap { String(validating: $0, as: UTF8.self) }
+    }
+
+    package func otherNames() throws(SystemFailure) -> [[UInt8]] {
+        try allNames().filter { String(validating: $0, as: UTF8.self) == nil }
+    }
+
+    package func open(otherName: [UInt8]) throws(SystemFailure) -> any DiskFile {
+        let name = otherName.map { CChar(bitPattern: $0) } + [0]
+        let file = try retrying("openat") {
+            clinux_openat(descriptor, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0)
+        }
+        return PosixFile(descriptor: file)
+    }
+
+    private func allNames() throws(SystemFailure) -> [[UInt8]] {
         // fdopendir takes over the descriptor it is given and its position, so it gets one of its own.
         let own = try retrying("openat") {
             clinux_openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
@@ -96,12 +112,10 @@ package final class PosixDirectory: DiskDirectory, Notifying {
             throw SystemFailure(reason, "fdopendir")
         }
         defer { closedir(stream) }
-        var names: [String] = []
+        var names: [[UInt8]] = []
         while let entry = readdir(stream) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name != "." && name != ".." { names.append(name) }
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
+            if name != Array(".".utf8) && name != Array("..".utf8) { names.append(name) }
         }
         return names
     }

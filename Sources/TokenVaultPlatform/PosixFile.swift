@@ -70,6 +70,10 @@ package final class PosixFile: DiskFile, Notifying {
         _ = try retrying("ftruncate") { ftruncate(descriptor, off_t(size)) }
     }
 
+    package func makePrivate() throws(SystemFailure) {
+        _ = try retrying("fchmod") { fchmod(descriptor, 0o600) }
+    }
+
     package func attributes() throws(SystemFailure) -> FileAttributes {
         var information = stat()
         guard fstat(descriptor, &information) == 0 else {

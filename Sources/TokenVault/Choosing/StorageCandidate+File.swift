@@ -76,18 +76,13 @@ private struct VaultPlace: Sendable {
 
     /// Whether this device made a vault of this path and did not destroy it.
     private var isRemembered: Bool {
-        guard let state = configuration.stateDirectory, let directory = try? PosixDirectory(state),
-            let names = try? directory.names()
-        else { return false }
+        guard let state = configuration.stateDirectory, let directory = try? PosixDirectory(state) else {
+            return false
+        }
         let parent = path.removingLastComponent()
         let real = (try? PosixDirectory(parent.isEmpty ? "." : parent))?.absolutePath
         let paths = [path.lexicallyNormalized(), path.lastComponent.flatMap { real?.appending($0) }]
-        return names.contains { name in
-            guard name.hasSuffix(".path"), let file = try? directory.open(name, .read),
-                let bytes = try? file.read(8_192, at: 0), let text = String(validating: bytes, as: UTF8.self)
-            else { return false }
-            return paths.contains(FilePath(text))
-        }
+        return StateStore.remembersVault(at: paths.compactMap(\.self), in: directory)
     }
 
     private func failure(_ underlying: String, advice: String? = nil) -> TokenStorageError {

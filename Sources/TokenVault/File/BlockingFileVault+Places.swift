@@ -16,6 +16,17 @@ extension BlockingFileVault {
         case elsewhere(FilePath)
     }
 
+    /// Throws `unavailable` when nothing is at `path` but this device knows that a vault was.
+    package static func requireUnknown(
+        at path: FilePath, configuration: FileVaultConfiguration
+    ) throws(TokenStorageError) {
+        do throws(TokenStorageError) {
+            _ = try open(at: path, configuration: configuration)
+        } catch {
+            if error == .vaultIsGone.during("open") { throw error }
+        }
+    }
+
     /// Looks at the path that this device remembers: one small file is read, and where it names another path, the
     /// file there.
     func findPlace() throws(TokenStorageError) -> PlaceFinding {

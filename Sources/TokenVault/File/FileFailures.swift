@@ -32,8 +32,21 @@ extension TokenStorageError {
             case .fileTooLarge: .noSpace
             default: .ioFailure
             }
-        return .file(code, underlying: "\(failure.call): \(failure.errno.description)")
+        var advice: String?
+        if failure.errno == .resourceBusy {
+            // What the name is a mount point of can be neither replaced nor removed.
+            advice =
+                failure.call.hasPrefix("unlink")
+                ? "unmount the file, which is mounted by itself, and remove it then"
+                : "mount the directory that the vault is in, not the file alone; or do this where the file is not mounted"
+        }
+        return .file(code, underlying: "\(failure.call): \(failure.errno.description)", advice: advice)
     }
+
+    /// A vault was there and is not there any more.
+    static let vaultIsGone = TokenStorageError.file(
+        .unavailable, underlying: "the vault file is gone",
+        advice: "mount its disk or put it back; or put a backup in its place with \"vaultctl restore\"")
 
     static func crypto(_ error: CryptoError) -> TokenStorageError {
         switch error {

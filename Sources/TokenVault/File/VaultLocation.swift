@@ -37,10 +37,12 @@ package struct VaultLocation: Sendable {
     static func real(
         _ path: FilePath, configuration: FileVaultConfiguration, creating: Bool
     ) throws(TokenStorageError) -> VaultLocation {
-        guard let name = path.lastComponent?.string, path.lastComponent?.kind == .regular,
+        guard let last = path.lastComponent, last.kind == .regular, let name = String(validating: last),
             name.utf8.count <= 200
         else {
-            throw .file(.invalidArgument, advice: "the path of a vault ends in a name of at most 200 bytes")
+            throw .file(
+                .invalidArgument,
+                advice: "the path of a vault ends in a name of UTF-8, at most 200 bytes of it")
         }
         // The vault beside it makes and removes files of such names.
         guard !name.hasSuffix(".torn"), !(name.hasPrefix(".") && name.hasSuffix(".new")) else {
@@ -66,12 +68,15 @@ package struct VaultLocation: Sendable {
                 absolutePath: directory.absolutePath?.appending(name))
             own = try stateDirectory?.attributes(of: ".")
         } catch {
-            if error.errno == .noSuchFileOrDirectory {
-                throw .file(
-                    .unavailable, underlying: "no such directory",
-                    advice: "create the vault first, or check the path")
+            guard error.errno == .noSuchFileOrDirectory else { throw .system(error) }
+            if let state = try? existing(state),
+                StateStore.remembersVault(at: [path.lexicallyNormalized()], in: state)
+            {
+                throw .vaultIsGone
             }
-            throw .system(error)
+            throw .file(
+                .unavailable, underlying: "no such directory",
+                advice: "create the vault first, or check the path")
         }
         // Whoever may rename in it takes the anchor away, and an older copy of the vault goes unseen.
         if let own, own.owner != ProcessFacts.user || own.mode & 0o022 != 0 {
@@ -80,6 +85,21 @@ package struct VaultLocation: Sendable {
                 advice: "make the state directory yours alone: chmod 700 on it")
         }
         return location
+    }
+
+    /// What it means that nothing is there: this device may know that a vault was.
+    func absence(advice: String) -> TokenStorageError {
+        if let state, let here = absolutePath, StateStore.remembersVault(at: [here], in: state) {
+            return .vaultIsGone
+        }
+        return .file(.unavailable, underlying: "no such file", advice: advice)
+    }
+
+    /// Throws `notAVault` for what is no regular file. Looked at before it is opened: to open a pipe or a device is to
+    /// do something with it.
+    func requireRegularFile() throws(TokenStorageError) {
+        guard let there = try? directory.attributes(of: name) else { return }
+        try there.requireRegularFile()
     }
 
     /// Whether who reads has to take the lock as well: other machines may write.
@@ -94,6 +114,19 @@ package struct VaultLocation: Sendable {
         } catch {
             if error.isExhaustion { throw error }
             return nil
+        }
+    }
+}
+
+extension FileAttributes {
+    /// Throws `notAVault` for what is no regular file.
+    func requireRegularFile() throws(TokenStorageError) {
+        switch kind {
+        case .regular: return
+        case .directory: throw .file(.notAVault, underlying: "a directory")
+        case .symbolicLink:
+            throw .file(.notAVault, underlying: "a symbolic link", advice: "give the path it leads to")
+        case .other: throw .file(.notAVault, underlying: "a pipe, a socket or a device")
         }
     }
 }

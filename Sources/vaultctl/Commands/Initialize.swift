@@ -135,7 +135,7 @@ struct Initialize: VaultCommand {
         if exists {
             throw CommandFailure(
                 .conflict, "there is a file in the vault's place already",
-                "choose another --vault, or remove it with \"vaultctl destroy\"")
+                "choose another --vault, move it away, or remove a vault with \"vaultctl destroy\"")
         }
     }
 }

@@ -56,6 +56,11 @@ struct Status: VaultCommand {
             throw CommandFailure(error, "the vault's directory", "check --vault")
         }
         guard exists else {
+            // One that this device knows is not absent but gone.
+            let configuration = try session.configuration
+            try calling { () throws(TokenStorageError) in
+                try BlockingFileVault.requireUnknown(at: path, configuration: configuration)
+            }
             return Report(backend: .file, vault: path.string, state: "absent", status: nil, items: nil)
         }
         let vault = try session.openVaultOrCopy()

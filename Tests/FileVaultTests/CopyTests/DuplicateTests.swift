@@ -175,6 +175,31 @@ import TokenVaultPlatform
                 .conflictingCopies == conflicting)
     }
 
+    /// A file system keeps any bytes: what is no text is shown by its bytes.
+    @Test func conflictCopiesWhoseNamesAreNoTextAreShown() throws {
+        let vault = try sandbox.made()
+        let bytes = try sandbox.bytes()
+        var paths: [[UInt8]] = []
+        for name in [
+            Array("test-M".utf8) + [0xfc] + Array("ller\\.vault".utf8),
+            Array("test.sync-conflict-".utf8) + [0xf0, 0x9f] + Array(".vault".utf8),
+        ] {
+            // The test's own helpers take texts.
+            let path = Array(sandbox.vault.removingLastComponent().string.utf8) + [UInt8(ascii: "/")] + name
+            let descriptor = path.map { CChar(bitPattern: $0) }.withUnsafeBufferPointer { text in
+                open(Array(text) + [0], O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+            }
+            #expect(descriptor >= 0 && write(descriptor, bytes, bytes.count) == bytes.count)
+            close(descriptor)
+            paths.append(path)
+        }
+        defer { for path in paths { unlink(path.map { CChar(bitPattern: $0) } + [0]) } }
+        try sandbox.keepCopy(as: "test-b.vault")
+        #expect(
+            try vault.status().conflictingCopies
+                == ["test-M\\xfcller\\\\.vault", "test-b.vault", "test.sync-conflict-\\xf0\\x9f.vault"])
+    }
+
     @Test(arguments: [
         ("default.vault", "default.sync-conflict-20261121-190753-ABCDEFG.vault", true),
         ("default.vault", "default (Peter's conflicted copy 2026-11-21).vault", true),
@@ -184,6 +209,6 @@ import TokenVaultPlatform
         ("vault", "vault.sync-conflict-20261121-190753-ABCDEFG", true), ("a.b.vault", "a.b (2).vault", true),
         ("a.b.vault", "a (2).vault", false),
     ]) func namesOfConflictCopies(original: String, name: String, isOne: Bool) {
-        #expect(ConflictCopies.isConflict(name, of: original) == isOne)
+        #expect(ConflictCopies.isConflict(Array(name.utf8), of: Array(original.utf8)) == isOne)
     }
 }

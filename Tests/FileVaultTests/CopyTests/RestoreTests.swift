@@ -323,7 +323,8 @@ import TokenVaultPlatform
         for name in try state.names() where name.hasSuffix(".anchor") { try state.remove(name) }
 
         let place = VaultLocation(
-            directory: FixedDirectory(base: try PosixDirectory(sandbox.vault.removingLastComponent())),
+            directory: FixedDirectory(
+                base: try PosixDirectory(sandbox.vault.removingLastComponent()), refusal: .ioError),
             name: "test.vault", state: state, path: sandbox.vault)
         let copy = try sandbox.copy("backup")
         #expect(failure { _ = try copy.restore(to: place) }?.code == .ioFailure)
@@ -345,23 +346,4 @@ import TokenVaultPlatform
         let report = try sandbox.copy("backup").restore(to: sandbox.vault)
         #expect(report.notes.count == 2)
     }
-}
-
-/// A directory in which no name takes another's place, as where a file is mounted.
-private final class FixedDirectory: DiskDirectory {
-    private let base: PosixDirectory
-    init(base: PosixDirectory) { self.base = base }
-
-    func open(_ name: String, _ access: FileAccess) throws(SystemFailure) -> any DiskFile {
-        try base.open(name, access)
-    }
-    func attributes(of name: String) throws(SystemFailure) -> FileAttributes? {
-        try base.attributes(of: name)
-    }
-    func rename(_ name: String, to target: String, replacing: Bool) throws(SystemFailure) {
-        throw SystemFailure(.ioError, "renameat")
-    }
-    func remove(_ name: String) throws(SystemFailure) { try base.remove(name) }
-    func names() throws(SystemFailure) -> [String] { try base.names() }
-    func synchronize() throws(SystemFailure) { try base.synchronize() }
 }

@@ -8,10 +8,18 @@ struct ConflictCopies {
     let location: VaultLocation
     let vault: VaultIdentifier
 
-    /// The names of files beside the vault that are the same vault, in order.
+    /// The names of files beside the vault that are the same vault, in order; of a name that is no UTF-8, a text that
+    /// shows its bytes.
     func names() -> [String] {
-        guard let all = try? location.directory.names() else { return [] }
-        return all.filter { Self.isConflict($0, of: location.name) && isVault($0) }.sorted()
+        let directory = location.directory
+        let texts = ((try? directory.names()) ?? []).filter {
+            Self.isConflict(Array($0.utf8), of: Array(location.name.utf8)) && isVault($0)
+        }
+        let others = ((try? directory.otherNames()) ?? []).filter { name in
+            Self.isConflict(name, of: Array(location.name.utf8))
+                && isVault(try? directory.open(otherName: name))
+        }
+        return (texts + others.map { String(escaping: $0) }).sorted()
     }
 
     /// The names that ``FreshFile`` gave to files of the same vault when it took their place.
@@ -41,8 +49,11 @@ struct ConflictCopies {
     }
 
     private func isVault(_ name: String, orItself: Bool = false) -> Bool {
-        guard let file = try? location.directory.open(name, .read),
-            let attributes = try? file.attributes(), attributes.kind == .regular,
+        isVault(try? location.directory.open(name, .read), orItself: orItself)
+    }
+
+    private func isVault(_ file: (any DiskFile)?, orItself: Bool = false) -> Bool {
+        guard let file, let attributes = try? file.attributes(), attributes.kind == .regular,
             let own = try? location.directory.attributes(of: location.name),
             orItself || attributes.identity != own.identity, let copies = try? KeybagCopies(reading: file)
         else { return false }
@@ -51,20 +62,17 @@ struct ConflictCopies {
 
     /// Whether `name` is what a program makes of `original` in a conflict: Syncthing
     /// `NAME.sync-conflict-20261121-190753-ABCDEFG.EXT`, Dropbox and Nextcloud `NAME (… conflicted copy …).EXT`,
-    /// OneDrive `NAME-HOST.EXT`, Google Drive and Seafile `NAME (1).EXT`, `NAME (SFConflict …).EXT`.
-    static func isConflict(_ name: String, of original: String) -> Bool {
+    /// OneDrive `NAME-HOST.EXT`, Google Drive and Seafile `NAME (1).EXT`, `NAME (SFConflict …).EXT`. Byte for byte: a
+    /// name may be no UTF-8.
+    static func isConflict(_ name: [UInt8], of original: [UInt8]) -> Bool {
         guard name != original else { return false }
-        let parts = original.split(separator: ".", omittingEmptySubsequences: false)
-        let isPlain = parts.count < 2 || (parts.count == 2 && parts[0].isEmpty)
-        let ending = isPlain ? "" : "." + (parts.last ?? "")
-        let stem = String(original.dropLast(ending.count))
-        guard name.hasPrefix(stem), name.hasSuffix(ending), name.count > stem.count + ending.count else {
-            return false
-        }
+        let dot = original.lastIndex(of: UInt8(ascii: ".")) ?? 0
+        let (stem, ending) = dot == 0 ? (original[...], []) : (original[..<dot], original[dot...])
+        guard name.starts(with: stem), name.suffix(ending.count) == ending,
+            name.count > stem.count + ending.count
+        else { return false }
         let between = name.dropFirst(stem.count).dropLast(ending.count)
-        if between.hasPrefix(".sync-conflict-") || between.hasPrefix("-") || between.hasPrefix("_conf(") {
-            return true
-        }
-        return between.hasPrefix(" (") && between.hasSuffix(")")
+        return [".sync-conflict-", "-", "_conf("].contains { between.starts(with: $0.utf8) }
+            || between.starts(with: " (".utf8) && between.last == UInt8(ascii: ")")
     }
 }

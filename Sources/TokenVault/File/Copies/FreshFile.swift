@@ -44,7 +44,12 @@ struct FreshFile {
         do throws(TokenStorageError) {
             // It comes first: what is kept says so too, and nothing is the worse for it.
             try? occupant.announceReplacement(behind: last, codec)
-            if keepingAside, !occupant.isEmpty { aside = try keep(occupant) }
+            if keepingAside, !occupant.isEmpty {
+                // Whatever others could do with it, they cannot with what is kept.
+                let old = occupant.file
+                try onDisk { () throws(SystemFailure) in try old.makePrivate() }
+                aside = try keep(occupant)
+            }
             let (name, place) = (name, place)
             try onDisk { () throws(SystemFailure) in
                 try place.directory.rename(name, to: place.name, replacing: true)

@@ -12,6 +12,7 @@ struct PlaceOccupant {
     /// What is at `place`; `nil` when nothing is. Throws `notAVault` for what is no file of a vault and not empty:
     /// nothing else is replaced. `insecurePermissions` for another user's file.
     init?(of place: VaultLocation) throws(TokenStorageError) {
+        try place.requireRegularFile()
         do {
             file = try place.directory.open(place.name, .readWrite)
         } catch {
@@ -22,20 +23,18 @@ struct PlaceOccupant {
             default: throw .system(error)
             }
         }
-        let attributes: FileAttributes
-        let magic: [[UInt8]]
-        do {
-            attributes = try file.attributes()
-            magic = [
-                try file.read(Keybag.magic.count, at: 0),
-                try file.read(Keybag.magic.count, at: VaultFormat.keybagLength),
+        let opened = file
+        let attributes = try onDisk { () throws(SystemFailure) in try opened.attributes() }
+        try attributes.requireRegularFile()
+        let magic = try onDisk { () throws(SystemFailure) in
+            [
+                try opened.read(Keybag.magic.count, at: 0),
+                try opened.read(Keybag.magic.count, at: VaultFormat.keybagLength),
             ]
-        } catch {
-            throw .system(error)
         }
         identity = attributes.identity
         isEmpty = attributes.size == 0
-        guard attributes.kind == .regular, isEmpty || magic.contains(Keybag.magic) else {
+        guard isEmpty || magic.contains(Keybag.magic) else {
             throw .file(
                 .notAVault, underlying: "what is in the vault's place",
                 advice: "move it away, or choose another path")

@@ -72,20 +72,20 @@ public final class VaultCopy: Sendable {
     }
 
     private static func openFile(_ location: VaultLocation) throws(TokenStorageError) -> any DiskFile {
+        try location.requireRegularFile()
         let file: any DiskFile
         do {
             file = try location.directory.open(location.name, .read)
         } catch {
             switch error.errno {
-            case .noSuchFileOrDirectory:
-                throw .file(.unavailable, underlying: "no such file", advice: "check the path")
+            case .noSuchFileOrDirectory: throw location.absence(advice: "check the path")
             case .tooManySymbolicLinkLevels:
                 throw .file(.notAVault, underlying: "a symbolic link", advice: "give the path it leads to")
             default: throw .system(error)
             }
         }
         let attributes = try onDisk { () throws(SystemFailure) in try file.attributes() }
-        guard attributes.kind == .regular else { throw .file(.notAVault, underlying: "not a regular file") }
+        try attributes.requireRegularFile()
         return file
     }
 

@@ -9,7 +9,8 @@ struct StateStore: Sendable {
 
     private var deviceName: String { vault.hexadecimal + ".device" }
     private var pepperName: String { vault.hexadecimal + ".pepper" }
-    private var placeName: String { vault.hexadecimal + ".path" }
+    private var placeName: String { vault.hexadecimal + Self.placeSuffix }
+    private static let placeSuffix = ".path"
 
     /// What is there. A missing or damaged file gives no key: its items are then another device's. Throws
     /// `resourcesExhausted` when the system could not even look.
@@ -102,6 +103,17 @@ struct StateStore: Sendable {
         } catch {
             if error.isExhaustion || error.errno == .ioError { throw .system(error) }
             return nil
+        }
+    }
+
+    /// Whether `directory` remembers a vault at one of `paths`: one was there, and was not destroyed.
+    static func remembersVault(at paths: [FilePath], in directory: any DiskDirectory) -> Bool {
+        guard let names = try? directory.names() else { return false }
+        return names.contains { name in
+            guard name.hasSuffix(placeSuffix), let file = try? directory.open(name, .read),
+                let bytes = try? file.read(8_192, at: 0), !bytes.isEmpty, !bytes.contains(0)
+            else { return false }
+            return paths.contains(FilePath(bytes: bytes))
         }
     }
 

@@ -71,7 +71,13 @@ extension VaultLog {
             try directory.rename(name, to: location.name, replacing: true)
         } catch {
             let reason = "\(error.call): \(error.errno.description)"
-            compactionPutOff.withLock { $0 = "the vault file cannot be replaced (\(reason))" }
+            compactionPutOff.withLock {
+                $0 =
+                    error.errno == .resourceBusy
+                    ? "the vault file is mounted by itself and cannot be replaced, so it is not compacted: "
+                        + "mount its directory"
+                    : "the vault file cannot be replaced (\(reason))"
+            }
             // The old file goes on being used. What is appended next will say that all before it was
             // durable, and the mark that was just left is not yet.
             do { try file.synchronize() } catch { stopWriting(after: error) }

@@ -14,6 +14,7 @@ enum VaultFiles {
         _ location: VaultLocation
     ) throws(TokenStorageError) -> (file: any DiskFile, obstacle: WritingObstacle?) {
         var obstacle = location.obstacle
+        try location.requireRegularFile()
         let file: any DiskFile
         do {
             file = try location.directory.open(location.name, obstacle == nil ? .readWrite : .read)
@@ -25,9 +26,7 @@ enum VaultFiles {
                     try location.directory.open(location.name, .read)
                 }
             case .noSuchFileOrDirectory:
-                throw .file(
-                    .unavailable, underlying: "no such file",
-                    advice: "create it first, or check the path")
+                throw location.absence(advice: "create it first, or check the path")
             case .tooManySymbolicLinkLevels:
                 throw .file(.notAVault, underlying: "a symbolic link", advice: "give the path it leads to")
             default:
@@ -35,11 +34,7 @@ enum VaultFiles {
             }
         }
         let attributes = try onDisk { () throws(SystemFailure) in try file.attributes() }
-        switch attributes.kind {
-        case .regular: break
-        case .directory: throw .file(.notAVault, underlying: "a directory")
-        case .symbolicLink, .other: throw .file(.notAVault, underlying: "not a regular file")
-        }
+        try attributes.requireRegularFile()
         // Advice to change the mode of a file that is no vault would be bad advice.
         let magic = try onDisk { () throws(SystemFailure) in
             [

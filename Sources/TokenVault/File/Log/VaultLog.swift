@@ -150,11 +150,7 @@ final class VaultLog: Sendable {
         let there = try onDisk { () throws(SystemFailure) in
             try location.directory.attributes(of: location.name)
         }
-        guard let there else {
-            throw .file(
-                .unavailable, underlying: "the vault file is gone", advice: "put it back, or restore a backup"
-            )
-        }
+        guard let there else { throw .vaultIsGone }
         return there.identity != identity
     }
 
