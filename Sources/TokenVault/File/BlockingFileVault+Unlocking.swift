@@ -29,39 +29,66 @@ extension BlockingFileVault {
                 tellObservers(ofFirstUnlock: false)
                 return
             }
-            let isCopy = try checkPlace()
-            let opened = try openSession(with: method, isCopy: isCopy)
-            do throws(TokenStorageError) {
-                try beginCounting()
-            } catch {
-                opened.ring.wipeEverything()
-                throw error
+            try unlockFirst(mending: mending) { (bytes) throws(TokenStorageError) in
+                try openKeybag(bytes, with: method).ring
             }
-            let lost = state.withLock { state in
-                if state.isClosed || state.session != nil { return true }
-                state.session = opened
-                return false
-            }
-            if lost { opened.ring.wipeEverything() }
-            try countAgain()
-            try checkUsable()
-            tellObservers(ofFirstUnlock: !lost)
-            guard mending, !isCopy, location.obstacle == nil else { return }
-            // Who may be reading a copy decides nothing.
-            if !configuration.opensCopies { rememberMove() }
-            if opened.ring.facts.hasPasscodeSlot == false { try? opened.removeDestroyedItems() }
-            healIfNeeded(opened)
-            try? renewOwnSet(opened)
         }
     }
 
-    private func openSession(
-        with method: UnlockMethod, isCopy: Bool
-    ) throws(TokenStorageError) -> VaultSession {
+    /// Unlocks a vault that was just made with the keys that it was made with: deriving them once more would take a
+    /// person's time for nothing. What another process has made of it since is opened with `method`.
+    func unlockNew(
+        with method: UnlockMethod, _ keybag: Keybag, _ ring: KeyRing
+    ) throws(TokenStorageError) {
+        try during("unlock") { () throws(TokenStorageError) in
+            let made = keybag.encoded()
+            var unused: KeyRing? = ring
+            defer { unused?.wipeEverything() }
+            try unlockFirst(mending: true) { (bytes) throws(TokenStorageError) in
+                guard bytes == made, let ring = unused else {
+                    return try openKeybag(bytes, with: method).ring
+                }
+                unused = nil
+                return ring
+            }
+        }
+    }
+
+    /// What opens the keybag of these bytes.
+    private typealias Opening = ([UInt8]) throws(TokenStorageError) -> KeyRing
+
+    /// The unlock of a vault that was not unlocked yet.
+    private func unlockFirst(mending: Bool, by opening: Opening) throws(TokenStorageError) {
+        let isCopy = try checkPlace()
+        let opened = try openSession(isCopy: isCopy, by: opening)
+        do throws(TokenStorageError) {
+            try beginCounting()
+        } catch {
+            opened.ring.wipeEverything()
+            throw error
+        }
+        let lost = state.withLock { state in
+            if state.isClosed || state.session != nil { return true }
+            state.session = opened
+            return false
+        }
+        if lost { opened.ring.wipeEverything() }
+        try countAgain()
+        try checkUsable()
+        tellObservers(ofFirstUnlock: !lost)
+        guard mending, !isCopy, location.obstacle == nil else { return }
+        // Who may be reading a copy decides nothing.
+        if !configuration.opensCopies { rememberMove() }
+        if opened.ring.facts.hasPasscodeSlot == false { try? opened.removeDestroyedItems() }
+        healIfNeeded(opened)
+        try? renewOwnSet(opened)
+    }
+
+    private func openSession(isCopy: Bool, by opening: Opening) throws(TokenStorageError) -> VaultSession {
         // A change of the keybag while a key is derived leaves the copy that was read behind.
         let deadline = Deadline(after: configuration.lockLimit)
         repeat {
-            if let session = try openSessionOnce(with: method, isCopy: isCopy) { return session }
+            if let session = try openSessionOnce(isCopy: isCopy, by: opening) { return session }
         } while !deadline.hasPassed
         throw .file(.timedOut, advice: "other processes keep changing the vault's slots; try again")
     }
@@ -69,7 +96,7 @@ extension BlockingFileVault {
     /// The session, or `nil` when the keybag that was read was no longer the one in use by the time that
     /// it had opened, and another one is there now.
     private func openSessionOnce(
-        with method: UnlockMethod, isCopy: Bool
+        isCopy: Bool, by opening: Opening
     ) throws(TokenStorageError) -> VaultSession? {
         let file = try VaultFiles.open(location)
         let copies = try KeybagCopies(reading: file)
@@ -78,7 +105,7 @@ extension BlockingFileVault {
         for copy in copies.whole {
             let ring: KeyRing
             do throws(TokenStorageError) {
-                ring = try openKeybag(copy.bytes, with: method).ring
+                ring = try opening(copy.bytes)
             } catch {
                 // One that says more than that no slot fits, or that a recovery key is mistyped.
                 if error.code != .wrongPassphrase || error.underlying != nil { failure = error }

@@ -108,10 +108,10 @@ public final class BlockingFileVault: Sendable {
     static func create(
         _ creation: VaultCreation, _ method: UnlockMethod
     ) throws(TokenStorageError) -> BlockingFileVault {
-        let keybag = try creation.create(with: method)
+        let (keybag, ring) = try creation.create(with: method)
         let vault = BlockingFileVault(
             location: creation.location, configuration: creation.configuration, keybag: keybag)
-        try vault.unlock(with: method)
+        try vault.unlockNew(with: method, keybag, ring)
         return vault
     }
 

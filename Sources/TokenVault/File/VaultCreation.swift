@@ -8,8 +8,8 @@ struct VaultCreation {
     /// The new vault's name.
     let vault = VaultIdentifier(bytes: Random.bytes(VaultIdentifier.length))
 
-    /// Creates the file with `method` as its first slot and returns its keybag.
-    func create(with method: UnlockMethod) throws(TokenStorageError) -> Keybag {
+    /// Creates the file with `method` as its first slot and returns its keybag, with the keys that it gives.
+    func create(with method: UnlockMethod) throws(TokenStorageError) -> (keybag: Keybag, ring: KeyRing) {
         try method.checkAsNew()
         let cost = try configuration.keyDerivationCost.checked()
         try refuseExisting()
@@ -26,10 +26,14 @@ struct VaultCreation {
                     vault: vault, method: method, cost: cost, created: configuration.clock(),
                     secrets: secrets)
             }
-            defer { ring.wipeEverything() }
-            if let store, let place = location.absolutePath { try store.rememberPlace(place) }
-            try write(keybag, ring: ring)
-            return keybag
+            do throws(TokenStorageError) {
+                if let store, let place = location.absolutePath { try store.rememberPlace(place) }
+                try write(keybag, ring: ring)
+            } catch {
+                ring.wipeEverything()
+                throw error
+            }
+            return (keybag, ring)
         } catch {
             try? store?.removeAll()
             throw error

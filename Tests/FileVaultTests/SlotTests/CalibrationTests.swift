@@ -90,6 +90,34 @@ import TokenVaultPlatform
         }
     }
 
+    /// A new vault is unlocked with the keys that it was made with: the second derivation would find no memory here.
+    @Test func aNewVaultsPassphraseIsDerivedOnce() throws {
+        let sandbox = try Sandbox()
+        try files(
+            ["proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "\(1 << 30)\n"], in: sandbox)
+        let limit = try PosixDirectory(sandbox.path.appending("root/sys/fs/cgroup"))
+            .open("memory.max", .readWrite)
+        let directory = HookedDirectory(try PosixDirectory(sandbox.path)) { () throws(SystemFailure) in
+            try limit.write(Array("1000\n\n\n\n\n\n".utf8), at: 0)
+        }
+        let method = UnlockMethod.passphrase(Secret(utf8: "not a real passphrase"))
+        let path = sandbox.path.appending("test.vault")
+        let vault = try MemoryAllowance.$root.withValue(sandbox.path.appending("root")) {
+            let vault = try BlockingFileVault.create(
+                at: VaultLocation(directory: directory, name: "test.vault", state: nil, path: path),
+                unlockMethod: method, configuration: sandbox.configuration)
+            #expect(MemoryAllowance.remaining() == 1_000)
+            return vault
+        }
+        #expect(try vault.lockState() == .unlocked)
+        try vault.storage(service: "s").store(token: "fake", for: "key")
+        let again = try BlockingFileVault.open(
+            at: path, configuration: FileVaultConfiguration(stateDirectory: nil))
+        try again.unlock(with: method)
+        #expect(try again.storage(service: "s").retrieve(for: "key") == "fake")
+        #expect(try vault.status().unlockedBy?.kind == .passphrase)
+    }
+
     @Test func whatLastsIsToldByTheFileSystem() throws {
         #expect(LastingStorage.isLasting("/proc/no such directory"))
         if try SmallFile.exists("/dev/shm"), (try? PosixDirectory("/dev/shm"))?.fileSystemType == 0x0102_1994
