@@ -71,7 +71,16 @@ package final class PosixDirectory: DiskDirectory, Notifying {
         let failure = SystemFailure(Errno(rawValue: errno), replacing ? "renameat" : "renameat2")
         // NFS knows no RENAME_NOREPLACE; a link is never made over another name either.
         guard !replacing, failure.errno == .invalidArgument else { throw failure }
-        try link(name, to: target)
+        do {
+            try link(name, to: target)
+        } catch {
+            // Some FUSE file systems have no links either: a look before is the best that there is.
+            guard
+                [Errno.notPermitted, .noFunction, .notSupportedOnSocket, .tooManyLinks].contains(error.errno)
+            else { throw error }
+            guard try attributes(of: target) == nil else { throw SystemFailure(.fileExists, "renameat") }
+            return try rename(name, to: target, replacing: true)
+        }
         try remove(name)
     }
 

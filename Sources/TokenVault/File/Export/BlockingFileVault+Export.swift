@@ -1,6 +1,6 @@
 public import SystemPackage
 internal import TokenVaultCrypto
-internal import TokenVaultPlatform
+package import TokenVaultPlatform
 
 extension BlockingFileVault {
     /// Writes the portable items of all services into an encrypted file at `path`, mode 0600, under a
@@ -15,31 +15,58 @@ extension BlockingFileVault {
         progress: ((Int, Int) -> Void)? = nil
     ) throws(TokenStorageError) -> ExportReport {
         try during("export") { () throws(TokenStorageError) in
-            guard let name = path.lastComponent?.string, path.lastComponent?.kind == .regular else {
-                throw .file(.invalidArgument, advice: "give the path of a file")
+            guard let last = path.lastComponent, last.kind == .regular, let name = String(validating: last)
+            else {
+                throw .file(.invalidArgument, advice: "give the path of a file, whose name is UTF-8")
             }
             let plan = try exportPlan(passphrase, allOrNothing: allOrNothing)
             let parent = path.removingLastComponent()
             let directory = try onDisk { () throws(SystemFailure) in
                 try PosixDirectory(parent.isEmpty ? "." : parent)
             }
-            let file = try onDisk { () throws(SystemFailure) in try directory.open(name, .create) }
-            do throws(TokenStorageError) {
-                var offset = 0
-                let report = try write(plan, passphrase, progress: progress) {
-                    (bytes) throws(TokenStorageError) in
-                    try onDisk { () throws(SystemFailure) in try file.write(bytes, at: offset) }
-                    offset += bytes.count
-                }
-                try onDisk { () throws(SystemFailure) in
-                    try file.synchronize()
-                    try directory.synchronize()
-                }
-                return report
-            } catch {
-                try? directory.remove(name)
-                throw error
+            return try write(plan, passphrase, to: name, in: directory, progress: progress)
+        }
+    }
+
+    /// The same in a directory of any disk.
+    package func export(
+        to name: String, in directory: any DiskDirectory, passphrase: Secret
+    ) throws(TokenStorageError) -> ExportReport {
+        try during("export") { () throws(TokenStorageError) in
+            let plan = try exportPlan(passphrase, allOrNothing: false)
+            return try write(plan, passphrase, to: name, in: directory, progress: nil)
+        }
+    }
+
+    /// Writes a file that has its name once it is whole and durable: a crash before leaves nothing under it.
+    private func write(
+        _ plan: ExportPlan, _ passphrase: Secret, to name: String, in directory: any DiskDirectory,
+        progress: ((Int, Int) -> Void)?
+    ) throws(TokenStorageError) -> ExportReport {
+        guard try onDisk({ () throws(SystemFailure) in try directory.attributes(of: name) }) == nil else {
+            throw .file(.alreadyExists)
+        }
+        // Not made from the other, which may be as long as a name can be.
+        var current = ".export.\(Random.bytes(8).hexadecimal)"
+        let temporary = current
+        let file = try onDisk { () throws(SystemFailure) in try directory.open(temporary, .create) }
+        do throws(TokenStorageError) {
+            var offset = 0
+            let report = try write(plan, passphrase, progress: progress) {
+                (bytes) throws(TokenStorageError) in
+                try onDisk { () throws(SystemFailure) in try file.write(bytes, at: offset) }
+                offset += bytes.count
             }
+            try onDisk { () throws(SystemFailure) in
+                try file.synchronize()
+                try directory.rename(temporary, to: name, replacing: false)
+                current = name
+                try directory.synchronize()
+            }
+            return report
+        } catch {
+            try? directory.remove(current)
+            throw error
         }
     }
 

@@ -1,7 +1,7 @@
 internal import Synchronization
 public import SystemPackage
 internal import TokenVaultCrypto
-internal import TokenVaultPlatform
+package import TokenVaultPlatform
 
 extension BlockingFileVault {
     /// Stores the items of an export in their services, with their labels, attributes, policies, expiries and
@@ -72,9 +72,9 @@ extension BlockingFileVault {
         return parent.isEmpty ? "." : parent
     }
 
-    private func importItems(
+    package func importItems(
         _ file: any DiskFile, _ passphrase: Secret, _ rule: ImportConflictRule,
-        _ progress: ((Int, Int) -> Void)?
+        _ progress: ((Int, Int) -> Void)? = nil
     ) throws(TokenStorageError) -> ImportReport {
         let session = try session()
         guard session.ring.isUnlocked else { throw .file(.locked) }
