@@ -10,7 +10,8 @@ struct Salvage: VaultCommand {
             The damaged vault, which --vault names, is not changed. What is made has the same slots and is put \
             in its place with "vaultctl restore". Exit status 0 when nothing was lost, 7 when something was: \
             what could be saved is saved all the same. Items that may not be what they were last, since a newer \
-            value or their deletion may be lost, are counted.
+            value or their deletion may be lost, are counted. Also 7 when nothing was lost of an older copy than \
+            what this device has seen. It takes a slot that opens everything, a passphrase for example.
 
             Examples:
               vaultctl salvage saved.vault
