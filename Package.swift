@@ -117,6 +117,14 @@ let package = Package(
             swiftSettings: settings
         ),
         .executableTarget(
+            name: "LimitProbe",
+            dependencies: [
+                "TokenVault", "TokenVaultPlatform", .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            path: "Tests/Support/LimitProbe",
+            swiftSettings: settings
+        ),
+        .executableTarget(
             name: "VaultMover",
             dependencies: ["TokenVault", .product(name: "SystemPackage", package: "swift-system")],
             path: "Tests/Support/VaultMover",
@@ -126,6 +134,7 @@ let package = Package(
             name: "FileVaultTests",
             dependencies: [
                 "VaultWorker", "VaultObserver", "CrashWriter", "VaultMover", "MemoryProbe", "ForkProbe",
+                "LimitProbe",
                 "TokenVault", "TokenVaultPlatform", "TokenVaultCrypto",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],

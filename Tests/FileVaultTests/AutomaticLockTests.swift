@@ -14,6 +14,8 @@ private final class ManualClock: AlarmClock {
 
     private let state = Monitor(State())
     private let rings: Bool
+    /// Runs once, when the clock is woken up.
+    let whenWoken = Mutex<(@Sendable () -> Void)?>(nil)
 
     init(rings: Bool) { self.rings = rings }
 
@@ -31,7 +33,14 @@ private final class ManualClock: AlarmClock {
         }
     }
 
-    func wake() { state.announce { $0.isAwake = true } }
+    func wake() {
+        let hook = whenWoken.withLock { hook in
+            defer { hook = nil }
+            return hook
+        }
+        hook?()
+        state.announce { $0.isAwake = true }
+    }
 }
 
 /// A vault that locks itself after a time, by a clock that tests set.
@@ -154,6 +163,29 @@ private final class ManualClock: AlarmClock {
         let wrong = UnlockMethod.keyFile(Secret(utf8: "not the key either: 0123456789abcdef0123456789"))
         #expect(code { try vault.unlock(with: wrong) } == .wrongPassphrase)
         clock.advance(by: .seconds(1))
+        timer.waitUntilIdle()
+        try expectLocked(vault)
+    }
+
+    /// A lock that comes between the beginning of the count and the keys ends a count that goes on for the keys.
+    @Test(arguments: [false, true]) func aLockBesideAnUnlockLeavesNoVaultUnlockedForEver(isFirst: Bool) throws
+    {
+        var vault = try vault(.after(.seconds(60)))
+        if isFirst {
+            vault.close()
+            var configuration = sandbox.configuration
+            configuration.automaticLock = .after(.seconds(60))
+            configuration.lockTimer = timer
+            vault = try BlockingFileVault.open(at: sandbox.vault, configuration: configuration)
+        } else {
+            vault.lock()
+        }
+        let locked = vault
+        clock.whenWoken.withLock { $0 = { locked.lock() } }
+        try vault.unlock(with: keyFile)
+        #expect(clock.whenWoken.withLock { $0 == nil })
+        #expect(try vault.lockState() == .unlocked)
+        clock.advance(by: .seconds(60))
         timer.waitUntilIdle()
         try expectLocked(vault)
     }

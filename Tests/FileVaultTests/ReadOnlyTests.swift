@@ -148,7 +148,12 @@ import TokenVaultPlatform
         #expect(
             code { try BlockingFileVault.destroy(at: sandbox.vault, configuration: configuration) }
                 == .readOnly)
-        #expect(try SmallFile.exists(sandbox.vault))
+        let copy = try VaultCopy.open(at: sandbox.vault, configuration: configuration)
+        try copy.unlock(with: keyFile)
+        let before = try bytes()
+        #expect(code { _ = try copy.restore(to: sandbox.vault) } == .readOnly)
+        #expect(code { _ = try copy.adopt() } == .readOnly)
+        #expect(try bytes() == before)
         #expect(try !SmallFile.exists(sandbox.path.appending("new")))
     }
 }

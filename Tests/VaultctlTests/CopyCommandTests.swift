@@ -93,6 +93,40 @@ import Testing
         #expect(try sandbox.run("compact").status == 0)
     }
 
+    @Test func readingOnlyReplacesNothing() throws {
+        let before = try sandbox.shell("cksum < '\(vault)'; cksum < backup; ls -a .local/share/tokenvault")
+            .text
+        for arguments in [["restore", "\(sandbox.home)/backup", "--yes"], ["adopt", "--yes"]] {
+            let refused = try sandbox.run(arguments: arguments + ["--read-only"])
+            expectOneLine(refused, status: 1)
+            #expect(refused.error.contains("--read-only"), "\(refused.error)")
+        }
+        // What is salvaged is a file of its own.
+        #expect(try sandbox.run("salvage", "\(sandbox.home)/saved", "--read-only").status == 0)
+        #expect(
+            try sandbox.shell("cksum < '\(vault)'; cksum < backup; ls -a .local/share/tokenvault").text
+                == before)
+    }
+
+    /// Names are bytes of others' choosing: a terminal must not take them for orders.
+    @Test func noNameMakesATerminalDoSomething() throws {
+        let path = "\(sandbox.home)/a\u{1b}[2Jb\u{9b}c\n.vault"
+        #expect(try sandbox.run("init", "--vault", path).status == 0)
+        _ = try sandbox.shell("cp -p \"\(path)\" \"${HOME}/a\u{1b}[2Jb\u{9b}c\n-\u{7f}\u{1b}]0;x.vault\"")
+        let status = try sandbox.run("status", "--vault", path)
+        #expect(status.status == 0 && status.text.contains("is another file of this vault"), "\(status.text)")
+        let json = try sandbox.run("status", "--vault", path, "--json")
+        let gone = try sandbox.shell("rm -r .local/state; \"$V\" adopt --vault \"\(path)\" --yes")
+        for text in [status.text, status.error, json.text, json.error, gone.error, gone.text] {
+            let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+            let isPlain = lines.joined().unicodeScalars.allSatisfy {
+                $0.value >= 0x20 && !(0x7f...0x9f).contains($0.value)
+            }
+            #expect(isPlain, "\(text.debugDescription)")
+        }
+        #expect(json.text.contains("\\u001b[2J") && json.text.split(separator: "\n").count == 1)
+    }
+
     @Test func conflictCopiesAreShown() throws {
         let name = "default.sync-conflict-20261121-190753-ABCDEFG.vault"
         _ = try sandbox.shell("cp -p backup \".local/share/tokenvault/\(name)\"")

@@ -134,7 +134,7 @@ struct Status: VaultCommand {
 
         func show(_ output: Output) {
             output.line("backend:     \(backend.rawValue)")
-            if let vault { output.line("vault:       \(vault)") }
+            if let vault { output.line("vault:       \(CommandFailure.printable(vault))") }
             output.line("state:       \(state)")
             if let items { output.line("items:       \(items)") }
             guard let status else { return }

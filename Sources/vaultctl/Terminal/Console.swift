@@ -25,11 +25,11 @@ final class Console {
     }
 
     /// Says something that is worth knowing but no failure.
-    func note(_ text: String) { say("vaultctl: note: \(text)") }
+    func note(_ text: String) { say(CommandFailure.printable("vaultctl: note: \(text)")) }
 
     /// Says something to a person only, not to a log.
     func remark(_ text: String) {
-        if StandardStream.error.isTerminal { say(text) }
+        if StandardStream.error.isTerminal { say(CommandFailure.printable(text)) }
     }
 
     /// The progress of long work.
@@ -82,6 +82,7 @@ final class Console {
             let happened = question.hasSuffix(".") ? String(question.dropLast()) : question
             throw CommandFailure(.refused, "not confirmed: \(happened)", "give --yes if you mean it")
         }
+        let question = CommandFailure.printable(question)
         let answer: String?
         do {
             answer = try terminal.ask("\(question) Type yes to go on: ", deadline: deadline)

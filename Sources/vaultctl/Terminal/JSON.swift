@@ -111,22 +111,39 @@ struct JSONWriter {
         if needsComma { output.write(",") }
     }
 
+    /// Writes a text of these bytes of UTF-8, without control characters of either set: a terminal would obey them.
     private func string(_ bytes: some Sequence<UInt8>) {
         output.write("\"")
+        // U+0080 to U+009F are this byte and themselves.
+        let lead: UInt8 = 0xc2
+        var followsLead = false
         for byte in bytes {
+            if followsLead {
+                followsLead = false
+                if byte < 0xa0 {
+                    escape(byte)
+                } else {
+                    output.write([lead, byte])
+                }
+                continue
+            }
             switch byte {
+            case lead: followsLead = true
             case UInt8(ascii: "\""): output.write("\\\"")
             case UInt8(ascii: "\\"): output.write("\\\\")
             case 0x0a: output.write("\\n")
             case 0x0d: output.write("\\r")
             case 0x09: output.write("\\t")
-            case 0..<0x20:
-                output.write("\\u00")
-                output.write([Self.hexadecimal[Int(byte >> 4)], Self.hexadecimal[Int(byte & 15)]])
+            case 0..<0x20, 0x7f: escape(byte)
             default: output.write(CollectionOfOne(byte))
             }
         }
         output.write("\"")
+    }
+
+    private func escape(_ byte: UInt8) {
+        output.write("\\u00")
+        output.write([Self.hexadecimal[Int(byte >> 4)], Self.hexadecimal[Int(byte & 15)]])
     }
 
     private func isText(_ bytes: [UInt8]) -> Bool {

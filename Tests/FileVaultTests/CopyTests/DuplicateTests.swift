@@ -175,6 +175,39 @@ import TokenVaultPlatform
                 .conflictingCopies == conflicting)
     }
 
+    /// That the system cannot look says nothing of what is there: a copy is not taken for the vault.
+    @Test func withoutDescriptorsNoCopyIsTheVault() throws {
+        try sandbox.made().close()
+        try sandbox.keepCopy(as: "copy.vault")
+        let probe = try Child(
+            testProgram("LimitProbe"),
+            ["descriptors", sandbox.path(of: "copy.vault").string, sandbox.path.appending("state").string],
+            output: sandbox.path.appending("output"))
+        #expect(probe.wait() == 0)
+        let told = try probe.readOutput().split(separator: "\n")
+        #expect(told.count == 12 && told.first == "resourcesExhausted" && told.last == "duplicateVault")
+        #expect(Set(told) == ["resourcesExhausted", "duplicateVault"], "\(told)")
+    }
+
+    /// Adopting is over once this device knows the path.
+    @Test func whoCannotRememberThePathIsToldSo() throws {
+        let vault = try sandbox.made()
+        try sandbox.keepCopy(as: "copy.vault")
+        // In the way of what is written before it takes the name.
+        let obstacle = sandbox.path.appending("state/\(vault.identifier).path.new")
+        try PosixDirectory.makeAll(obstacle.appending("something"))
+        let failed = failure { _ = try sandbox.copy("copy.vault").adopt() }
+        #expect(failed?.code == .outcomeUnknown && failed?.advice?.contains("adopt it again") == true)
+        #expect(failure { _ = try sandbox.opened("copy.vault") }?.code == .duplicateVault)
+        removeTree(obstacle)
+        _ = try sandbox.copy("copy.vault").adopt()
+        #expect(try values(in: try sandbox.opened("copy.vault")).count == 2)
+        #expect(failure { _ = try sandbox.opened() }?.code == .duplicateVault)
+        // To put a copy in the vault's own place takes no such memory.
+        try PosixDirectory.makeAll(obstacle.appending("something"))
+        #expect(try sandbox.copy("copy.vault").restore(to: sandbox.path(of: "copy.vault")).items == 2)
+    }
+
     /// A file system keeps any bytes: what is no text is shown by its bytes.
     @Test func conflictCopiesWhoseNamesAreNoTextAreShown() throws {
         let vault = try sandbox.made()

@@ -309,6 +309,19 @@ import TokenVaultPlatform
         #expect(try sandbox.names == ["backup", "test.vault.replaced-letter"])
     }
 
+    /// A new file that a crash kept from its name holds all of the vault.
+    @Test func destroyingTakesWhatWasNotFinished() throws {
+        try withBackup().close()
+        for name in [".test.vault.0123456789abcdef", ".test.vault.0123456789abcdeg", ".test.vault.new"] {
+            try sandbox.keepCopy(as: name)
+        }
+        try sandbox.write(Array("a letter".utf8), to: ".test.vault.00000000000000ff")
+        try BlockingFileVault.destroy(at: sandbox.vault, configuration: sandbox.configuration)
+        #expect(
+            try sandbox.names
+                == ["backup", ".test.vault.0123456789abcdeg", ".test.vault.00000000000000ff"])
+    }
+
     /// What a crash left behind the log is the next writer's to cut, also after a restore that did not come to its end.
     @Test func aRestoreThatFailsLeavesATornTailAsItWas() throws {
         let vault = try sandbox.made()

@@ -142,6 +142,42 @@ import TokenVaultPlatform
         #expect(seen.contains(.overflowed))
     }
 
+    /// What changed in the dark while notices were lost is told when it can be.
+    @Test func changesInTheDarkThatNoNoticeToldOfAreTold() async throws {
+        var events = own.hub.subscribe(service: "watched").makeAsyncIterator()
+        let watch = VaultWatch(own)
+        watch.aim(with: nil)
+        own.lock()
+        let dark = try theirs.store(token: "fake", for: "dark", policy: .whenUnlocked)
+        #expect(!watch.concerns(FileNotifier.Report()))
+        var report = FileNotifier.Report()
+        report.isIncomplete = true
+        #expect(watch.concerns(report))
+        watch.look(with: nil)
+        try own.unlock(with: keyFile)
+        #expect(await events.next() == .stored("dark", dark))
+    }
+
+    /// Who lists while the vault is locked sees nothing of what is dark.
+    @Test func whoMissedAWholeFileInTheDarkListsAnewOnceMoreAfterTheUnlock() async throws {
+        let own = try openedWithoutNotices()
+        try theirs.store(token: "fake", for: "dark", policy: .whenUnlocked)
+        _ = try own.storage(service: "watched").list()
+        var events = changes(of: own)
+        own.lock()
+        _ = try other.compact()
+        try theirs.delete(for: "dark")
+        _ = try other.compact()
+        #expect(try own.storage(service: "watched").list().items.isEmpty)
+        #expect(await events.next() == .overflowed)
+        try own.unlock(with: keyFile)
+        let last = try own.storage(service: "watched").store(
+            token: "fake", for: "last", policy: .afterFirstUnlock)
+        let first = await events.next()
+        #expect(first == .overflowed)
+        if first == .overflowed { #expect(await events.next() == .stored("last", last)) }
+    }
+
     @Test func whoObservesBeforeTheFirstUnlockListsAnewAfterIt() async throws {
         let late = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
         var events = changes(of: late)

@@ -64,8 +64,9 @@ struct ForkProbe {
         let key = try SymmetricKey.random()
         guard let pages = GuardedPages(count: 1) else { fail("no pages") }
         pages.bytes[5] = 7
-        let changes = FileTokenStorage(vault, service: "s").changes()
+        var changes: TokenChanges? = FileTokenStorage(vault, service: "s").changes()
         try vault.lockAutomatically(.after(.seconds(600)))
+        let timer = ObjectIdentifier(LockTimer.shared)
         // Once here, so that nothing is set up for the first time in a child.
         _ = try usesOwn(path, state)
         let closed = try open(path, state)
@@ -73,7 +74,20 @@ struct ForkProbe {
         _ = firstAnswered(by: closed)
         let isOver = Atomic(false)
         let threads = (0..<3).map { WorkerThread(name: "user-\($0)") }
-        let left = Monitor(threads.count)
+        // They hold the lock of the readers of changes, and that of the timer, as often as not.
+        let hub = ChangeHub()
+        var other: TokenChanges? = hub.subscribe(service: "s")
+        let busy = (0..<2).map { WorkerThread(name: "busy-\($0)") }
+        let left = Monitor(threads.count + busy.count)
+        for thread in busy {
+            thread.run {
+                while !isOver.load(ordering: .relaxed) {
+                    hub.publish(service: "s", .stored("key", Generation(rawValue: 1)))
+                    _ = hub.isObserved
+                }
+                left.announce { $0 -= 1 }
+            }
+        }
         for (number, thread) in threads.enumerated() {
             thread.run {
                 let storage = vault.storage(service: "s")
@@ -95,6 +109,11 @@ struct ForkProbe {
                 if pages.isThere || pages.bytes.contains(where: { $0 != 0 }) { _exit(3) }
                 vault.lock()
                 vault.close()
+                // The parent's readers are nobody's here.
+                changes = nil
+                other = nil
+                // The parent's timer has no thread here that would lock anything.
+                if ObjectIdentifier(LockTimer.shared) == timer { _exit(5) }
                 _exit((try? usesOwn(path, state)) == true ? 0 : 4)
             }
             var status: CInt = 0
@@ -106,7 +125,7 @@ struct ForkProbe {
         guard try vault.lockState() == .unlocked, pages.bytes[5] == 7,
             try vault.storage(service: "s").retrieve(for: "own") == "fake", try vault.verify().isClean
         else { fail("the parent has lost something") }
-        withExtendedLifetime(changes) {}
+        withExtendedLifetime((changes, other)) {}
         print("done \(rounds)")
     }
 

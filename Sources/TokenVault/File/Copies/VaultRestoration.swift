@@ -11,6 +11,7 @@ struct VaultRestoration {
     let progress: ((Int, Int) -> Void)?
 
     func run() throws(TokenStorageError) -> RestoreReport {
+        if copy.configuration.isReadOnly { throw WritingObstacle.asked.error }
         let deadline = Deadline(after: copy.configuration.lockLimit)
         while true {
             let occupant = try PlaceOccupant(of: place)
