@@ -204,7 +204,7 @@ import TokenVaultPlatform
         let vault = try withBackup()
         let held = try PosixDirectory(sandbox.vault.removingLastComponent()).open("test.vault", .readWrite)
         var configuration = sandbox.configuration
-        configuration.lockTimeout = .seconds(600)
+        configuration.lockTimeout = .seconds(30)
         configuration.deadline = Deadline(after: .milliseconds(20))
         let backup = try VaultCopy.open(at: sandbox.path(of: "backup"), configuration: configuration)
         let own = try VaultCopy.open(at: sandbox.vault, configuration: configuration)
@@ -213,6 +213,7 @@ import TokenVaultPlatform
         try other.unlock(with: keyFile)
         #expect(try held.tryLock(.exclusive))
         let out = sandbox.path(of: "out")
+        let begin = ContinuousClock.now
         for call: () throws -> Void in [
             { _ = try backup.restore(to: sandbox.vault) }, { _ = try own.adopt() },
             { _ = try own.salvage(to: out) }, { _ = try other.verify() }, { _ = try other.compact() },
@@ -220,6 +221,7 @@ import TokenVaultPlatform
             { try BlockingFileVault.destroy(at: sandbox.vault, configuration: configuration) },
         ] {
             #expect(failure(call)?.code == .timedOut)
+            try #require(begin.duration(to: .now) < .seconds(30))
         }
         // A copy that somebody writes to is waited for no longer.
         held.unlock()

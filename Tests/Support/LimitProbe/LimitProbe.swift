@@ -4,7 +4,8 @@ import TokenVault
 import TokenVaultPlatform
 
 /// What a process with limits of its own meets: `LimitProbe descriptors COPY STATE` unlocks a copy of a vault with ever
-/// more descriptors left and prints what came of each; `LimitProbe memory VAULT STATE OUT` reads, salvages and writes to a
+/// more descriptors left, then with none while it looks where the vault is, and none while it looks at that, and prints
+/// what came of each; `LimitProbe memory VAULT STATE OUT` reads, salvages and writes to a
 /// vault and prints the most memory that it took, in KiB.
 @main
 struct LimitProbe {
@@ -38,17 +39,43 @@ struct LimitProbe {
         guard first >= 0 else { fail("no descriptor") }
         close(first)
         for left in 0..<12 {
-            var limit = rlimit(rlim_cur: rlim_t(Int(first) + left), rlim_max: 1_024)
-            guard setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
-                fail("no limit")
-            }
-            do throws(TokenStorageError) {
+            limit(to: Int(first) + left)
+            tell { () throws(TokenStorageError) in
                 let vault = try BlockingFileVault.open(at: FilePath(copy), configuration: configuration)
                 try vault.unlock(with: method)
-                print("unlocked")
-            } catch {
-                print(error.code)
             }
+        }
+        limit(to: 1_024)
+        let path = FilePath(copy)
+        let directory = try PosixDirectory(path.removingLastComponent())
+        for isBefore in [true, false] {
+            let location = VaultLocation(
+                directory: LimitingDirectory(directory, suffix: "", before: { limit(to: 1_024) }),
+                name: path.lastComponent?.string ?? "",
+                state: LimitingDirectory(
+                    try PosixDirectory(FilePath(state)), suffix: ".path",
+                    before: { if isBefore { limit(to: 3) } }, after: { limit(to: 3) }),
+                path: path, absolutePath: directory.absolutePath?.appending(path.lastComponent?.string ?? ""))
+            tell { () throws(TokenStorageError) in
+                let vault = try BlockingFileVault.open(at: location, configuration: configuration)
+                try vault.unlock(with: method)
+            }
+            limit(to: 1_024)
+        }
+    }
+
+    /// Lets this process open no descriptor of this number or above.
+    static func limit(to number: Int) {
+        var limit = rlimit(rlim_cur: rlim_t(number), rlim_max: 1_024)
+        guard setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { fail("no limit") }
+    }
+
+    static func tell(_ body: () throws(TokenStorageError) -> Void) {
+        do throws(TokenStorageError) {
+            try body()
+            print("unlocked")
+        } catch {
+            print(error.code)
         }
     }
 
