@@ -14,7 +14,7 @@ public final class BlockingFileVault: Sendable {
     let location: VaultLocation
     let configuration: FileVaultConfiguration
     let hub = ChangeHub()
-    private let process = ProcessFacts.identifier
+    let process = ProcessFacts.identifier
     private let vault: VaultIdentifier
     let state: Mutex<State>
     let lockDeadline: LockDeadline
@@ -182,68 +182,6 @@ public final class BlockingFileVault: Sendable {
         ServiceListing(of: try listAllServices())
     }
 
-    /// What is known of the vault. Before the first unlock that is little. Throws `closed`, `corrupt`,
-    /// and what the system failed with.
-    public func status() throws(TokenStorageError) -> VaultStatus {
-        try during("status") { () throws(TokenStorageError) in
-            try checkUsable()
-            if let session = state.withLock({ $0.session }) {
-                try session.log.withFreshState { _ in }
-                try session.refreshKeys()
-            }
-            let lockState = try lockState()
-            let (session, keybag, notes) = state.withLock { ($0.session, $0.keybag, $0.notes) }
-            var status = VaultStatus(
-                state: lockState, items: nil, fileSize: 0, reclaimable: nil, rollbackProtection: .none,
-                device: nil, slots: keybag.slots.map { VaultSlot($0) }, unlockedBy: nil,
-                keyMemory: KeyMemory.protection, obstacle: location.obstacle, notes: notes)
-            status.conflictingCopies = ConflictCopies(location: location, vault: keybag.vault).names()
-            status.notes += notesOfPlace()
-            if let obstacle = location.obstacle { status.notes.append(obstacle.note) }
-            if location.locksReaders { status.notes.append(Self.noteOnRemoteFiles) }
-            guard let session else {
-                let file = try VaultFiles.open(location)
-                status.fileSize = try onDisk { () throws(SystemFailure) in try file.attributes().size }
-                status.note(SecondNames(location: location).note(of: file))
-                return status
-            }
-            status.note(SecondNames(location: location).note(of: session.log.state.withLock { $0.file }))
-            let figures = try session.log.figures()
-            status.items = figures.items
-            status.fileSize = figures.size
-            status.reclaimable = figures.reclaimable
-            status.rollbackProtection = figures.anchored ? .anchored : .none
-            status.device = session.ring.facts.isEnrolled ? .enrolled : .notEnrolled
-            let slot = Int(session.ring.facts.slot)
-            status.unlockedBy = status.slots.first { $0.id == slot }
-            status.note(session.log.compactionPutOff.withLock { $0 })
-            status.note(session.log.indexPutOff.withLock { $0 })
-            if session.log.hasMetDamagedIndex.withLock({ $0 }) {
-                status.notes.append(
-                    "the index is damaged and was done without; the next write makes another, verify tells more"
-                )
-            }
-            if keybag.hasSeveralVersions, try itemsUnderOlderKeys(session) > 0 {
-                status.notes.append(
-                    "items from before a revocation are still under the old keys: compact the vault")
-            }
-            if session.log.hasCutTail.withLock({ $0 }) {
-                status.notes.append(
-                    "what a crash left behind the log was removed; it is kept in \(location.name).torn")
-            }
-            return status
-        }
-    }
-
-    private static let noteOnRemoteFiles =
-        "the vault is on a network file system or FUSE: it is as safe as the locks there, and reads wait for writers"
-
-    /// What unlocking mended or could not mend, in words for a person; part of ``VaultStatus/notes``.
-    package var notesOfUnlocking: [String] { isInherited ? [] : state.withLock { $0.notes } }
-
-    /// The unlock methods, in the order they were added. Throws `closed`.
-    public func slots() throws(TokenStorageError) -> [VaultSlot] { try status().slots }
-
     /// Moves the live items to a new file under the same name, which frees what replaced and deleted
     /// values took. Values that are still sealed under keys from before the vault got a new root are sealed anew,
     /// as far as the keys are held. `progress` gets items done and in all. The vault must have been unlocked once
@@ -286,54 +224,6 @@ public final class BlockingFileVault: Sendable {
                 throw error
             }
         }
-    }
-
-    // MARK: - For the backend
-
-    /// The session, to use items. Throws `locked` before the first unlock, and `closed`.
-    func session() throws(TokenStorageError) -> VaultSession {
-        try checkUsable()
-        lockIfDue(asUse: true)
-        guard let session = state.withLock({ $0.session }) else { throw .file(.locked) }
-        return session
-    }
-
-    /// The policies that an item can be stored with. Before the first unlock, what the keybag promises.
-    var supportedPolicies: Set<AccessPolicy> {
-        guard !isInherited else { return [] }
-        let (session, keybag) = state.withLock { ($0.session, $0.keybag) }
-        if let session { return session.ring.supportedPolicies }
-        let isEnrolled = keybag.sets.contains { $0.device != Keybag.ClassSet.portable }
-        let hasPasscode = keybag.slots.contains { $0.kind == .passphrase }
-        return Set(
-            AccessPolicy.allCases.filter {
-                $0 == .whenPasscodeSetThisDeviceOnly
-                    ? isEnrolled && hasPasscode : !$0.isThisDeviceOnly || isEnrolled
-            })
-    }
-
-    var defaultPolicy: AccessPolicy {
-        guard !isInherited else { return .whenUnlocked }
-        let (session, keybag) = state.withLock { ($0.session, $0.keybag) }
-        if let session { return session.defaultPolicy }
-        return keybag.sets.contains { $0.device != Keybag.ClassSet.portable }
-            ? .whenUnlockedThisDeviceOnly : .whenUnlocked
-    }
-
-    func remember(_ keybag: Keybag) { state.withLock { $0.keybag = keybag } }
-
-    /// Whether this is what a forked child has of its parent's vault. It must not use the parent's lock and counters,
-    /// has none of the keys, and may not even ask: another thread may have held any lock at the fork.
-    var isInherited: Bool { ProcessFacts.identifier != process }
-
-    /// Throws `closed`, also for what a forked child has of its parent's vault.
-    func checkUsable() throws(TokenStorageError) {
-        guard !isInherited else {
-            throw .file(
-                .closed, underlying: "the process forked", advice: "open the vault again in the child")
-        }
-        if state.withLock({ $0.isClosed }) { throw .file(.closed) }
-        lockIfDue()
     }
 }
 

@@ -1,31 +1,6 @@
 internal import Synchronization
 internal import TokenVaultCrypto
 
-/// The two keys of a class: one for names and labels, one for secrets.
-final class ClassKeys: Sendable {
-    let policy: AccessPolicy
-    let version: UInt32
-    let setTag: UInt64
-    let metadata: SymmetricKey
-    let secret: SymmetricKey
-
-    init(
-        policy: AccessPolicy, version: UInt32, setTag: UInt64, metadata: SymmetricKey,
-        secret: SymmetricKey
-    ) {
-        self.policy = policy
-        self.version = version
-        self.setTag = setTag
-        self.metadata = metadata
-        self.secret = secret
-    }
-
-    func wipe() {
-        metadata.wipe()
-        secret.wipe()
-    }
-}
-
 /// The keys that an unlock gave, and what is left of them after a lock.
 ///
 /// What a policy forbids is forbidden here by a key that is not there.
@@ -77,7 +52,7 @@ final class KeyRing: Sendable {
         var hasLostRoot = false
     }
 
-    private struct State {
+    struct State {
         var roots: Roots?
         /// By policy number and set tag and version.
         var classes: [ClassName: ClassKeys]
@@ -118,7 +93,7 @@ final class KeyRing: Sendable {
 
     let vault: VaultIdentifier
     let log: LogKeys
-    private let state: Mutex<State>
+    let state: Mutex<State>
 
     init(
         vault: VaultIdentifier, log: LogKeys, roots: Roots, classes: [ClassKeys], facts: Facts
@@ -217,62 +192,6 @@ final class KeyRing: Sendable {
             : .file(.locked)
     }
 
-    /// The keys of every class that is held.
-    var held: [ClassKeys] { state.withLock { Array($0.classes.values) } }
-
-    /// The policies that items can be stored with.
-    var supportedPolicies: Set<AccessPolicy> {
-        let facts = facts
-        return Set(
-            AccessPolicy.allCases.filter { policy in
-                if policy == .whenPasscodeSetThisDeviceOnly {
-                    return facts.isEnrolled && facts.hasPasscodeSlot && facts.hasPepper
-                }
-                return !policy.isThisDeviceOnly || facts.isEnrolled
-            })
-    }
-
-    /// The roots, while unlocked.
-    var roots: Roots? { state.withLock { $0.roots } }
-
-    /// The keys that a stored frame names.
-    func access(policy number: UInt8, setTag: UInt64, version: UInt32) -> Access {
-        guard let policy = AccessPolicy(number: number) else { return .unsupported }
-        return state.withLock { state in
-            let name = ClassName(policy: number, setTag: setTag, version: version)
-            let isDoubtful = state.facts.isStale && policy == .whenPasscodeSetThisDeviceOnly
-            if let keys = state.classes[name], !isDoubtful { return .keys(keys) }
-            let facts = state.facts
-            if policy.isThisDeviceOnly {
-                // Its keys went with the device that was removed.
-                if !facts.setTags.contains(setTag) { return facts.isStale ? .locked : .destroyed }
-                if setTag != facts.deviceTag || !facts.isEnrolled { return .wrongDevice }
-            }
-            if policy == .whenPasscodeSetThisDeviceOnly {
-                if facts.isStale { return .locked }
-                if !facts.hasPasscodeSlot { return .destroyed }
-                if !facts.hasPepper { return .wrongDevice }
-                return state.roots == nil ? .locked : .notPermitted
-            }
-            return state.refusal(of: policy)
-        }
-    }
-
-    /// The keys to write an item of `policy` with.
-    func accessForWriting(_ policy: AccessPolicy) -> Access {
-        state.withLock { state in
-            if state.facts.isStale, policy == .whenPasscodeSetThisDeviceOnly { return .locked }
-            if let keys = state.current[policy] { return .keys(keys) }
-            if state.facts.isStale { return .locked }
-            if policy.isThisDeviceOnly, !state.facts.isEnrolled { return .unsupported }
-            if policy == .whenPasscodeSetThisDeviceOnly {
-                if !state.facts.hasPasscodeSlot || !state.facts.hasPepper { return .unsupported }
-                return state.roots == nil ? .locked : .notPermitted
-            }
-            return state.refusal(of: policy)
-        }
-    }
-
     /// Wipes the roots and the when-unlocked classes; what is readable after first unlock stays.
     func lock() {
         Self.wipe(state.withLock { $0.lock() })
@@ -302,27 +221,4 @@ final class KeyRing: Sendable {
         for keys in rest { keys.wipe() }
         log.wipe()
     }
-}
-
-/// The keys of the log, which every slot opens: they authenticate frames and find items, and read none.
-final class LogKeys: Sendable {
-    let header: SymmetricKey
-    let control: SymmetricKey
-    let chain: SymmetricKey
-    let lookup: SymmetricKey
-    let service: SymmetricKey
-    let anchor: SymmetricKey
-    let index: SymmetricKey
-
-    init(logKey: SymmetricKey) throws(CryptoError) {
-        header = try Hash.derive(from: logKey, label: "tokenvault 1 frame header")
-        control = try Hash.derive(from: logKey, label: "tokenvault 1 control record")
-        chain = try Hash.derive(from: logKey, label: "tokenvault 1 chain")
-        lookup = try Hash.derive(from: logKey, label: "tokenvault 1 lookup")
-        service = try Hash.derive(from: logKey, label: "tokenvault 1 service")
-        anchor = try Hash.derive(from: logKey, label: "tokenvault 1 anchor")
-        index = try Hash.derive(from: logKey, label: "tokenvault 1 index")
-    }
-
-    func wipe() { for key in [header, control, chain, lookup, service, anchor, index] { key.wipe() } }
 }

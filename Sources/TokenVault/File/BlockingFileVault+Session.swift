@@ -1,0 +1,51 @@
+internal import Synchronization
+internal import TokenVaultPlatform
+
+// What the backend's calls ask of the vault.
+extension BlockingFileVault {
+    /// The session, to use items. Throws `locked` before the first unlock, and `closed`.
+    func session() throws(TokenStorageError) -> VaultSession {
+        try checkUsable()
+        lockIfDue(asUse: true)
+        guard let session = state.withLock({ $0.session }) else { throw .file(.locked) }
+        return session
+    }
+
+    /// The policies that an item can be stored with. Before the first unlock, what the keybag promises.
+    var supportedPolicies: Set<AccessPolicy> {
+        guard !isInherited else { return [] }
+        let (session, keybag) = state.withLock { ($0.session, $0.keybag) }
+        if let session { return session.ring.supportedPolicies }
+        let isEnrolled = keybag.sets.contains { $0.device != Keybag.ClassSet.portable }
+        let hasPasscode = keybag.slots.contains { $0.kind == .passphrase }
+        return Set(
+            AccessPolicy.allCases.filter {
+                $0 == .whenPasscodeSetThisDeviceOnly
+                    ? isEnrolled && hasPasscode : !$0.isThisDeviceOnly || isEnrolled
+            })
+    }
+
+    var defaultPolicy: AccessPolicy {
+        guard !isInherited else { return .whenUnlocked }
+        let (session, keybag) = state.withLock { ($0.session, $0.keybag) }
+        if let session { return session.defaultPolicy }
+        return keybag.sets.contains { $0.device != Keybag.ClassSet.portable }
+            ? .whenUnlockedThisDeviceOnly : .whenUnlocked
+    }
+
+    func remember(_ keybag: Keybag) { state.withLock { $0.keybag = keybag } }
+
+    /// Whether this is what a forked child has of its parent's vault. It must not use the parent's lock and counters,
+    /// has none of the keys, and may not even ask: another thread may have held any lock at the fork.
+    var isInherited: Bool { ProcessFacts.identifier != process }
+
+    /// Throws `closed`, also for what a forked child has of its parent's vault.
+    func checkUsable() throws(TokenStorageError) {
+        guard !isInherited else {
+            throw .file(
+                .closed, underlying: "the process forked", advice: "open the vault again in the child")
+        }
+        if state.withLock({ $0.isClosed }) { throw .file(.closed) }
+        lockIfDue()
+    }
+}

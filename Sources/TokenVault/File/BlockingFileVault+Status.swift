@@ -1,0 +1,66 @@
+internal import Synchronization
+internal import TokenVaultPlatform
+
+extension BlockingFileVault {
+    /// What is known of the vault. Before the first unlock that is little. Throws `closed`, `corrupt`,
+    /// and what the system failed with.
+    public func status() throws(TokenStorageError) -> VaultStatus {
+        try during("status") { () throws(TokenStorageError) in
+            try checkUsable()
+            if let session = state.withLock({ $0.session }) {
+                try session.log.withFreshState { _ in }
+                try session.refreshKeys()
+            }
+            let lockState = try lockState()
+            let (session, keybag, notes) = state.withLock { ($0.session, $0.keybag, $0.notes) }
+            var status = VaultStatus(
+                state: lockState, items: nil, fileSize: 0, reclaimable: nil, rollbackProtection: .none,
+                device: nil, slots: keybag.slots.map { VaultSlot($0) }, unlockedBy: nil,
+                keyMemory: KeyMemory.protection, obstacle: location.obstacle, notes: notes)
+            status.conflictingCopies = ConflictCopies(location: location, vault: keybag.vault).names()
+            status.notes += notesOfPlace()
+            if let obstacle = location.obstacle { status.notes.append(obstacle.note) }
+            if location.locksReaders { status.notes.append(Self.noteOnRemoteFiles) }
+            guard let session else {
+                let file = try VaultFiles.open(location)
+                status.fileSize = try onDisk { () throws(SystemFailure) in try file.attributes().size }
+                status.note(SecondNames(location: location).note(of: file))
+                return status
+            }
+            status.note(SecondNames(location: location).note(of: session.log.state.withLock { $0.file }))
+            let figures = try session.log.figures()
+            status.items = figures.items
+            status.fileSize = figures.size
+            status.reclaimable = figures.reclaimable
+            status.rollbackProtection = figures.anchored ? .anchored : .none
+            status.device = session.ring.facts.isEnrolled ? .enrolled : .notEnrolled
+            let slot = Int(session.ring.facts.slot)
+            status.unlockedBy = status.slots.first { $0.id == slot }
+            status.note(session.log.compactionPutOff.withLock { $0 })
+            status.note(session.log.indexPutOff.withLock { $0 })
+            if session.log.hasMetDamagedIndex.withLock({ $0 }) {
+                status.notes.append(
+                    "the index is damaged and was done without; the next write makes another, verify tells more"
+                )
+            }
+            if keybag.hasSeveralVersions, try itemsUnderOlderKeys(session) > 0 {
+                status.notes.append(
+                    "items from before a revocation are still under the old keys: compact the vault")
+            }
+            if session.log.hasCutTail.withLock({ $0 }) {
+                status.notes.append(
+                    "what a crash left behind the log was removed; it is kept in \(location.name).torn")
+            }
+            return status
+        }
+    }
+
+    private static let noteOnRemoteFiles =
+        "the vault is on a network file system or FUSE: it is as safe as the locks there, and reads wait for writers"
+
+    /// What unlocking mended or could not mend, in words for a person; part of ``VaultStatus/notes``.
+    package var notesOfUnlocking: [String] { isInherited ? [] : state.withLock { $0.notes } }
+
+    /// The unlock methods, in the order they were added. Throws `closed`.
+    public func slots() throws(TokenStorageError) -> [VaultSlot] { try status().slots }
+}

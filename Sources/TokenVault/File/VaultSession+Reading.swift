@@ -1,0 +1,175 @@
+internal import Synchronization
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+extension VaultSession {
+    func secret(service: String, key: TokenKey) throws(TokenStorageError) -> Secret? {
+        try read(try log.codec.item(service: service, key: key), part: { $0.bodyRange }) {
+            (bytes, entry, item, keys) throws(TokenStorageError) in
+            try sealer.openBody(
+                bytes, in: 0..<bytes.count, of: item, generation: entry.generation, keys: keys)
+        }
+    }
+
+    func metadata(service: String, key: TokenKey) throws(TokenStorageError) -> TokenMetadata? {
+        try read(try log.codec.item(service: service, key: key), part: { $0.metadataRange }) {
+            (bytes, entry, item, keys) throws(TokenStorageError) in
+            try sealer.openMetadata(
+                bytes, in: 0..<bytes.count, of: item, generation: entry.generation, keys: keys)
+        }
+    }
+
+    func item(service: String, key: TokenKey) throws(TokenStorageError) -> TokenItem? {
+        try item(try log.codec.item(service: service, key: key))
+    }
+
+    /// The item whose name has this digest, whatever its service.
+    func item(_ identifier: ItemIdentifier) throws(TokenStorageError) -> TokenItem? {
+        try read(identifier, part: { $0.contentRange }) {
+            (bytes, entry, item, keys) throws(TokenStorageError) in
+            let split = Int(entry.metadataLength)
+            guard bytes.count == entry.contentLength,
+                let metadata = try sealer.openMetadata(
+                    bytes, in: 0..<split, of: item, generation: entry.generation, keys: keys),
+                let secret = try sealer.openBody(
+                    bytes, in: split..<bytes.count, of: item, generation: entry.generation, keys: keys)
+            else { return nil }
+            return TokenItem(metadata: metadata, secret: secret)
+        }
+    }
+
+    /// Finds an item and opens a part of it. Bytes that do not open may have been erased or moved since
+    /// the look-up: only the same place failing twice is damage.
+    private func read<Value>(
+        _ item: ItemIdentifier, part: (IndexEntry) -> Range<Int>,
+        open: ([UInt8], IndexEntry, ItemIdentifier, ClassKeys) throws(TokenStorageError) -> Value?
+    ) throws(TokenStorageError) -> Value? {
+        var failed: IndexEntry?
+        while true {
+            guard let (entry, file) = try log.entry(for: item) else { return nil }
+            try refreshKeys()
+            let replacements = ring.replacements
+            do throws(TokenStorageError) {
+                guard let keys = try keys(toRead: entry) else { return nil }
+                let bytes = try log.read(part(entry), from: file)
+                if let value = try open(bytes, entry, item, keys) { return value }
+            } catch {
+                guard try isOvertaken(error.code, item, entry, since: replacements) else { throw error }
+                continue
+            }
+            if let failed, failed.offset == entry.offset, failed.generation == entry.generation {
+                throw .damage(at: entry.offset, "a damaged item")
+            }
+            failed = entry
+            try log.reloadIfReplaced()
+        }
+    }
+
+    /// Whether the keys of `entry` were replaced, or the item sealed under newer ones, after they were looked up.
+    private func isOvertaken(
+        _ code: TokenStorageError.Code, _ item: ItemIdentifier, _ entry: IndexEntry, since replacements: Int
+    ) throws(TokenStorageError) -> Bool {
+        switch code {
+        case .locked: return ring.replacements != replacements
+        case .unsupportedFormat:
+            guard let (now, _) = try log.entry(for: item) else { return true }
+            return now.keyVersion != entry.keyVersion
+        default: return false
+        }
+    }
+
+    /// The keys that open an item; `nil` when they were destroyed and the item with them.
+    func keys(toRead entry: IndexEntry) throws(TokenStorageError) -> ClassKeys? {
+        try keys(of: ring.access(policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion))
+    }
+
+    /// The keys; `nil` when they were destroyed. Throws why they are not held.
+    func keys(of access: KeyRing.Access) throws(TokenStorageError) -> ClassKeys? {
+        do throws(TokenStorageError) {
+            return try access.keys()
+        } catch {
+            if error.code == .locked { throw ring.lockedError }
+            guard error.code == .wrongDevice, ring.facts.deviceTag == nil else { throw error }
+            var error = error
+            error.underlying =
+                deviceKeyPath.map { "no device key at \($0)" } ?? "no state directory was given"
+            throw error
+        }
+    }
+
+    /// The items of a service, or of all, with the number that cannot be shown.
+    func list(service: String?, query: TokenQuery) throws(TokenStorageError) -> TokenListing {
+        while true {
+            let replacements = ring.replacements
+            do throws(TokenStorageError) {
+                if let listing = try listing(service: service, query: query) { return listing }
+            } catch {
+                guard error.code == .locked, ring.replacements != replacements else { throw error }
+            }
+        }
+    }
+
+    /// The items; `nil` when they were sealed under newer keys meanwhile.
+    private func listing(
+        service: String?, query: TokenQuery
+    ) throws(TokenStorageError) -> TokenListing? {
+        let tag: UInt64? = if let service { try log.codec.tag(ofService: service) } else { nil }
+        let (entries, file) = try log.entries()
+        try refreshKeys()
+        var listing = TokenListing(items: [])
+        for (item, entry) in entries where tag == nil || entry.serviceTag == tag {
+            switch ring.access(policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion) {
+            case .destroyed: continue
+            case .locked: listing.hide(.locked)
+            case .wrongDevice: listing.hide(.wrongDevice)
+            case .notPermitted: listing.hide(.notPermitted)
+            case .unsupported:
+                if try isOvertaken(.unsupportedFormat, item, entry, since: 0) { return nil }
+                listing.hide(.unsupportedFormat)
+            case .keys(let keys):
+                let bytes = try log.read(entry.metadataRange, from: file)
+                let opened = try sealer.openMetadata(
+                    bytes, in: 0..<bytes.count, of: item, generation: entry.generation, keys: keys)
+                guard let metadata = opened else {
+                    // Deleted and erased since the list was taken, or damaged: a single read tells.
+                    if let (now, _) = try log.entry(for: item), now.generation == entry.generation {
+                        throw .damage(at: entry.offset, "a damaged item")
+                    }
+                    continue
+                }
+                if query.matches(metadata) { listing.items.append(metadata) }
+            }
+        }
+        listing.items.sort { left, right in
+            let services = (TokenKey(left.service), TokenKey(right.service))
+            return services.0 == services.1 ? left.key < right.key : services.0 < services.1
+        }
+        return listing
+    }
+}
+
+extension IndexEntry {
+    var contentRange: Range<Int> { contentStart..<contentStart + contentLength }
+}
+
+extension TokenListing {
+    fileprivate mutating func hide(_ reason: TokenStorageError.Code) {
+        hidden += 1
+        hiddenReasons[reason, default: 0] += 1
+    }
+}
+
+extension KeyRing.Access {
+    /// The keys; `nil` when they were destroyed. Throws why they are not held.
+    func keys() throws(TokenStorageError) -> ClassKeys? {
+        switch self {
+        case .keys(let keys): return keys
+        case .destroyed: return nil
+        case .locked: throw .file(.locked)
+        case .wrongDevice: throw .file(.wrongDevice)
+        case .notPermitted:
+            throw .file(.notPermitted, advice: "unlock with a passphrase, or another slot that leads to it")
+        case .unsupported: throw .file(.unsupportedFormat, underlying: "an unknown class of keys")
+        }
+    }
+}

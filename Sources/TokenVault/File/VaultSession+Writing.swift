@@ -1,0 +1,69 @@
+internal import Synchronization
+
+extension VaultSession {
+    /// What a commit makes of the log as it is when its turn comes.
+    func preparation(
+        service: String, changes: [TokenChange], existed: CommitFacts
+    ) -> @Sendable (LogView) throws(TokenStorageError) -> [FrameDraft] {
+        { [self] (view) throws(TokenStorageError) in
+            try refreshKeys()
+            var planner = CommitPlanner(session: self, service: service, view: view, now: clock())
+            for change in changes { try planner.add(change) }
+            existed.set(planner.existed)
+            return planner.drafts
+        }
+    }
+
+    /// Deletes all items of a service that are there when the turn comes.
+    func deletionOfAll(
+        service: String, existed: CommitFacts
+    ) -> @Sendable (LogView) throws(TokenStorageError) -> [FrameDraft] {
+        { [self] (view) throws(TokenStorageError) in
+            try refreshKeys()
+            var planner = CommitPlanner(session: self, service: service, view: view, now: clock())
+            let tag = try log.codec.tag(ofService: service)
+            for (item, found) in try view.items(where: { $0.serviceTag == tag }) {
+                try planner.delete(item, found)
+            }
+            existed.set([Bool](repeating: true, count: planner.drafts.count))
+            return planner.drafts
+        }
+    }
+
+    /// Removes items whose class keys were destroyed, with the last passphrase or with a device. Which these are
+    /// only the keybag in use says: items of a class that came since the keys were read are not among them.
+    func removeDestroyedItems() throws(TokenStorageError) {
+        try log.withFreshState { _ in }
+        try refreshKeys()
+        // A look first: most unlocks find none, and a reader should not wait for writers.
+        let mayBeAny = try log.withFreshState { [self] state in state.index.mayHave(isDestroyed) }
+        guard mayBeAny else { return }
+        _ = try queue.commit { [self] (view) throws(TokenStorageError) in
+            // Others may have been at it since; from here on nobody is.
+            try refreshKeys()
+            guard log.keybagRecord.generation == ring.facts.keybagGeneration else { return [] }
+            var drafts: [FrameDraft] = []
+            let destroyed = try view.items { isDestroyed($0.policy, $0.setTag, $0.keyVersion) }
+            for (item, found) in destroyed {
+                drafts.append(
+                    FrameDraft(
+                        type: .deletion, policy: found.policy, keyVersion: found.keyVersion, item: item,
+                        serviceTag: found.serviceTag, setTag: found.setTag))
+            }
+            return drafts
+        }
+    }
+
+    /// Whether the keys of a class were destroyed.
+    private func isDestroyed(_ policy: UInt8, _ setTag: UInt64, _ keyVersion: UInt32) -> Bool {
+        if case .destroyed = ring.access(policy: policy, setTag: setTag, version: keyVersion) { return true }
+        return false
+    }
+}
+
+/// What a commit found, told by the thread that wrote it.
+final class CommitFacts: Sendable {
+    private let value = Mutex<[Bool]>([])
+    func set(_ existed: [Bool]) { value.withLock { $0 = existed } }
+    var existed: [Bool] { value.withLock { $0 } }
+}
