@@ -124,9 +124,17 @@ let package = Package(
             path: "Tests/Support/LimitProbe",
             swiftSettings: settings
         ),
+        .target(
+            name: "HookedStorage",
+            dependencies: ["TokenVault"],
+            path: "Tests/Support/HookedStorage",
+            swiftSettings: settings
+        ),
         .executableTarget(
             name: "VaultMover",
-            dependencies: ["TokenVault", .product(name: "SystemPackage", package: "swift-system")],
+            dependencies: [
+                "HookedStorage", "TokenVault", .product(name: "SystemPackage", package: "swift-system"),
+            ],
             path: "Tests/Support/VaultMover",
             swiftSettings: settings
         ),
@@ -134,7 +142,7 @@ let package = Package(
             name: "FileVaultTests",
             dependencies: [
                 "VaultWorker", "VaultObserver", "CrashWriter", "VaultMover", "MemoryProbe", "ForkProbe",
-                "LimitProbe",
+                "LimitProbe", "HookedStorage",
                 "TokenVault", "TokenVaultPlatform", "TokenVaultCrypto",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],

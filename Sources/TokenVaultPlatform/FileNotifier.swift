@@ -31,25 +31,22 @@ package final class FileNotifier: Sendable {
     }
 
     private let notifier: CInt
-    private let event: CInt
+    private let event: WakeEvent
     /// How many use each watch.
     private let users = Mutex<[CInt: Int]>([:])
 
     /// Throws what the system failed with: `EMFILE` above 128 of these for a user, or without descriptors.
     package init() throws(SystemFailure) {
         notifier = try retrying("inotify_init1") { clinux_inotify() }
-        event = clinux_event_descriptor()
-        if event < 0 {
-            let reason = Errno(rawValue: errno)
+        do {
+            event = try WakeEvent()
+        } catch {
             close(notifier)
-            throw SystemFailure(reason, "eventfd")
+            throw error
         }
     }
 
-    deinit {
-        close(event)
-        close(notifier)
-    }
+    deinit { close(notifier) }
 
     /// Watches what is written to a file. Throws what the system failed with: `ENOSPC` above
     /// `fs.inotify.max_user_watches`.
@@ -85,23 +82,12 @@ package final class FileNotifier: Sendable {
     }
 
     /// Ends a wait that is under way, or the next one.
-    package func wake() {
-        var one: UInt64 = 1
-        _ = write(event, &one, 8)
-    }
+    package func wake() { event.wake() }
 
     /// Waits until something happens, ``wake()`` is called or `longest` is over; `nil` waits for ever.
     package func wait(atMost longest: Duration?) -> Report {
-        var descriptors = [
-            pollfd(fd: notifier, events: Int16(POLLIN), revents: 0),
-            pollfd(fd: event, events: Int16(POLLIN), revents: 0),
-        ]
-        _ = poll(&descriptors, nfds_t(descriptors.count), longest.map(Self.milliseconds) ?? -1)
-        if descriptors[1].revents != 0 {
-            var count: UInt64 = 0
-            _ = read(event, &count, 8)
-        }
-        return descriptors[0].revents != 0 ? takeNotices() : Report()
+        let isTold = event.wait(for: notifier, milliseconds: longest.map(Self.milliseconds) ?? -1)
+        return isTold ? takeNotices() : Report()
     }
 
     private static func milliseconds(_ duration: Duration) -> CInt {

@@ -16,23 +16,20 @@ package protocol AlarmClock: AnyObject, Sendable {
 /// wakes up.
 package final class SleepingAlarm: AlarmClock {
     private let timer: CInt
-    private let event: CInt
+    private let event: WakeEvent
 
     /// Throws what the system failed with, as `EMFILE` without descriptors.
     package init() throws(SystemFailure) {
         timer = try retrying("timerfd_create") { clinux_boot_timer() }
-        event = clinux_event_descriptor()
-        if event < 0 {
-            let reason = Errno(rawValue: errno)
+        do {
+            event = try WakeEvent()
+        } catch {
             close(timer)
-            throw SystemFailure(reason, "eventfd")
+            throw error
         }
     }
 
-    deinit {
-        close(event)
-        close(timer)
-    }
+    deinit { close(timer) }
 
     /// `clock_gettime(CLOCK_BOOTTIME)`.
     package static var now: UInt64 {
@@ -45,17 +42,9 @@ package final class SleepingAlarm: AlarmClock {
 
     package func wait(until time: UInt64) {
         guard clinux_set_timer(timer, time) == 0 else { return }
-        var descriptors = [
-            pollfd(fd: timer, events: Int16(POLLIN), revents: 0),
-            pollfd(fd: event, events: Int16(POLLIN), revents: 0),
-        ]
-        _ = poll(&descriptors, nfds_t(descriptors.count), -1)
         var count: UInt64 = 0
-        for descriptor in descriptors where descriptor.revents != 0 { _ = read(descriptor.fd, &count, 8) }
+        if event.wait(for: timer) { _ = read(timer, &count, 8) }
     }
 
-    package func wake() {
-        var one: UInt64 = 1
-        _ = write(event, &one, 8)
-    }
+    package func wake() { event.wake() }
 }

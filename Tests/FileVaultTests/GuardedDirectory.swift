@@ -4,7 +4,7 @@ import SystemPackage
 import TokenVaultPlatform
 
 /// A real directory as another kind of file system would show it, which keeps count of what is asked of it.
-final class GuardedDirectory: DiskDirectory {
+final class GuardedDirectory: ForwardingDirectory {
     /// What was done to the directory or a file in it.
     final class Journal: Sendable {
         private let entries = Mutex<[String]>([])
@@ -21,7 +21,7 @@ final class GuardedDirectory: DiskDirectory {
 
     let journal = Journal()
     let isRemote: Bool
-    private let base: PosixDirectory
+    let base: any DiskDirectory
     private let refusal: Errno?
     private let lockFailure: Errno?
 
@@ -42,9 +42,6 @@ final class GuardedDirectory: DiskDirectory {
         }
         return GuardedFile(try base.open(name, access), journal, lockFailure)
     }
-    func attributes(of name: String) throws(SystemFailure) -> FileAttributes? {
-        try base.attributes(of: name)
-    }
     func rename(_ name: String, to target: String, replacing: Bool) throws(SystemFailure) {
         journal.note("rename")
         try base.rename(name, to: target, replacing: replacing)
@@ -53,15 +50,14 @@ final class GuardedDirectory: DiskDirectory {
         journal.note("remove")
         try base.remove(name)
     }
-    func names() throws(SystemFailure) -> [String] { try base.names() }
     func synchronize() throws(SystemFailure) {
         journal.note("synchronize")
         try base.synchronize()
     }
 }
 
-private final class GuardedFile: DiskFile {
-    private let base: any DiskFile
+private final class GuardedFile: ForwardingFile {
+    let base: any DiskFile
     private let journal: GuardedDirectory.Journal
     private let lockFailure: Errno?
 
@@ -87,11 +83,9 @@ private final class GuardedFile: DiskFile {
         journal.note("resize")
         try base.resize(to: size)
     }
-    func attributes() throws(SystemFailure) -> FileAttributes { try base.attributes() }
     func tryLock(_ kind: FileLock) throws(SystemFailure) -> Bool {
         if let lockFailure { throw SystemFailure(lockFailure, "fcntl(F_OFD_SETLK)") }
         journal.note("\(kind)")
         return try base.tryLock(kind)
     }
-    func unlock() { base.unlock() }
 }

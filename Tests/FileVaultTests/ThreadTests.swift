@@ -16,54 +16,41 @@ import TokenVaultPlatform
         func wrote() { _ = threads.withLock { $0.writers.insert(ProcessFacts.thread) } }
     }
 
-    final class RecordingDirectory: DiskDirectory {
-        let real: any DiskDirectory
+    final class RecordingDirectory: ForwardingDirectory {
+        let base: any DiskDirectory
         let recorder: Recorder
 
-        init(_ real: any DiskDirectory, _ recorder: Recorder) {
-            self.real = real
+        init(_ base: any DiskDirectory, _ recorder: Recorder) {
+            self.base = base
             self.recorder = recorder
         }
 
         func open(_ name: String, _ access: FileAccess) throws(SystemFailure) -> any DiskFile {
-            RecordingFile(try real.open(name, access), recorder)
+            RecordingFile(try base.open(name, access), recorder)
         }
-        func attributes(of name: String) throws(SystemFailure) -> FileAttributes? {
-            try real.attributes(of: name)
-        }
-        func rename(_ name: String, to target: String, replacing: Bool) throws(SystemFailure) {
-            try real.rename(name, to: target, replacing: replacing)
-        }
-        func remove(_ name: String) throws(SystemFailure) { try real.remove(name) }
-        func names() throws(SystemFailure) -> [String] { try real.names() }
-        func synchronize() throws(SystemFailure) { try real.synchronize() }
     }
 
-    final class RecordingFile: DiskFile {
-        let real: any DiskFile
+    final class RecordingFile: ForwardingFile {
+        let base: any DiskFile
         let recorder: Recorder
 
-        init(_ real: any DiskFile, _ recorder: Recorder) {
-            self.real = real
+        init(_ base: any DiskFile, _ recorder: Recorder) {
+            self.base = base
             self.recorder = recorder
         }
 
         func read(_ count: Int, at offset: Int) throws(SystemFailure) -> [UInt8] {
             recorder.read()
-            return try real.read(count, at: offset)
+            return try base.read(count, at: offset)
         }
         func write(_ bytes: [UInt8], at offset: Int) throws(SystemFailure) {
             recorder.wrote()
-            try real.write(bytes, at: offset)
+            try base.write(bytes, at: offset)
         }
         func synchronize() throws(SystemFailure) {
             recorder.wrote()
-            try real.synchronize()
+            try base.synchronize()
         }
-        func resize(to size: Int) throws(SystemFailure) { try real.resize(to: size) }
-        func attributes() throws(SystemFailure) -> FileAttributes { try real.attributes() }
-        func tryLock(_ kind: FileLock) throws(SystemFailure) -> Bool { try real.tryLock(kind) }
-        func unlock() { real.unlock() }
     }
 
     @Test func readsStayOnTheCallersThreadAndWritesLeaveIt() async throws {

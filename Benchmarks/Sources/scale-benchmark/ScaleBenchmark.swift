@@ -190,24 +190,9 @@ struct ScaleBenchmark {
     }
 
     private func retrieve(_ item: String, _ count: Int, _ keyFile: FilePath) {
-        let command = [
+        Measuring.run(command: [
             vaultctl, "retrieve", "--vault", path(count).string, "--state-dir",
             directory.appending("state").string, "--key-file", keyFile.string, item,
-        ]
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
-        var words: [UnsafeMutablePointer<CChar>?] = command.map { strdup($0) }
-        words.append(nil)
-        defer { for word in words { free(word) } }
-        var process = pid_t()
-        var status: CInt = 0
-        guard posix_spawnp(&process, vaultctl, &actions, nil, words, environ) == 0,
-            waitpid(process, &status, 0) == process, status == 0
-        else {
-            print("\(command.joined(separator: " ")) failed")
-            exit(1)
-        }
+        ])
     }
 }

@@ -37,8 +37,7 @@ struct Export: VaultCommand {
         let source = try passphrase.path
         let vault = try session.openUnlockedVault(orCopy: true)
         let secret = try ExportPassphraseOptions.readNew(source, console)
-        console.progress.show("Exporting …")
-        let progress = { (done: Int, total: Int) in console.progress.show("Exporting", done, of: total) }
+        let progress = console.begin("Exporting")
         let report = try calling { () throws(TokenStorageError) in
             if let path {
                 try vault.export(
@@ -53,12 +52,7 @@ struct Export: VaultCommand {
             console.note("items that stay behind, since they may not leave this device: \(report.staying)")
         }
         if format.json {
-            var json = JSONWriter(console.output)
-            json.object { json in
-                json.member("items", report.items)
-                json.member("staying", report.staying)
-            }
-            json.end()
+            JSONWriter.line(["items": report.items, "staying": report.staying], to: console.output)
         } else {
             console.remark("Exported \(report.items) items")
         }

@@ -66,8 +66,7 @@ struct Import: VaultCommand {
         let source = try passphrase.path
         let vault = try session.openUnlockedVault()
         let secret = try ExportPassphraseOptions.readCurrent(source, console)
-        console.progress.show("Importing …")
-        let progress = { (done: Int, total: Int) in console.progress.show("Importing", done, of: total) }
+        let progress = console.begin("Importing")
         return try calling { () throws(TokenStorageError) in
             if let path {
                 try vault.importItems(
@@ -88,7 +87,7 @@ struct Import: VaultCommand {
         let console = session.console
         let service = try Settings.service(scope.service)
         let vault = try session.openUnlockedVault()
-        console.progress.show("Reading …")
+        let progress = console.begin("Reading")
         var bytes: [UInt8]
         do {
             let input = try path.map { (path) throws(SystemFailure) in try InputSource.file(path) }
@@ -100,9 +99,7 @@ struct Import: VaultCommand {
         defer { SmallFile.wipe(&bytes) }
         let lines = ImportLines(
             service: service, defaultPolicy: vault.storage(service: service).defaultPolicy)
-        let items = try lines.items(in: bytes) { done, total in
-            console.progress.show("Reading", done, of: total)
-        }
+        let items = try lines.items(in: bytes, progress: progress)
         console.progress.show("Importing …")
         return try calling { () throws(TokenStorageError) in
             try vault.importItems(items, onConflict: rule)
@@ -114,14 +111,11 @@ struct Import: VaultCommand {
             console.note("items of which this vault keeps its own value: \(report.skipped)")
         }
         if format.json {
-            var json = JSONWriter(console.output)
-            json.object { json in
-                json.member("added", report.added)
-                json.member("replaced", report.replaced)
-                json.member("skipped", report.skipped)
-                json.member("unchanged", report.unchanged)
-            }
-            json.end()
+            JSONWriter.line(
+                [
+                    "added": report.added, "replaced": report.replaced, "skipped": report.skipped,
+                    "unchanged": report.unchanged,
+                ], to: console.output)
         } else {
             console.remark(
                 "Imported \(report.added + report.replaced) items, "

@@ -35,6 +35,12 @@ final class Console {
     /// The progress of long work.
     let progress = ProgressLine()
 
+    /// Shows that something has begun, and how far it has come each time the result is called.
+    func begin(_ work: String) -> (_ done: Int, _ total: Int) -> Void {
+        progress.show("\(work) …")
+        return { [progress] in progress.show(work, $0, of: $1) }
+    }
+
     /// The terminal to ask on; `nil` when there is none, or `--no-input` was given.
     private var terminal: Terminal? { mayAsk ? Terminal() : nil }
 

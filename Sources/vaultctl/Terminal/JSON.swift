@@ -88,6 +88,15 @@ struct JSONWriter {
         needsComma = true
     }
 
+    /// Writes one object of numbers, a line of its own.
+    static func line(_ figures: KeyValuePairs<String, Int>, to output: Output) {
+        var json = JSONWriter(output)
+        json.object { json in
+            for (name, figure) in figures { json.member(name, figure) }
+        }
+        json.end()
+    }
+
     /// Ends the line.
     func end() { output.write("\n") }
 

@@ -172,8 +172,8 @@ import TokenVaultPlatform
 }
 
 /// A directory of a file system that is mounted read-only: opening for writing fails.
-final class ReadOnlyDirectory: DiskDirectory {
-    private let base: any DiskDirectory
+final class ReadOnlyDirectory: ForwardingDirectory {
+    let base: any DiskDirectory
 
     init(_ base: any DiskDirectory) { self.base = base }
 
@@ -181,14 +181,4 @@ final class ReadOnlyDirectory: DiskDirectory {
         if access != .read { throw SystemFailure(.readOnlyFileSystem, "openat") }
         return try base.open(name, access)
     }
-
-    func attributes(of name: String) throws(SystemFailure) -> FileAttributes? {
-        try base.attributes(of: name)
-    }
-    func rename(_ name: String, to target: String, replacing: Bool) throws(SystemFailure) {
-        try base.rename(name, to: target, replacing: replacing)
-    }
-    func remove(_ name: String) throws(SystemFailure) { try base.remove(name) }
-    func names() throws(SystemFailure) -> [String] { try base.names() }
-    func synchronize() throws(SystemFailure) { try base.synchronize() }
 }

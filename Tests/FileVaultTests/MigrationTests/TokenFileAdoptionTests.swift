@@ -1,4 +1,5 @@
 import Glibc
+import HookedStorage
 import Synchronization
 import SystemPackage
 import Testing
@@ -210,7 +211,7 @@ import TokenVaultPlatform
 }
 
 /// A real directory that stops answering after so many calls.
-private final class DyingDirectory: DiskDirectory {
+private final class DyingDirectory: ForwardingDirectory {
     final class Life: Sendable {
         private let left: Mutex<Int>
         init(_ calls: Int) { left = Mutex(calls) }
@@ -223,7 +224,7 @@ private final class DyingDirectory: DiskDirectory {
         }
     }
 
-    private let base: PosixDirectory
+    let base: any DiskDirectory
     private let life: Life
 
     init(_ path: FilePath, after calls: Int) throws {
@@ -247,15 +248,14 @@ private final class DyingDirectory: DiskDirectory {
         try life.spend()
         try base.remove(name)
     }
-    func names() throws(SystemFailure) -> [String] { try base.names() }
     func synchronize() throws(SystemFailure) {
         try life.spend()
         try base.synchronize()
     }
 }
 
-private final class DyingFile: DiskFile {
-    private let base: any DiskFile
+private final class DyingFile: ForwardingFile {
+    let base: any DiskFile
     private let life: DyingDirectory.Life
 
     init(_ base: any DiskFile, _ life: DyingDirectory.Life) {
@@ -281,11 +281,8 @@ private final class DyingFile: DiskFile {
         try life.spend()
         try base.synchronize()
     }
-    func resize(to size: Int) throws(SystemFailure) { try base.resize(to: size) }
     func attributes() throws(SystemFailure) -> FileAttributes {
         try life.spend()
         return try base.attributes()
     }
-    func tryLock(_ kind: FileLock) throws(SystemFailure) -> Bool { try base.tryLock(kind) }
-    func unlock() { base.unlock() }
 }

@@ -37,17 +37,17 @@ final class LyingDisk: Sendable {
     }
 }
 
-private final class LyingDirectory: DiskDirectory {
-    let base: SimulatedDirectory
+private final class LyingDirectory: ForwardingDirectory {
+    let base: any DiskDirectory
     let disk: LyingDisk
+    let isVault: Bool
     private let opened = Monitor([String: FileAttributes]())
 
     init(base: SimulatedDirectory, disk: LyingDisk) {
         self.base = base
         self.disk = disk
+        isVault = base.index == 0
     }
-
-    var isVault: Bool { base.index == 0 }
 
     func open(_ name: String, _ access: FileAccess) throws(SystemFailure) -> any DiskFile {
         let file = try base.open(name, access)
@@ -70,20 +70,12 @@ private final class LyingDirectory: DiskDirectory {
         opened.withLock { $0[target] = $0.removeValue(forKey: name) ?? $0[target] }
     }
 
-    func link(_ name: String, to target: String) throws(SystemFailure) {
-        try base.link(name, to: target)
-    }
-
-    func remove(_ name: String) throws(SystemFailure) { try base.remove(name) }
-
-    func names() throws(SystemFailure) -> [String] { try base.names() }
-
     func synchronize() throws(SystemFailure) {
         if disk.lie != .directorySyncIgnored { try base.synchronize() }
     }
 }
 
-private final class LyingFile: DiskFile {
+private final class LyingFile: ForwardingFile {
     let base: any DiskFile
     let directory: LyingDirectory
     private var disk: LyingDisk { directory.disk }
@@ -91,10 +83,6 @@ private final class LyingFile: DiskFile {
     init(base: any DiskFile, directory: LyingDirectory) {
         self.base = base
         self.directory = directory
-    }
-
-    func read(_ count: Int, at offset: Int) throws(SystemFailure) -> [UInt8] {
-        try base.read(count, at: offset)
     }
 
     func write(_ bytes: [UInt8], at offset: Int) throws(SystemFailure) {
@@ -119,12 +107,4 @@ private final class LyingFile: DiskFile {
         default: try base.synchronize()
         }
     }
-
-    func resize(to size: Int) throws(SystemFailure) { try base.resize(to: size) }
-
-    func attributes() throws(SystemFailure) -> FileAttributes { try base.attributes() }
-
-    func tryLock(_ kind: FileLock) throws(SystemFailure) -> Bool { try base.tryLock(kind) }
-
-    func unlock() { base.unlock() }
 }

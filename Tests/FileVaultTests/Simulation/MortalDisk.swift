@@ -40,8 +40,8 @@ final class MortalDisk: Sendable {
     }
 }
 
-private final class MortalDirectory: DiskDirectory {
-    let base: SimulatedDirectory
+private final class MortalDirectory: ForwardingDirectory {
+    let base: any DiskDirectory
     let disk: MortalDisk
 
     init(base: SimulatedDirectory, disk: MortalDisk) {
@@ -85,7 +85,7 @@ private final class MortalDirectory: DiskDirectory {
     }
 }
 
-private final class MortalFile: DiskFile {
+private final class MortalFile: ForwardingFile {
     let base: any DiskFile
     let disk: MortalDisk
 
@@ -125,6 +125,4 @@ private final class MortalFile: DiskFile {
         if taken { disk.remember(base) }
         return taken
     }
-
-    func unlock() { base.unlock() }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import HookedStorage
 import Synchronization
 import SystemPackage
 import TokenVault
@@ -22,8 +23,9 @@ struct VaultMover {
                     configuration: FileVaultConfiguration(stateDirectory: directory.appending("state")))
                 try vault.unlock(
                     with: .keyFile(Secret(utf8: "not a real key: 0123456789abcdef0123456789abcdef")))
-                return MortalStorage(
-                    base: FileTokenStorage(vault, service: arguments[2]), counter: counter)
+                return HookedStorage(base: FileTokenStorage(vault, service: arguments[2])) { _, _, _ in
+                    counter.step()
+                }
             }
             let summary = await TokenMigration(
                 from: ends[0], to: ends[1], options: .init(deletesAtSource: true)
@@ -50,39 +52,5 @@ final class StepCounter: Sendable {
             return steps
         }
         if now == last { kill(getpid(), SIGKILL) }
-    }
-}
-
-/// A storage whose process may end around each call.
-struct MortalStorage: TokenStorage {
-    let base: any TokenStorage
-    let counter: StepCounter
-
-    var service: String { base.service }
-    var supportedPolicies: Set<AccessPolicy> { base.supportedPolicies }
-    var defaultPolicy: AccessPolicy { base.defaultPolicy }
-    func lockState() async throws(TokenStorageError) -> LockState { try await base.lockState() }
-    func changes() -> TokenChanges { base.changes() }
-    func deleteAll() async throws(TokenStorageError) -> Int { try await base.deleteAll() }
-    func secret(for key: TokenKey) async throws(TokenStorageError) -> Secret? {
-        try await base.secret(for: key)
-    }
-    func metadata(for key: TokenKey) async throws(TokenStorageError) -> TokenMetadata? {
-        try await base.metadata(for: key)
-    }
-    func item(for key: TokenKey) async throws(TokenStorageError) -> TokenItem? {
-        counter.step()
-        defer { counter.step() }
-        return try await base.item(for: key)
-    }
-    func list(_ query: TokenQuery) async throws(TokenStorageError) -> TokenListing {
-        counter.step()
-        defer { counter.step() }
-        return try await base.list(query)
-    }
-    func commit(_ changes: [TokenChange]) async throws(TokenStorageError) -> TokenCommit {
-        counter.step()
-        defer { counter.step() }
-        return try await base.commit(changes)
     }
 }
