@@ -81,7 +81,12 @@ package final class PosixDirectory: DiskDirectory, Notifying {
             guard try attributes(of: target) == nil else { throw SystemFailure(.fileExists, "renameat") }
             return try rename(name, to: target, replacing: true)
         }
-        try remove(name)
+        do {
+            try remove(name)
+        } catch {
+            // Whoever works with the file by now may have removed what was to be its name for a moment.
+            if error.errno != .noSuchFileOrDirectory { throw error }
+        }
     }
 
     package func link(_ name: String, to target: String) throws(SystemFailure) {

@@ -88,6 +88,8 @@ import TokenVaultPlatform
     @Test func whatARestoreLeftIsNoOtherName() throws {
         try directory.remove("second.vault")
         try directory.link("test.vault", to: "test.vault.replaced")
+        // And, without RENAME_NOREPLACE, between a file's getting the vault's name and its losing the one before.
+        try directory.link("test.vault", to: ".test.vault.0123456789abcdef")
         #expect(try vault.status().notes.isEmpty)
         _ = try vault.compact()
         #expect(try sandbox.names == ["test.vault"])
@@ -98,6 +100,9 @@ import TokenVaultPlatform
         try vault.storage(service: "s").delete(for: "a")
         _ = try vault.compact()
         #expect(try sandbox.names == ["test.vault", "test.vault.replaced", "letter"])
+        try directory.link("test.vault", to: ".test.vault.0123456789abcdef0123456789abcdef")
+        try BlockingFileVault.destroy(at: sandbox.vault, configuration: sandbox.configuration)
+        #expect(try sandbox.names == ["test.vault.replaced", "letter"])
     }
 
     /// In a large vault compaction is nobody's wish: it is put off without a word, and made up for later.

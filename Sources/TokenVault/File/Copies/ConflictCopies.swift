@@ -38,14 +38,17 @@ struct ConflictCopies {
     /// What restoring, adopting and salvaging left beside the vault, to be removed with it.
     func namesLeftBehind() -> [String] { namesOfReplaced() + namesOfUnfinished() }
 
-    /// The names of files that are the same vault and that ``FreshFile`` had not come to give their name to.
+    /// The names of files that are the same vault and that had not come to be given its name.
     func namesOfUnfinished() -> [String] {
         guard let all = try? location.directory.names() else { return [] }
-        return all.filter { name in
-            guard name.hasPrefix(".\(location.name).") else { return false }
-            let rest = name.dropFirst(location.name.count + 2)
-            return rest.utf8.count == 16 && rest.allSatisfy { $0.isHexDigit } && isVault(name)
-        }
+        return all.filter { Self.isUnfinished($0, of: location.name) && isVault($0, orItself: true) }
+    }
+
+    /// Whether `name` is one that ``FreshFile`` or ``VaultCreation`` gives to what is to have the name `original`.
+    static func isUnfinished(_ name: String, of original: String) -> Bool {
+        guard name.hasPrefix(".\(original).") else { return false }
+        let rest = name.dropFirst(original.count + 2)
+        return [16, 32].contains(rest.utf8.count) && rest.allSatisfy(\.isHexDigit)
     }
 
     private func isVault(_ name: String, orItself: Bool = false) -> Bool {

@@ -9,7 +9,7 @@ internal import TokenVaultPlatform
 struct SecondNames {
     let location: VaultLocation
 
-    /// How many there are of `file`, without those that a restore left which a crash cut short.
+    /// How many there are of `file`, without those that a crash left of giving it a name.
     func count(of file: any DiskFile) throws(TokenStorageError) -> Int {
         let attributes = try onDisk { () throws(SystemFailure) in try file.attributes() }
         guard attributes.links > 1 else { return 0 }
@@ -29,18 +29,21 @@ struct SecondNames {
                 + "or make it a copy, and try again")
     }
 
-    /// Removes what a restore that a crash cut short left beside `file`, whose lock the caller holds.
+    /// Removes what a crash left beside `file`, whose lock the caller holds.
     func removeLeftOver(of file: any DiskFile) throws(TokenStorageError) {
         let attributes = try onDisk { () throws(SystemFailure) in try file.attributes() }
         guard attributes.links > 1 else { return }
         for name in left(by: attributes.identity) { try? location.directory.remove(name) }
     }
 
-    /// The names that ``FreshFile`` gives, where they lead to the file itself.
+    /// The names that a file has for a moment before it is given another, or before another takes its own.
     private func left(by identity: FileIdentity) -> [String] {
         guard let all = try? location.directory.names() else { return [] }
         return all.filter { name in
-            guard ConflictCopies.isReplaced(name, of: location.name) else { return false }
+            guard
+                ConflictCopies.isReplaced(name, of: location.name)
+                    || ConflictCopies.isUnfinished(name, of: location.name)
+            else { return false }
             return (try? location.directory.attributes(of: name))?.identity == identity
         }
     }
