@@ -37,6 +37,9 @@ extension DiskDirectory {
 package protocol DiskFile: AnyObject, Sendable {
     /// Up to `count` bytes at `offset`; fewer only at the end of the file.
     func read(_ count: Int, at offset: Int) throws(SystemFailure) -> [UInt8]
+    /// Reads from `offset` into the front of `buffer`, all of it unless the file ends before, and returns how many bytes
+    /// that are.
+    func read(into buffer: inout [UInt8], at offset: Int) throws(SystemFailure) -> Int
     /// Writes all of `bytes` at `offset`, or throws with any part of them written.
     func write(_ bytes: [UInt8], at offset: Int) throws(SystemFailure)
     /// Makes what was written durable, with the size needed to read it (`fdatasync`).
@@ -49,6 +52,14 @@ package protocol DiskFile: AnyObject, Sendable {
     func tryLock(_ kind: FileLock) throws(SystemFailure) -> Bool
     /// Releases the lock of this open file.
     func unlock()
+}
+
+extension DiskFile {
+    package func read(into buffer: inout [UInt8], at offset: Int) throws(SystemFailure) -> Int {
+        let bytes = try read(buffer.count, at: offset)
+        buffer.replaceSubrange(0..<bytes.count, with: bytes)
+        return bytes.count
+    }
 }
 
 /// How a file is opened.
