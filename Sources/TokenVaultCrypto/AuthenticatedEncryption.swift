@@ -75,23 +75,20 @@ package enum AuthenticatedEncryption {
         }
     }
 
-    /// Opens the sealed bytes at `range` of `bytes` into the front of `target`, which has room for them.
+    /// Opens the sealed bytes at `range` of `bytes` into the front of `target`; false when it has no room for them, or
+    /// they do not authenticate.
     static func open(
-        _ bytes: [UInt8], at range: Range<Int>, into target: UnsafeMutableRawBufferPointer, key: SymmetricKey,
-        associatedData: [UInt8]
-    ) -> Opened<Void> {
+        _ bytes: [UInt8], at range: Range<Int>, into target: UnsafeMutableRawBufferPointer,
+        key: UnsafeRawBufferPointer, associatedData: [UInt8]
+    ) -> Bool {
         guard range.lowerBound >= 0, range.upperBound <= bytes.count, range.count >= overhead,
             target.count >= range.count - overhead
-        else { return .forged }
-        let isAuthentic = key.withBytes { key in
-            bytes.withUnsafeBytes { source in
-                decrypt(
-                    UnsafeRawBufferPointer(rebasing: source[range]), into: target.octets, key: key,
-                    associatedData: associatedData)
-            }
+        else { return false }
+        return bytes.withUnsafeBytes { source in
+            decrypt(
+                UnsafeRawBufferPointer(rebasing: source[range]), into: target.octets, key: key,
+                associatedData: associatedData)
         }
-        guard let isAuthentic else { return .wiped }
-        return isAuthentic ? .plaintext(()) : .forged
     }
 
     /// Opens sealed bytes whose plaintext is no secret to a holder of the log key (frame headers).

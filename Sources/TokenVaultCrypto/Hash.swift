@@ -33,6 +33,12 @@ package enum Hash {
         key.withBytes { key in bytes.withUnsafeBytes { words(of: $0, in: range, key: key) } }
     }
 
+    /// The digest of a part of `bytes` keyed with `key`, 32 bytes long.
+    package static func words(of bytes: [UInt8], in range: Range<Int>, with key: borrowing KeyUse) -> Words {
+        let key = key.bytes
+        return bytes.withUnsafeBytes { words(of: $0, in: range, key: key) }
+    }
+
     private static func words(
         of bytes: UnsafeRawBufferPointer, in range: Range<Int>?, key: UnsafeRawBufferPointer?
     ) -> Words {

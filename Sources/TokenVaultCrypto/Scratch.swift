@@ -1,42 +1,47 @@
 internal import CSodium
 
-/// Memory for plaintexts that are looked at one after the other, wiped when the last reference goes. For one thread.
-package final class Scratch {
-    private var storage = UnsafeMutableRawBufferPointer.allocate(byteCount: 4_096, alignment: 16)
-    private var count = 0
+/// Memory for plaintexts that are looked at one after the other, wiped at its end.
+package struct Scratch: ~Copyable {
+    /// The plaintext, and behind it what was here before. To be read at once and never kept: what keeps it while the
+    /// next one is opened has a copy that nobody wipes.
+    package private(set) var bytes = [UInt8](repeating: 0, count: 4_096)
+    /// How long the plaintext is.
+    package private(set) var count = 0
 
     /// Memory that holds nothing.
     package init() {}
 
-    deinit { free() }
+    deinit { wipe() }
 
-    private func free() {
-        sodium_memzero(storage.start, storage.count)
-        storage.deallocate()
+    /// Wipes the memory itself, whoever may still refer to it.
+    private func wipe() {
+        bytes.withUnsafeBytes { sodium_memzero(UnsafeMutablePointer(mutating: $0.octets), $0.count) }
     }
 
-    /// Opens sealed bytes as ``AuthenticatedEncryption/open(_:at:key:associatedData:)`` does; what was here before is
-    /// overwritten.
-    package func open(
-        _ bytes: [UInt8], at range: Range<Int>, key: SymmetricKey, associatedData: [UInt8]
-    ) -> AuthenticatedEncryption.Opened<Void> {
+    /// Opens the sealed bytes at `range` of `source` as ``AuthenticatedEncryption/open(_:at:key:associatedData:)`` does;
+    /// what was here before is overwritten. False when they do not authenticate; there is no plaintext then.
+    package mutating func open(
+        _ source: [UInt8], at range: Range<Int>, with key: borrowing KeyUse, associatedData: [UInt8]
+    ) -> Bool {
         count = 0
         let length = range.count - AuthenticatedEncryption.overhead
-        if length > storage.count {
-            free()
-            storage = .allocate(byteCount: length, alignment: 16)
+        if length > bytes.count {
+            wipe()
+            bytes = [UInt8](repeating: 0, count: length)
         }
-        let opened = AuthenticatedEncryption.open(
-            bytes, at: range, into: storage, key: key, associatedData: associatedData)
-        if case .plaintext = opened { count = length }
-        return opened
+        let keyBytes = key.bytes
+        let isAuthentic = bytes.withUnsafeMutableBytes { target in
+            AuthenticatedEncryption.open(
+                source, at: range, into: target, key: keyBytes, associatedData: associatedData)
+        }
+        if isAuthentic { count = length }
+        return isAuthentic
     }
-
-    /// The plaintext as an ordinary array. For what is not secret in itself.
-    package func array() -> [UInt8] { Array(storage[..<count]) }
 
     /// Whether the plaintext is what ``SecretBytes/init(prefixingLengthOf:paddedTo:)`` makes.
     package var isPrefixed: Bool {
-        SecretBytes.prefixedRange(in: UnsafeRawBufferPointer(rebasing: storage[..<count])) != nil
+        bytes.withUnsafeBytes {
+            SecretBytes.prefixedRange(in: UnsafeRawBufferPointer(rebasing: $0[..<count])) != nil
+        }
     }
 }

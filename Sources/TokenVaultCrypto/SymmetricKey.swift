@@ -91,9 +91,43 @@ package final class SymmetricKey: @unchecked Sendable {
     /// Runs `body` with the key's 32 bytes, beside others that do; `nil` when the key was wiped, or is another
     /// process's. `body` must not wipe it.
     package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
-        let before = users.wrappingAdd(1, ordering: .acquiring).oldValue
-        defer { users.wrappingSubtract(1, ordering: .releasing) }
-        guard before & Self.isGoing == 0, slot.isThere else { return nil }
-        return body(UnsafeRawBufferPointer(slot.bytes))
+        let isThere = begin()
+        defer { end() }
+        return isThere ? body(bytes) : nil
     }
+
+    /// The right to use the key several times; `nil` when the key was wiped, or is another process's. ``wipe()`` waits
+    /// until it is given back, so that nobody may hold it for longer than some milliseconds, nor while waiting.
+    package func use() -> KeyUse? {
+        guard begin() else {
+            end()
+            return nil
+        }
+        return KeyUse(of: self)
+    }
+
+    /// Takes a user more; false when the key is not to be used. ``end()`` follows either way.
+    private func begin() -> Bool {
+        let before = users.wrappingAdd(1, ordering: .acquiring).oldValue
+        return before & Self.isGoing == 0 && slot.isThere
+    }
+
+    fileprivate func end() { users.wrappingSubtract(1, ordering: .releasing) }
+
+    fileprivate var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(slot.bytes) }
+}
+
+/// A key in use: what seals and opens many things with it need not ask for each whether it is still there, which is
+/// a word that all threads write to.
+package struct KeyUse: ~Copyable {
+    private let key: SymmetricKey
+    /// The key's 32 bytes.
+    let bytes: UnsafeRawBufferPointer
+
+    fileprivate init(of key: SymmetricKey) {
+        self.key = key
+        bytes = key.bytes
+    }
+
+    deinit { key.end() }
 }

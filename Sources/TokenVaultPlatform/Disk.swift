@@ -47,6 +47,9 @@ extension DiskDirectory {
 package protocol DiskFile: AnyObject, Sendable {
     /// Up to `count` bytes at `offset`; fewer only at the end of the file.
     func read(_ count: Int, at offset: Int) throws(SystemFailure) -> [UInt8]
+    /// Reads from `offset` into the front of `buffer`, all of it unless the file ends before, and returns how many bytes
+    /// that are.
+    func read(into buffer: inout [UInt8], at offset: Int) throws(SystemFailure) -> Int
     /// Writes all of `bytes` at `offset`, or throws with any part of them written.
     func write(_ bytes: [UInt8], at offset: Int) throws(SystemFailure)
     /// Makes what was written durable, with the size needed to read it (`fdatasync`).
@@ -66,6 +69,12 @@ package protocol DiskFile: AnyObject, Sendable {
 extension DiskFile {
     /// Nothing: for files without modes.
     package func makePrivate() throws(SystemFailure) {}
+
+    package func read(into buffer: inout [UInt8], at offset: Int) throws(SystemFailure) -> Int {
+        let bytes = try read(buffer.count, at: offset)
+        buffer.replaceSubrange(0..<bytes.count, with: bytes)
+        return bytes.count
+    }
 }
 
 /// How a file is opened.

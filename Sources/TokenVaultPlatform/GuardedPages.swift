@@ -22,7 +22,7 @@ package struct GuardedPages: @unchecked Sendable {
     package let bytes: UnsafeMutableRawBufferPointer
     /// What the system granted.
     package let protection: Protection
-    private let process: pid_t
+    private let process: Int32
     private let forks = clinux_forks()
 
     /// `count` pages; of `memfd_secret(2)` if `asSecret` and the system has it. `nil` when there is no memory.
@@ -30,7 +30,7 @@ package struct GuardedPages: @unchecked Sendable {
         let page = Int(sysconf(Int32(_SC_PAGESIZE)))
         guard page > 0, count > 0, let start = clinux_reserve((count + 2) * page) else { return nil }
         bytes = UnsafeMutableRawBufferPointer(start: start + page, count: count * page)
-        process = getpid()
+        process = ProcessFacts.identifier
         if asSecret, clinux_open_secret_pages(bytes.baseAddress, bytes.count) == 0 {
             protection = .secret
         } else if clinux_open_pages(bytes.baseAddress, bytes.count) == 0 {
@@ -44,6 +44,6 @@ package struct GuardedPages: @unchecked Sendable {
     /// Whether the bytes are what this process has put there. In a forked child they are zeros, or not there at all.
     package var isThere: Bool {
         // No system call where a mistake would be without harm: each use of a key asks.
-        forks == clinux_forks() && (protection != .secret || getpid() == process)
+        forks == clinux_forks() && (protection != .secret || ProcessFacts.identifier == process)
     }
 }

@@ -5,7 +5,7 @@ internal import Synchronization
 /// thread may have held at the fork and whose threads are not there.
 package final class PerProcess<Value: AnyObject & Sendable>: Sendable {
     private final class Held: Sendable {
-        let process = getpid()
+        let process = ProcessFacts.identifier
         let value: Value
         init(_ value: Value) { self.value = value }
     }
@@ -23,7 +23,7 @@ package final class PerProcess<Value: AnyObject & Sendable>: Sendable {
             let address = held.load(ordering: .acquiring)
             if let there = UnsafeRawPointer(bitPattern: address) {
                 let there = Unmanaged<Held>.fromOpaque(there).takeUnretainedValue()
-                if there.process == getpid() { return there.value }
+                if there.process == ProcessFacts.identifier { return there.value }
             }
             let fresh = Unmanaged.passRetained(Held(make()))
             let (isFirst, _) = held.compareExchange(

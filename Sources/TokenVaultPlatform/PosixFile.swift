@@ -22,22 +22,36 @@ package final class PosixFile: DiskFile, Notifying {
         guard count > 0 else { return [] }
         var failure: SystemFailure?
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-            while initialized < count {
-                let result = pread(
-                    descriptor, buffer.baseAddress.map { $0 + initialized }, count - initialized,
-                    off_t(offset + initialized))
-                if result > 0 {
-                    initialized += result
-                } else if result == 0 {
-                    return
-                } else if errno != EINTR {
-                    failure = SystemFailure(Errno(rawValue: errno), "pread")
-                    return
-                }
-            }
+            initialized = read(into: UnsafeMutableRawBufferPointer(buffer), at: offset, &failure)
         }
         if let failure { throw failure }
         return bytes
+    }
+
+    package func read(into buffer: inout [UInt8], at offset: Int) throws(SystemFailure) -> Int {
+        var failure: SystemFailure?
+        let count = buffer.withUnsafeMutableBytes { read(into: $0, at: offset, &failure) }
+        if let failure { throw failure }
+        return count
+    }
+
+    private func read(
+        into buffer: UnsafeMutableRawBufferPointer, at offset: Int, _ failure: inout SystemFailure?
+    ) -> Int {
+        var done = 0
+        while done < buffer.count {
+            let result = pread(
+                descriptor, buffer.baseAddress.map { $0 + done }, buffer.count - done, off_t(offset + done))
+            if result > 0 {
+                done += result
+            } else if result == 0 {
+                break
+            } else if errno != EINTR {
+                failure = SystemFailure(Errno(rawValue: errno), "pread")
+                break
+            }
+        }
+        return done
     }
 
     package func write(_ bytes: [UInt8], at offset: Int) throws(SystemFailure) {

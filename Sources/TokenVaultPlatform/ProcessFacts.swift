@@ -5,7 +5,7 @@ package import SystemPackage
 /// Facts about this process and this machine that the vault depends on.
 package enum ProcessFacts {
     /// The process, to notice a fork.
-    package static var identifier: Int32 { getpid() }
+    package static var identifier: Int32 { clinux_process() }
     /// The effective user, who must own the vault.
     package static var user: UInt32 { geteuid() }
     /// The kernel's thread number of the caller: equal to ``identifier`` on the main thread.

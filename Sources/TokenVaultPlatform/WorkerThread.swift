@@ -12,7 +12,7 @@ package final class WorkerThread: Sendable {
     }
 
     private let queue = Monitor(Queue())
-    private let process = getpid()
+    private let process = ProcessFacts.identifier
 
     /// Starts the thread. `name` shows in debuggers, at most 15 bytes of it.
     package init(name: String) {
@@ -54,12 +54,12 @@ package final class WorkerThread: Sendable {
     /// Whether there is a thread; without one, jobs run on the thread that gives them.
     package var isRunning: Bool { queue.withLock { !$0.ended } }
 
-    deinit { if process == getpid() { queue.announce { $0.ended = true } } }
+    deinit { if process == ProcessFacts.identifier { queue.announce { $0.ended = true } } }
 
     /// Runs `job` on the thread, after the jobs given before.
     package func run(_ job: @escaping @Sendable () -> Void) {
         // In a forked child there is no such thread, and its lock may be held for ever.
-        guard process == getpid() else { return job() }
+        guard process == ProcessFacts.identifier else { return job() }
         let taken = queue.announce { queue in
             if queue.ended { return false }
             queue.jobs.append(job)

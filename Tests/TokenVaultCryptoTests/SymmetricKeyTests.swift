@@ -113,6 +113,33 @@ import TokenVaultPlatform
         }
     }
 
+    @Test func aKeyInUseIsWipedWhenItIsGivenBack() throws {
+        let key = try SymmetricKey.random()
+        let digest = Hash.words(of: [1], key: key).map { [$0.0, $0.1, $0.2, $0.3] }
+        let isWiped = Atomic<Bool>(false)
+        let ended = Monitor(false)
+        let thread = WorkerThread(name: "wiper")
+        do {
+            guard let use = key.use() else { throw CryptoError.unavailable }
+            thread.run {
+                key.wipe()
+                isWiped.store(true, ordering: .releasing)
+                ended.announce { $0 = true }
+            }
+            while !key.isWiped { WorkerThread.giveWay() }
+            // Who comes now is refused; who has it still uses the key itself.
+            let isRefused = key.use() == nil
+            #expect(isRefused)
+            #expect(key.withBytes { _ in } == nil)
+            let words = Hash.words(of: [1], in: 0..<1, with: use)
+            #expect([words.0, words.1, words.2, words.3] == digest)
+            let isDone = isWiped.load(ordering: .acquiring)
+            #expect(!isDone)
+        }
+        ended.wait { $0 ? () : nil }
+        #expect(bytes(of: key) == nil)
+    }
+
     @Test func usersDoNotWaitForOneAnotherAndWipingWaitsForAll() throws {
         for _ in 0..<50 {
             let key = try SymmetricKey.random()

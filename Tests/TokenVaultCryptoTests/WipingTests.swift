@@ -97,4 +97,29 @@ import TokenVaultCrypto
         }
         #expect(try marker.occurrences() == 0)
     }
+
+    @Test(arguments: [100, 10_000])
+    func whatWasOpenedIntoScratchMemoryIsGoneWithIt(_ count: Int) throws {
+        let marker = Marker()
+        let key = try SymmetricKey.random()
+        let sealed = try #require(
+            AuthenticatedEncryption.seal(secret(marker, count: count), key: key, associatedData: []))
+        let other = try #require(AuthenticatedEncryption.seal([1], key: key, associatedData: []))
+        do {
+            var scratch = Scratch()
+            guard let use = key.use() else { throw CryptoError.unavailable }
+            var opened = [scratch.open(sealed, at: 0..<sealed.count, with: use, associatedData: [])]
+            var counts = [scratch.count]
+            #expect(try marker.occurrences() > 0)
+            // What does not open leaves no plaintext to be looked at.
+            opened.append(scratch.open(sealed, at: 0..<sealed.count, with: use, associatedData: [1]))
+            counts.append(scratch.count)
+            opened.append(scratch.open(other, at: 0..<other.count, with: use, associatedData: []))
+            counts.append(scratch.count)
+            let first = scratch.bytes[0]
+            #expect(opened == [true, false, true])
+            #expect(counts == [count, 0, 1] && first == 1)
+        }
+        #expect(try marker.occurrences() == 0)
+    }
 }

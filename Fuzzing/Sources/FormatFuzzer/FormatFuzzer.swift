@@ -119,7 +119,9 @@ enum FormatDecoder: UInt8 {
         func decode(_ bytes: [UInt8]) -> TokenMetadata? {
             try? ItemCoding.decodeMetadata(bytes, policy: .whenUnlocked, generation: 1)
         }
-        guard let read = decode(bytes) else { return }
+        let read = decode(bytes)
+        require(ItemCoding.isMetadata(bytes, count: bytes.count), equals: read != nil)
+        guard let read else { return }
         let again = ItemCoding.metadata(
             service: read.service, key: read.key, label: read.label, attributes: read.attributes,
             created: read.created, modified: read.modified, expires: read.expires)

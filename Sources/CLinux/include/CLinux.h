@@ -208,6 +208,10 @@ void clinux_give_to_children(int descriptor);
 // How often this process and those it was forked from have come out of fork(2) as the child.
 unsigned clinux_forks(void);
 
+// This process, as getpid(2) has it, without a system call after the first: the number is kept where the kernel puts
+// zeros in every child, however it was made (MADV_WIPEONFORK). Where it cannot, getpid is asked.
+pid_t clinux_process(void);
+
 // fcntl(F_GETFD): whether `descriptor` is open.
 static inline int clinux_is_open(int descriptor) { return fcntl(descriptor, F_GETFD) != -1; }
 

@@ -9,12 +9,8 @@ extension BlockingFileVault {
     ) throws(TokenStorageError) -> VerificationReport {
         try during("verify") { () throws(TokenStorageError) in
             let session = try session()
-            let checker = ContentChecker(ring: session.ring)
             return try session.queue.alone { () throws(TokenStorageError) in
-                try session.log.verify(progress: progress) {
-                    (header, bytes, content, scratch) throws(TokenStorageError) in
-                    try checker.check(bytes, in: content, of: header, scratch)
-                }
+                try session.log.verify(progress: progress) { ContentChecker(ring: session.ring) }
             }
         }
     }

@@ -1,31 +1,83 @@
 internal import TokenVaultCrypto
 
-/// Opens what an item's record holds, to see whether it does open.
-struct ContentChecker: Sendable {
+/// Opens what items' records hold with the keys of a ring, to see whether it does open.
+struct ContentChecker: ContentChecking, ~Copyable {
     private let ring: KeyRing
     private let sealer: ItemSealer
+    /// The class of the item that was looked at last.
+    private var open: OpenClass?
 
     init(ring: KeyRing) {
         self.ring = ring
         sealer = ItemSealer(vault: ring.vault)
     }
 
-    /// Opens the contents of an item's record into `scratch`, if its keys are held.
-    func check(
-        _ bytes: [UInt8], in content: Range<Int>, of header: FrameHeader, _ scratch: Scratch
-    ) throws(TokenStorageError) -> FrameInspection.Contents {
+    mutating func check(
+        _ bytes: [UInt8], in content: Range<Int>, of header: FrameHeader, _ scratch: inout Scratch
+    ) throws(TokenStorageError) -> ContentFinding {
         // A deletion by someone who could not read the item carries no names.
         if content.isEmpty { return .whole }
-        guard
-            case .keys(let keys) = ring.access(
-                policy: header.policy, setTag: header.setTag, version: header.keyVersion)
-        else { return .notReadable }
-        do {
-            let isWhole = try sealer.isWhole(bytes, in: content, of: header, keys: keys, scratch)
-            return isWhole ? .whole : .damaged
-        } catch {
-            if error.code == .locked { return .notReadable }
-            throw error
+        if open?.isOf(header) != true {
+            guard
+                case .keys(let keys) = ring.access(
+                    policy: header.policy, setTag: header.setTag, version: header.keyVersion)
+            else { return .notReadable }
+            open = OpenClass(keys, sealer)
         }
+        switch open?.isWhole(bytes, content, header, &scratch) {
+        case true?: return .whole
+        case false?: return .damaged
+        case nil: return .notReadable
+        }
+    }
+}
+
+/// The keys of a class in use, and what its seals are bound to.
+private struct OpenClass: ~Copyable {
+    private let policy: UInt8
+    private let keyVersion: UInt32
+    private let setTag: UInt64
+    private let metadata: KeyUse
+    private let secret: KeyUse
+    private var itemMetadata: ItemSealer.SealData
+    private var itemBody: ItemSealer.SealData
+    private var deletionMetadata: ItemSealer.SealData
+
+    /// `nil` when the keys were wiped meanwhile.
+    init?(_ keys: ClassKeys, _ sealer: ItemSealer) {
+        guard let metadata = keys.metadata.use(), let secret = keys.secret.use() else { return nil }
+        self.metadata = metadata
+        self.secret = secret
+        policy = keys.policy.number
+        keyVersion = keys.version
+        setTag = keys.setTag
+        itemMetadata = sealer.itemMetadata(keys)
+        itemBody = sealer.itemBody(keys)
+        deletionMetadata = sealer.deletionMetadata(keys)
+    }
+
+    func isOf(_ header: FrameHeader) -> Bool {
+        header.policy == policy && header.keyVersion == keyVersion && header.setTag == setTag
+    }
+
+    /// Whether the sealed contents of an item's record, or of a deletion's, open and are what they should be.
+    mutating func isWhole(
+        _ bytes: [UInt8], _ content: Range<Int>, _ header: FrameHeader, _ scratch: inout Scratch
+    ) -> Bool {
+        let split = content.lowerBound + header.metadataLength
+        guard split <= content.upperBound else { return false }
+        let names = content.lowerBound..<split
+        if header.type == RecordType.deletion.rawValue {
+            deletionMetadata.name(header.item, header.generation)
+            return scratch.open(bytes, at: names, with: metadata, associatedData: deletionMetadata.bytes)
+                && ItemCoding.isMetadata(scratch.bytes, count: scratch.count)
+        }
+        itemMetadata.name(header.item, header.generation)
+        itemBody.name(header.item, header.generation)
+        return scratch.open(bytes, at: names, with: metadata, associatedData: itemMetadata.bytes)
+            && ItemCoding.isMetadata(scratch.bytes, count: scratch.count)
+            && scratch.open(
+                bytes, at: split..<content.upperBound, with: secret, associatedData: itemBody.bytes)
+            && scratch.isPrefixed
     }
 }

@@ -3,7 +3,9 @@ internal import TokenVaultPlatform
 
 /// A copy whose log was read and whose every byte was checked, with the keys to it.
 struct CheckedCopy {
+    /// Where its log stands; what items there are, `log` says.
     let state: LogState
+    private let log: SurveyedLog
     let codec: FrameCodec
     let place: VaultLocation
     let keybag: Keybag
@@ -26,25 +28,19 @@ struct CheckedCopy {
             location: copy.location, codec: codec,
             anchor: Anchor(directory: nil, vault: copy.vault, key: codec.keys.anchor),
             lockTimeout: copy.configuration.lockLimit)
-        let checker = ContentChecker(ring: first.ring)
-        let inspection = FrameInspection(codec: codec) {
-            (header, bytes, content, scratch) throws(TokenStorageError) in
-            try checker.check(bytes, in: content, of: header, scratch)
-        }
-        let size = try onDisk { () throws(SystemFailure) in try file.attributes().size }
-        var verifier = LogVerifier(file: file, size: size, codec: codec, progress: progress)
-        let state: LogState
+        let surveyed: LogLoader.Surveyed
+        let report: VerificationReport
         do throws(TokenStorageError) {
-            let ahead = FrameReadAhead(file: file, inspection: inspection, from: VaultFormat.logStart)
-            state = try loader.loadLocked(file, .walking(ahead)) { (frame, _) throws(TokenStorageError) in
-                try verifier.add(frame, inspection: inspection)
-            }
+            let ring = first.ring
+            (surveyed, report) = try loader.verify(
+                file, checkingBy: { ContentChecker(ring: ring) }, progress)
         } catch {
             guard error.code == .corrupt else { throw error }
             throw .damagedCopy(error.underlying)
         }
+        let state = surveyed.state
         self.state = state
-        let report = try verifier.finish(named: state.keybag, live: state.index, end: state.tail)
+        log = surveyed.log
         guard let opened = candidates.first(where: { $0.isNamed(by: state.keybag) }) else {
             throw candidates.contains { $0.keybag.generation > state.keybag.generation }
                 ? .damagedCopy("no copy of the keybag is the one in use") : .file(.wrongPassphrase)
@@ -84,7 +80,7 @@ struct CheckedCopy {
             file: file, codec: codec, tailBound: tailBound, epoch: epoch, baseSequence: sequence,
             keybagCopy: bytes,
             keybag: KeybagRecord(generation: generation, digest: Keybag.digest(of: bytes)))
-        let items = try state.index.itemsByOffset()
+        let items = log.itemsByOffset()
         var scanner = LogScanner(file: state.file, codec: codec, chunk: 256 << 10)
         for (position, (item, entry)) in items.enumerated() {
             try builder.copy(item, entry, from: &scanner)

@@ -78,7 +78,7 @@ struct PlaceOccupant {
             location: copy.place, codec: copy.codec,
             anchor: Anchor(directory: nil, vault: copy.codec.vault, key: copy.codec.keys.anchor),
             lockTimeout: .zero)
-        let loaded = try? loader.read(file, .walking(), anchored: nil) { _, _ in }
+        let loaded = try? loader.read(file, .walking, anchored: nil) { _, _ in }
         return loaded?.stop == .clean && loaded?.state.tail == last.end
     }
 

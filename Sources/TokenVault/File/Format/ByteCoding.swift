@@ -54,15 +54,41 @@ struct ByteReader {
 
     /// A text of at most `limit` bytes.
     mutating func text(limit: Int) throws(FormatError) -> String {
+        let range = try textRange(limit)
+        return try text(in: range)
+    }
+
+    /// Reads over what ``text(limit:)`` would give, throwing the same.
+    mutating func skipText(limit: Int) throws(FormatError) {
+        let range = try textRange(limit)
+        if !bytes[range].allSatisfy({ $0 < 0x80 }) { _ = try text(in: range) }
+    }
+
+    private mutating func textRange(_ limit: Int) throws(FormatError) -> Range<Int> {
         let count = Int(try integer(UInt32.self))
         guard count <= limit else { throw .outOfBounds }
         guard count <= remaining else { throw .tooShort }
-        let part = bytes[position..<position + count]
-        position += count
+        defer { position += count }
+        return position..<position + count
+    }
+
+    private func text(in range: Range<Int>) throws(FormatError) -> String {
         // Faster than `String(validating:as:)`: what is no UTF-8 comes out as other bytes.
-        let text = String(decoding: part, as: UTF8.self)
-        guard text.utf8.count == count, text.utf8.elementsEqual(part) else { throw .outOfBounds }
+        let text = String(decoding: bytes[range], as: UTF8.self)
+        guard text.utf8.count == range.count, text.utf8.elementsEqual(bytes[range]) else {
+            throw .outOfBounds
+        }
         return text
+    }
+}
+
+extension [UInt8] {
+    /// Puts an integer at `offset`, in little-endian order. There must be room for it.
+    mutating func put(_ value: UInt64, at offset: Int) {
+        precondition(offset >= 0 && offset <= count - 8)
+        unsafe withUnsafeMutableBytes { buffer in
+            unsafe buffer.storeBytes(of: value.littleEndian, toByteOffset: offset, as: UInt64.self)
+        }
     }
 }
 

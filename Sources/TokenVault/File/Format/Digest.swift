@@ -24,6 +24,11 @@ struct Digest: Hashable, Sendable {
         self.init(words)
     }
 
+    /// The digest of a part of `bytes` keyed with `key`.
+    init(of bytes: [UInt8], in range: Range<Int>, with key: borrowing KeyUse) {
+        self.init(Hash.words(of: bytes, in: range, with: key))
+    }
+
     init(_ reader: inout ByteReader) throws(FormatError) {
         words = Words(
             first: try reader.integer(UInt64.self), second: try reader.integer(UInt64.self),

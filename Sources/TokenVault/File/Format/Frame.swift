@@ -118,9 +118,10 @@ struct FrameHeader: Equatable, Sendable {
         return writer.bytes
     }
 
-    init(decoding bytes: [UInt8]) throws(FormatError) {
-        guard bytes.count == Self.length else { throw .tooShort }
-        var reader = ByteReader(bytes)
+    /// Decodes all of `bytes`, or the first `count` of them.
+    init(decoding bytes: [UInt8], count: Int? = nil) throws(FormatError) {
+        guard count ?? bytes.count == Self.length, bytes.count >= Self.length else { throw .tooShort }
+        var reader = ByteReader(bytes, in: 0..<Self.length)
         type = try reader.integer(UInt8.self)
         let flags = try reader.integer(UInt8.self)
         guard flags <= 1 else { throw .newerVersion }

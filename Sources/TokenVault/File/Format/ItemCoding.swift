@@ -40,29 +40,59 @@ enum ItemCoding {
     static func decodeMetadata(
         _ bytes: [UInt8], policy: AccessPolicy, generation: UInt64
     ) throws(FormatError) -> TokenMetadata {
-        var outer = ByteReader(bytes)
+        let parts = try parts(of: bytes, count: bytes.count) {
+            (reader, limit) throws(FormatError) in try reader.text(limit: limit)
+        }
+        var attributes = TokenAttributes()
+        for (name, value) in parts.attributes { attributes[name] = value }
+        return TokenMetadata(
+            key: TokenKey(parts.key), service: parts.service, policy: policy, label: parts.label,
+            attributes: attributes, created: date(parts.created), modified: date(parts.modified),
+            expires: parts.expiry.map(date), generation: Generation(rawValue: generation))
+    }
+
+    /// Whether ``decodeMetadata(_:policy:generation:)`` would read the first `count` of `bytes`, without making
+    /// anything of them.
+    static func isMetadata(_ bytes: [UInt8], count: Int) -> Bool {
+        let parts = try? parts(of: bytes, count: count) {
+            (reader, limit) throws(FormatError) in try reader.skipText(limit: limit)
+        }
+        return parts != nil
+    }
+
+    private struct Parts<Text> {
+        let service, key: Text
+        let created, modified: Int64
+        let expiry: Int64?
+        let label: Text?
+        let attributes: [(Text, Text)]
+    }
+
+    @inline(__always)
+    private static func parts<Text>(
+        of bytes: [UInt8], count: Int, _ text: (inout ByteReader, Int) throws(FormatError) -> Text
+    ) throws(FormatError) -> Parts<Text> {
+        var outer = ByteReader(bytes, in: 0..<count)
         let length = Int(try outer.integer(UInt32.self))
         guard length <= outer.remaining else { throw .outOfBounds }
         var reader = ByteReader(bytes, in: 4..<4 + length)
-        let service = try reader.text(limit: TokenKey.maximumLength)
-        let key = TokenKey(try reader.text(limit: TokenKey.maximumLength))
-        let created = date(try reader.integer(Int64.self))
-        let modified = date(try reader.integer(Int64.self))
+        let service = try text(&reader, TokenKey.maximumLength)
+        let key = try text(&reader, TokenKey.maximumLength)
+        let created = try reader.integer(Int64.self)
+        let modified = try reader.integer(Int64.self)
         let hasExpiry = try reader.integer(UInt8.self) != 0
         let expiry = try reader.integer(Int64.self)
         let hasLabel = try reader.integer(UInt8.self) != 0
-        let label = try reader.text(limit: maximumMetadata)
-        let count = Int(try reader.integer(UInt16.self))
-        guard count <= TokenAttributes.maximumCount else { throw .outOfBounds }
-        var attributes = TokenAttributes()
-        for _ in 0..<count {
-            let name = try reader.text(limit: maximumMetadata)
-            attributes[name] = try reader.text(limit: maximumMetadata)
+        let label = try text(&reader, maximumMetadata)
+        let attributeCount = Int(try reader.integer(UInt16.self))
+        guard attributeCount <= TokenAttributes.maximumCount else { throw .outOfBounds }
+        var attributes: [(Text, Text)] = []
+        for _ in 0..<attributeCount {
+            attributes.append((try text(&reader, maximumMetadata), try text(&reader, maximumMetadata)))
         }
-        return TokenMetadata(
-            key: key, service: service, policy: policy, label: hasLabel ? label : nil,
-            attributes: attributes, created: created, modified: modified,
-            expires: hasExpiry ? date(expiry) : nil, generation: Generation(rawValue: generation))
+        return Parts(
+            service: service, key: key, created: created, modified: modified,
+            expiry: hasExpiry ? expiry : nil, label: hasLabel ? label : nil, attributes: attributes)
     }
 
     /// A secret preceded by its length in eight bytes and padded with zeros.

@@ -71,32 +71,35 @@ struct ItemSealer {
         }
     }
 
-    /// Whether the sealed contents of an item's record, or of a deletion's, open and are what they should be. Throws
-    /// `locked` as opening does.
-    func isWhole(
-        _ bytes: [UInt8], in content: Range<Int>, of header: FrameHeader, keys: ClassKeys, _ scratch: Scratch
-    ) throws(TokenStorageError) -> Bool {
-        let isDeletion = header.type == RecordType.deletion.rawValue
-        let name = Name(header.item, keys, header.generation)
-        let split = content.lowerBound + header.metadataLength
-        guard split <= content.upperBound else { return false }
-        func opens(
-            _ range: Range<Int>, _ key: SymmetricKey, _ purpose: [UInt8]
-        ) throws(TokenStorageError) -> Bool {
-            switch scratch.open(bytes, at: range, key: key, associatedData: data(purpose, name)) {
-            case .wiped: throw .file(.locked)
-            case .forged: return false
-            case .plaintext: return true
-            }
+    /// What the seals of items of one class are bound to, made for one after the other without memory of their own.
+    struct SealData {
+        private(set) var bytes: [UInt8]
+        private let place: Int
+
+        fileprivate init(_ purpose: [UInt8], _ vault: VaultIdentifier, _ keys: ClassKeys) {
+            var writer = ByteWriter(reserving: 96)
+            writer.append(purpose)
+            writer.append(vault.bytes)
+            place = writer.bytes.count
+            ItemIdentifier.none.append(to: &writer)
+            writer.append(keys.policy.number)
+            writer.append(keys.version)
+            writer.append(keys.setTag)
+            writer.append(UInt64(0))
+            bytes = writer.bytes
         }
-        let purpose = isDeletion ? Purpose.deletionMetadata : Purpose.itemMetadata
-        guard try opens(content.lowerBound..<split, keys.metadata, purpose) else { return false }
-        let metadata = try? ItemCoding.decodeMetadata(
-            scratch.array(), policy: keys.policy, generation: header.generation)
-        guard metadata != nil else { return false }
-        if isDeletion { return true }
-        return try opens(split..<content.upperBound, keys.secret, Purpose.itemBody) && scratch.isPrefixed
+
+        /// Makes it that of a generation of an item.
+        mutating func name(_ item: ItemIdentifier, _ generation: UInt64) {
+            bytes.put(item.high, at: place)
+            bytes.put(item.low, at: place + 8)
+            bytes.put(generation, at: bytes.count - 8)
+        }
     }
+
+    func itemMetadata(_ keys: ClassKeys) -> SealData { SealData(Purpose.itemMetadata, vault, keys) }
+    func itemBody(_ keys: ClassKeys) -> SealData { SealData(Purpose.itemBody, vault, keys) }
+    func deletionMetadata(_ keys: ClassKeys) -> SealData { SealData(Purpose.deletionMetadata, vault, keys) }
 
     /// What is sealed, as the associated data begins.
     private enum Purpose {
@@ -118,15 +121,9 @@ struct ItemSealer {
     }
 
     private func data(_ purpose: [UInt8], _ name: Name) -> [UInt8] {
-        var writer = ByteWriter(reserving: 96)
-        writer.append(purpose)
-        writer.append(vault.bytes)
-        name.item.append(to: &writer)
-        writer.append(name.keys.policy.number)
-        writer.append(name.keys.version)
-        writer.append(name.keys.setTag)
-        writer.append(name.generation)
-        return writer.bytes
+        var data = SealData(purpose, vault, name.keys)
+        data.name(name.item, name.generation)
+        return data.bytes
     }
 
     private func sealed(_ bytes: [UInt8]?) throws(TokenStorageError) -> [UInt8] {

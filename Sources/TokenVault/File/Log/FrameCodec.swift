@@ -96,12 +96,25 @@ struct FrameCodec: Sendable {
         {
         case .wiped: throw .file(.closed)
         case .forged: return nil
-        case .plaintext(let plaintext):
-            guard let header = try? FrameHeader(decoding: plaintext) else {
-                throw .file(.unsupportedFormat, underlying: "an unknown frame header")
-            }
-            return header
+        case .plaintext(let plaintext): return try Self.header(plaintext, plaintext.count)
         }
+    }
+
+    /// As ``header(in:at:)``, opened with the log's header key into `scratch`.
+    func header(
+        in bytes: [UInt8], at offset: Int, with key: borrowing KeyUse, _ scratch: inout Scratch
+    ) throws(TokenStorageError) -> FrameHeader? {
+        let start = offset + Frame.prefixLength
+        let isAuthentic = scratch.open(
+            bytes, at: start..<start + Frame.sealedHeaderLength, with: key, associatedData: headerData)
+        return isAuthentic ? try Self.header(scratch.bytes, scratch.count) : nil
+    }
+
+    private static func header(_ plaintext: [UInt8], _ count: Int) throws(TokenStorageError) -> FrameHeader {
+        guard let header = try? FrameHeader(decoding: plaintext, count: count) else {
+            throw .file(.unsupportedFormat, underlying: "an unknown frame header")
+        }
+        return header
     }
 
     /// The chain value behind the frame at `offset` of `bytes`, of which the first ``Frame/contentOffset`` bytes

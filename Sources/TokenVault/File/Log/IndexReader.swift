@@ -86,7 +86,14 @@ final class IndexReader: Sendable {
 
     /// Every record, in the order of items.
     func forEach(_ body: (IndexRecord) throws(TokenStorageError) -> Void) throws(TokenStorageError) {
-        for number in 0..<summary.pages {
+        try forEach(ofPages: 0..<summary.pages, body)
+    }
+
+    /// Every record of some pages, in the order of items.
+    func forEach(
+        ofPages pages: Range<Int>, _ body: (IndexRecord) throws(TokenStorageError) -> Void
+    ) throws(TokenStorageError) {
+        for number in pages {
             let kept = cache.withLock { $0.page(number) }
             let page = if let kept { kept } else { try opened(number) }
             for position in 0..<page.count { try body(try record(position, of: page, number)) }

@@ -127,10 +127,24 @@ struct LogIndex: Sendable {
     func forEachItem(
         _ body: (ItemIdentifier, IndexEntry) throws(TokenStorageError) -> Void
     ) throws(TokenStorageError) {
-        try block?.forEach { (record) throws(TokenStorageError) in
+        try forEachItem(ofPages: 0..<(block?.summary.pages ?? 0), body)
+        try forEachNewItem(body)
+    }
+
+    /// Every item that some pages of the block say the newest value of.
+    func forEachItem(
+        ofPages pages: Range<Int>, _ body: (ItemIdentifier, IndexEntry) throws(TokenStorageError) -> Void
+    ) throws(TokenStorageError) {
+        try block?.forEach(ofPages: pages) { (record) throws(TokenStorageError) in
             guard record.isNewest, entries[record.item] == nil, !removed.contains(record.item) else { return }
             try body(record.item, record.entry)
         }
+    }
+
+    /// Every item that was stored since the block was written.
+    func forEachNewItem<Failure: Error>(
+        _ body: (ItemIdentifier, IndexEntry) throws(Failure) -> Void
+    ) throws(Failure) {
         for (item, entry) in entries { try body(item, entry) }
     }
 

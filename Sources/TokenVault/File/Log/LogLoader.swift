@@ -41,12 +41,9 @@ struct LogLoader {
     enum Way {
         /// By its index block, unless that goes further than the commit `seen`; else as `walking`.
         case byIndex(seen: UInt64?)
-        /// Along all of it, believing no index block; the observer gets every frame. Frames may be opened ahead.
-        case walking(FrameReadAhead? = nil)
+        /// Along all of it, believing no index block; the observer gets every frame.
+        case walking
     }
-
-    /// What the frame of a small token takes.
-    private static let smallItem = 640
 
     /// The state of `file`, whose lock the caller holds and which is at the path.
     func loadLocked(
@@ -90,40 +87,17 @@ struct LogLoader {
     func read(
         _ file: any DiskFile, _ way: Way, anchored: AnchorSlot?, observer: Observer
     ) throws(TokenStorageError) -> Loaded {
-        let attributes = try onDisk { () throws(SystemFailure) in try file.attributes() }
-        guard attributes.size > VaultFormat.logStart else {
-            throw .damage(at: attributes.size, "the file ends")
-        }
         var usesIndex = false
-        var ahead: FrameReadAhead?
-        var expected = 0
-        switch way {
-        case .byIndex(let seen):
+        let attributes = try attributes(of: file)
+        if case .byIndex(let seen) = way {
             let loaded = try readByIndex(
                 file, attributes, anchored: anchored, seen: seen, observer: observer)
             if let loaded { return loaded }
             usesIndex = true
-        case .walking(let given):
-            ahead = given
-            // Most vaults are of items of a few hundred bytes; a table that grows is filled twice.
-            if given != nil {
-                expected = min((attributes.size - VaultFormat.logStart) / Self.smallItem, 1 << 17)
-            }
         }
-        var front = LogScanner(file: file, codec: codec, chunk: 4 << 10)
-        guard let first = try front.frame(at: VaultFormat.logStart),
-            first.header.type == RecordType.genesis.rawValue, try front.isWhole(first)
-        else { throw .damage(at: VaultFormat.logStart, "no first frame") }
-        let genesis = try genesis(of: first, file: file)
-        var state = LogState(
-            file: file, identity: attributes.identity, size: attributes.size, tail: VaultFormat.logStart,
-            trailer: [], chain: FrameCodec.chainStart, sequence: genesis.baseSequence,
-            epoch: genesis.epoch, keybag: genesis.keybag,
-            baseSequence: genesis.baseSequence)
-        state.isWalked = true
-        state.index.reserve(expected)
-        var metHead = anchored == nil || anchored?.epoch != genesis.epoch
-        var scanner = LogScanner(file: file, codec: codec, chunk: 256 << 10, ahead: ahead)
+        var state = try beginning(of: file, attributes)
+        var metHead = anchored == nil || anchored?.epoch != state.epoch
+        var scanner = LogScanner(file: file, codec: codec, chunk: 256 << 10)
         var found = try scanner.scan(from: VaultFormat.logStart, previous: FrameCodec.chainStart) {
             (frame) throws(TokenStorageError) in
             try apply(frame, to: &state, usingIndex: usesIndex)
@@ -143,6 +117,33 @@ struct LogLoader {
             found.stop = .failing(at: state.tail)
         }
         return Loaded(state: state, stop: found.stop)
+    }
+
+    /// Throws `corrupt` when the file is too short for a log.
+    func attributes(of file: any DiskFile) throws(TokenStorageError) -> FileAttributes {
+        let attributes = try onDisk { () throws(SystemFailure) in try file.attributes() }
+        guard attributes.size > VaultFormat.logStart else {
+            throw .damage(at: attributes.size, "the file ends")
+        }
+        return attributes
+    }
+
+    /// The state in front of the first frame of `file`, which tells what the log begins with.
+    func beginning(
+        of file: any DiskFile, _ attributes: FileAttributes
+    ) throws(TokenStorageError) -> LogState {
+        var front = LogScanner(file: file, codec: codec, chunk: 4 << 10)
+        guard let first = try front.frame(at: VaultFormat.logStart),
+            first.header.type == RecordType.genesis.rawValue, try front.isWhole(first)
+        else { throw .damage(at: VaultFormat.logStart, "no first frame") }
+        let genesis = try genesis(of: first, file: file)
+        var state = LogState(
+            file: file, identity: attributes.identity, size: attributes.size, tail: VaultFormat.logStart,
+            trailer: [], chain: FrameCodec.chainStart, sequence: genesis.baseSequence,
+            epoch: genesis.epoch, keybag: genesis.keybag,
+            baseSequence: genesis.baseSequence)
+        state.isWalked = true
+        return state
     }
 
     /// Throws `rolledBack` when this device has seen the vault go further than the log does.
@@ -172,8 +173,7 @@ struct LogLoader {
     }
 
     /// Which keybag a keybag frame names.
-    private func keybag(of frame: ScannedFrame, file: any DiskFile) throws(TokenStorageError) -> KeybagRecord
-    {
+    func keybag(of frame: ScannedFrame, file: any DiskFile) throws(TokenStorageError) -> KeybagRecord {
         let payload = try control(of: frame, file: file)
         guard let record = try? KeybagRecord(decoding: payload) else {
             throw .damage(at: frame.offset, "an unreadable keybag record")

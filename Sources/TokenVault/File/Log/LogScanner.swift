@@ -7,8 +7,6 @@ struct ScannedFrame: Sendable {
     var header: FrameHeader
     /// The chain value behind it.
     var chain: Digest
-    /// What is wrong with the rest of it; `nil` when only the header was looked at.
-    var faults: FrameFaults?
 
     var end: Int { offset + header.frameLength }
 }
@@ -45,14 +43,12 @@ struct LogScanner {
     private var window: [UInt8] = []
     private var windowStart = 0
     private let chunk: Int
-    private let ahead: FrameReadAhead?
 
-    /// `chunk` is how much to read at a time. Frames that `ahead` has opened are not opened again.
-    init(file: any DiskFile, codec: FrameCodec, chunk: Int, ahead: FrameReadAhead? = nil) {
+    /// `chunk` is how much to read at a time.
+    init(file: any DiskFile, codec: FrameCodec, chunk: Int) {
         self.file = file
         self.codec = codec
         self.chunk = chunk
-        self.ahead = ahead
     }
 
     /// Walks from `start`, whose frame must follow `previous`, and gives all frames of complete commits.
@@ -77,28 +73,23 @@ struct LogScanner {
         var group: [ScannedFrame] = []
         var pending: [ScannedFrame] = []
         scanning: while true {
-            let frame: ScannedFrame
-            if let opened = try ahead?.next(at: offset) {
-                frame = opened
-            } else {
-                guard try fill(offset, Frame.prefixLength) else {
-                    if try !isZeroToEnd(from: offset) { end.stop = .failing(at: offset) }
-                    break
-                }
-                let position = offset - windowStart
-                if isAllZero(window, in: position..<position + Frame.prefixLength) { break }
-                guard let length = Frame.length(ofPrefix: window, at: position),
-                    try fill(offset, length),
-                    let header = try codec.header(in: window, at: offset - windowStart),
-                    header.frameLength == length
-                else {
-                    end.stop = .failing(at: offset)
-                    break scanning
-                }
-                frame = ScannedFrame(
-                    offset: offset, header: header,
-                    chain: try codec.chain(after: window, at: offset - windowStart))
+            guard try fill(offset, Frame.prefixLength) else {
+                if try !isZeroToEnd(from: offset) { end.stop = .failing(at: offset) }
+                break
             }
+            let position = offset - windowStart
+            if isAllZero(window, in: position..<position + Frame.prefixLength) { break }
+            guard let length = Frame.length(ofPrefix: window, at: position),
+                try fill(offset, length),
+                let header = try codec.header(in: window, at: offset - windowStart),
+                header.frameLength == length
+            else {
+                end.stop = .failing(at: offset)
+                break scanning
+            }
+            let frame = ScannedFrame(
+                offset: offset, header: header,
+                chain: try codec.chain(after: window, at: offset - windowStart))
             guard frame.header.previous == chain else {
                 throw .damage(at: offset, "a frame out of place")
             }
@@ -128,8 +119,7 @@ struct LogScanner {
         of group: inout [ScannedFrame], _ end: inout ScanEnd
     ) throws(TokenStorageError) {
         for (index, frame) in group.enumerated() {
-            let isTorn = if let faults = frame.faults { faults.isTorn } else { try !isWhole(frame) }
-            guard isTorn else { continue }
+            guard try !isWhole(frame) else { continue }
             // The commit begins behind the last frame that ended one.
             let begin = group[..<index].lastIndex { $0.header.endsCommit }.map { $0 + 1 } ?? 0
             end.stop = .failing(at: frame.offset)
@@ -179,7 +169,8 @@ struct LogScanner {
             && Frame.hasTrailer(of: frame.header, in: window, at: start)
     }
 
-    private mutating func trailer(before end: Int) throws(TokenStorageError) -> [UInt8] {
+    /// The last bytes of what is in front of `end`.
+    func trailer(before end: Int) throws(TokenStorageError) -> [UInt8] {
         let file = file
         return try onDisk { () throws(SystemFailure) in
             try file.read(Frame.checksumLength, at: end - Frame.checksumLength)

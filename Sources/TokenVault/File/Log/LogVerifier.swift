@@ -1,66 +1,34 @@
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// Looks at every byte of a vault and changes nothing: takes in the frames of a walk, and then looks at the rest. The
-/// caller holds a lock that keeps writers away.
+/// Says what is wrong with a vault every byte of whose log was looked at, and looks at the rest. The caller holds a lock
+/// that keeps writers away, and nothing is changed.
 struct LogVerifier {
     private let file: any DiskFile
     private let codec: FrameCodec
-    private let size: Int
-    private let progress: ((Int, Int) -> Void)?
-    private let scratch = Scratch()
-    /// Where index blocks end.
-    private var indexes: Set<Int> = []
-    /// Frames that something is wrong with, as long as nobody knows whether they are in use.
-    private var faulty: [(offset: Int, item: ItemIdentifier, type: UInt8, faults: FrameFaults)] = []
-    private var report = VerificationReport(
-        frames: 0, items: 0, checkedByDigestOnly: 0, bytes: 0, problems: [], notes: [])
+    private let log: SurveyedLog
+    private var report: VerificationReport
 
-    /// A verifier of `file`, which has `size` bytes.
-    init(file: any DiskFile, size: Int, codec: FrameCodec, progress: ((Int, Int) -> Void)?) {
+    /// A verifier of the file of which `log` was surveyed.
+    init(_ log: SurveyedLog, file: any DiskFile, codec: FrameCodec) {
         self.file = file
-        self.size = size
         self.codec = codec
-        self.progress = progress
+        self.log = log
+        report = VerificationReport(
+            frames: log.count, items: log.items, checkedByDigestOnly: log.checkedByDigestOnly, bytes: 0,
+            problems: [], notes: [])
     }
 
-    /// Takes in the next frame, all of which `inspection` looks at unless that was done ahead.
-    mutating func add(_ frame: ScannedFrame, inspection: FrameInspection) throws(TokenStorageError) {
-        let header = frame.header
-        if report.frames.isMultiple(of: 1_024) { progress?(frame.offset, size) }
-        report.frames += 1
-        if header.type == RecordType.index.rawValue { indexes.insert(frame.offset) }
-        var faults: FrameFaults
-        if let known = frame.faults {
-            faults = known
-        } else {
-            let file = file
-            let bytes = try onDisk { () throws(SystemFailure) in
-                try file.read(header.frameLength, at: frame.offset)
-            }
-            guard bytes.count == header.frameLength else { throw .damage(at: frame.offset, "the file ends") }
-            faults = try inspection.faults(
-                of: header, in: bytes, at: 0, offset: frame.offset, scratch: scratch)
-        }
-        if faults.remove(.notReadable) != nil { report.checkedByDigestOnly += 1 }
-        if !faults.isEmpty { faulty.append((frame.offset, header.item, header.type, faults)) }
-    }
-
-    /// Verifies the rest of the file, and gives what was found in all of it. `named` is the keybag that the log names,
-    /// `live` says whether a frame is an item's newest, and `end` is where the last complete commit ends.
-    mutating func finish(
-        named: KeybagRecord, live: LogIndex, end: Int
-    ) throws(TokenStorageError) -> VerificationReport {
-        report.bytes = size
-        report.items = try live.figures().items
-        try verifyKeybags(named: named)
-        for frame in faulty {
-            let isLive = try live.entry(of: frame.item)?.offset == frame.offset
+    /// What was found in all of the file. `state` is where its log stands.
+    mutating func verify(_ state: LogState) throws(TokenStorageError) -> VerificationReport {
+        report.bytes = state.size
+        try verifyKeybags(named: state.keybag)
+        for frame in log.faulty {
+            let isLive = log.entry(of: frame.item)?.offset == frame.offset
             describe(frame.faults, at: frame.offset, type: RecordType(rawValue: frame.type), isLive: isLive)
         }
         try verifyPointer()
-        try verifyTail(from: end, size: size)
-        progress?(size, size)
+        try verifyTail(from: state.tail)
         return report
     }
 
@@ -99,7 +67,10 @@ struct LogVerifier {
         }
         do {
             let pointer = try IndexPointer(decoding: sector)
-            if !indexes.contains(pointer.offset) {
+            let index = log.controls.contains {
+                $0.offset == pointer.offset && $0.type == RecordType.index.rawValue
+            }
+            if !index {
                 problem(VaultFormat.pointerStart, "a pointer that leads to no index")
             }
         } catch {
@@ -108,7 +79,7 @@ struct LogVerifier {
     }
 
     /// Behind the last complete commit there are zeros, or what a crash left of the next one.
-    private mutating func verifyTail(from end: Int, size: Int) throws(TokenStorageError) {
+    private mutating func verifyTail(from end: Int) throws(TokenStorageError) {
         let scanner = LogScanner(file: file, codec: codec, chunk: 64 << 10)
         guard let stretch = try scanner.firstNonZero(from: end) else { return }
         let file = file

@@ -2,11 +2,10 @@ internal import TokenVaultPlatform
 
 extension VaultLog {
     /// Verifies the file at the path while writers wait.
-    func verify(
+    func verify<Contents: ContentChecking & ~Copyable>(
         progress: ((Int, Int) -> Void)?,
-        openContents: @escaping FrameInspection.Opening
+        checkingBy maker: @escaping @Sendable () -> Contents
     ) throws(TokenStorageError) -> VerificationReport {
-        let inspection = FrameInspection(codec: codec, openContents: openContents)
         let deadline = Deadline(after: lockTimeout)
         var attempts = location.obstacle == nil ? 1 : Self.attemptsWithoutLock
         var backOff = BackOff()
@@ -20,7 +19,7 @@ extension VaultLog {
             if try isReplaced(file) { continue }
             attempts -= 1
             let result = Result { () throws(TokenStorageError) in
-                try verify(file, inspection, progress: progress)
+                try verify(file, maker, progress)
             }
             if attempts > 0, !result.isClean, backOff.wait(until: deadline) { continue }
             return try result.get()
@@ -30,19 +29,13 @@ extension VaultLog {
     private static let attemptsWithoutLock = 10
 
     /// Verifies `file`, in which nobody writes meanwhile.
-    private func verify(
-        _ file: any DiskFile, _ inspection: FrameInspection, progress: ((Int, Int) -> Void)?
+    private func verify<Contents: ContentChecking & ~Copyable>(
+        _ file: any DiskFile, _ maker: @escaping @Sendable () -> Contents, _ progress: ((Int, Int) -> Void)?
     ) throws(TokenStorageError) -> VerificationReport {
-        let size = try onDisk { () throws(SystemFailure) in try file.attributes().size }
-        var verifier = LogVerifier(file: file, size: size, codec: codec, progress: progress)
         var report: VerificationReport
-        let state: LogState
+        let surveyed: LogLoader.Surveyed
         do throws(TokenStorageError) {
-            let ahead = FrameReadAhead(file: file, inspection: inspection, from: VaultFormat.logStart)
-            state = try loader.loadLocked(file, .walking(ahead)) { (frame, _) throws(TokenStorageError) in
-                try verifier.add(frame, inspection: inspection)
-            }
-            report = try verifier.finish(named: state.keybag, live: state.index, end: state.tail)
+            (surveyed, report) = try loader.verify(file, checkingBy: maker, progress)
         } catch {
             guard error.code == .corrupt else { throw error }
             return VerificationReport(
@@ -51,32 +44,56 @@ extension VaultLog {
                     VerificationReport.Problem(offset: 0, description: error.underlying ?? "damaged")
                 ], notes: [])
         }
-        if let problem = try problem(ofIndexIn: file, against: state.index) {
+        if let problem = try problem(ofIndexIn: file, against: surveyed.log) {
             report.problems.append(problem)
         }
         return report
     }
 
-    /// What is wrong with the index block of `file`, whose log says `walked`.
+    /// The fewest pages of an index that are worth a thread.
+    private static let leastPages = 64
+
+    /// What is wrong with the index block of `file`, whose log was surveyed.
     private func problem(
-        ofIndexIn file: any DiskFile, against walked: LogIndex
+        ofIndexIn file: any DiskFile, against log: SurveyedLog
     ) throws(TokenStorageError) -> VerificationReport.Problem? {
         let index = try loader.loadLocked(file, .byIndex(seen: nil)).index
         guard let block = index.block else { return nil }
         do throws(TokenStorageError) {
-            var items = 0
-            var isRight = true
-            try index.forEachItem { (item, entry) throws(TokenStorageError) in
-                items += 1
-                if try walked.entry(of: item) != entry { isRight = false }
+            let counts = try Parallel.map(block.summary.pages, least: Self.leastPages) {
+                (pages) throws(TokenStorageError) in
+                var counts = (right: 0, wrong: 0)
+                try index.forEachItem(ofPages: pages) { item, entry in
+                    if log.entry(of: item) == entry { counts.right += 1 } else { counts.wrong += 1 }
+                }
+                return counts
             }
-            let counted = try walked.figures().items
-            if isRight, items == counted { return nil }
+            var right = counts.reduce(0) { $0 + $1.right }
+            var wrong = counts.reduce(0) { $0 + $1.wrong }
+            index.forEachNewItem { item, entry in
+                if log.entry(of: item) == entry { right += 1 } else { wrong += 1 }
+            }
+            if wrong == 0, right == log.items, try index.figures().items == log.items { return nil }
         } catch {
             if error.code != .corrupt { throw error }
         }
         return VerificationReport.Problem(
             offset: block.offset, description: "an index that is not of what the log holds")
+    }
+}
+
+extension LogLoader {
+    /// Surveys `file` as ``survey(_:checkingBy:_:)`` does, and says what is wrong with all of it but its index.
+    func verify<Contents: ContentChecking & ~Copyable>(
+        _ file: any DiskFile, checkingBy maker: @escaping @Sendable () -> Contents,
+        _ progress: ((Int, Int) -> Void)?
+    ) throws(TokenStorageError) -> (Surveyed, VerificationReport) {
+        let size = try onDisk { () throws(SystemFailure) in try file.attributes().size }
+        let surveyed = try survey(file, checkingBy: maker) { progress?($0, size) }
+        var verifier = LogVerifier(surveyed.log, file: file, codec: codec)
+        let report = try verifier.verify(surveyed.state)
+        progress?(size, size)
+        return (surveyed, report)
     }
 }
 

@@ -1,0 +1,56 @@
+internal import TokenVaultCrypto
+
+/// A frame whose header authenticates, without its digests: what a survey keeps of each.
+struct SurveyedFrame: Sendable {
+    let item: ItemIdentifier
+    /// Where it is, and what its header says.
+    let entry: IndexEntry
+    /// Where the frames begin that were written together with this one.
+    let groupStart: UInt64
+    let type: UInt8
+    let endsCommit: Bool
+    /// What is wrong with the rest of it.
+    let faults: FrameFaults
+
+    init(_ header: FrameHeader, at offset: Int, _ faults: FrameFaults) {
+        item = header.item
+        entry = IndexEntry(header, at: offset)
+        groupStart = header.groupStart
+        type = header.type
+        endsCommit = header.endsCommit
+        self.faults = faults
+    }
+
+    var offset: Int { entry.offset }
+    var end: Int { entry.offset + entry.frameLength }
+    var isItem: Bool { type == RecordType.item.rawValue }
+    var isDeletion: Bool { type == RecordType.deletion.rawValue }
+}
+
+/// What is wrong with a frame whose header authenticates.
+struct FrameFaults: OptionSet, Sendable {
+    let rawValue: UInt8
+
+    /// What is behind the contents is not what was written.
+    static let trailer = FrameFaults(rawValue: 1)
+    /// The contents are not those that the header names.
+    static let digest = FrameFaults(rawValue: 2)
+    /// Of those, it is zeros that took their place: wholly, or up to the sectors that a crash kept.
+    static let erased = FrameFaults(rawValue: 4)
+    /// The contents are those that the header names, and do not open with the keys they name.
+    static let unopened = FrameFaults(rawValue: 8)
+    /// No fault: the keys are not held, and only the digest was checked.
+    static let notReadable = FrameFaults(rawValue: 16)
+
+    /// Whether the frame is not as it was written.
+    var isTorn: Bool { !isDisjoint(with: [.trailer, .digest]) }
+}
+
+extension Frame {
+    /// Whether the frame at `start` of `bytes` ends in what a check without keys needs.
+    static func hasTrailer(of header: FrameHeader, in bytes: [UInt8], at start: Int) -> Bool {
+        let end = start + header.frameLength
+        return header.contentDigest.beginsAs(bytes, at: end - trailerLength)
+            && Hash.isChecksum(at: end - checksumLength, of: bytes, in: start..<start + contentOffset)
+    }
+}
