@@ -63,7 +63,8 @@ extension TokenStorageError.Code {
         case .locked: "unlock and try again"
         case .wrongPassphrase: "check the passphrase or key file and try again"
         case .notPermitted: "unlock with a passphrase"
-        case .wrongDevice: "read it on the device that stored it, or store it anew"
+        case .wrongDevice:
+            "read it on the device that stored it; here, use another key, or remove that device"
         case .insecurePermissions: "give the file mode 0600 and the right owner"
         case .corrupt: "run verify to see where, salvage what is whole, or restore a backup"
         case .rolledBack: "put the newest copy back, or restore this one on purpose"

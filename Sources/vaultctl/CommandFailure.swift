@@ -57,6 +57,12 @@ struct CommandFailure: Error, Equatable {
     private static func advice(for code: TokenStorageError.Code) -> String? {
         switch code.kind {
         case .locked: "give --passphrase-file or --key-file, or run it on a terminal"
+        case .wrongDevice:
+            "read it on the device that stored it; here, use another key, or \"vaultctl device remove\" that device, "
+                + "with all that only it may read"
+        case .notPermitted:
+            "unlock with a passphrase, or another slot that leads to it; an item that a key file alone is to read takes "
+                + "\"vaultctl set KEY --policy after-first-unlock-this-device-only\""
         case .notFound: "\"vaultctl list\" shows the keys that are there"
         case .slotNotFound: "\"vaultctl slot list\" shows their numbers"
         case .lastSlot: "add another one first, with \"vaultctl slot add\""
@@ -68,7 +74,8 @@ struct CommandFailure: Error, Equatable {
         case .rolledBack:
             "put the newest copy back; if this is the one to go on with, \"vaultctl restore\" it, on purpose"
         case .duplicateVault:
-            "use the other, or make this one the vault with \"vaultctl adopt\"; \"vaultctl export\" reads either"
+            "use the other, or make this one the vault with \"vaultctl adopt\"; \"vaultctl export\" reads what may leave "
+                + "the device from either"
         case .unavailable: "create a vault with \"vaultctl init\", or check --vault"
         case .notAVault: "check --vault"
         case .insecurePermissions: "make it yours, with mode 0600 (chmod 600)"

@@ -158,4 +158,28 @@ import Testing
         #expect(try sandbox.run("retrieve", "k").text == "first")
         #expect(try sandbox.run("verify").status == 0)
     }
+
+    @Test func whatIsMissingIsNamed() throws {
+        // It is not the vault that is missing.
+        let words = try sandbox.file("words", "fake export words")
+        let missing = "\(sandbox.home)/missing"
+        for command in [
+            ["salvage", "\(missing)/out"], ["export", "\(missing)/out", "--export-passphrase-file", words],
+        ] {
+            let refused = try sandbox.run(arguments: command)
+            expectOneLine(refused, status: 8)
+            #expect(refused.error.contains("there is no directory \(missing)"), "\(refused.error)")
+        }
+        let elsewhere = try sandbox.run("retrieve", "k", "--vault", "\(missing)/a.vault")
+        expectOneLine(elsewhere, status: 8)
+        #expect(elsewhere.error.contains(missing), "\(elsewhere.error)")
+    }
+
+    @Test func aNewVaultWhereAnotherOneIsGoneIsNoted() throws {
+        _ = try sandbox.shell("rm '\(vault)'")
+        let made = try sandbox.run("init")
+        #expect(made.status == 0)
+        #expect(
+            made.error.contains("another vault was at this path") && made.error.contains("vaultctl restore"))
+    }
 }

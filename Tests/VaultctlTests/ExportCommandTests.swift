@@ -132,4 +132,12 @@ import Testing
         #expect(try sandbox.run("retrieve", "k").text == "fake-old")
         #expect(try sandbox.run("retrieve", "new").text == "fake-new")
     }
+
+    @Test func whatExpiresInAWhileIsTheSameWhenItIsReadBack() throws {
+        let sandbox = try Sandbox.withVault()
+        _ = try sandbox.run("store", "k", "--expires", "1h", input: "fake")
+        let line = try sandbox.run("retrieve", "k", "--json").text
+        let again = try sandbox.run("import", "--format", "ndjson", "-", "--json", input: line)
+        #expect(again.status == 0 && again.text.contains("\"unchanged\":1"), "\(again.text)\(again.error)")
+    }
 }

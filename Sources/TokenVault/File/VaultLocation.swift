@@ -75,8 +75,8 @@ package struct VaultLocation: Sendable {
                 throw .vaultIsGone
             }
             throw .file(
-                .unavailable, underlying: "no such directory",
-                advice: "create the vault first, or check the path")
+                .unavailable, underlying: "no such directory: \(path.removingLastComponent().string)",
+                advice: "create the vault first, or check the path and HOME")
         }
         // Whoever may rename in it takes the anchor away, and an older copy of the vault goes unseen.
         if let own, own.owner != ProcessFacts.user || own.mode & 0o022 != 0 {

@@ -33,7 +33,7 @@ struct Export: VaultCommand {
             throw .usage("standard output is a terminal", "give the path of a file, or redirect it")
         }
         let path = try ExportPassphraseOptions.path(file)
-        try Self.refuseExisting(path)
+        if let path { try OutputPlace.requireFree(path) }
         let source = try passphrase.path
         let vault = try session.openUnlockedVault(orCopy: true)
         let secret = try ExportPassphraseOptions.readNew(source, console)
@@ -60,12 +60,4 @@ struct Export: VaultCommand {
     }
 
     /// Says so before a passphrase is asked for; the library makes sure.
-    private static func refuseExisting(_ path: FilePath?) throws(CommandFailure) {
-        guard let path else { return }
-        let exists: Bool
-        do { exists = try SmallFile.exists(path) } catch {
-            throw CommandFailure(error, "the directory of the export", "check the path")
-        }
-        if exists { throw CommandFailure(.conflict, "the file is there already", "choose another name") }
-    }
 }

@@ -12,7 +12,8 @@ struct Import: VaultCommand {
             imported, unless --on-conflict says which of the two to keep.
 
             With --format ndjson each line is an object with key, value (or valueBase64) and, if need be, \
-            service, policy, label, attributes and expires. All lines are stored as one commit, or none.
+            service, policy, label, attributes and expires. All lines are stored as one commit, or none. A line:
+              {"key": "a", "value": "b", "policy": "when-unlocked", "expires": "2027-01-31T12:00:00Z"}
 
             Examples:
               vaultctl import tokens.export

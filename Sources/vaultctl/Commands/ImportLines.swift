@@ -48,7 +48,10 @@ struct ImportLines {
         let line: ItemLine
         do throws(ItemLine.Mistake) { line = try ItemLine(bytes, in: range) } catch {
             switch error {
-            case .notAnItem: throw Self.mistake(number, "is not a JSON object with a key and texts")
+            case .notAnItem:
+                throw Self.mistake(
+                    number,
+                    "is not a JSON object with a key and texts, as {\"key\": \"a\", \"value\": \"b\"} is")
             case .notBase64: throw Self.mistake(number, "has a valueBase64 that is not Base64")
             case .notOneValue: throw Self.mistake(number, "needs value or valueBase64, and one of them only")
             }
@@ -56,14 +59,18 @@ struct ImportLines {
         var policy = defaultPolicy
         if let name = line.policy {
             guard let named = AccessPolicy(rawValue: name) else {
-                throw Self.mistake(number, "has a policy that there is not")
+                throw Self.mistake(
+                    number,
+                    "has a policy that there is not: use one of "
+                        + AccessPolicy.allCases.map(\.rawValue).joined(separator: ", "))
             }
             policy = named
         }
         var expires: Date?
         if let text = line.expires {
             guard let date = Timestamp.date(text) else {
-                throw Self.mistake(number, "has an expiry that is no time of RFC 3339")
+                throw Self.mistake(
+                    number, "has an expiry that is no time of RFC 3339, as 2027-01-31T12:00:00Z is")
             }
             expires = date
         }

@@ -35,6 +35,7 @@ struct Initialize: VaultCommand {
         try session.requireFile()
         let path = try session.vaultPath
         try Self.refuseExisting(path)
+        let wasThere = try Self.wasThere(path, try session.configuration)
         let vault = try create(&session, at: path)
         defer { console.progress.clear() }
         if !recovery, secretService {
@@ -48,6 +49,11 @@ struct Initialize: VaultCommand {
         let status = try calling { () throws(TokenStorageError) in try vault.status() }
         console.progress.clear()
         for note in status.notes { console.note(note) }
+        if wasThere {
+            console.note(
+                "another vault was at this path, and is gone: to put a backup of it back, move the new one away first, "
+                    + "then \"vaultctl restore\" the backup")
+        }
         if recovery {
             // Last, so that what is printed with it says all.
             try RecoveryKeys.add(to: vault) { (slot, key) throws(CommandFailure) in
@@ -62,6 +68,18 @@ struct Initialize: VaultCommand {
         }
         console.remark("Created \(path.string)")
         return .done
+    }
+
+    /// Whether this device knows that another vault was at `path`.
+    private static func wasThere(
+        _ path: FilePath, _ configuration: FileVaultConfiguration
+    ) throws(CommandFailure) -> Bool {
+        do throws(TokenStorageError) {
+            try BlockingFileVault.requireUnknown(at: path, configuration: configuration)
+            return false
+        } catch {
+            return true
+        }
     }
 
     private func tell(

@@ -30,11 +30,7 @@ struct Salvage: VaultCommand {
         try session.requireFile()
         guard !out.isEmpty else { throw .usage("the new vault's path is empty", "give the path of a file") }
         let place = FilePath(out)
-        let exists: Bool
-        do { exists = try SmallFile.exists(place) } catch {
-            throw CommandFailure(error, "the new vault's directory", "check the path")
-        }
-        if exists { throw CommandFailure(.conflict, "the file is there already", "choose another name") }
+        try OutputPlace.requireFree(place)
         let copy = try session.openUnlockedCopy(at: try session.vaultPath)
         let report = try calling { () throws(TokenStorageError) in
             try copy.salvage(to: place) { done, total in

@@ -197,7 +197,8 @@ struct SlotAdd: VaultCommand {
             }
         } else if slot.scope == .afterFirstUnlock, wanted == nil {
             console.note(
-                "the slot opens what may be read after the first unlock; --scope all gives it everything")
+                "the slot opens only items of the policies after-first-unlock and after-first-unlock-this-device-only "
+                    + "(\"vaultctl set KEY --policy …\" gives an item one); --scope all gives it everything")
         } else if slot.scope == .all, hadAttended {
             console.note("whatever program can read that key now opens everything, with nobody there")
         }

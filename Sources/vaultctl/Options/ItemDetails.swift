@@ -34,7 +34,10 @@ enum ItemDetails {
     static func expiry(_ text: String?, now: Date) throws(CommandFailure) -> TokenDetails.Expiry? {
         guard let text else { return nil }
         if text == "never" { return .never }
-        if let seconds = seconds(text) { return .at(now.addingTimeInterval(seconds)) }
+        // To the second, as times are printed: what is printed and stored again is the same.
+        if let seconds = seconds(text) {
+            return .at(Date(timeIntervalSince1970: (now.timeIntervalSince1970 + seconds).rounded(.up)))
+        }
         if let date = Timestamp.date(text) { return .at(date) }
         throw .usage(
             "--expires is no time", "use a span such as 15m, 1h or 30d, a time of RFC 3339, or never")

@@ -85,8 +85,9 @@ final class Console {
     /// Asks for a "yes" before something that cannot be undone.
     func confirm(_ question: String) throws(CommandFailure) {
         guard let terminal else {
-            let happened = question.hasSuffix(".") ? String(question.dropLast()) : question
-            throw CommandFailure(.refused, "not confirmed: \(happened)", "give --yes if you mean it")
+            let marks: Set<Character> = [".", "?"]
+            let asked = question.last.map(marks.contains) ?? false ? String(question.dropLast()) : question
+            throw CommandFailure(.refused, "not confirmed (\(asked))", "give --yes if you mean it")
         }
         let question = CommandFailure.printable(question)
         let answer: String?
