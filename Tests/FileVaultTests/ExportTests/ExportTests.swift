@@ -228,4 +228,46 @@ import Foundation
         #expect(told.last == 2_500 && told == told.sorted())
         #expect(try to.storage(service: "many").list().items.count == 2_500)
     }
+
+    // MARK: - Beside writers
+
+    @Test func anItemThatIsRenamedMeanwhileIsInIt() throws {
+        let sandbox = try Sandbox()
+        let from = try vault(sandbox)
+        defer { from.close() }
+        let storage = from.storage(service: "s")
+        try storage.store(token: "fake-a", for: "a", policy: .whenUnlocked)
+        try storage.store(token: "fake-b", for: "b", policy: .whenUnlocked)
+        let file = sandbox.path.appending("out.export")
+        var isRenamed = false
+        let report = try from.export(to: file, passphrase: Self.passphrase) { _, _ in
+            if !isRenamed { isRenamed = (try? storage.commit([.rename("a", to: "c")])) != nil }
+        }
+        #expect(isRenamed && report.items == 2)
+        let to = try vault(sandbox, "to.vault")
+        defer { to.close() }
+        _ = try to.importItems(from: file, passphrase: Self.passphrase)
+        let copied = to.storage(service: "s")
+        #expect(try copied.retrieve(for: "b") == "fake-b")
+        #expect(try copied.retrieve(for: "c") == "fake-a")
+    }
+
+    @Test func allOrNothingHoldsWhenAnItemIsBoundToTheDeviceMeanwhile() throws {
+        let sandbox = try Sandbox()
+        let from = try vault(sandbox)
+        defer { from.close() }
+        let storage = from.storage(service: "s")
+        try storage.store(token: "fake-a", for: "a", policy: .whenUnlocked)
+        let file = sandbox.path.appending("out.export")
+        var isBound = false
+        let error = #expect(throws: TokenStorageError.self) {
+            _ = try from.export(to: file, passphrase: Self.passphrase, allOrNothing: true) { _, _ in
+                let bound = try? storage.store(token: "fake-a", for: "a", policy: .whenUnlockedThisDeviceOnly)
+                if bound != nil { isBound = true }
+            }
+        }
+        #expect(isBound)
+        #expect(error?.code == .wrongDevice)
+        #expect(try !SmallFile.exists(file))
+    }
 }

@@ -42,6 +42,14 @@ struct CheckedCopy {
         self.state = state
         log = surveyed.log
         guard let opened = candidates.first(where: { $0.isNamed(by: state.keybag) }) else {
+            let isKnown = copy.hasKeybag(namedBy: state.keybag)
+            let there = try KeybagCopies(reading: file).whole
+            if !isKnown, there.contains(where: { Keybag.digest(of: $0.bytes) == state.keybag.digest }) {
+                // It came after the copy was opened.
+                throw .file(
+                    .conflict, underlying: "its unlock methods or devices were changed meanwhile",
+                    advice: "try again")
+            }
             throw candidates.contains { $0.keybag.generation > state.keybag.generation }
                 ? .damagedCopy("no copy of the keybag is the one in use") : .file(.wrongPassphrase)
         }

@@ -13,7 +13,7 @@ extension VaultCopy {
     /// ``restore(to:progress:)``.
     ///
     /// The copy must be unlocked (`locked`) by a slot that opens everything (`notPermitted`). `progress` gets bytes or items done and in all. Throws
-    /// `alreadyExists` rather than overwriting, `wrongPassphrase` when the slot was removed before, `noSpace`,
+    /// `alreadyExists` rather than overwriting, `conflict` when another file took its place meanwhile, `wrongPassphrase` when the slot was removed before, `noSpace`,
     /// `timedOut`, and what the system failed with; then there is no file.
     public func salvage(
         to path: FilePath, progress: ((Int, Int) -> Void)? = nil
@@ -32,8 +32,8 @@ extension VaultCopy {
     ) throws(TokenStorageError) -> SalvageReport {
         try during("salvage") { () throws(TokenStorageError) in
             try VaultCreation(location: place, configuration: configuration).refuseExisting()
-            let opened = try openedKeybags()
-            guard let first = opened.first else { throw .file(.locked) }
+            let keybags = try openedKeybags()
+            guard let first = keybags.first else { throw .file(.locked) }
             // As for restoring: a new life of the log takes all of the keys.
             guard first.ring.roots?.all != nil else {
                 throw .file(.notPermitted, advice: KeyRing.Roots.adviceWithoutRoot)
@@ -41,11 +41,14 @@ extension VaultCopy {
             let codec = FrameCodec(vault: vault, keys: first.ring.log)
             try lockForReading(file, until: Deadline(after: configuration.lockLimit))
             defer { file.unlock() }
+            // What a compaction took the place of is whole, and older than what is there.
+            let opened = file
+            try requireInPlace(try onDisk { () throws(SystemFailure) in try opened.attributes().identity })
             let anchor = Anchor(directory: location.state, vault: vault, key: codec.keys.anchor)
             var salvage = LogSalvage(file: file, codec: codec)
             let anchored = try anchor.read()
             try salvage.read(anchored: anchored, progress: progress)
-            let (keybag, note) = try keybagToSave(opened, named: salvage.named)
+            let (keybag, note) = try keybagToSave(keybags, named: salvage.named)
             let items = salvage.takeItems()
             try write(items, keybag, salvage.reach, codec, to: place, progress: progress)
             var report = salvage.report

@@ -87,19 +87,32 @@ extension BlockingFileVault {
 
     private struct ExportPlan {
         let session: VaultSession
+        let allOrNothing: Bool
         var items: [ItemIdentifier] = []
         var staying = 0
+
+        /// Throws `wrongDevice` when `count` items stay behind and none may.
+        func requireAll(staying count: Int) throws(TokenStorageError) {
+            guard allOrNothing, count > 0 else { return }
+            throw .file(
+                .wrongDevice, underlying: "\(count) items may not leave this device",
+                advice: "give them a portable policy, or export without all-or-nothing")
+        }
     }
 
     private func exportPlan(
         _ passphrase: Secret, allOrNothing: Bool
     ) throws(TokenStorageError) -> ExportPlan {
         try UnlockMethod.passphrase(passphrase).check()
+        return try exportPlan(allOrNothing: allOrNothing)
+    }
+
+    private func exportPlan(allOrNothing: Bool) throws(TokenStorageError) -> ExportPlan {
         let session = try session()
         let (entries, _) = try session.log.entries()
         try session.refreshKeys()
         guard session.ring.isUnlocked else { throw .file(.locked) }
-        var plan = ExportPlan(session: session)
+        var plan = ExportPlan(session: session, allOrNothing: allOrNothing)
         for (item, entry) in entries {
             let access = session.ring.access(
                 policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion)
@@ -113,11 +126,7 @@ extension BlockingFileVault {
             case .destroyed: break
             }
         }
-        if allOrNothing, plan.staying > 0 {
-            throw .file(
-                .wrongDevice, underlying: "\(plan.staying) items may not leave this device",
-                advice: "give them a portable policy, or export without all-or-nothing")
-        }
+        try plan.requireAll(staying: plan.staying)
         return plan
     }
 
@@ -127,20 +136,44 @@ extension BlockingFileVault {
     ) throws(TokenStorageError) -> ExportReport {
         let cost = try configuration.keyDerivationCost.checked()
         var writer = try ExportWriter(passphrase: passphrase, cost: cost, sink: sink)
-        var report = ExportReport(items: 0, staying: plan.staying)
+        var report = ExportReport(items: 0, staying: 0)
+        var plan = plan
+        var planned: Set<ItemIdentifier> = []
+        while true {
+            let missing = try add(plan, to: &writer, &report, progress)
+            guard missing else { break }
+            // What is not there any more was deleted, or has another name by now.
+            planned.formUnion(plan.items)
+            plan = try exportPlan(allOrNothing: plan.allOrNothing)
+            plan.items.removeAll(where: planned.contains)
+        }
+        try writer.finish()
+        progress?(plan.items.count, plan.items.count)
+        return report
+    }
+
+    /// Adds the items of `plan` to the export; whether some of them are not there any more.
+    private func add(
+        _ plan: ExportPlan, to writer: inout ExportWriter, _ report: inout ExportReport,
+        _ progress: ((Int, Int) -> Void)?
+    ) throws(TokenStorageError) -> Bool {
+        var isAnyMissing = false
+        report.staying = plan.staying
         for (position, item) in plan.items.enumerated() {
             if position.isMultiple(of: 64) { progress?(position, plan.items.count) }
-            // Deleted since the plan was made, or moved to a policy of this device.
-            guard let found = try plan.session.item(item) else { continue }
+            guard let found = try plan.session.item(item) else {
+                isAnyMissing = true
+                continue
+            }
+            // It was given a policy of this device since the plan was made.
             guard !found.metadata.policy.isThisDeviceOnly else {
                 report.staying += 1
+                try plan.requireAll(staying: report.staying)
                 continue
             }
             try writer.add(found)
             report.items += 1
         }
-        try writer.finish()
-        progress?(plan.items.count, plan.items.count)
-        return report
+        return isAnyMissing
     }
 }

@@ -62,7 +62,11 @@ struct FrameSurveyor<Contents: ContentChecking & ~Copyable>: ~Copyable {
         if !Frame.hasTrailer(of: header, in: bytes, at: start) { faults.insert(.trailer) }
         guard Digest(of: bytes, in: content) == header.contentDigest else {
             faults.insert(.digest)
-            if isErased(bytes, content, at: offset + Frame.contentOffset) { faults.insert(.erased) }
+            if isAllZero(bytes, in: content) {
+                faults.insert(.erased)
+            } else if hasZeroSector(bytes, content, at: offset + Frame.contentOffset) {
+                faults.insert(.partlyErased)
+            }
             return faults
         }
         switch RecordType(rawValue: header.type) {
@@ -81,9 +85,8 @@ struct FrameSurveyor<Contents: ContentChecking & ~Copyable>: ~Copyable {
         return faults
     }
 
-    /// Whether the contents, which are at `place` of the file, were overwritten with zeros: wholly, or up to the
-    /// sectors that a crash kept.
-    private func isErased(_ bytes: [UInt8], _ content: Range<Int>, at place: Int) -> Bool {
+    /// Whether some sector of the contents, which are at `place` of the file, is zeros.
+    private func hasZeroSector(_ bytes: [UInt8], _ content: Range<Int>, at place: Int) -> Bool {
         var position = content.lowerBound
         while position < content.upperBound {
             let offset = place + position - content.lowerBound

@@ -37,6 +37,12 @@ struct LogVerifier {
         if faults.contains(.digest) {
             // The value of an item that was replaced or deleted is overwritten on purpose.
             if type == .item, !isLive, faults.contains(.erased) { return }
+            if type == .item, !isLive, faults.contains(.partlyErased) {
+                report.notes.append(
+                    "a deleted value, at byte \(offset), that a crash kept from being erased wholly, or that was "
+                        + "changed since; compacting removes it")
+                return
+            }
             switch type {
             case .index, .indexPages: problem(offset, "a damaged index")
             default: problem(offset, isLive ? "a damaged item" : "a damaged value that is no longer in use")
@@ -94,7 +100,8 @@ struct LogVerifier {
             problem(place, "bytes where there should be zeros")
             return
         }
-        report.notes.append("a commit that a crash cut short, at byte \(end); the next write removes it")
+        report.notes.append(
+            "what is left of a commit that a crash cut short, at byte \(start); the next write removes it")
     }
 
     private mutating func problem(_ offset: Int, _ description: String) {

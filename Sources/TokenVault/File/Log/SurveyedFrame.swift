@@ -35,8 +35,10 @@ struct FrameFaults: OptionSet, Sendable {
     static let trailer = FrameFaults(rawValue: 1)
     /// The contents are not those that the header names.
     static let digest = FrameFaults(rawValue: 2)
-    /// Of those, it is zeros that took their place: wholly, or up to the sectors that a crash kept.
+    /// Of those, it is zeros that took their place.
     static let erased = FrameFaults(rawValue: 4)
+    /// Of those, zeros took the place of some sectors: a crash kept the others, or they were changed since.
+    static let partlyErased = FrameFaults(rawValue: 32)
     /// The contents are those that the header names, and do not open with the keys they name.
     static let unopened = FrameFaults(rawValue: 8)
     /// No fault: the keys are not held, and only the digest was checked.
