@@ -13,6 +13,8 @@ package final class SignalForwarder {
 
     /// The signals that a person or a supervisor ends a program with.
     package static let ending: [CInt] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM]
+    /// `SIGHUP`.
+    package static let hangUp: CInt = SIGHUP
     /// Those, and the ones that stop it.
     package static let endingOrStopping: [CInt] = ending + [SIGTSTP, SIGTTIN, SIGTTOU]
 
