@@ -80,7 +80,7 @@ crash-test: release ## Kill a real writer thousands of times and check what is l
 	swift build $(debug) --product CrashWriter
 	.build/debug/CrashWriter $(or $(ROUNDS),2000)
 
-fuzz: release ## Fuzz the parsers of the vault's format for a minute; SECONDS_TO_RUN=600 for longer
+fuzz: release ## Fuzz the parsers of the vault's format and the agent's protocol for a minute each; SECONDS_TO_RUN=600 for longer
 	@Scripts/fuzz.sh $(vaultctl)
 
 vectors: ## Write the test vectors of the file format anew; the same bytes come of it
