@@ -123,6 +123,14 @@ public final class BlockingAgentVault: Sendable {
         }
     }
 
+    /// What the agent says of the vault now. Throws as any other call when it does not hold it.
+    func requiredFacts() throws(TokenStorageError) -> VaultFacts {
+        guard let facts = try facts() else {
+            throw AgentConnection.Failure.notHeld.error("status", isWrite: false)
+        }
+        return facts
+    }
+
     /// The last that was heard, when the agent cannot be asked.
     var knownFacts: VaultFacts? { (try? facts()) ?? state.withLock { $0.facts } }
 

@@ -60,10 +60,10 @@ final class ChangeFeed: Sendable {
             if isSubscribed {
                 pause = .milliseconds(20)
                 passOn()
+                guard !isStopped else { return }
+                // What happens meanwhile nobody tells.
+                hub.publish(service: service, .overflowed)
             }
-            guard !isStopped else { return }
-            // What happens meanwhile nobody tells.
-            hub.publish(service: service, .overflowed)
             if state.wait(atMost: pause, { $0.isStopped ? () : nil }) != nil { return }
             pause = min(pause * 2, .seconds(1))
             isSubscribed = subscribe()
