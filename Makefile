@@ -13,8 +13,7 @@ debug := --scratch-path .build -Xswiftc -warnings-as-errors -Xswiftc -O
 # Lazy binding leaves copies of vector registers on the stack, where the tests that search memory find them.
 run_tests = LD_BIND_NOW=1 Scripts/test.sh swift test $(debug) --skip-build --disable-xctest
 # Static links of the standard library warn about `mktemp` with any linker but lld.
-release := --scratch-path .build-release --configuration release --product vaultctl \
-	--static-swift-stdlib -Xswiftc -use-ld=lld
+release := --scratch-path .build-release --configuration release --static-swift-stdlib -Xswiftc -use-ld=lld
 vaultctl := .build-release/release/vaultctl
 
 help: ## List the targets
@@ -38,15 +37,16 @@ build: ## Build everything with its tests, for debugging; warnings are errors
 	@Scripts/setup
 	swift build $(debug) --build-tests
 
-release: $(vaultctl).stamp ## Build the vaultctl that `install` installs
+release: $(vaultctl).stamp ## Build vaultctl and the agent that `install` installs
 
 # A stamp, so that `sudo make install` after `make release` copies and builds nothing.
 $(vaultctl).stamp: $(shell find Package.swift Sources)
 	@Scripts/setup
-	swift build $(release)
+	swift build $(release) --product vaultctl
+	swift build $(release) --product vaultctl-agent
 	@touch $@
 
-install: release ## Install vaultctl, completions and manual under PREFIX (/usr/local), below DESTDIR
+install: release ## Install vaultctl, the agent, completions and manual under PREFIX (/usr/local), below DESTDIR
 	@STRIP='$(STRIP)' Scripts/install.sh $(vaultctl) '$(DESTDIR)$(PREFIX)'
 
 uninstall: ## Remove what `install` installed

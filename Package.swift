@@ -94,6 +94,7 @@ let package = Package(
             dependencies: [
                 "TokenVault",
                 "TokenVaultPlatform",
+                "VaultAgent",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],

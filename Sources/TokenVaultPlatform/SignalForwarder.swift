@@ -49,6 +49,9 @@ package final class SignalForwarder {
         close(writing)
     }
 
+    /// Lets `signals` come, which who started the program may have blocked; for this thread and those it starts.
+    package static func admit(_ signals: [CInt]) { for signal in signals { clinux_unblock_signal(signal) } }
+
     /// The descriptor that becomes readable when a signal came.
     var descriptor: CInt { reading }
 

@@ -112,6 +112,16 @@ package final class HeldVaults: Sendable {
         return true
     }
 
+    /// Lets go of a vault that is not the one at its path any more: another one was made there. Whether it was so.
+    func closeIfReplaced(_ reference: VaultReference) -> Bool {
+        guard let held = held(reference),
+            let now = try? BlockingFileVault.open(
+                at: reference.path, configuration: FileVaultConfiguration(stateDirectory: nil)),
+            now.identifier != held.vault.identifier
+        else { return false }
+        return close(reference)
+    }
+
     /// Lets go of every vault, for good.
     package func closeAll() {
         let vaults = state.withLock { state in

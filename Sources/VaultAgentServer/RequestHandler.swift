@@ -113,7 +113,14 @@ struct RequestHandler: Sendable {
             let count = try vault.storage(service: service).deleteAll()
             writer.begin(.result, id: request.id)
             writer.append(UInt32(clamping: count))
-        case .state: return .success(try answerFacts(of: vault, request, &writer))
+        case .state:
+            do throws(TokenStorageError) {
+                return .success(try answerFacts(of: vault, request, &writer))
+            } catch {
+                guard vaults.closeIfReplaced(request.vault) else { throw error }
+                answerNotHeld(request, &writer)
+                return .success(.none)
+            }
         case .status:
             guard let status = vaults.statuses(of: request.vault, looking: true).first else {
                 answerNotHeld(request, &writer)

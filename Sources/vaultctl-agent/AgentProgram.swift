@@ -32,7 +32,9 @@ enum AgentProgram {
         do {
             let inherited = try SocketListener.inherited()
             let listening = try AgentListening(at: place, inherited: inherited)
+            ProgramContext.leaveDirectory()
             let signals = try SignalForwarder(SignalForwarder.ending)
+            SignalForwarder.admit(SignalForwarder.ending)
             let server = try AgentServer()
             if let ready { try ReadySignal.send(to: ready) }
             defer { listening.remove() }

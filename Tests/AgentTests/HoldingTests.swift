@@ -77,6 +77,7 @@ import VaultAgentServer
         #expect(throws: TokenStorageError.self) {
             try vault.storage(service: "s").store(token: "a", for: "k")
         }
+        #expect(try vault.isHeld() == false)
         try vault.unlock(with: TestHome.keyFile, stateDirectory: agent.home.state)
         try vault.storage(service: "s").store(token: "b", for: "k")
         #expect(try agent.home.open().storage(service: "s").retrieve(for: "k") == "b")

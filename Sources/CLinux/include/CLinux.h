@@ -93,6 +93,14 @@ static inline void clinux_ignore_signal(int number) { signal(number, SIG_IGN); }
 // sigaction(2) and pthread_sigmask(3): `signal` has its default action and is not blocked.
 void clinux_default_signal(int signal);
 
+// pthread_sigmask(SIG_UNBLOCK): who started the program may have blocked it.
+static inline void clinux_unblock_signal(int number) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
 // Whether an action that sigaction(2) gave ignores its signal.
 static inline int clinux_is_ignored(const struct sigaction *action) {
     return action->sa_handler == SIG_IGN;

@@ -7,7 +7,7 @@ extension BlockingFileVault {
         try during("status") { () throws(TokenStorageError) in
             try checkUsable()
             guard let session = state.withLock({ $0.session }) else { return }
-            try session.log.withFreshState { _ in }
+            try session.log.lookAtOthers()
             try session.refreshKeys()
         }
     }
