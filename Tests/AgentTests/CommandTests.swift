@@ -105,6 +105,17 @@ import VaultAgent
         #expect(try home.run("list", "--no-agent", with: ["VAULTCTL_KEY_FILE=\(home.keyFile)"]).status == 0)
     }
 
+    @Test func theAgentCanBeEndedAndNothingIsHeldThen() throws {
+        _ = try home.run("unlock", "--key-file", home.keyFile)
+        _ = try home.run("store", "k", "--policy", "after-first-unlock", input: "a")
+        #expect(try home.run("agent", "--stop").status == 0)
+        #expect(try home.run("retrieve", "k", "--no-input").status == 4)
+        #expect(try home.run("agent", "--stop").status == 0)
+        // The next one starts with nothing.
+        _ = try home.run("unlock", "--key-file", home.keyFile, "--vault", "\(home.path)/no.vault")
+        #expect(try home.run("retrieve", "k", "--no-input").status == 4)
+    }
+
     @Test func severalUnlocksAtOnceStartOneAgent() async throws {
         let home = home
         try await withThrowingTaskGroup(of: Int32.self) { group in

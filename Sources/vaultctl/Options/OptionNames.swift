@@ -15,6 +15,7 @@ enum OptionNames {
     static let flags: Set<String> = [
         "all", "all-or-nothing", "all-services", "binary", "delete", "drop-others", "help", "if-absent",
         "ignore-missing",
-        "json", "no-agent", "no-input", "read-only", "recovery", "revoke", "secret-service", "version", "yes",
+        "json", "no-agent", "no-input", "read-only", "recovery", "revoke", "secret-service", "stop",
+        "version", "yes",
     ]
 }
