@@ -24,6 +24,14 @@ package final class SocketListener: Sendable {
         return SocketListener(descriptor: first)
     }
 
+    /// A client who waits already; `nil` when there is none.
+    package func acceptNow() -> UnixSocket? {
+        var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        guard poll(&waiting, 1, 0) > 0 else { return nil }
+        let accepted = clinux_accept(descriptor)
+        return accepted >= 0 ? UnixSocket(descriptor: accepted) : nil
+    }
+
     /// The next client, whoever it is; `nil` when ``SignalForwarder`` has a signal, or `alarm` was woken, first.
     /// Throws `EMFILE`, `ENFILE`, `ENOMEM` when there is no room for one: who waits is still there.
     package func accept(orSignal signals: SignalForwarder?, orWake waker: SocketWaker) throws(SystemFailure)

@@ -29,6 +29,11 @@ package struct AgentListening {
         }
     }
 
-    /// Removes the socket, so that nobody waits at it; before the lock goes.
-    package func remove() { if isOurs { directory.remove(AgentPlace.socketName) } }
+    /// Removes the socket, so that nobody comes to it any more; before the lock goes. False for one that was passed on,
+    /// where the next agent finds those who wait.
+    package func remove() -> Bool {
+        guard isOurs else { return false }
+        directory.remove(AgentPlace.socketName)
+        return true
+    }
 }

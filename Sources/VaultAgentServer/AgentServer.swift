@@ -22,10 +22,11 @@ package final class AgentServer: Sendable {
         waker = try SocketWaker()
     }
 
-    /// Serves the clients of `listener` until ``end()``, or a signal of `signals` other than `SIGHUP`, which locks every
+    /// Serves the clients of `listening` until ``end()``, or a signal of `signals` other than `SIGHUP`, which locks every
     /// vault. Then requests that are under way are answered, and every key is wiped.
-    package func run(_ listener: SocketListener, signals: SignalForwarder? = nil) throws(SystemFailure) {
-        defer { finish() }
+    package func run(_ listening: AgentListening, signals: SignalForwarder? = nil) throws(SystemFailure) {
+        defer { finish(listening) }
+        let listener = listening.listener
         var number: UInt64 = 0
         var backOff = BackOff()
         while !hasEnded.withLock({ $0 }) {
@@ -66,15 +67,18 @@ package final class AgentServer: Sendable {
     private func take(_ socket: UnixSocket, _ number: UInt64) {
         guard let peer = try? socket.peer(), peer.user == ProcessFacts.user else { return }
         while connections.withLock({ $0.count }) >= limits.connections, makeRoom() {}
-        guard connections.withLock({ $0.count }) < limits.connections else { return }
+        guard connections.withLock({ $0.count }) < limits.connections else {
+            return ClientConnection.sayGoodbye(to: socket)
+        }
         let context = ClientConnection.Context(
             handler: RequestHandler(vaults: vaults), limits: limits, budget: budget,
             maySubscribe: { [weak self] in self?.makeRoomForSubscription() ?? false },
+            goesOn: { [weak self] in self.map { !$0.hasEnded.withLock { $0 } } ?? false },
             endAgent: { [weak self] in self?.end() })
         let connection = ClientConnection(socket, context)
         let thread = WorkerThread(name: "agent-client")
         // Without one, the client would be served here, and nobody else.
-        guard thread.isRunning else { return }
+        guard thread.isRunning else { return ClientConnection.sayGoodbye(to: socket) }
         connections.announce { $0[number] = connection }
         thread.run { [weak self] in
             connection.serve()
@@ -104,14 +108,15 @@ package final class AgentServer: Sendable {
         return subscriptions.min { $0.0 < $1.0 }?.1.endUnlessWorking() ?? false
     }
 
-    private func finish() {
-        let deadline = Deadline(after: limits.endTime)
-        while true {
-            let left = connections.withLock { Array($0.values) }.filter { !$0.endUnlessWorking() }
-            if left.isEmpty || deadline.hasPassed { break }
-            // Until one of those that are at work is at its end.
-            _ = connections.wait(atMost: min(deadline.remaining, .milliseconds(20))) { _ in nil as Void? }
+    private func finish(_ listening: AgentListening) {
+        hasEnded.withLock { $0 = true }
+        if listening.remove() {
+            // Who came too late hears that nothing was begun.
+            while let socket = listening.listener.acceptNow() { ClientConnection.sayGoodbye(to: socket) }
         }
+        // Those at work end by themselves once they have answered.
+        for connection in connections.withLock({ Array($0.values) }) { _ = connection.endUnlessWorking() }
+        _ = connections.wait(atMost: limits.endTime) { $0.isEmpty ? () : nil }
         for connection in connections.withLock({ Array($0.values) }) { connection.end() }
         vaults.closeAll()
     }

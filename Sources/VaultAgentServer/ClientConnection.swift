@@ -28,6 +28,8 @@ final class ClientConnection: Sendable {
         let budget: CommitBudget
         /// Asks whether there may be another subscription.
         let maySubscribe: @Sendable () -> Bool
+        /// Whether the agent goes on.
+        let goesOn: @Sendable () -> Bool
         /// Ends the agent.
         let endAgent: @Sendable () -> Void
     }
@@ -53,17 +55,21 @@ final class ClientConnection: Sendable {
         }
         switch before {
         case .working: return false
-        case .idle, .receiving:
-            // Nobody else writes: the thread begins nothing any more.
-            let buffer = WipedBuffer(capacity: 64)
-            var writer = WireWriter(buffer)
-            writer.begin(.goodbye, id: 0)
-            _ = writer.end()
-            try? buffer.send(to: socket, until: Deadline(after: .zero))
+        // Nobody else writes: the thread begins nothing any more.
+        case .idle, .receiving: Self.sayGoodbye(to: socket)
         case .subscribed, .ended: break
         }
         socket.end()
         return true
+    }
+
+    /// Tells a client that what it has asked for was not begun.
+    static func sayGoodbye(to socket: UnixSocket) {
+        let buffer = WipedBuffer(capacity: 64)
+        var writer = WireWriter(buffer)
+        writer.begin(.goodbye, id: 0)
+        _ = writer.end()
+        try? buffer.send(to: socket, until: Deadline(after: .zero))
     }
 
     /// Ends the connection, whatever it is at.
@@ -105,7 +111,10 @@ final class ClientConnection: Sendable {
             }
             if incoming.count > 0 || deadline != nil {
                 let until = deadline ?? Deadline(after: context.limits.requestTime)
-                if deadline == nil, !become({ .receiving(since: $0) }) { return false }
+                if deadline == nil, !become({ .receiving(since: $0) }) {
+                    Self.sayGoodbye(to: socket)
+                    return false
+                }
                 deadline = until
                 try socket.wait(until: until)
             }
@@ -149,7 +158,11 @@ final class ClientConnection: Sendable {
     private func answerOne(
         _ incoming: WipedBuffer, _ outgoing: WipedBuffer, _ parts: CommitParts
     ) throws(SystemFailure) -> (changes: TokenChanges, id: UInt32)? {
-        guard become({ _ in .working }) else { throw SystemFailure(.connectionReset, "recv") }
+        guard become({ _ in .working }) else {
+            // Who ended the connection may not have come to say so.
+            Self.sayGoodbye(to: socket)
+            throw SystemFailure(.connectionReset, "recv")
+        }
         var request: AgentRequest
         do throws(WireError) {
             guard let range = try WireFrame.payload(in: incoming) else { throw .tooShort }
@@ -184,6 +197,11 @@ final class ClientConnection: Sendable {
         }
         try send(outgoing)
         if case .end = consequence { context.endAgent() }
+        guard context.goesOn() else {
+            // The next request may be there already.
+            Self.sayGoodbye(to: socket)
+            throw SystemFailure(.connectionReset, "recv")
+        }
         guard become({ .idle(since: $0) }) else { throw SystemFailure(.connectionReset, "recv") }
         return nil
     }

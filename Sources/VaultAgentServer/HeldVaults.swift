@@ -14,8 +14,11 @@ package final class HeldVaults: Sendable {
 
     private struct State {
         var vaults: [FilePath: Held] = [:]
-        /// How often all were locked, or one: what is unlocked meanwhile is locked.
-        var locks = 0
+        /// How often all were locked: what is unlocked meanwhile is locked.
+        var locksOfAll = 0
+        /// The vault that is being unlocked, and how often it was locked since.
+        var unlocking: FilePath?
+        var locksOfThat = 0
         var hasEnded = false
     }
 
@@ -51,8 +54,12 @@ package final class HeldVaults: Sendable {
                 advice: "try again")
         }
         defer { isUnlocking.announce { $0 = false } }
-        let locks = state.withLock { $0.locks }
         let path = VaultReference(at: reference.path).path
+        let locksBefore = state.withLock { state in
+            state.unlocking = path
+            state.locksOfThat = 0
+            return state.locksOfAll
+        }
         var configuration = FileVaultConfiguration(stateDirectory: order.stateDirectory)
         configuration.automaticLock = order.idleTime.map { .whenIdle(for: $0) }
         // What is at the path now: another vault may have taken the place of the one that is held.
@@ -75,18 +82,27 @@ package final class HeldVaults: Sendable {
         }
         let (isLocked, hasEnded) = state.withLock { state in
             if !state.hasEnded { state.vaults[path] = Held(vault: vault, idleTime: order.idleTime) }
-            return (state.locks != locks, state.hasEnded)
+            return (state.locksOfAll != locksBefore || state.locksOfThat > 0, state.hasEnded)
         }
         if let known, known.vault !== vault { known.vault.close() }
         if hasEnded { vault.close() }
         // Who locked while the key was derived meant this too.
-        if isLocked { vault.lock() }
+        if isLocked {
+            vault.lock()
+            throw TokenStorageError(
+                .locked, operation: "unlock", backend: AgentPlace.backend,
+                underlying: "it was locked again meanwhile")
+        }
         return vault
+    }
+
+    private func countLock(of reference: VaultReference) {
+        state.withLock { state in if state.unlocking == reference.path { state.locksOfThat += 1 } }
     }
 
     /// Locks one vault, at once; false when it is not held.
     func lock(_ reference: VaultReference) -> Bool {
-        state.withLock { $0.locks += 1 }
+        countLock(of: reference)
         guard let vault = vault(reference) else { return false }
         vault.lock()
         return true
@@ -95,7 +111,7 @@ package final class HeldVaults: Sendable {
     /// Locks every vault, at once.
     package func lockAll() {
         let vaults = state.withLock { state in
-            state.locks += 1
+            state.locksOfAll += 1
             return state.vaults.values.map(\.vault)
         }
         for vault in vaults { vault.lock() }
@@ -103,9 +119,9 @@ package final class HeldVaults: Sendable {
 
     /// Lets go of a vault: wipes all of its keys. False when it is not held.
     func close(_ reference: VaultReference) -> Bool {
+        countLock(of: reference)
         guard let held = held(reference) else { return false }
         state.withLock { state in
-            state.locks += 1
             if state.vaults[reference.path]?.vault === held.vault { state.vaults[reference.path] = nil }
         }
         held.vault.close()

@@ -37,8 +37,7 @@ enum AgentProgram {
             SignalForwarder.admit(SignalForwarder.ending)
             let server = try AgentServer()
             if let ready { try ReadySignal.send(to: ready) }
-            defer { listening.remove() }
-            try server.run(listening.listener, signals: signals)
+            try server.run(listening, signals: signals)
             return 0
         } catch let error as TokenStorageError {
             say("vaultctl-agent: \(error)")

@@ -162,4 +162,66 @@ import VaultAgentServer
         let third = try next.vault().storage(service: "s").store(token: "c", for: "k")
         #expect(await told.next() == .stored("k", third))
     }
+
+    @Test func manyClientsAreServedBesideSomeThatMisbehaveAndMemoryIsFlat() async throws {
+        let agent = try TestAgent()
+        let big = Secret(repeatElement(UInt8(3), count: 300_000))
+        try agent.unlockedVault().storage(service: "s").store(big, for: "big")
+        /// A number of good clients and a few others, each at it for some rounds.
+        func round() async throws {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for client in 0..<24 {
+                    group.addTask {
+                        let storage = AgentVault(agent.vault()).storage(service: "s")
+                        for step in 0..<40 {
+                            let key = TokenKey("\(client)")
+                            if step % 10 == 0 { try await storage.store(token: "\(step)", for: key) }
+                            #expect(try await storage.retrieve(for: key) == "\(step / 10 * 10)")
+                        }
+                        #expect(try await storage.secret(for: "big") == big)
+                    }
+                }
+                for _ in 0..<6 {
+                    group.addTask {
+                        for step in 0..<10 {
+                            let client = try RawClient(agent.place)
+                            switch step % 4 {
+                            case 0: try client.send([0xff, 0xff, 0xff, 0xff, 1, 2, 3])
+                            case 1: try client.send([200, 0, 0, 0, 1])
+                            case 2: try client.ask(.secret(service: "s", key: "big"), agent.home, count: 3)
+                            default: try client.ask(.subscribe(service: "s"), agent.home)
+                            }
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+        try await round()
+        try await round()
+        let before = try agent.process.fact("VmRSS")
+        for _ in 0..<3 { try await round() }
+        let after = try agent.process.fact("VmRSS")
+        #expect(after - before < 8 << 10, "\(before) kB, then \(after) kB")
+    }
+
+    @Test func whatIsAskedWhenTheAgentEndsIsAnswered() throws {
+        let agent = try TestAgent()
+        let vault = try agent.unlockedVault()
+        let storage = vault.storage(service: "s")
+        var stored = 0
+        for index in 0..<200 {
+            if index == 50 { agent.process.send(SIGTERM) }
+            do {
+                try storage.store(token: "\(index)", for: TokenKey("\(index)"))
+                stored += 1
+            } catch {
+                // Ended between two of them: nothing is left open.
+                #expect(error.code == .unavailable)
+                break
+            }
+        }
+        #expect(agent.process.wait() == 0)
+        #expect(try agent.home.open().storage(service: "s").list().items.count == stored)
+    }
 }

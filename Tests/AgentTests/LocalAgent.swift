@@ -19,8 +19,7 @@ final class LocalAgent: Sendable {
         server = try AgentServer(limits: limits)
         let listening = try AgentListening(at: home.place)
         WorkerThread(name: "agent").run { [server, isOver] in
-            _ = try? server.run(listening.listener)
-            listening.remove()
+            _ = try? server.run(listening)
             isOver.announce { $0 = true }
         }
     }
