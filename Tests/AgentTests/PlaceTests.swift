@@ -2,9 +2,10 @@ import Glibc
 import SystemPackage
 import Testing
 import TokenVault
-import TokenVaultPlatform
 import VaultAgent
 import VaultAgentServer
+
+@testable import TokenVaultPlatform
 
 @Suite struct PlaceTests {
     let home: TestHome
@@ -52,6 +53,26 @@ import VaultAgentServer
         #expect(throws: TokenStorageError.self) { try first.vault().status() }
         let second = try TestAgent(in: home)
         #expect(try second.vault().status() == nil)
+    }
+
+    @Test func aSocketThatWasPassedOnIsTakenAndLeft() throws {
+        let listener = try SocketDirectory(home.place.directory, creating: true).listen(
+            at: AgentPlace.socketName)
+        let script = "LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" --directory \"$1\""
+        let arguments = ["-c", script, Program.beside("vaultctl-agent"), home.place.directory.string]
+        let agent = try Program.start("/bin/sh", arguments, inheriting: [(listener.descriptor, 3)])
+        // A client may come before the agent is there: it waits for its answer.
+        let vault = BlockingAgentVault(at: home.vault, agent: home.place)
+        #expect(try vault.status() == nil)
+        try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+        try vault.storage(service: "s").store(token: "not a real token", for: "k")
+        kill(agent, SIGTERM)
+        #expect(Program.wait(for: agent) == 0)
+        // For the next one that is started for it.
+        #expect(try SmallFile.exists(home.place.socket))
+        let wrong = try Program.start(
+            "/bin/sh", arguments, inheriting: [(try #require(Optional(open("/dev/null", O_RDONLY))), 3)])
+        #expect(Program.wait(for: wrong) == 1)
     }
 
     @Test func anotherThingInTheSocketsPlaceIsRefused() throws {
