@@ -13,8 +13,7 @@ debug := --scratch-path .build -Xswiftc -warnings-as-errors -Xswiftc -O
 # Lazy binding leaves copies of vector registers on the stack, where the tests that search memory find them.
 run_tests = LD_BIND_NOW=1 Scripts/test.sh swift test $(debug) --skip-build --disable-xctest
 # Static links of the standard library warn about `mktemp` with any linker but lld.
-release := --scratch-path .build-release --configuration release --product vaultctl \
-	--static-swift-stdlib -Xswiftc -use-ld=lld
+release := --scratch-path .build-release --configuration release --static-swift-stdlib -Xswiftc -use-ld=lld
 vaultctl := .build-release/release/vaultctl
 
 help: ## List the targets
@@ -38,15 +37,16 @@ build: ## Build everything with its tests, for debugging; warnings are errors
 	@Scripts/setup
 	swift build $(debug) --build-tests
 
-release: $(vaultctl).stamp ## Build the vaultctl that `install` installs
+release: $(vaultctl).stamp ## Build vaultctl and the agent that `install` installs
 
 # A stamp, so that `sudo make install` after `make release` copies and builds nothing.
 $(vaultctl).stamp: $(shell find Package.swift Sources)
 	@Scripts/setup
-	swift build $(release)
+	swift build $(release) --product vaultctl
+	swift build $(release) --product vaultctl-agent
 	@touch $@
 
-install: release ## Install vaultctl, completions and manual under PREFIX (/usr/local), below DESTDIR
+install: release ## Install vaultctl, the agent, completions and manual under PREFIX (/usr/local), below DESTDIR
 	@STRIP='$(STRIP)' Scripts/install.sh $(vaultctl) '$(DESTDIR)$(PREFIX)'
 
 uninstall: ## Remove what `install` installed
@@ -68,6 +68,7 @@ bench: release ## Measure the backends against this machine's limits, libsecret 
 	.build-benchmarks/release/vault-benchmark .
 	.build-benchmarks/release/scale-benchmark . $(vaultctl)
 	.build-benchmarks/release/verify-benchmark .
+	.build-benchmarks/release/agent-benchmark $(vaultctl)-agent
 	Scripts/bench-keyring.sh .build-benchmarks/release/keyring-benchmark
 	Scripts/bench-retrieve.sh $(vaultctl) .build-benchmarks/release/command-benchmark
 
@@ -80,7 +81,7 @@ crash-test: release ## Kill a real writer thousands of times and check what is l
 	swift build $(debug) --product CrashWriter
 	.build/debug/CrashWriter $(or $(ROUNDS),2000)
 
-fuzz: release ## Fuzz the parsers of the vault's format for a minute; SECONDS_TO_RUN=600 for longer
+fuzz: release ## Fuzz the parsers of the vault's format and the agent's protocol for a minute each; SECONDS_TO_RUN=600 for longer
 	@Scripts/fuzz.sh $(vaultctl)
 
 vectors: ## Write the test vectors of the file format anew; the same bytes come of it

@@ -18,7 +18,9 @@ let package = Package(
     products: [
         .library(name: "TokenVault", targets: ["TokenVault"]),
         .library(name: "TokenVaultTesting", targets: ["TokenVaultTesting"]),
+        .library(name: "VaultAgent", targets: ["VaultAgent"]),
         .executable(name: "vaultctl", targets: ["vaultctl"]),
+        .executable(name: "vaultctl-agent", targets: ["vaultctl-agent"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -61,11 +63,38 @@ let package = Package(
             dependencies: ["TokenVault"],
             swiftSettings: safeSettings
         ),
+        // What the agent and its clients say to one another, and the client.
+        .target(
+            name: "VaultAgent",
+            dependencies: [
+                "TokenVault", "TokenVaultCrypto", "TokenVaultPlatform",
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: safeSettings
+        ),
+        // What the agent does; the program is only its beginning, so that tests can have one of their own.
+        .target(
+            name: "VaultAgentServer",
+            dependencies: [
+                "TokenVault", "TokenVaultPlatform", "VaultAgent",
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: safeSettings
+        ),
+        .executableTarget(
+            name: "vaultctl-agent",
+            dependencies: [
+                "TokenVault", "TokenVaultPlatform", "VaultAgent", "VaultAgentServer",
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: safeSettings
+        ),
         .executableTarget(
             name: "vaultctl",
             dependencies: [
                 "TokenVault",
                 "TokenVaultPlatform",
+                "VaultAgent",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
@@ -144,6 +173,15 @@ let package = Package(
                 "VaultWorker", "VaultObserver", "CrashWriter", "VaultMover", "MemoryProbe", "ForkProbe",
                 "LimitProbe", "HookedStorage",
                 "TokenVault", "TokenVaultPlatform", "TokenVaultCrypto",
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "AgentTests",
+            dependencies: [
+                "vaultctl", "vaultctl-agent",
+                "TokenVault", "TokenVaultPlatform", "TokenVaultTesting", "VaultAgent", "VaultAgentServer",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: settings

@@ -14,6 +14,16 @@ let package = Package(
             linkerSettings: [.linkedLibrary("sodium")]),
         .target(name: "Measuring", swiftSettings: [.swiftLanguageMode(.v6)]),
         .executableTarget(
+            name: "agent-benchmark",
+            dependencies: [
+                "Measuring",
+                .product(name: "TokenVault", package: "TokenVault"),
+                .product(name: "VaultAgent", package: "TokenVault"),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: [.swiftLanguageMode(.v6)]
+        ),
+        .executableTarget(
             name: "command-benchmark",
             dependencies: ["Measuring"],
             swiftSettings: [.swiftLanguageMode(.v6)]

@@ -10,6 +10,14 @@ let package = Package(
             name: "FormatFuzzer",
             dependencies: [.product(name: "TokenVault", package: "TokenVault")],
             swiftSettings: [.swiftLanguageMode(.v6), .unsafeFlags(["-parse-as-library"])]
-        )
+        ),
+        .executableTarget(
+            name: "AgentFuzzer",
+            dependencies: [
+                .product(name: "TokenVault", package: "TokenVault"),
+                .product(name: "VaultAgent", package: "TokenVault"),
+            ],
+            swiftSettings: [.swiftLanguageMode(.v6), .unsafeFlags(["-parse-as-library"])]
+        ),
     ]
 )

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs the format's fuzzer for SECONDS_TO_RUN (60) seconds, from seeds taken out of a real vault and from what
-# earlier runs found, under the address sanitizer. An input that fails is left in .build-fuzz/failures.
+# Runs the fuzzers of the vault's format and of the agent's protocol for SECONDS_TO_RUN (60) seconds each, from seeds
+# taken out of a real vault and from what earlier runs found, under the address sanitizer. An input that fails is left
+# in .build-fuzz/failures.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/.."
 
@@ -33,5 +34,23 @@ run export "$directory/seed.export" --export-passphrase-file "$directory/export-
 head --bytes=200 "$directory/seed.export" | seed d export
 find "$directory/state" -type f -size -4k -exec cat {} + | tail --bytes=+9 | seed 7 anchor
 
-"$scratch/release/FormatFuzzer" -max_total_time="${SECONDS_TO_RUN:-60}" -max_len=9000 -use_value_profile=1 \
-    -timeout=5 -rss_limit_mb=1024 -print_final_stats=1 -artifact_prefix="$scratch/failures/" "$corpus"
+fuzz() {
+    "$scratch/release/$1" -max_total_time="${SECONDS_TO_RUN:-60}" -max_len=9000 -use_value_profile=1 \
+        -timeout=5 -rss_limit_mb=1024 -print_final_stats=1 -artifact_prefix="$scratch/failures/" "$2"
+}
+fuzz FormatFuzzer "$corpus"
+
+# The first byte chooses the reader: see AgentMessage. A request: number, kind, path, no identifier, service, key.
+corpus=$scratch/corpus-agent
+mkdir -p "$corpus"
+request() { printf '\1\0\0\0'"$1"'\4\0\0\0/a/b\0'"${2:-}"; }
+request '\x01' '\1\0\0\0s\1\0\0\0k' | seed 1 secret
+request '\x04' '\0\0\0\0\0\0\0' | seed 1 list
+request '\x05' '\1\0\0\0s\1\0\0\0\1\0\0\0k\1\3\0\0\0abc\0\0\0\0\0' | seed 1 commit
+request '\x09' '\0\0\2\3\0\0\0abc' | seed 1 unlock
+{ printf '\x15\0\0\0\0\0\0\0\0TVAGENT\n\1\0\1\0\x0e\0\0\0'; request '\x07'; } | seed 0 stream
+printf '\0\0\0\0\0TVAGENT\n\1\0\1\0' | seed 2 hello
+printf '\1\0\0\0k\1\0\0\0s\0\0\0\0%24s\0\0\0\0\0' '' | tr ' ' '\0' | seed 4 item
+printf '\6\0\0\0locked\0\0\0\0\0\0\0\0\0\0\0' | seed 6 error
+printf '\1\1\0\0\0k\1\0\0\0\0\0\0\0' | seed 7 event
+fuzz AgentFuzzer "$corpus"

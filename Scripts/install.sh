@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# install.sh VAULTCTL PREFIX: installs the program, its completions and its manual below PREFIX.
+# install.sh VAULTCTL PREFIX: installs the program, the agent beside it, completions and manual below PREFIX.
 # install.sh --remove PREFIX: removes them.
 set -euo pipefail
 
@@ -8,6 +8,7 @@ usage() { echo "usage: install.sh VAULTCTL PREFIX | install.sh --remove PREFIX" 
 prefix=$2
 
 program=$prefix/bin/vaultctl
+agent=$prefix/bin/vaultctl-agent
 manual=$prefix/share/man/man1/vaultctl.1
 declare -A completions=(
     [bash]=$prefix/share/bash-completion/completions/vaultctl
@@ -16,19 +17,20 @@ declare -A completions=(
 )
 
 if [[ $1 == --remove ]]; then
-    rm -f -- "$program" "$manual" "${completions[@]}"
+    rm -f -- "$program" "$agent" "$manual" "${completions[@]}"
     exit
 fi
 
-[[ -x $1 ]] || { echo "install: $1 is not there: run make release first" >&2; exit 1; }
+[[ -x $1 && -x $1-agent ]] || { echo "install: $1 is not there: run make release first" >&2; exit 1; }
 generated=$(mktemp -d)
 trap 'rm -rf "$generated"' EXIT
 
 # Symbols are half of the program's size; `STRIP=true` keeps them.
 install -D --mode=755 --strip --strip-program="${STRIP:-strip}" -- "$1" "$program"
+install -D --mode=755 --strip --strip-program="${STRIP:-strip}" -- "$1-agent" "$agent"
 install -D --mode=644 -- "${0%/*}/../Documentation/vaultctl.1" "$manual"
 for shell in "${!completions[@]}"; do
     "$program" --generate-completion-script "$shell" >"$generated/$shell"
     install -D --mode=644 -- "$generated/$shell" "${completions[$shell]}"
 done
-printf '%s\n' "$program" "$manual" "${completions[@]}"
+printf '%s\n' "$program" "$agent" "$manual" "${completions[@]}"

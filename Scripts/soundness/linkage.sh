@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The program links libsodium and the C library, and no Foundation, NIO or GLib: neither the shared
+# The programs link libsodium and the C library, and no Foundation, NIO or GLib: neither the shared
 # libraries nor, linked statically, their code.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.."
@@ -39,3 +39,4 @@ if [[ ${1:-} == --self-test ]]; then
 fi
 
 check .build-release/release/vaultctl
+check .build-release/release/vaultctl-agent

@@ -8,7 +8,9 @@ cd "${BASH_SOURCE[0]%/*}/../.." || exit 1
 root=$PWD
 
 directory=$(mktemp -d)
-trap 'rm -rf "$directory"' EXIT
+# The page unlocks, which starts an agent.
+end_agent() { "$root/.build-release/release/vaultctl" agent --stop >/dev/null 2>&1; }
+trap 'end_agent; rm -rf "$directory"' EXIT
 export HOME=$directory/home
 export XDG_DATA_HOME=$HOME/.local/share XDG_STATE_HOME=$HOME/.local/state XDG_RUNTIME_DIR=$HOME/run
 export PATH=$HOME/.local/bin:$root/.build-release/release:$PATH
@@ -25,6 +27,7 @@ with_status() { return "$1"; }
 # run PAGE: status 1, having said where, at the first command that does not do what the page says.
 run() {
     local page=$1 line command='' expected='' status=0 answered=0 number=0 inside=0
+    end_agent
     rm -rf "$HOME"
     mkdir -p "$XDG_RUNTIME_DIR"
     cd "$HOME" || return 1

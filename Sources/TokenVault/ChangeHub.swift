@@ -30,7 +30,7 @@ public final class ChangeHub: Sendable {
 
     /// A new reader of the changes of `service`. `whenGone` is called once it is one no more, perhaps within
     /// ``publish(service:_:)``.
-    func subscribe(service: String, whenGone: @escaping @Sendable () -> Void) -> TokenChanges {
+    package func subscribe(service: String, whenGone: @escaping @Sendable () -> Void) -> TokenChanges {
         let number = state.withLock { state -> UInt64? in
             if state.hasEnded { return nil }
             if state.readers.isEmpty { state.observations += 1 }

@@ -1,4 +1,5 @@
 internal import Glibc
+package import SystemPackage
 
 /// What a program was started with, and its end.
 package enum ProgramContext {
@@ -29,6 +30,26 @@ package enum ProgramContext {
         guard let value = getenv(name), value[0] != 0 else { return .absent }
         return text(value).map { .text($0) } ?? .notText
     }
+
+    /// Where this program's file is (`/proc/self/exe`); `nil` when that cannot be told.
+    package static var executable: FilePath? {
+        var buffer = [CChar](repeating: 0, count: 4_097)
+        guard readlink("/proc/self/exe", &buffer, buffer.count - 1) > 0 else { return nil }
+        return FilePath(platformString: buffer)
+    }
+
+    /// Becomes another program (`execv`). Returns only by throwing why it does not.
+    package static func become(_ program: FilePath, _ arguments: [String]) throws(SystemFailure) -> Never {
+        var words = ([program.string] + arguments).map { strdup($0) }
+        words.append(nil)
+        _ = program.withPlatformString { execv($0, words) }
+        let reason = Errno(rawValue: errno)
+        for word in words { free(word) }
+        throw SystemFailure(reason, "execv")
+    }
+
+    /// Leaves the directory that the program was started in, which may be gone or unmounted while it runs (`chdir`).
+    package static func leaveDirectory() { _ = chdir("/") }
 
     /// Ends the program with `status`.
     package static func end(_ status: CInt) -> Never { exit(status) }

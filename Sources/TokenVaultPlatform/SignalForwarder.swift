@@ -13,6 +13,8 @@ package final class SignalForwarder {
 
     /// The signals that a person or a supervisor ends a program with.
     package static let ending: [CInt] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM]
+    /// `SIGHUP`.
+    package static let hangUp: CInt = SIGHUP
     /// Those, and the ones that stop it.
     package static let endingOrStopping: [CInt] = ending + [SIGTSTP, SIGTTIN, SIGTTOU]
 
@@ -46,6 +48,9 @@ package final class SignalForwarder {
         close(reading)
         close(writing)
     }
+
+    /// Lets `signals` come, which who started the program may have blocked; for this thread and those it starts.
+    package static func admit(_ signals: [CInt]) { for signal in signals { clinux_unblock_signal(signal) } }
 
     /// The descriptor that becomes readable when a signal came.
     var descriptor: CInt { reading }

@@ -8,6 +8,9 @@ package enum UserDirectories {
     /// `$XDG_STATE_HOME`, or `~/.local/state`; `nil` when there is no home directory.
     package static var state: FilePath? { directory("XDG_STATE_HOME", ".local/state") }
 
+    /// `$XDG_RUNTIME_DIR`; `nil` when it is not set.
+    package static var runtime: FilePath? { absolute("XDG_RUNTIME_DIR") }
+
     /// `$HOME`, or what the user database says.
     static var home: FilePath? {
         absolute("HOME") ?? ProcessFacts.homeFromUserDatabase.flatMap { $0.isAbsolute ? $0 : nil }

@@ -1,6 +1,7 @@
 import SystemPackage
 import TokenVault
 import TokenVaultPlatform
+import VaultAgent
 
 /// One command's way to its storage: where it is, what opens it, and the calls in between.
 struct Session {
@@ -9,8 +10,10 @@ struct Session {
     let unlock: UnlockSource
     private let vaultOption: FilePath?
     private let stateOption: FilePath?
-    private let timeout: Duration?
+    let timeout: Duration?
     private let isReadOnly: Bool
+    /// Whether the agent is asked for the vault.
+    let asksAgent: Bool
     /// What a new passphrase's slot costs.
     private var keyDerivationCost = KeyDerivationCost.moderate
 
@@ -21,6 +24,8 @@ struct Session {
         self.console = console
         console.mayAsk = !location.noInput
         isReadOnly = location.readOnly
+        // What opens the vault is on the line: that is meant, also when the agent says that it is locked.
+        asksAgent = !location.noAgent && !location.readOnly && !unlock.areGiven
         timeout = try Settings.timeout(location.timeout)
         console.deadline = timeout.map { Deadline(after: $0) }
         console.keyringTimeout = timeout
@@ -49,7 +54,7 @@ struct Session {
         }
     }
 
-    private var stateDirectory: FilePath {
+    var stateDirectory: FilePath {
         get throws(CommandFailure) {
             if let stateOption { return stateOption }
             guard let state = UserDirectories.state else { throw Self.noHome("--state-dir") }
@@ -189,7 +194,12 @@ struct Session {
     /// The storage of `service`, unlocked.
     func storage(service: String) throws(CommandFailure) -> any BlockingTokenStorage {
         switch backend {
-        case .file: try openUnlockedVault().storage(service: service)
+        case .file:
+            if let agent = try agentVault() {
+                agent.storage(service: service)
+            } else {
+                try openUnlockedVault().storage(service: service)
+            }
         case .secretService: keyring().storage(service: service).blocking
         case .memory: InMemoryTokenStorage(service: service).blocking
         }

@@ -66,7 +66,7 @@ import Testing
 
     private static let names = [
         "service", "vault", "backend", "state-dir", "timeout", "passphrase-file", "passphrase-fd",
-        "key-file", "json", "no-input", "read-only",
+        "key-file", "json", "no-input", "read-only", "no-agent",
     ]
     private static let values = [
         "k", "", "-", "a=b", "=", "é", "e\u{301}", "\u{301}", "日本", "retrieve", "help", "store", "s p", "12",

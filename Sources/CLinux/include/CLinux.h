@@ -13,6 +13,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <spawn.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,10 +22,12 @@
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -88,6 +92,14 @@ static inline void clinux_ignore_signal(int number) { signal(number, SIG_IGN); }
 
 // sigaction(2) and pthread_sigmask(3): `signal` has its default action and is not blocked.
 void clinux_default_signal(int signal);
+
+// pthread_sigmask(SIG_UNBLOCK): who started the program may have blocked it.
+static inline void clinux_unblock_signal(int number) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
 
 // Whether an action that sigaction(2) gave ignores its signal.
 static inline int clinux_is_ignored(const struct sigaction *action) {
@@ -197,6 +209,71 @@ static inline int clinux_set_timer(int timer, uint64_t nanoseconds) {
     setting.it_value.tv_nsec = (long)(nanoseconds % 1000000000u);
     return timerfd_settime(timer, TFD_TIMER_ABSTIME, &setting, NULL);
 }
+
+// socket(2) and socketpair(2) of unix(7) streams, not passed on to programs that are started; -1 with errno.
+static inline int clinux_socket(void) { return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0); }
+static inline int clinux_socket_pair(int descriptors[2]) {
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, descriptors);
+}
+
+// accept4(2): a connection, not passed on either; -1 with errno.
+static inline int clinux_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_CLOEXEC); }
+
+// The address of `path`; 0 when it is too long for one.
+static inline socklen_t clinux_address(struct sockaddr_un *address, const char *path) {
+    memset(address, 0, sizeof *address);
+    address->sun_family = AF_UNIX;
+    size_t length = strlen(path);
+    if (length >= sizeof address->sun_path) return 0;
+    memcpy(address->sun_path, path, length);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + 1);
+}
+
+// connect(2) and bind(2): 0, or -1 with errno.
+static inline int clinux_connect(int descriptor, const char *path) {
+    struct sockaddr_un address;
+    socklen_t length = clinux_address(&address, path);
+    if (length == 0) { errno = ENAMETOOLONG; return -1; }
+    return connect(descriptor, (struct sockaddr *)&address, length);
+}
+static inline int clinux_bind(int descriptor, const char *path) {
+    struct sockaddr_un address;
+    socklen_t length = clinux_address(&address, path);
+    if (length == 0) { errno = ENAMETOOLONG; return -1; }
+    return bind(descriptor, (struct sockaddr *)&address, length);
+}
+
+// getsockopt(SO_PEERCRED): 0, or -1 with errno.
+static inline int clinux_peer(int descriptor, uint32_t *user, int32_t *process) {
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return -1;
+    *user = peer.uid;
+    *process = peer.pid;
+    return 0;
+}
+
+// getsockopt(2): whether `descriptor` is a unix(7) stream socket that listens.
+static inline int clinux_is_listener(int descriptor) {
+    int domain = 0, type = 0, listens = 0;
+    socklen_t length = sizeof(int);
+    if (getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &length) != 0) return 0;
+    length = sizeof(int);
+    if (getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &length) != 0) return 0;
+    length = sizeof(int);
+    if (getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) != 0) return 0;
+    return domain == AF_UNIX && type == SOCK_STREAM && listens;
+}
+
+// posix_spawn(3)'s flags for a program in the background, and closing what it is not to have: all from `least` on.
+static inline short clinux_background_flags(void) {
+    return POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
+}
+static inline void clinux_close_from(posix_spawn_file_actions_t *actions, int least) {
+    posix_spawn_file_actions_addclosefrom_np(actions, least);
+}
+
+static inline int clinux_is_socket(mode_t mode) { return S_ISSOCK(mode); }
 
 // From now on a child of fork(2) finds /dev/null in the place of `descriptor`, open for reading: what is locked through
 // it stays the parent's alone, and its number is nobody else's. Not for posix_spawn(3), which has O_CLOEXEC.

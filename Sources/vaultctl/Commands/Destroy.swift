@@ -35,6 +35,7 @@ struct Destroy: VaultCommand {
         try calling { () throws(TokenStorageError) in
             try BlockingFileVault.destroy(at: path, configuration: configuration, keyring: keyring)
         }
+        if session.asksAgent { session.releaseFromAgent() }
         return .done
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import TokenVault
 import TokenVaultPlatform
+import VaultAgent
 
 struct List: VaultCommand {
     static let configuration = CommandConfiguration(
@@ -93,6 +94,11 @@ struct List: VaultCommand {
                     items += try keyring.storage(service: service).blocking.list(query).items
                 }
                 return (TokenListing(items: items), .unlocked)
+            }
+        }
+        if allServices, let agent = try session.agentVault() {
+            return try calling { () throws(TokenStorageError) in
+                (try agent.listAllServices(query), try agent.lockState())
             }
         }
         if allServices, session.backend == .file {

@@ -2,6 +2,7 @@ import ArgumentParser
 import SystemPackage
 import TokenVault
 import TokenVaultPlatform
+import VaultAgent
 
 struct Status: VaultCommand {
     static let configuration = CommandConfiguration(
@@ -64,15 +65,25 @@ struct Status: VaultCommand {
             return Report(backend: .file, vault: path.string, state: "absent", status: nil, items: nil)
         }
         let vault = try session.openVaultOrCopy()
-        if session.unlock.isTerminal {
+        let held = try heldStatus(session)
+        if held != nil {
+            // The agent's word counts; here the vault is only looked at.
+        } else if session.unlock.isTerminal {
             try unlockFromOpenKeyring(vault, session)
         } else {
             try session.unlock(vault, with: try session.unlock.unlockMethod(console))
         }
-        let status = try calling { () throws(TokenStorageError) in try vault.status() }
+        var status = try calling { () throws(TokenStorageError) in try vault.status() }
+        if let held { status.take(held) }
         return Report(
             backend: .file, vault: path.string, state: status.state.rawValue, status: status,
-            items: status.items)
+            items: status.items, agent: held)
+    }
+
+    /// What the agent says of the vault, if it holds it and may be asked.
+    private static func heldStatus(_ session: Session) throws(CommandFailure) -> AgentVaultStatus? {
+        guard let agent = try session.agentVault() else { return nil }
+        return try calling { () throws(TokenStorageError) in try agent.status() }
     }
 
     /// Unlocks with the keyring's key when the keyring is open, and asks nobody.
@@ -92,6 +103,7 @@ struct Status: VaultCommand {
         let state: String
         let status: VaultStatus?
         let items: Int?
+        var agent: AgentVaultStatus?
 
         func writeJSON(_ output: Output) {
             var json = JSONWriter(output)
@@ -100,7 +112,8 @@ struct Status: VaultCommand {
                 json.member("vault", vault)
                 json.member("state", state)
                 json.member("items", items)
-                json.member("agent", false)
+                json.member("agent", agent != nil)
+                json.member("lockAfter", (agent?.idleTime?.components.seconds).map { Int($0) })
                 if let status {
                     json.member("fileSize", status.fileSize)
                     json.member("reclaimable", status.reclaimable)
@@ -137,6 +150,10 @@ struct Status: VaultCommand {
             if let vault { output.line("vault:       \(CommandFailure.printable(vault))") }
             output.line("state:       \(state)")
             if let items { output.line("items:       \(items)") }
+            if let agent {
+                let idle = agent.idleTime.map { "locks it after \($0.components.seconds) s without use" }
+                output.line("agent:       holds it, \(idle ?? "until it is told to lock it")")
+            }
             guard let status else { return }
             output.line("size:        \(status.fileSize) bytes")
             if let reclaimable = status.reclaimable {
@@ -163,5 +180,16 @@ struct Status: VaultCommand {
             }
             for note in status.notes { output.line("note:        \(CommandFailure.printable(note))") }
         }
+    }
+}
+
+extension VaultStatus {
+    /// Takes over what only who holds keys can say.
+    fileprivate mutating func take(_ held: AgentVaultStatus) {
+        state = held.state
+        items = held.items
+        reclaimable = held.reclaimable
+        rollbackProtection = held.isAnchored ? .anchored : .none
+        device = held.isEnrolled.map { $0 ? .enrolled : .notEnrolled }
     }
 }

@@ -12,8 +12,10 @@ struct VaultControl: ParsableCommand {
 
             The first minute:
               vaultctl init
+              vaultctl unlock
               vaultctl store access_token
               vaultctl retrieve access_token
+              vaultctl lock
 
             In a script, with a key file in place of a passphrase:
               export VAULTCTL_KEY_FILE=~/.config/example/vault.key
@@ -27,7 +29,8 @@ struct VaultControl: ParsableCommand {
         version: Self.version + " (libsodium \(LinkedLibraries.sodiumVersion))",
         subcommands: [
             Initialize.self, Store.self, Retrieve.self, Info.self, SetDetails.self, Rename.self,
-            Delete.self, List.self, Status.self, Verify.self, Compact.self, Salvage.self, Restore.self,
+            Delete.self, List.self, Unlock.self, Lock.self, Agent.self, Status.self, Verify.self,
+            Compact.self, Salvage.self, Restore.self,
             Adopt.self, Migrate.self, Export.self,
             Import.self, Passphrase.self, Slot.self, Device.self, Destroy.self, Benchmark.self,
         ])

@@ -7,6 +7,7 @@ struct LocationArguments: Equatable {
     var timeout: String?
     var noInput = false
     var readOnly = false
+    var noAgent = false
 }
 
 /// What the command line says about unlocking.
@@ -14,6 +15,9 @@ struct UnlockArguments: Equatable {
     var passphraseFile: String?
     var passphraseDescriptor: String?
     var keyFile: String?
+
+    /// Whether an unlock method is on the command line, rather than in the environment or nowhere.
+    var areGiven: Bool { passphraseFile != nil || passphraseDescriptor != nil || keyFile != nil }
 }
 
 /// `retrieve`, as given.

@@ -43,6 +43,7 @@ enum FastRetrieve {
         case "--json": \.json
         case "--no-input": \.location.noInput
         case "--read-only": \.location.readOnly
+        case "--no-agent": \.location.noAgent
         default: nil
         }
     }

@@ -43,7 +43,8 @@ enum ItemDetails {
             "--expires is no time", "use a span such as 15m, 1h or 30d, a time of RFC 3339, or never")
     }
 
-    private static func seconds(_ text: String) -> Double? {
+    /// A span such as `90s`, `15m`, `1h`, `30d` or `2w`.
+    static func seconds(_ text: String) -> Double? {
         let units: [Character: Double] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800]
         guard let last = text.last, let unit = units[last], text.utf8.count <= 10,
             text.utf8.dropLast().allSatisfy({ (0x30...0x39).contains($0) }),

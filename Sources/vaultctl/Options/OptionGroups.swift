@@ -29,10 +29,13 @@ struct LocationOptions: ParsableArguments {
         help: "Take no lock and write nothing to the vault; what would is refused.")
     var readOnly = false
 
+    @Flag(name: .customLong("no-agent"), help: "Open the vault here, also when the agent holds it.")
+    var noAgent = false
+
     var arguments: LocationArguments {
         LocationArguments(
             vault: vault, backend: backend, stateDirectory: stateDirectory, timeout: timeout,
-            noInput: noInput, readOnly: readOnly)
+            noInput: noInput, readOnly: readOnly, noAgent: noAgent)
     }
 }
 

@@ -2,7 +2,7 @@
 enum OptionNames {
     /// Those that take a value.
     static let valued: Set<String> = [
-        "attribute", "backend", "directory", "expires", "export-passphrase-file", "format", "from",
+        "attribute", "backend", "directory", "expires", "export-passphrase-file", "for", "format", "from",
         "from-vault", "generate-completion-script", "if-generation", "items", "keep-key-file",
         "keep-passphrase-file", "key-file", "label",
         "map-policy", "new-passphrase-file", "on-conflict", "passphrase-fd", "passphrase-file", "policy",
@@ -15,6 +15,7 @@ enum OptionNames {
     static let flags: Set<String> = [
         "all", "all-or-nothing", "all-services", "binary", "delete", "drop-others", "help", "if-absent",
         "ignore-missing",
-        "json", "no-input", "read-only", "recovery", "revoke", "secret-service", "version", "yes",
+        "json", "no-agent", "no-input", "read-only", "recovery", "revoke", "secret-service", "stop",
+        "version", "yes",
     ]
 }

@@ -1,0 +1,134 @@
+internal import CLinux
+internal import Glibc
+package import SystemPackage
+
+/// A directory in which sockets of this user are, and nobody else's: what is in it can be trusted to be ours.
+///
+/// It is held by descriptor, and the names in it are reached through that (`/proc/self/fd`), so that neither a long path
+/// nor one that is replaced meanwhile leads elsewhere.
+package final class SocketDirectory: Sendable {
+    /// Why the directory, or what is in it, is not used.
+    package enum Failure: Error, Equatable, Sendable {
+        /// The system said so.
+        case system(SystemFailure)
+        /// It is no directory of this user's alone, or what is in it is not this user's.
+        case foreign(String)
+        /// Something else is where the socket should be.
+        case occupied
+        /// Another process listens there.
+        case inUse
+    }
+
+    private let descriptor: CInt
+
+    /// Opens the directory at `path`, never through a link in its last part. With `creating` it is made, 0700, when it
+    /// is missing, and what is missing above.
+    package init(_ path: FilePath, creating: Bool) throws(Failure) {
+        if creating {
+            do { try PosixDirectory.makeAll(path) } catch { throw .system(error) }
+        }
+        let opened = path.withPlatformString {
+            clinux_openat(AT_FDCWD, $0, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0)
+        }
+        guard opened >= 0 else {
+            let reason = Errno(rawValue: errno)
+            // With O_DIRECTORY, a link is no directory.
+            if reason == .notDirectory || reason == .tooManySymbolicLinkLevels {
+                throw .foreign("the agent's directory is a link or no directory")
+            }
+            throw .system(SystemFailure(reason, "open"))
+        }
+        descriptor = opened
+        var information = stat()
+        guard fstat(descriptor, &information) == 0 else {
+            throw .system(SystemFailure(Errno(rawValue: errno), "fstat"))
+        }
+        guard information.st_uid == geteuid() else {
+            throw .foreign("the agent's directory is another user's")
+        }
+        guard information.st_mode & 0o077 == 0 else {
+            throw .foreign("others may look into the agent's directory")
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    private func place(of name: String) -> String { "/proc/self/fd/\(descriptor)/\(name)" }
+
+    /// Connects to the socket `name` within `timeout`, to a process of this user's.
+    package func connect(to name: String, within timeout: Duration) throws(Failure) -> UnixSocket {
+        let place = place(of: name)
+        let (socket, user) = try Self.translating { () throws(SystemFailure) in
+            let socket = UnixSocket(descriptor: try retrying("socket") { clinux_socket() })
+            try socket.setSendTimeout(timeout)
+            _ = try retrying("connect") { clinux_connect(socket.descriptor, place) }
+            return (socket, try socket.peer().user)
+        }
+        guard user == ProcessFacts.user else {
+            throw .foreign("another user's program answers for the agent")
+        }
+        return socket
+    }
+
+    /// Takes the lock file `name` for as long as what is returned lives. Throws `inUse` while another process has it.
+    package func lock(_ name: String) throws(Failure) -> any Sendable {
+        let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
+        let (file, attributes) = try Self.translating { () throws(SystemFailure) in
+            let file = PosixFile(
+                descriptor: try retrying("openat") { clinux_openat(descriptor, name, flags, 0o600) })
+            return (file, try file.attributes())
+        }
+        guard attributes.kind == .regular else { throw .occupied }
+        guard attributes.owner == ProcessFacts.user else {
+            throw .foreign("the agent's lock is another user's")
+        }
+        let isLocked = try Self.translating { () throws(SystemFailure) in try file.tryLock(.exclusive) }
+        guard isLocked else { throw .inUse }
+        return file
+    }
+
+    /// Listens at the socket `name`, mode 0600. A socket of this user's that is there is replaced, so the caller must
+    /// know that nobody listens at it: see ``lock(_:)``. Anything else that is there is `occupied`, another user's
+    /// `foreign`.
+    package func listen(at name: String) throws(Failure) -> SocketListener {
+        var information = stat()
+        if fstatat(descriptor, name, &information, AT_SYMLINK_NOFOLLOW) == 0 {
+            guard clinux_is_socket(information.st_mode) != 0 else { throw .occupied }
+            guard information.st_uid == geteuid() else {
+                throw .foreign("the agent's socket is another user's")
+            }
+            unlinkat(descriptor, name, 0)
+        }
+        let place = place(of: name)
+        return try Self.translating { () throws(SystemFailure) in
+            let listener = SocketListener(descriptor: try retrying("socket") { clinux_socket() })
+            // The mode of the name that bind(2) makes.
+            _ = try retrying("fchmod") { fchmod(listener.descriptor, 0o600) }
+            _ = try retrying("bind") { clinux_bind(listener.descriptor, place) }
+            _ = try retrying("listen") { Glibc.listen(listener.descriptor, 128) }
+            return listener
+        }
+    }
+
+    private static func translating<Value>(
+        _ body: () throws(SystemFailure) -> Value
+    ) throws(Failure) -> Value {
+        do {
+            return try body()
+        } catch {
+            switch (error.errno, error.call) {
+            // What is in the place is a link, a directory or a socket where a file should be, or anything at all.
+            case (.tooManySymbolicLinkLevels, _), (.isDirectory, _), (.noSuchAddressOrDevice, _),
+                (.addressInUse, "bind"):
+                throw .occupied
+            // The time to connect is over.
+            case (.resourceTemporarilyUnavailable, "connect"):
+                throw .system(SystemFailure(.timedOut, "connect"))
+            default: throw .system(error)
+            }
+        }
+    }
+
+    /// Removes the name.
+    package func remove(_ name: String) { unlinkat(descriptor, name, 0) }
+}

@@ -1,0 +1,117 @@
+internal import CLinux
+internal import Glibc
+internal import SystemPackage
+
+/// A connected stream socket of the local system (unix(7)).
+package final class UnixSocket: Sendable {
+    let descriptor: CInt
+
+    /// Who is at the other end, as the kernel tells (`SO_PEERCRED`): who connected, or who listened.
+    package struct Peer: Equatable, Sendable {
+        package let user: UInt32
+        package let process: Int32
+    }
+
+    /// Takes over `descriptor` and closes it at the end.
+    init(descriptor: CInt) { self.descriptor = descriptor }
+
+    deinit { close(descriptor) }
+
+    /// Two sockets that are connected with one another (`socketpair`).
+    package static func pair() throws(SystemFailure) -> (UnixSocket, UnixSocket) {
+        var ends: [CInt] = [-1, -1]
+        _ = try retrying("socketpair") { clinux_socket_pair(&ends) }
+        return (UnixSocket(descriptor: ends[0]), UnixSocket(descriptor: ends[1]))
+    }
+
+    /// Who is at the other end.
+    package func peer() throws(SystemFailure) -> Peer {
+        var user: UInt32 = 0
+        var process: Int32 = 0
+        _ = try retrying("getsockopt(SO_PEERCRED)") { clinux_peer(descriptor, &user, &process) }
+        return Peer(user: user, process: process)
+    }
+
+    /// How long one ``receive(into:)`` waits (`SO_RCVTIMEO`); `nil` for ever.
+    package func setReceiveTimeout(_ timeout: Duration?) throws(SystemFailure) {
+        try set(SO_RCVTIMEO, timeout)
+    }
+
+    /// How long one connect(2) waits (`SO_SNDTIMEO`).
+    func setSendTimeout(_ timeout: Duration?) throws(SystemFailure) { try set(SO_SNDTIMEO, timeout) }
+
+    private func set(_ option: CInt, _ timeout: Duration?) throws(SystemFailure) {
+        var time = timeval()
+        if let timeout {
+            // No time at all would be for ever.
+            let parts = min(max(timeout, .microseconds(1)), .seconds(86_400)).components
+            time.tv_sec = Int(parts.seconds)
+            time.tv_usec = Int(parts.attoseconds / 1_000_000_000_000)
+        }
+        _ = try retrying("setsockopt") {
+            setsockopt(descriptor, SOL_SOCKET, option, &time, socklen_t(MemoryLayout<timeval>.size))
+        }
+    }
+
+    /// What is there, waiting for the first byte; 0 at the end. `ETIMEDOUT` when the receive timeout is over.
+    func receive(into buffer: UnsafeMutableRawBufferPointer) throws(SystemFailure) -> Int {
+        guard !buffer.isEmpty else { return 0 }
+        while true {
+            let result = recv(descriptor, buffer.baseAddress, buffer.count, 0)
+            if result >= 0 { return result }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN: throw SystemFailure(.timedOut, "recv")
+            default: throw SystemFailure(Errno(rawValue: errno), "recv")
+            }
+        }
+    }
+
+    /// Waits until there is something to receive, or the end. `ETIMEDOUT` when `deadline` passes first.
+    package func wait(until deadline: Deadline) throws(SystemFailure) {
+        if let failure = InputSource.wait(for: descriptor, deadline) { throw failure }
+    }
+
+    /// Whether there is nothing to receive and the other end is there: that of a connection nobody uses.
+    package var isQuiet: Bool {
+        var byte: UInt8 = 0
+        return recv(descriptor, &byte, 1, CInt(MSG_PEEK) | CInt(MSG_DONTWAIT)) < 0
+            && errno == EAGAIN
+    }
+
+    /// Sends all of `bytes`, or throws with any part of them sent: `ETIMEDOUT` when `deadline` passes before the
+    /// other end has made room, `EPIPE` when it is gone.
+    func send(_ bytes: UnsafeRawBufferPointer, until deadline: Deadline) throws(SystemFailure) {
+        var sent = 0
+        let flags = CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT)
+        while sent < bytes.count {
+            let result = Glibc.send(
+                descriptor, bytes.baseAddress.map { $0 + sent }, bytes.count - sent, flags)
+            if result >= 0 {
+                sent += result
+                continue
+            }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN: try waitForRoom(until: deadline)
+            default: throw SystemFailure(Errno(rawValue: errno), "send")
+            }
+        }
+    }
+
+    private func waitForRoom(until deadline: Deadline) throws(SystemFailure) {
+        var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        while true {
+            let result = poll(&waiting, 1, InputSource.milliseconds(until: deadline))
+            if result > 0 { return }
+            if result == 0, deadline.hasPassed { throw SystemFailure(.timedOut, "send") }
+            if result < 0, errno != EINTR { throw SystemFailure(Errno(rawValue: errno), "poll") }
+        }
+    }
+
+    /// Ends both directions (`shutdown`): who waits for something to receive gets the end.
+    package func end() { shutdown(descriptor, CInt(SHUT_RDWR)) }
+
+    /// Ends what this end sends; the other end can still answer.
+    package func endSending() { shutdown(descriptor, CInt(SHUT_WR)) }
+}

@@ -1,0 +1,220 @@
+internal import SystemPackage
+package import TokenVault
+package import TokenVaultPlatform
+
+/// One connection to the agent: one request at a time, and its answer.
+package final class AgentConnection: Sendable {
+    /// Why there is no answer.
+    package enum Failure: Error, Sendable {
+        /// The agent answered with this error.
+        case refused(TokenStorageError)
+        /// The agent does not hold the vault.
+        case notHeld
+        /// There was no way to the agent: nothing was done.
+        case unreachable(TokenStorageError)
+        /// The connection ended, or the time, after all was sent: whether it was done is not known.
+        case interrupted(TokenStorageError)
+    }
+
+    struct Exchange {
+        let outgoing = WipedBuffer(capacity: 4 << 10)
+        let incoming = WipedBuffer(capacity: 16 << 10)
+        var isGreeted = false
+        var isUsable = true
+        var number: UInt32 = 0
+        var receiveTimeout: Duration?
+    }
+
+    let socket: UnixSocket
+    // Not a Mutex: what is read of the answer is the caller's.
+    private let exchange = Monitor(Exchange())
+
+    /// A connection over `socket`.
+    package init(_ socket: UnixSocket) { self.socket = socket }
+
+    /// Connects to the agent at `place`.
+    package convenience init(to place: AgentPlace, within timeout: Duration) throws(Failure) {
+        do throws(SocketDirectory.Failure) {
+            let directory = try SocketDirectory(place.directory, creating: false)
+            self.init(try directory.connect(to: AgentPlace.socketName, within: timeout))
+        } catch {
+            throw .unreachable(error.error)
+        }
+    }
+
+    /// Whether another request can be made.
+    package var isUsable: Bool { exchange.withLock { $0.isUsable } }
+
+    /// Ends the connection; who waits for an answer gets none.
+    package func end() { socket.end() }
+
+    /// Sends a request and reads what is answered within `timeout`. `read` gets each part, the last one with `true`.
+    package func perform<Value: Sendable>(
+        _ operation: AgentOperation, on vault: VaultReference, within timeout: Duration,
+        _ read: (inout WireReader, _ isLast: Bool) throws(WireError) -> Value
+    ) throws(Failure) -> Value {
+        let result = exchange.withLock { exchange in
+            Result { () throws(Failure) in
+                do throws(Failure) {
+                    let deadline = Deadline(after: timeout)
+                    let id = try send(operation, on: vault, until: deadline, timeout: timeout, &exchange)
+                    return try answer(to: id, until: deadline, &exchange, read)
+                } catch {
+                    switch error {
+                    case .refused, .notHeld: break
+                    case .unreachable, .interrupted:
+                        exchange.isUsable = false
+                        exchange.incoming.removeAll()
+                    }
+                    throw error
+                }
+            }
+        }
+        return try result.get()
+    }
+
+    /// The next event of what was subscribed to, waiting for as long as it takes; `nil` when the connection has ended.
+    package func nextEvent() -> TokenEvent? {
+        exchange.withLock { exchange in
+            do throws(Failure) {
+                if exchange.receiveTimeout != nil {
+                    try? socket.setReceiveTimeout(nil)
+                    exchange.receiveTimeout = nil
+                }
+                let (kind, range) = try nextFrame(until: nil, &exchange)
+                defer { exchange.incoming.removeFirst(range.upperBound) }
+                guard kind == .event else { return nil }
+                var reader = WireReader(exchange.incoming, in: range.dropFirst(5))
+                return try? reader.event()
+            } catch {
+                return nil
+            }
+        }
+    }
+
+    private func send(
+        _ operation: AgentOperation, on vault: VaultReference, until deadline: Deadline, timeout: Duration,
+        _ exchange: inout Exchange
+    ) throws(Failure) -> UInt32 {
+        var writer = WireWriter(exchange.outgoing)
+        if exchange.number == 0 { writer.appendHello() }
+        exchange.number = max(1, exchange.number &+ 1)
+        let request = AgentRequest(id: exchange.number, vault: vault, operation: operation)
+        guard request.write(to: &writer) else {
+            exchange.outgoing.removeAll()
+            throw .unreachable(
+                TokenStorageError(
+                    .tooLarge, operation: "", backend: AgentPlace.backend,
+                    advice: "see the limits of an item"))
+        }
+        do throws(SystemFailure) {
+            if exchange.receiveTimeout != timeout {
+                try socket.setReceiveTimeout(timeout)
+                exchange.receiveTimeout = timeout
+            }
+            try exchange.outgoing.send(to: socket, until: deadline)
+        } catch {
+            // Not all of the request is there, so nothing comes of it.
+            throw .unreachable(Self.error(for: error))
+        }
+        return exchange.number
+    }
+
+    private enum Answer<Value> {
+        case value(Value)
+        case more
+        case failure(Failure)
+    }
+
+    private func answer<Value>(
+        to id: UInt32, until deadline: Deadline, _ exchange: inout Exchange,
+        _ read: (inout WireReader, _ isLast: Bool) throws(WireError) -> Value
+    ) throws(Failure) -> Value {
+        while true {
+            let (kind, range) = try nextFrame(until: deadline, &exchange)
+            defer { exchange.incoming.removeFirst(range.upperBound) }
+            let answer: Answer<Value>
+            do throws(WireError) {
+                answer = try Self.answer(kind, at: range, to: id, &exchange, read)
+            } catch {
+                throw .interrupted(
+                    Self.error(
+                        .unavailable,
+                        error == .version
+                            ? "the agent speaks another version of the protocol"
+                            : "the agent's answer cannot be read"))
+            }
+            switch answer {
+            case .value(let value): return value
+            case .more: continue
+            case .failure(let failure): throw failure
+            }
+        }
+    }
+
+    private static func answer<Value>(
+        _ kind: AgentWire.Kind, at range: Range<Int>, to id: UInt32, _ exchange: inout Exchange,
+        _ read: (inout WireReader, _ isLast: Bool) throws(WireError) -> Value
+    ) throws(WireError) -> Answer<Value> {
+        var reader = WireReader(exchange.incoming, in: range)
+        if kind == .hello {
+            guard try reader.hello().contains(AgentWire.version) else { throw .version }
+            exchange.isGreeted = true
+            return .more
+        }
+        let answered = try reader.integer(UInt32.self)
+        _ = try reader.integer(UInt8.self)
+        if kind == .goodbye {
+            return .failure(.unreachable(error(.unavailable, "the agent ended the connection")))
+        }
+        guard answered == id, exchange.isGreeted else { throw .outOfBounds }
+        switch kind {
+        case .result, .part:
+            let value = try read(&reader, kind == .result)
+            try reader.finish()
+            return kind == .result ? .value(value) : .more
+        case .failure: return .failure(.refused(try reader.error()))
+        case .notHeld: return .failure(.notHeld)
+        default: throw .outOfBounds
+        }
+    }
+
+    /// Reads one frame: its kind, and where its payload is. What comes with it of the next one stays.
+    private func nextFrame(
+        until deadline: Deadline?, _ exchange: inout Exchange
+    ) throws(Failure) -> (AgentWire.Kind, Range<Int>) {
+        let incoming = exchange.incoming
+        while true {
+            do throws(WireError) {
+                if let range = try WireFrame.payload(in: incoming) {
+                    return (try WireFrame.kind(of: incoming, range), range)
+                }
+            } catch {
+                throw .interrupted(Self.error(.unavailable, "the agent's answer cannot be read"))
+            }
+            do throws(SystemFailure) {
+                // The rest of an answer that has begun.
+                if let deadline, incoming.count > 0 { try socket.wait(until: deadline) }
+                let limit = max(WireFrame.announced(in: incoming) ?? 0, 16 << 10)
+                guard try incoming.receive(from: socket, upTo: limit) > 0 else {
+                    throw SystemFailure(.connectionReset, "recv")
+                }
+            } catch {
+                throw .interrupted(Self.error(for: error))
+            }
+        }
+    }
+
+    private static func error(_ code: TokenStorageError.Code, _ underlying: String) -> TokenStorageError {
+        TokenStorageError(
+            code, operation: "", backend: AgentPlace.backend, underlying: underlying,
+            advice: "see whether the agent runs: \"vaultctl status\"")
+    }
+
+    private static func error(for failure: SystemFailure) -> TokenStorageError {
+        switch failure.errno {
+        case Errno.timedOut: error(.timedOut, "the agent did not answer")
+        default: error(.unavailable, "the agent went away: \(failure.call): \(failure.errno.description)")
+        }
+    }
+}

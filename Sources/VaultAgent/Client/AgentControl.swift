@@ -1,0 +1,67 @@
+internal import SystemPackage
+package import TokenVault
+
+/// What concerns the agent and no vault of it.
+package enum AgentControl {
+    private static let timeout: Duration = .seconds(30)
+
+    /// Whether an agent answers at `place`. Throws what makes it one that is not to be trusted, and `timedOut`.
+    package static func isRunning(at place: AgentPlace) throws(TokenStorageError) -> Bool {
+        do throws(AgentConnection.Failure) {
+            _ = try ask(.vaults, at: place) { (reader, _) throws(WireError) in try reader.statuses() }
+            return true
+        } catch {
+            if case .unreachable(let reason) = error, reason.code == .unavailable { return false }
+            throw error.error("agent", isWrite: false)
+        }
+    }
+
+    /// The vaults that the agent holds; none when no agent runs.
+    package static func vaults(at place: AgentPlace) throws(TokenStorageError) -> [AgentVaultStatus] {
+        do throws(AgentConnection.Failure) {
+            return try ask(.vaults, at: place) { (reader, _) throws(WireError) in try reader.statuses() }
+        } catch {
+            if case .unreachable(let reason) = error, reason.code == .unavailable { return [] }
+            throw error.error("status", isWrite: false)
+        }
+    }
+
+    /// Locks every vault that the agent holds. Nothing happens when no agent runs.
+    package static func lockAll(at place: AgentPlace) throws(TokenStorageError) {
+        try tell(.lockAll, at: place, "lock")
+    }
+
+    /// Ends the agent, when one runs.
+    package static func stop(at place: AgentPlace) throws(TokenStorageError) {
+        try tell(.stop, at: place, "agent")
+    }
+
+    private static func tell(
+        _ operation: AgentOperation, at place: AgentPlace, _ name: String
+    ) throws(TokenStorageError) {
+        do throws(AgentConnection.Failure) {
+            try ask(operation, at: place) { (_, _) throws(WireError) in }
+        } catch {
+            if case .unreachable(let reason) = error, reason.code == .unavailable { return }
+            throw error.error(name, isWrite: false)
+        }
+    }
+
+    private static func ask<Value: Sendable>(
+        _ operation: AgentOperation, at place: AgentPlace,
+        _ read: (inout WireReader, _ isLast: Bool) throws(WireError) -> Value
+    ) throws(AgentConnection.Failure) -> Value {
+        try AgentConnection(to: place, within: timeout)
+            .perform(operation, on: VaultReference(path: ""), within: timeout, read)
+    }
+}
+
+extension WireReader {
+    /// What the agent says of all of its vaults.
+    package mutating func statuses() throws(WireError) -> [AgentVaultStatus] {
+        let count = Int(try integer(UInt16.self))
+        var statuses: [AgentVaultStatus] = []
+        for _ in 0..<count { statuses.append(try status()) }
+        return statuses
+    }
+}

@@ -1,0 +1,154 @@
+public import TokenVault
+internal import TokenVaultPlatform
+
+/// One service's view of a vault that the agent holds, or else of its file: see ``AgentOrFileVault``.
+///
+/// Which of the two is asked is decided by every call anew. Calls run on a thread that may wait.
+public struct AgentOrFileTokenStorage: TokenStorage {
+    /// The same storage for code that cannot wait.
+    public let blocking: Blocking
+    private let vault: AgentOrFileVault
+
+    /// The view of `service` of `vault`. The service is checked by the calls.
+    public init(_ vault: AgentOrFileVault, service: String) {
+        self.vault = vault
+        blocking = Blocking(vault: vault, service: service)
+    }
+
+    /// The service.
+    public var service: String { blocking.service }
+    /// Those of the vault; none when neither the agent nor the file can be asked.
+    public var supportedPolicies: Set<AccessPolicy> { blocking.supportedPolicies }
+    /// That of the vault.
+    public var defaultPolicy: AccessPolicy { blocking.defaultPolicy }
+
+    /// See ``TokenVault/TokenStorage/lockState()``.
+    public func lockState() async throws(TokenStorageError) -> LockState {
+        try await waiting("status") { (blocking) throws(TokenStorageError) in try blocking.lockState() }
+    }
+
+    /// See ``TokenVault/TokenStorage/secret(for:)``.
+    public func secret(for key: TokenKey) async throws(TokenStorageError) -> Secret? {
+        try await waiting("retrieve") { (blocking) throws(TokenStorageError) in try blocking.secret(for: key)
+        }
+    }
+
+    /// See ``TokenVault/TokenStorage/item(for:)``.
+    public func item(for key: TokenKey) async throws(TokenStorageError) -> TokenItem? {
+        try await waiting("retrieve") { (blocking) throws(TokenStorageError) in try blocking.item(for: key) }
+    }
+
+    /// See ``TokenVault/TokenStorage/metadata(for:)``.
+    public func metadata(for key: TokenKey) async throws(TokenStorageError) -> TokenMetadata? {
+        try await waiting("info") { (blocking) throws(TokenStorageError) in try blocking.metadata(for: key) }
+    }
+
+    /// See ``TokenVault/TokenStorage/list(_:)``.
+    public func list(_ query: TokenQuery) async throws(TokenStorageError) -> TokenListing {
+        try await waiting("list") { (blocking) throws(TokenStorageError) in try blocking.list(query) }
+    }
+
+    /// See ``TokenVault/TokenStorage/commit(_:)``.
+    @discardableResult
+    public func commit(_ changes: [TokenChange]) async throws(TokenStorageError) -> TokenCommit {
+        try await waiting(CommitRules.operation(changes)) { (blocking) throws(TokenStorageError) in
+            try blocking.commit(changes)
+        }
+    }
+
+    /// See ``TokenVault/TokenStorage/deleteAll()``.
+    @discardableResult
+    public func deleteAll() async throws(TokenStorageError) -> Int {
+        try await waiting("delete") { (blocking) throws(TokenStorageError) in try blocking.deleteAll() }
+    }
+
+    /// See ``TokenVault/TokenStorage/changes()``. Of the two, the one that is asked now tells what changes: both are told
+    /// of what others write. When the agent goes away the reader is told to list anew, and goes on when an agent holds
+    /// the vault again; when the file is let go of because an agent holds it, the sequence ends.
+    public func changes() -> TokenChanges {
+        if (try? vault.isHeldByAgent()) == false, let file = try? vault.openedFile() {
+            return FileTokenStorage(file, service: service).changes()
+        }
+        return vault.agent.changes(service: service)
+    }
+
+    private func waiting<Value: Sendable>(
+        _ operation: String, _ body: @escaping @Sendable (Blocking) throws(TokenStorageError) -> Value
+    ) async throws(TokenStorageError) -> Value {
+        guard !Task.isCancelled else {
+            throw TokenStorageError(.cancelled, operation: operation, backend: AgentPlace.backend)
+        }
+        return try await vault.pool.result { [blocking] () throws(TokenStorageError) in try body(blocking) }
+    }
+}
+
+extension AgentOrFileTokenStorage {
+    /// The view of a service for code that cannot wait: every call runs on the caller's thread.
+    public struct Blocking: BlockingTokenStorage {
+        let vault: AgentOrFileVault
+        /// The service.
+        public let service: String
+
+        /// See ``AgentOrFileTokenStorage/supportedPolicies``.
+        public var supportedPolicies: Set<AccessPolicy> {
+            (try? vault.perform(
+                agent: { (vault) throws(TokenStorageError) in try vault.requiredFacts().supportedPolicies },
+                file: { (vault) throws(TokenStorageError) in vault.storage(service: service).supportedPolicies
+                })) ?? []
+        }
+        /// See ``AgentOrFileTokenStorage/defaultPolicy``.
+        public var defaultPolicy: AccessPolicy {
+            (try? vault.perform(
+                agent: { (vault) throws(TokenStorageError) in try vault.requiredFacts().defaultPolicy },
+                file: { (vault) throws(TokenStorageError) in vault.storage(service: service).defaultPolicy }))
+                ?? .whenUnlockedThisDeviceOnly
+        }
+
+        /// See ``TokenVault/TokenStorage/lockState()``.
+        public func lockState() throws(TokenStorageError) -> LockState {
+            try vault.perform(
+                agent: { (vault) throws(TokenStorageError) in try vault.requiredFacts().state },
+                file: { (vault) throws(TokenStorageError) in try vault.lockState() })
+        }
+
+        /// See ``TokenVault/TokenStorage/secret(for:)``.
+        public func secret(for key: TokenKey) throws(TokenStorageError) -> Secret? {
+            try using { (storage) throws(TokenStorageError) in try storage.secret(for: key) }
+        }
+
+        /// See ``TokenVault/TokenStorage/item(for:)``.
+        public func item(for key: TokenKey) throws(TokenStorageError) -> TokenItem? {
+            try using { (storage) throws(TokenStorageError) in try storage.item(for: key) }
+        }
+
+        /// See ``TokenVault/TokenStorage/metadata(for:)``.
+        public func metadata(for key: TokenKey) throws(TokenStorageError) -> TokenMetadata? {
+            try using { (storage) throws(TokenStorageError) in try storage.metadata(for: key) }
+        }
+
+        /// See ``TokenVault/TokenStorage/list(_:)``.
+        public func list(_ query: TokenQuery) throws(TokenStorageError) -> TokenListing {
+            try using { (storage) throws(TokenStorageError) in try storage.list(query) }
+        }
+
+        /// See ``TokenVault/TokenStorage/commit(_:)``.
+        @discardableResult
+        public func commit(_ changes: [TokenChange]) throws(TokenStorageError) -> TokenCommit {
+            try using { (storage) throws(TokenStorageError) in try storage.commit(changes) }
+        }
+
+        /// See ``TokenVault/TokenStorage/deleteAll()``.
+        @discardableResult
+        public func deleteAll() throws(TokenStorageError) -> Int {
+            try using { (storage) throws(TokenStorageError) in try storage.deleteAll() }
+        }
+
+        private func using<Value>(
+            _ body: (any BlockingTokenStorage) throws(TokenStorageError) -> Value
+        ) throws(TokenStorageError) -> Value {
+            try vault.perform(
+                agent: { (vault) throws(TokenStorageError) in try body(vault.storage(service: service)) },
+                file: { (vault) throws(TokenStorageError) in try body(vault.storage(service: service)) })
+        }
+    }
+}

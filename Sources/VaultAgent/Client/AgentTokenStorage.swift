@@ -1,0 +1,161 @@
+public import TokenVault
+internal import TokenVaultPlatform
+
+/// One service's view of a vault that the agent holds.
+///
+/// Every call is a question to another process, which may take its time: it runs on a thread that may wait, and the
+/// caller's task waits for that. Cancelling a task cancels what was not asked yet (`cancelled`). When the agent goes
+/// away after a write was sent, that is `outcomeUnknown`.
+public struct AgentTokenStorage: TokenStorage {
+    /// The same storage for code that cannot wait.
+    public let blocking: Blocking
+    private let pool: WorkerPool
+
+    /// The view of `service` of `vault`. The service is checked by the calls.
+    public init(_ vault: AgentVault, service: String) {
+        blocking = vault.blocking.storage(service: service)
+        pool = vault.pool
+    }
+
+    /// The service.
+    public var service: String { blocking.service }
+    /// Those of the vault, as the agent says, which is asked; none when no agent was ever reached.
+    public var supportedPolicies: Set<AccessPolicy> { blocking.supportedPolicies }
+    /// That of the vault, as the agent says, which is asked.
+    public var defaultPolicy: AccessPolicy { blocking.defaultPolicy }
+
+    /// See ``TokenVault/TokenStorage/lockState()``. `locked` also when the agent does not hold the vault.
+    public func lockState() async throws(TokenStorageError) -> LockState {
+        try await waiting("status") { (blocking) throws(TokenStorageError) in try blocking.lockState() }
+    }
+
+    /// See ``TokenVault/TokenStorage/secret(for:)``.
+    public func secret(for key: TokenKey) async throws(TokenStorageError) -> Secret? {
+        try await waiting("retrieve") { (blocking) throws(TokenStorageError) in try blocking.secret(for: key)
+        }
+    }
+
+    /// See ``TokenVault/TokenStorage/item(for:)``.
+    public func item(for key: TokenKey) async throws(TokenStorageError) -> TokenItem? {
+        try await waiting("retrieve") { (blocking) throws(TokenStorageError) in try blocking.item(for: key) }
+    }
+
+    /// See ``TokenVault/TokenStorage/metadata(for:)``.
+    public func metadata(for key: TokenKey) async throws(TokenStorageError) -> TokenMetadata? {
+        try await waiting("info") { (blocking) throws(TokenStorageError) in try blocking.metadata(for: key) }
+    }
+
+    /// See ``TokenVault/TokenStorage/list(_:)``.
+    public func list(_ query: TokenQuery) async throws(TokenStorageError) -> TokenListing {
+        try await waiting("list") { (blocking) throws(TokenStorageError) in try blocking.list(query) }
+    }
+
+    /// See ``TokenVault/TokenStorage/commit(_:)``. The agent takes 128 MiB of all its
+    /// clients at once (`resourcesExhausted`).
+    @discardableResult
+    public func commit(_ changes: [TokenChange]) async throws(TokenStorageError) -> TokenCommit {
+        try await waiting(CommitRules.operation(changes)) { (blocking) throws(TokenStorageError) in
+            try blocking.commit(changes)
+        }
+    }
+
+    /// See ``TokenVault/TokenStorage/deleteAll()``.
+    @discardableResult
+    public func deleteAll() async throws(TokenStorageError) -> Int {
+        try await waiting("delete") { (blocking) throws(TokenStorageError) in try blocking.deleteAll() }
+    }
+
+    /// See ``TokenVault/TokenStorage/changes()``. The agent is asked before this returns, within the vault's timeout. When
+    /// the agent goes away, the reader is told to list anew, and again when there is one that holds the vault.
+    public func changes() -> TokenChanges { blocking.vault.changes(service: service) }
+
+    private func waiting<Value: Sendable>(
+        _ operation: String, _ body: @escaping @Sendable (Blocking) throws(TokenStorageError) -> Value
+    ) async throws(TokenStorageError) -> Value {
+        guard !Task.isCancelled else {
+            throw TokenStorageError(.cancelled, operation: operation, backend: AgentPlace.backend)
+        }
+        return try await pool.result { [blocking] () throws(TokenStorageError) in try body(blocking) }
+    }
+}
+
+extension AgentTokenStorage {
+    /// The view of a service for code that cannot wait: every call runs on the caller's thread.
+    public struct Blocking: BlockingTokenStorage {
+        let vault: BlockingAgentVault
+        /// The service.
+        public let service: String
+
+        /// See ``AgentTokenStorage/supportedPolicies``.
+        public var supportedPolicies: Set<AccessPolicy> { vault.knownFacts?.supportedPolicies ?? [] }
+        /// See ``AgentTokenStorage/defaultPolicy``.
+        public var defaultPolicy: AccessPolicy {
+            vault.knownFacts?.defaultPolicy ?? .whenUnlockedThisDeviceOnly
+        }
+
+        /// See ``TokenVault/TokenStorage/lockState()``.
+        public func lockState() throws(TokenStorageError) -> LockState { try vault.lockState() }
+
+        /// See ``TokenVault/TokenStorage/secret(for:)``.
+        public func secret(for key: TokenKey) throws(TokenStorageError) -> Secret? {
+            try check(key, "retrieve")
+            return try vault.perform(.secret(service: service, key: key), "retrieve", isWrite: false) {
+                (reader, _) throws(WireError) in
+                try reader.optional { (reader) throws(WireError) in try reader.secret() }
+            }
+        }
+
+        /// See ``TokenVault/TokenStorage/item(for:)``.
+        public func item(for key: TokenKey) throws(TokenStorageError) -> TokenItem? {
+            try check(key, "retrieve")
+            return try vault.perform(.item(service: service, key: key), "retrieve", isWrite: false) {
+                (reader, _) throws(WireError) in
+                try reader.optional { (reader) throws(WireError) in try reader.item() }
+            }
+        }
+
+        /// See ``TokenVault/TokenStorage/metadata(for:)``.
+        public func metadata(for key: TokenKey) throws(TokenStorageError) -> TokenMetadata? {
+            try check(key, "info")
+            return try vault.perform(.metadata(service: service, key: key), "info", isWrite: false) {
+                (reader, _) throws(WireError) in
+                try reader.optional { (reader) throws(WireError) in try reader.metadata() }
+            }
+        }
+
+        /// See ``TokenVault/TokenStorage/list(_:)``.
+        public func list(_ query: TokenQuery) throws(TokenStorageError) -> TokenListing {
+            let rules = Validation(operation: "list", backend: AgentPlace.backend)
+            try rules.check(service: service)
+            try rules.check(query: query)
+            return try vault.list(service: service, query)
+        }
+
+        /// See ``AgentTokenStorage/commit(_:)``.
+        @discardableResult
+        public func commit(_ changes: [TokenChange]) throws(TokenStorageError) -> TokenCommit {
+            let operation = CommitRules.operation(changes)
+            let rules = Validation(operation: operation, backend: AgentPlace.backend)
+            try rules.check(service: service)
+            try rules.check(changes: changes)
+            return try vault.perform(.commit(service: service, changes: changes), operation, isWrite: true) {
+                (reader, _) throws(WireError) in try reader.commit()
+            }
+        }
+
+        /// See ``TokenVault/TokenStorage/deleteAll()``.
+        @discardableResult
+        public func deleteAll() throws(TokenStorageError) -> Int {
+            try Validation(operation: "delete", backend: AgentPlace.backend).check(service: service)
+            return try vault.perform(.deleteAll(service: service), "delete", isWrite: true) {
+                (reader, _) throws(WireError) in Int(try reader.integer(UInt32.self))
+            }
+        }
+
+        private func check(_ key: TokenKey, _ operation: String) throws(TokenStorageError) {
+            let rules = Validation(operation: operation, backend: AgentPlace.backend)
+            try rules.check(service: service)
+            try rules.check(key: key)
+        }
+    }
+}

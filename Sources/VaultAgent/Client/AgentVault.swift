@@ -1,0 +1,80 @@
+public import TokenVault
+internal import TokenVaultPlatform
+
+/// A vault that the agent holds, for tasks: see ``BlockingAgentVault``, which this wraps, for what each call does and
+/// throws.
+///
+/// ```swift
+/// let vault = AgentVault(
+///     at: "/home/me/.local/share/tokenvault/default.vault",
+///     agent: AgentPlace(directory: "/run/user/1000/tokenvault"))
+/// let storage = vault.storage(service: "com.example.app")
+/// ```
+public final class AgentVault: TokenKeychain {
+    /// The same vault for code that may block.
+    public let blocking: BlockingAgentVault
+    let pool = WorkerPool(name: "agent-call", maximum: 8)
+
+    /// The same vault as `blocking`, for tasks.
+    public init(_ blocking: BlockingAgentVault) { self.blocking = blocking }
+
+    /// The vault at `path`, by way of the agent at `place`. Nothing is asked yet. A call waits for `timeout` at most.
+    public convenience init(at path: FilePath, agent place: AgentPlace, timeout: Duration = .seconds(30)) {
+        self.init(BlockingAgentVault(at: path, agent: place, timeout: timeout))
+    }
+
+    /// One service's view of the vault.
+    public func storage(service: String) -> AgentTokenStorage { AgentTokenStorage(self, service: service) }
+
+    /// See ``BlockingAgentVault/listAllServices(_:)``.
+    public func services() async throws(TokenStorageError) -> ServiceListing {
+        try await pool.result { [blocking] () throws(TokenStorageError) in try blocking.services() }
+    }
+
+    /// See ``BlockingAgentVault/unlock(with:stateDirectory:lockingAfter:)``.
+    public func unlock(
+        with method: UnlockMethod, stateDirectory: FilePath?, lockingAfter idleTime: Duration? = .seconds(900)
+    ) async throws(TokenStorageError) {
+        try await pool.result { [blocking] () throws(TokenStorageError) in
+            try blocking.unlock(with: method, stateDirectory: stateDirectory, lockingAfter: idleTime)
+        }
+    }
+
+    /// See ``BlockingAgentVault/lock()``.
+    @discardableResult
+    public func lock() async throws(TokenStorageError) -> Bool {
+        try await pool.result { [blocking] () throws(TokenStorageError) in try blocking.lock() }
+    }
+
+    /// See ``BlockingAgentVault/isHeld()``.
+    public func isHeld() async throws(TokenStorageError) -> Bool {
+        try await pool.result { [blocking] () throws(TokenStorageError) in try blocking.isHeld() }
+    }
+
+    /// See ``BlockingAgentVault/close()``.
+    public func close() { blocking.close() }
+}
+
+extension BlockingAgentVault {
+    /// The services that have items, and how many items cannot be shown. Throws as
+    /// ``TokenVault/TokenStorage/list(_:)``.
+    public func services() throws(TokenStorageError) -> ServiceListing {
+        let listing = try listAllServices()
+        let names = Set(listing.items.map { TokenKey($0.service) })
+        return ServiceListing(
+            services: names.sorted().map(\.name), hidden: listing.hidden, hiddenReasons: listing.hiddenReasons
+        )
+    }
+}
+
+extension WorkerPool {
+    /// What `body` gives on a thread of the pool.
+    func result<Value: Sendable>(
+        _ body: @escaping @Sendable () throws(TokenStorageError) -> Value
+    ) async throws(TokenStorageError) -> Value {
+        let result: Result<Value, TokenStorageError> = await withCheckedContinuation { continuation in
+            run { continuation.resume(returning: Result { () throws(TokenStorageError) in try body() }) }
+        }
+        return try result.get()
+    }
+}

@@ -1,0 +1,284 @@
+internal import Synchronization
+public import TokenVault
+internal import TokenVaultPlatform
+
+/// A vault that the agent holds, for code that may block: every call asks the agent and waits for its answer, within a
+/// bound.
+///
+/// The agent hands out items and never a key. What it answers is as the vault itself would: `locked` is final, and no
+/// reason to open the vault oneself. Each thread that asks has a connection of its own meanwhile.
+public final class BlockingAgentVault: Sendable {
+    /// The path of the vault's file.
+    public let path: FilePath
+    /// Where the agent listens.
+    public let place: AgentPlace
+    let reference: VaultReference
+    /// How long a call waits for the agent.
+    let timeout: Duration
+
+    private struct State {
+        var connections: [AgentConnection] = []
+        var feeds: [ObjectIdentifier: ChangeFeed] = [:]
+        var isClosed = false
+        var facts: VaultFacts?
+    }
+
+    private let state = Mutex(State())
+    private let process = ProcessFacts.identifier
+    /// How many connections are kept for the next call.
+    private static let keptConnections = 8
+    /// How long deriving a key may take, and waiting for others that are at it.
+    private static let unlockTimeout: Duration = .seconds(120)
+
+    /// The vault at `path`, by way of the agent at `place`. Nothing is asked yet. A call waits for `timeout` at most.
+    public init(at path: FilePath, agent place: AgentPlace, timeout: Duration = .seconds(30)) {
+        self.path = path
+        self.place = place
+        self.timeout = timeout
+        reference = VaultReference(at: path)
+    }
+
+    deinit { for feed in state.withLock({ $0.feeds.values.map { $0 } }) { feed.stop() } }
+
+    // MARK: - Locking
+
+    /// Whether the agent holds the vault: it was unlocked there since the agent started. False when no agent runs.
+    /// Throws `insecurePermissions` when somebody else listens in its place, `timedOut`.
+    public func isHeld() throws(TokenStorageError) -> Bool { try heldFacts() != nil }
+
+    /// What the agent says of the vault; `nil` when it does not hold it or no agent runs.
+    package func heldFacts() throws(TokenStorageError) -> VaultFacts? {
+        do throws(AgentConnection.Failure) {
+            return try ask(.state) { (reader, _) throws(WireError) in try reader.facts() }
+        } catch {
+            switch error {
+            case .notHeld: return nil
+            case .unreachable(let reason) where reason.code == .unavailable: return nil
+            default: throw error.error("status", isWrite: false)
+            }
+        }
+    }
+
+    /// Unlocks the vault in the agent, which holds it from then on. `stateDirectory` is where this device's keys are: see
+    /// ``TokenVault/FileVaultConfiguration/stateDirectory``. The vault locks itself when nobody used it for
+    /// `idleTime`; `nil` for never. The passphrase or key goes to the agent once and is wiped there. Throws as
+    /// ``TokenVault/BlockingFileVault/unlock(with:mending:)``, and `unavailable` when no agent runs.
+    public func unlock(
+        with method: UnlockMethod, stateDirectory: FilePath?, lockingAfter idleTime: Duration? = .seconds(900)
+    ) throws(TokenStorageError) {
+        let order = UnlockOrder(
+            method: method, stateDirectory: stateDirectory.map { VaultReference(at: $0).path },
+            idleTime: idleTime)
+        let facts = try perform(.unlock(order), "unlock", isWrite: false, within: Self.unlockTimeout) {
+            (reader, _) throws(WireError) in try reader.facts()
+        }
+        state.withLock { $0.facts = facts }
+    }
+
+    /// Locks the vault in the agent, at once. False when the agent does not hold it, or no agent runs.
+    @discardableResult
+    public func lock() throws(TokenStorageError) -> Bool { try tell(.lock, "lock") }
+
+    /// Makes the agent let go of the vault: all of its keys are wiped, also those of after-first-unlock items. False when
+    /// the agent does not hold it, or no agent runs.
+    @discardableResult
+    public func release() throws(TokenStorageError) -> Bool { try tell(.close, "lock") }
+
+    private func tell(_ operation: AgentOperation, _ name: String) throws(TokenStorageError) -> Bool {
+        do throws(AgentConnection.Failure) {
+            try ask(operation) { (_, _) throws(WireError) in }
+            return true
+        } catch {
+            switch error {
+            case .notHeld: return false
+            case .unreachable(let reason) where reason.code == .unavailable: return false
+            default: throw error.error(name, isWrite: false)
+            }
+        }
+    }
+
+    /// The lock state; `locked` also when the agent does not hold the vault. Throws `unavailable` when no agent runs,
+    /// and `closed`.
+    public func lockState() throws(TokenStorageError) -> LockState { try facts()?.state ?? .locked }
+
+    /// What the agent knows of the vault; `nil` when it does not hold it. Throws `unavailable` when no agent runs.
+    public func status() throws(TokenStorageError) -> AgentVaultStatus? {
+        do throws(AgentConnection.Failure) {
+            return try ask(.status) { (reader, _) throws(WireError) in try reader.status() }
+        } catch {
+            if case .notHeld = error { return nil }
+            throw error.error("status", isWrite: false)
+        }
+    }
+
+    /// What the agent says of the vault now, `nil` when it does not hold it.
+    private func facts() throws(TokenStorageError) -> VaultFacts? {
+        do throws(AgentConnection.Failure) {
+            let facts = try ask(.state) { (reader, _) throws(WireError) in try reader.facts() }
+            state.withLock { $0.facts = facts }
+            return facts
+        } catch {
+            if case .notHeld = error { return nil }
+            throw error.error("status", isWrite: false)
+        }
+    }
+
+    /// What the agent says of the vault now. Throws as any other call when it does not hold it.
+    func requiredFacts() throws(TokenStorageError) -> VaultFacts {
+        guard let facts = try facts() else {
+            throw AgentConnection.Failure.notHeld.error("status", isWrite: false)
+        }
+        return facts
+    }
+
+    /// The last that was heard, when the agent cannot be asked.
+    var knownFacts: VaultFacts? { (try? facts()) ?? state.withLock { $0.facts } }
+
+    // MARK: - Using
+
+    /// One service's view of the vault.
+    public func storage(service: String) -> AgentTokenStorage.Blocking {
+        AgentTokenStorage.Blocking(vault: self, service: service)
+    }
+
+    /// The items of every service, in the order of services and keys. Throws as
+    /// ``TokenVault/TokenStorage/list(_:)``.
+    public func listAllServices(_ query: TokenQuery = .all) throws(TokenStorageError) -> TokenListing {
+        try Validation(operation: "list", backend: AgentPlace.backend).check(query: query)
+        return try list(service: nil, query)
+    }
+
+    func list(service: String?, _ query: TokenQuery) throws(TokenStorageError) -> TokenListing {
+        var listing = TokenListing(items: [])
+        var isBegun = false
+        return try perform(.list(service: service, query: query), "list", isWrite: false) {
+            (reader, isLast) throws(WireError) in
+            // Asked again on another connection, it begins anew.
+            if !isBegun { listing.items = [] }
+            try reader.addPage(to: &listing, isLast: isLast)
+            isBegun = !isLast
+            return listing
+        }
+    }
+
+    /// Lets go of the connections; later calls throw `closed`. The agent goes on holding the vault.
+    public func close() {
+        let (connections, feeds) = state.withLock { state in
+            state.isClosed = true
+            defer {
+                state.connections = []
+                state.feeds = [:]
+            }
+            return (state.connections, state.feeds.values.map { $0 })
+        }
+        for connection in connections { connection.end() }
+        for feed in feeds { feed.stop() }
+    }
+
+    // MARK: - Asking
+
+    /// Asks the agent, with errors as people see them.
+    func perform<Value: Sendable>(
+        _ operation: AgentOperation, _ name: String, isWrite: Bool, within timeout: Duration? = nil,
+        _ read: (inout WireReader, _ isLast: Bool) throws(WireError) -> Value
+    ) throws(TokenStorageError) -> Value {
+        do throws(AgentConnection.Failure) {
+            return try ask(operation, isWrite: isWrite, within: timeout, read)
+        } catch {
+            throw error.error(name, isWrite: isWrite)
+        }
+    }
+
+    /// Asks the agent. What certainly was not begun is asked again on a fresh connection: an agent that is full ends
+    /// those that nobody uses. So is a read that was interrupted.
+    func ask<Value: Sendable>(
+        _ operation: AgentOperation, isWrite: Bool = false, within timeout: Duration? = nil,
+        _ read: (inout WireReader, _ isLast: Bool) throws(WireError) -> Value
+    ) throws(AgentConnection.Failure) -> Value {
+        var attempts = 0
+        while true {
+            attempts += 1
+            let connection: AgentConnection
+            if let kept = try keptConnection() {
+                connection = kept
+            } else {
+                connection = try AgentConnection(to: place, within: self.timeout)
+            }
+            do throws(AgentConnection.Failure) {
+                let value = try connection.perform(
+                    operation, on: reference, within: timeout ?? self.timeout, read)
+                keep(connection)
+                return value
+            } catch {
+                switch error {
+                case .refused, .notHeld: keep(connection)
+                case .unreachable(let reason):
+                    if reason.code == .unavailable, attempts < 4 { continue }
+                case .interrupted(let reason):
+                    if !isWrite, reason.code == .unavailable, attempts < 2 { continue }
+                }
+                throw error
+            }
+        }
+    }
+
+    private func keptConnection() throws(AgentConnection.Failure) -> AgentConnection? {
+        guard process == ProcessFacts.identifier else {
+            throw .refused(
+                TokenStorageError(
+                    .closed, operation: "", backend: AgentPlace.backend, underlying: "the process forked",
+                    advice: "ask the agent anew in the child"))
+        }
+        let (isClosed, connection) = state.withLock { ($0.isClosed, $0.connections.popLast()) }
+        guard !isClosed else {
+            throw .refused(TokenStorageError(.closed, operation: "", backend: AgentPlace.backend))
+        }
+        return connection
+    }
+
+    private func keep(_ connection: AgentConnection) {
+        guard connection.isUsable else { return }
+        state.withLock { state in
+            if !state.isClosed, state.connections.count < Self.keptConnections {
+                state.connections.append(connection)
+            }
+        }
+    }
+
+    // MARK: - Observing
+
+    /// What changes in `service` from now on.
+    func changes(service: String) -> TokenChanges {
+        let feed = ChangeFeed(place: place, vault: reference, service: service, timeout: timeout)
+        let identity = ObjectIdentifier(feed)
+        let isClosed = state.withLock { state in
+            if !state.isClosed { state.feeds[identity] = feed }
+            return state.isClosed
+        }
+        if isClosed { feed.stop() }
+        return feed.start { [weak self] in _ = self?.state.withLock { $0.feeds.removeValue(forKey: identity) }
+        }
+    }
+}
+
+extension AgentConnection.Failure {
+    /// The failure as people see it, told as part of `operation`.
+    func error(_ operation: String, isWrite: Bool) -> TokenStorageError {
+        var error: TokenStorageError
+        switch self {
+        case .refused(let reason), .unreachable(let reason): error = reason
+        case .notHeld:
+            error = TokenStorageError(
+                .locked, operation: operation, backend: AgentPlace.backend,
+                underlying: "the agent does not hold the vault", advice: "unlock it: \"vaultctl unlock\"")
+        case .interrupted(let reason):
+            error = reason
+            if isWrite {
+                error.code = .outcomeUnknown
+                error.advice = "look whether it happened, and decide anew"
+            }
+        }
+        if error.operation.isEmpty { error.operation = operation }
+        return error
+    }
+}

@@ -1,0 +1,119 @@
+public import TokenVault
+internal import TokenVaultPlatform
+
+/// What the agent says of a vault it holds, for every storage of it.
+package struct VaultFacts: Equatable, Sendable {
+    package var identifier: String
+    package var state: LockState
+    package var supportedPolicies: Set<AccessPolicy>
+    package var defaultPolicy: AccessPolicy
+
+    package init(
+        identifier: String, state: LockState, supportedPolicies: Set<AccessPolicy>,
+        defaultPolicy: AccessPolicy
+    ) {
+        self.identifier = identifier
+        self.state = state
+        self.supportedPolicies = supportedPolicies
+        self.defaultPolicy = defaultPolicy
+    }
+}
+
+/// What only who holds keys can say of a vault.
+public struct AgentVaultStatus: Equatable, Sendable {
+    /// The path of the vault's file.
+    public var path: FilePath
+    /// The lock state.
+    public var state: LockState
+    /// The number of items of all services; `nil` when the agent could not look.
+    public var items: Int?
+    /// Bytes of the file that compaction would free; `nil` when the agent could not look.
+    public var reclaimable: Int?
+    /// Whether an older copy of the file would be noticed.
+    public var isAnchored: Bool
+    /// Whether this device's items can be used; `nil` when the agent could not look.
+    public var isEnrolled: Bool?
+    /// After how long without use the vault locks itself; `nil` for never.
+    public var idleTime: Duration?
+
+    package init(
+        path: FilePath, state: LockState, items: Int? = nil, reclaimable: Int? = nil,
+        isAnchored: Bool = false,
+        isEnrolled: Bool? = nil, idleTime: Duration? = nil
+    ) {
+        self.path = path
+        self.state = state
+        self.items = items
+        self.reclaimable = reclaimable
+        self.isAnchored = isAnchored
+        self.isEnrolled = isEnrolled
+        self.idleTime = idleTime
+    }
+}
+
+extension WireWriter {
+    package func append(_ facts: VaultFacts) {
+        append(text: facts.identifier)
+        append(facts.state)
+        append(facts.supportedPolicies)
+        append(facts.defaultPolicy)
+    }
+
+    package func append(_ status: AgentVaultStatus) {
+        append(path: status.path)
+        append(status.state)
+        append(status.items) { append(UInt64(max($0, 0))) }
+        append(status.reclaimable) { append(UInt64(max($0, 0))) }
+        append(flag: status.isAnchored)
+        append(status.isEnrolled) { append(flag: $0) }
+        append(status.idleTime) { append(UInt64(max($0.components.seconds, 0))) }
+    }
+
+    /// The frame that each side begins with: which versions it speaks; the agent's, which one is spoken.
+    package mutating func appendHello(lowest: UInt16 = AgentWire.version, highest: UInt16 = AgentWire.version)
+    {
+        begin(.hello, id: 0)
+        buffer.append(AgentWire.magic)
+        append(lowest)
+        append(highest)
+        _ = end()
+    }
+}
+
+extension WireReader {
+    package mutating func facts() throws(WireError) -> VaultFacts {
+        let identifier = try text(limit: 64)
+        let state = try lockState()
+        let policies = try policies()
+        return VaultFacts(
+            identifier: identifier, state: state, supportedPolicies: policies, defaultPolicy: try policy())
+    }
+
+    package mutating func status() throws(WireError) -> AgentVaultStatus {
+        let path = try path()
+        var status = AgentVaultStatus(path: path, state: try lockState())
+        status.items = try optional { (reader) throws(WireError) in try reader.size() }
+        status.reclaimable = try optional { (reader) throws(WireError) in try reader.size() }
+        status.isAnchored = try flag()
+        status.isEnrolled = try optional { (reader) throws(WireError) in try reader.flag() }
+        status.idleTime = try optional { (reader) throws(WireError) in .seconds(try reader.size()) }
+        return status
+    }
+
+    private mutating func size() throws(WireError) -> Int {
+        guard let size = Int(exactly: try integer(UInt64.self)), size < 1 << 53 else { throw .outOfBounds }
+        return size
+    }
+
+    /// The versions of a `hello`, whose number and kind were not read yet.
+    package mutating func hello() throws(WireError) -> ClosedRange<UInt16> {
+        guard try integer(UInt32.self) == 0, try integer(UInt8.self) == AgentWire.Kind.hello.rawValue,
+            try fixed(AgentWire.magic.count) == AgentWire.magic
+        else { throw .outOfBounds }
+        let lowest = try integer(UInt16.self)
+        let highest = try integer(UInt16.self)
+        guard lowest <= highest else { throw .outOfBounds }
+        // A newer side may say more.
+        return lowest...highest
+    }
+}

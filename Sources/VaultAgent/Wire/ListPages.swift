@@ -1,0 +1,41 @@
+package import TokenVault
+
+// A listing goes in pages: a vault may have more items than a frame takes.
+extension WireWriter {
+    /// Whether another item should go into another page.
+    package var isPageFull: Bool { length >= AgentWire.pageLength }
+
+    /// What a listing says beside its items; only in the last page, in front of its items.
+    package func appendEnd(of listing: TokenListing) {
+        append(UInt64(max(listing.hidden, 0)))
+        let reasons = listing.hiddenReasons.sorted { $0.key.rawValue < $1.key.rawValue }
+        append(UInt16(reasons.count))
+        for (code, count) in reasons {
+            append(text: code.rawValue)
+            append(UInt64(max(count, 0)))
+        }
+    }
+}
+
+extension WireReader {
+    /// Adds what a page has. Its items go on to the end of the frame.
+    package mutating func addPage(to listing: inout TokenListing, isLast: Bool) throws(WireError) {
+        if isLast {
+            listing.hidden = try count()
+            let reasons = Int(try integer(UInt16.self))
+            listing.hiddenReasons = [:]
+            for _ in 0..<reasons {
+                let name = try text(limit: AgentWire.maximumText)
+                let count = try count()
+                // A reason that only a newer agent knows is counted without it.
+                if let code = TokenStorageError.Code(rawValue: name) { listing.hiddenReasons[code] = count }
+            }
+        }
+        while remaining > 0 { listing.items.append(try metadata()) }
+    }
+
+    private mutating func count() throws(WireError) -> Int {
+        guard let count = Int(exactly: try integer(UInt64.self)) else { throw .outOfBounds }
+        return count
+    }
+}

@@ -1,0 +1,107 @@
+package import TokenVault
+internal import TokenVaultCrypto
+package import TokenVaultPlatform
+
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#endif
+
+/// Reads what ``WireWriter`` wrote. Every read is checked against the end of the frame, and there is one way to write
+/// a value: what is read and written again is the same bytes.
+package struct WireReader {
+    private let buffer: WipedBuffer
+    private var position: Int
+    private let end: Int
+
+    /// Reads a part of `buffer`, or as much of it as is there.
+    package init(_ buffer: WipedBuffer, in range: Range<Int>) {
+        self.buffer = buffer
+        let range = range.clamped(to: 0..<buffer.count)
+        position = range.lowerBound
+        end = range.upperBound
+    }
+
+    package var remaining: Int { end - position }
+
+    /// Throws unless everything was read.
+    package func finish() throws(WireError) {
+        guard remaining == 0 else { throw .tooLong }
+    }
+
+    /// The next `count` bytes, which are then read.
+    private mutating func take(_ count: Int) throws(WireError) -> Range<Int> {
+        guard count <= remaining else { throw .tooShort }
+        defer { position += count }
+        return position..<position + count
+    }
+
+    package mutating func integer<Value: FixedWidthInteger>(_ type: Value.Type) throws(WireError) -> Value {
+        let range = try take(Value.bitWidth / 8)
+        guard let value = buffer.integer(at: range.lowerBound, as: type) else { throw .tooShort }
+        return value
+    }
+
+    /// A length of at most `limit`.
+    private mutating func length(limit: Int) throws(WireError) -> Int {
+        let length = Int(try integer(UInt32.self))
+        guard length <= limit else { throw .outOfBounds }
+        return length
+    }
+
+    package mutating func flag() throws(WireError) -> Bool {
+        switch try integer(UInt8.self) {
+        case 0: false
+        case 1: true
+        default: throw .outOfBounds
+        }
+    }
+
+    /// A text of at most `limit` bytes.
+    package mutating func text(limit: Int) throws(WireError) -> String {
+        let range = try take(try length(limit: limit))
+        guard let text = buffer.text(in: range) else { throw .outOfBounds }
+        return text
+    }
+
+    /// Bytes, `limit` of them at most.
+    package mutating func bytes(limit: Int) throws(WireError) -> [UInt8] {
+        let range = try take(try length(limit: limit))
+        return buffer.array(in: range) ?? []
+    }
+
+    package mutating func fixed(_ count: Int) throws(WireError) -> [UInt8] {
+        buffer.array(in: try take(count)) ?? []
+    }
+
+    /// A path, written as its bytes are.
+    package mutating func path() throws(WireError) -> FilePath {
+        let bytes = try bytes(limit: AgentWire.maximumPath)
+        guard !bytes.contains(0) else { throw .outOfBounds }
+        let path = FilePath(bytes: bytes)
+        // Otherwise it would come out in another way.
+        guard path.bytes == bytes else { throw .outOfBounds }
+        return path
+    }
+
+    package mutating func secret() throws(WireError) -> Secret {
+        let range = try take(try length(limit: Secret.maximumLength))
+        guard let bytes = SecretBytes(copying: buffer, in: range) else { throw .tooShort }
+        return Secret(bytes)
+    }
+
+    package mutating func optional<Value>(
+        _ read: (inout WireReader) throws(WireError) -> Value
+    ) throws(WireError) -> Value? {
+        try flag() ? try read(&self) : nil
+    }
+
+    package mutating func date() throws(WireError) -> Date {
+        let seconds = Double(bitPattern: try integer(UInt64.self))
+        guard !seconds.isNaN else { throw .outOfBounds }
+        return Date(timeIntervalSinceReferenceDate: seconds)
+    }
+
+    package mutating func generation() throws(WireError) -> Generation {
+        Generation(rawValue: try integer(UInt64.self))
+    }
+}

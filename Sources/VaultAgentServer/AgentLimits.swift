@@ -1,0 +1,19 @@
+/// What clients may take of the agent, whatever they do.
+package struct AgentLimits: Sendable {
+    /// How many connections there are at once. When one more comes, the one that was idle for longest is ended.
+    package var connections = 192
+    /// How many of them may be subscriptions.
+    package var subscriptions = 64
+    /// How many bytes of large commits may wait for their ends, of all clients together.
+    package var commitLength = 128 << 20
+    /// How long the rest of a request may take that has begun.
+    package var requestTime: Duration = .seconds(10)
+    /// How long a client may take to read what it is sent.
+    package var answerTime: Duration = .seconds(10)
+    /// How long an unlock waits for another one: deriving a key takes much memory, so there is one at a time.
+    package var unlockTime: Duration = .seconds(60)
+    /// How long the end waits for requests that are under way.
+    package var endTime: Duration = .seconds(10)
+
+    package init() {}
+}

@@ -1,0 +1,154 @@
+internal import Synchronization
+internal import SystemPackage
+internal import TokenVault
+package import TokenVaultPlatform
+internal import VaultAgent
+
+/// The agent: takes clients as they come and serves each on a thread of its own, a bounded number of them.
+package final class AgentServer: Sendable {
+    /// The vaults it holds.
+    package let vaults: HeldVaults
+    private let limits: AgentLimits
+    private let waker: SocketWaker
+    private let connections = Monitor<[UInt64: ClientConnection]>([:])
+    private let hasEnded = Mutex(false)
+    private let budget: CommitBudget
+
+    /// An agent that holds no vault yet. Throws what the system failed with, as `EMFILE`.
+    package init(limits: AgentLimits = AgentLimits()) throws(SystemFailure) {
+        self.limits = limits
+        vaults = HeldVaults(limits: limits)
+        budget = CommitBudget(limits.commitLength)
+        waker = try SocketWaker()
+    }
+
+    /// Serves the clients of `listening` until ``end()``, or a signal of `signals` other than `SIGHUP`, which locks every
+    /// vault. Then requests that are under way are answered, and every key is wiped.
+    package func run(_ listening: AgentListening, signals: SignalForwarder? = nil) throws(SystemFailure) {
+        defer { finish(listening) }
+        let listener = listening.listener
+        var number: UInt64 = 0
+        var backOff = BackOff()
+        while !hasEnded.withLock({ $0 }) {
+            let socket: UnixSocket?
+            do throws(SystemFailure) {
+                socket = try listener.accept(orSignal: signals, orWake: waker)
+                backOff = BackOff()
+            } catch {
+                guard error.isShortage else { throw error }
+                // Who waits goes on waiting until there is room.
+                if !makeRoom() { _ = backOff.wait(until: Deadline(after: .seconds(1))) }
+                continue
+            }
+            if let signal = signals?.next() {
+                if signal == SignalForwarder.hangUp { vaults.lockAll() } else { end() }
+                continue
+            }
+            guard let socket else { continue }
+            number += 1
+            take(socket, number)
+        }
+    }
+
+    /// Ends the agent: ``run(_:signals:)`` returns.
+    package func end() {
+        hasEnded.withLock { $0 = true }
+        waker.wake()
+    }
+
+    /// How many clients there are.
+    package var clients: Int { connections.withLock { $0.count } }
+
+    /// Waits until there are `count` clients, `timeout` at most; whether there are.
+    package func waitForClients(_ count: Int, atMost timeout: Duration) -> Bool {
+        connections.wait(atMost: timeout) { $0.count == count ? () : nil } != nil
+    }
+
+    private func take(_ socket: UnixSocket, _ number: UInt64) {
+        guard let peer = try? socket.peer(), peer.user == ProcessFacts.user else { return }
+        while connections.withLock({ $0.count }) >= limits.connections, makeRoom() {}
+        guard connections.withLock({ $0.count }) < limits.connections else {
+            return ClientConnection.sayGoodbye(to: socket)
+        }
+        let context = ClientConnection.Context(
+            handler: RequestHandler(vaults: vaults), limits: limits, budget: budget,
+            maySubscribe: { [weak self] in self?.makeRoomForSubscription() ?? false },
+            goesOn: { [weak self] in self.map { !$0.hasEnded.withLock { $0 } } ?? false },
+            endAgent: { [weak self] in self?.end() })
+        let connection = ClientConnection(socket, context)
+        let thread = WorkerThread(name: "agent-client")
+        // Without one, the client would be served here, and nobody else.
+        guard thread.isRunning else { return ClientConnection.sayGoodbye(to: socket) }
+        connections.announce { $0[number] = connection }
+        thread.run { [weak self] in
+            connection.serve()
+            _ = self?.connections.announce { $0.removeValue(forKey: number) }
+        }
+    }
+
+    /// Ends the connection that is the least loss: the one that is idle for longest; else the one whose request came in
+    /// for longest; else the oldest subscription. False when all are at work.
+    private func makeRoom() -> Bool {
+        var candidates = connections.withLock { Array($0) }
+            .compactMap { number, connection in connection.current.rank.map { ($0, number, connection) } }
+        candidates.sort { $0.0 < $1.0 }
+        for (_, number, connection) in candidates where connection.endUnlessWorking() {
+            // Its thread is about to end, and counts no more.
+            connections.announce { $0[number] = nil }
+            return true
+        }
+        return false
+    }
+
+    private func makeRoomForSubscription() -> Bool {
+        let subscriptions = connections.withLock { Array($0.values) }.compactMap { connection in
+            if case .subscribed(let since) = connection.current { (since, connection) } else { nil }
+        }
+        guard subscriptions.count >= limits.subscriptions else { return true }
+        return subscriptions.min { $0.0 < $1.0 }?.1.endUnlessWorking() ?? false
+    }
+
+    private func finish(_ listening: AgentListening) {
+        hasEnded.withLock { $0 = true }
+        if listening.remove() {
+            // Who came too late hears that nothing was begun.
+            while let socket = listening.listener.acceptNow() { ClientConnection.sayGoodbye(to: socket) }
+        }
+        // Those at work end by themselves once they have answered.
+        for connection in connections.withLock({ Array($0.values) }) { _ = connection.endUnlessWorking() }
+        _ = connections.wait(atMost: limits.endTime) { $0.isEmpty ? () : nil }
+        for connection in connections.withLock({ Array($0.values) }) { connection.end() }
+        vaults.closeAll()
+    }
+}
+
+extension ClientConnection.Activity {
+    /// What ends first: by kind, and among those of one kind the one that lasts longest. `nil` for what must not end.
+    fileprivate var rank: Rank? {
+        switch self {
+        case .idle(let since): Rank(kind: 0, since: since)
+        case .receiving(let since): Rank(kind: 1, since: since)
+        case .subscribed(let since): Rank(kind: 2, since: since)
+        case .working, .ended: nil
+        }
+    }
+
+    fileprivate struct Rank: Comparable {
+        let kind: Int
+        let since: ContinuousClock.Instant
+
+        static func < (left: Rank, right: Rank) -> Bool {
+            (left.kind, left.since) < (right.kind, right.since)
+        }
+    }
+}
+
+extension SystemFailure {
+    /// Whether descriptors or memory ran out, which may be there in a moment.
+    fileprivate var isShortage: Bool {
+        switch errno {
+        case .tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory, .noBufferSpace: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,168 @@
+internal import Synchronization
+internal import SystemPackage
+internal import TokenVault
+internal import TokenVaultPlatform
+internal import VaultAgent
+
+/// The vaults that the agent holds: those that somebody has unlocked since it started. They stay held when they lock.
+package final class HeldVaults: Sendable {
+    /// A vault that is held.
+    struct Held: Sendable {
+        let vault: BlockingFileVault
+        var idleTime: Duration?
+    }
+
+    private struct State {
+        var vaults: [FilePath: Held] = [:]
+        /// How often all were locked: what is unlocked meanwhile is locked.
+        var locksOfAll = 0
+        /// The vault that is being unlocked, and how often it was locked since.
+        var unlocking: FilePath?
+        var locksOfThat = 0
+        var hasEnded = false
+    }
+
+    private let state = Mutex(State())
+    private let isUnlocking = Monitor(false)
+    private let limits: AgentLimits
+
+    package init(limits: AgentLimits) { self.limits = limits }
+
+    /// The vault that `reference` is about, if it is held.
+    func vault(_ reference: VaultReference) -> BlockingFileVault? { held(reference)?.vault }
+
+    private func held(_ reference: VaultReference) -> Held? {
+        let held = state.withLock { $0.vaults[reference.path] }
+        guard let held, let identifier = reference.identifier else { return held }
+        return held.vault.identifier == identifier ? held : nil
+    }
+
+    /// Unlocks a vault, and holds it from then on. Throws as ``TokenVault/BlockingFileVault/unlock(with:mending:)``, and
+    /// `timedOut` while others unlock.
+    func unlock(
+        _ reference: VaultReference, _ order: UnlockOrder
+    ) throws(TokenStorageError) -> BlockingFileVault {
+        let isTurn = isUnlocking.wait(atMost: limits.unlockTime) { isUnlocking in
+            if isUnlocking { return nil as Bool? }
+            isUnlocking = true
+            return true
+        }
+        guard isTurn == true else {
+            throw TokenStorageError(
+                .timedOut, operation: "unlock", backend: AgentPlace.backend,
+                underlying: "others are unlocking",
+                advice: "try again")
+        }
+        defer { isUnlocking.announce { $0 = false } }
+        let path = VaultReference(at: reference.path).path
+        let locksBefore = state.withLock { state in
+            state.unlocking = path
+            state.locksOfThat = 0
+            return state.locksOfAll
+        }
+        var configuration = FileVaultConfiguration(stateDirectory: order.stateDirectory)
+        configuration.automaticLock = order.idleTime.map { .whenIdle(for: $0) }
+        // What is at the path now: another vault may have taken the place of the one that is held.
+        let fresh = try BlockingFileVault.open(at: path, configuration: configuration)
+        let known = state.withLock { $0.vaults[path] }
+        let vault: BlockingFileVault
+        if let known, known.vault.identifier == fresh.identifier, (try? known.vault.lockState()) != nil {
+            fresh.close()
+            vault = known.vault
+            try vault.unlock(with: order.method)
+            try vault.lockAutomatically(configuration.automaticLock)
+        } else {
+            vault = fresh
+            do throws(TokenStorageError) {
+                try vault.unlock(with: order.method)
+            } catch {
+                vault.close()
+                throw error
+            }
+        }
+        let (isLocked, hasEnded) = state.withLock { state in
+            if !state.hasEnded { state.vaults[path] = Held(vault: vault, idleTime: order.idleTime) }
+            return (state.locksOfAll != locksBefore || state.locksOfThat > 0, state.hasEnded)
+        }
+        if let known, known.vault !== vault { known.vault.close() }
+        if hasEnded { vault.close() }
+        // Who locked while the key was derived meant this too.
+        if isLocked {
+            vault.lock()
+            throw TokenStorageError(
+                .locked, operation: "unlock", backend: AgentPlace.backend,
+                underlying: "it was locked again meanwhile")
+        }
+        return vault
+    }
+
+    private func countLock(of reference: VaultReference) {
+        state.withLock { state in if state.unlocking == reference.path { state.locksOfThat += 1 } }
+    }
+
+    /// Locks one vault, at once; false when it is not held.
+    func lock(_ reference: VaultReference) -> Bool {
+        countLock(of: reference)
+        guard let vault = vault(reference) else { return false }
+        vault.lock()
+        return true
+    }
+
+    /// Locks every vault, at once.
+    package func lockAll() {
+        let vaults = state.withLock { state in
+            state.locksOfAll += 1
+            return state.vaults.values.map(\.vault)
+        }
+        for vault in vaults { vault.lock() }
+    }
+
+    /// Lets go of a vault: wipes all of its keys. False when it is not held.
+    func close(_ reference: VaultReference) -> Bool {
+        countLock(of: reference)
+        guard let held = held(reference) else { return false }
+        state.withLock { state in
+            if state.vaults[reference.path]?.vault === held.vault { state.vaults[reference.path] = nil }
+        }
+        held.vault.close()
+        return true
+    }
+
+    /// Lets go of a vault that is not the one at its path any more: another one was made there. Whether it was so.
+    func closeIfReplaced(_ reference: VaultReference) -> Bool {
+        guard let held = held(reference),
+            let now = try? BlockingFileVault.open(
+                at: reference.path, configuration: FileVaultConfiguration(stateDirectory: nil)),
+            now.identifier != held.vault.identifier
+        else { return false }
+        return close(reference)
+    }
+
+    /// Lets go of every vault, for good.
+    package func closeAll() {
+        let vaults = state.withLock { state in
+            state.hasEnded = true
+            defer { state.vaults = [:] }
+            return state.vaults.values.map(\.vault)
+        }
+        for vault in vaults { vault.close() }
+    }
+
+    /// What is known of the vaults, in the order of their paths; without `looking` nothing is read for it.
+    func statuses(of reference: VaultReference? = nil, looking: Bool) -> [AgentVaultStatus] {
+        let known = state.withLock { $0.vaults }.sorted { $0.key.string < $1.key.string }
+        return known.compactMap { path, held in
+            if let reference, reference.path != path || self.held(reference) == nil { return nil }
+            guard let state = try? held.vault.lockState() else { return nil }
+            var status = AgentVaultStatus(path: path, state: state, idleTime: held.idleTime)
+            if looking, let found = try? held.vault.status() {
+                status.state = found.state
+                status.items = found.items
+                status.reclaimable = found.reclaimable
+                status.isAnchored = found.rollbackProtection == .anchored
+                status.isEnrolled = found.device.map { $0 == .enrolled }
+            }
+            return status
+        }
+    }
+}

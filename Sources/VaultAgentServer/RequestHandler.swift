@@ -1,0 +1,176 @@
+internal import TokenVault
+internal import TokenVaultPlatform
+internal import VaultAgent
+
+/// Does what a request asks for and writes what is answered. Nothing of a vault is held while a client reads.
+struct RequestHandler: Sendable {
+    let vaults: HeldVaults
+
+    /// What follows from a request beside its answer.
+    enum Consequence {
+        case none
+        /// The changes that the connection tells from now on.
+        case subscription(TokenChanges)
+        /// The agent ends.
+        case end
+    }
+
+    /// Answers `request`. `flush` sends what was written, between the parts of a long answer.
+    func answer(
+        _ request: AgentRequest, _ writer: inout WireWriter, flush: () throws(SystemFailure) -> Void
+    ) throws(SystemFailure) -> Consequence {
+        switch request.operation {
+        case .vaults:
+            writer.begin(.result, id: request.id)
+            let statuses = vaults.statuses(looking: false)
+            writer.append(UInt16(clamping: statuses.count))
+            for status in statuses.prefix(Int(UInt16.max)) { writer.append(status) }
+            _ = writer.end()
+            return .none
+        case .lockAll:
+            vaults.lockAll()
+            answerNothing(request, &writer)
+            return .none
+        case .stop:
+            answerNothing(request, &writer)
+            return .end
+        case .lock, .close:
+            let isHeld =
+                if case .lock = request.operation { vaults.lock(request.vault) } else {
+                    vaults.close(request.vault)
+                }
+            if isHeld { answerNothing(request, &writer) } else { answerNotHeld(request, &writer) }
+            return .none
+        default: break
+        }
+        let outcome: Result<Consequence, SystemFailure>
+        do throws(TokenStorageError) {
+            outcome = try answerOfVault(request, &writer, flush: flush)
+        } catch {
+            answer(request, &writer, with: error)
+            return .none
+        }
+        return try outcome.get()
+    }
+
+    /// Answers that it cannot be done.
+    func answer(_ request: AgentRequest, _ writer: inout WireWriter, with error: TokenStorageError) {
+        writer.begin(.failure, id: request.id)
+        writer.append(error)
+        _ = writer.end()
+    }
+
+    private func answerNothing(_ request: AgentRequest, _ writer: inout WireWriter) {
+        writer.begin(.result, id: request.id)
+        _ = writer.end()
+    }
+
+    private func answerNotHeld(_ request: AgentRequest, _ writer: inout WireWriter) {
+        writer.begin(.notHeld, id: request.id)
+        _ = writer.end()
+    }
+
+    private func answerOfVault(
+        _ request: AgentRequest, _ writer: inout WireWriter, flush: () throws(SystemFailure) -> Void
+    ) throws(TokenStorageError) -> Result<Consequence, SystemFailure> {
+        if case .unlock(let order) = request.operation {
+            let vault = try vaults.unlock(request.vault, order)
+            return .success(try answerFacts(of: vault, request, &writer))
+        }
+        guard let vault = vaults.vault(request.vault) else {
+            answerNotHeld(request, &writer)
+            return .success(.none)
+        }
+        switch request.operation {
+        case .secret(let service, let key):
+            let secret = try vault.storage(service: service).secret(for: key)
+            writer.begin(.result, id: request.id)
+            writer.append(secret) { writer.append(secret: $0) }
+        case .item(let service, let key):
+            let item = try vault.storage(service: service).item(for: key)
+            writer.begin(.result, id: request.id)
+            writer.append(item) { writer.append($0) }
+        case .metadata(let service, let key):
+            let metadata = try vault.storage(service: service).metadata(for: key)
+            writer.begin(.result, id: request.id)
+            writer.append(metadata) { writer.append($0) }
+        case .list(let service, let query):
+            let listing =
+                if let service { try vault.storage(service: service).list(query) } else {
+                    try vault.listAllServices(query)
+                }
+            do throws(SystemFailure) {
+                try answer(listing, request, &writer, flush: flush)
+                return .success(.none)
+            } catch {
+                return .failure(error)
+            }
+        case .commit(let service, let changes):
+            let commit = try vault.storage(service: service).commit(changes)
+            writer.begin(.result, id: request.id)
+            writer.append(commit)
+        case .deleteAll(let service):
+            let count = try vault.storage(service: service).deleteAll()
+            writer.begin(.result, id: request.id)
+            writer.append(UInt32(clamping: count))
+        case .state:
+            do throws(TokenStorageError) {
+                return .success(try answerFacts(of: vault, request, &writer))
+            } catch {
+                guard vaults.closeIfReplaced(request.vault) else { throw error }
+                answerNotHeld(request, &writer)
+                return .success(.none)
+            }
+        case .status:
+            guard let status = vaults.statuses(of: request.vault, looking: true).first else {
+                answerNotHeld(request, &writer)
+                return .success(.none)
+            }
+            writer.begin(.result, id: request.id)
+            writer.append(status)
+        case .subscribe(let service):
+            let changes = FileTokenStorage(vault, service: service).changes()
+            answerNothing(request, &writer)
+            return .success(.subscription(changes))
+        case .unlock, .lock, .close, .vaults, .lockAll, .stop, .commitPart: break
+        }
+        if !writer.end() {
+            throw TokenStorageError(.tooLarge, operation: "retrieve", backend: AgentPlace.backend)
+        }
+        return .success(.none)
+    }
+
+    private func answerFacts(
+        of vault: BlockingFileVault, _ request: AgentRequest, _ writer: inout WireWriter
+    ) throws(TokenStorageError) -> Consequence {
+        try vault.refresh()
+        let storage = vault.storage(service: "")
+        let facts = VaultFacts(
+            identifier: vault.identifier, state: try vault.lockState(),
+            supportedPolicies: storage.supportedPolicies, defaultPolicy: storage.defaultPolicy)
+        writer.begin(.result, id: request.id)
+        writer.append(facts)
+        _ = writer.end()
+        return .none
+    }
+
+    /// A listing in pages, each sent before the next is written.
+    private func answer(
+        _ listing: TokenListing, _ request: AgentRequest, _ writer: inout WireWriter,
+        flush: () throws(SystemFailure) -> Void
+    ) throws(SystemFailure) {
+        writer.begin(.part, id: request.id)
+        for item in listing.items {
+            if writer.isPageFull {
+                _ = writer.end()
+                try flush()
+                writer.begin(.part, id: request.id)
+            }
+            writer.append(item)
+        }
+        _ = writer.end()
+        writer.begin(.result, id: request.id)
+        writer.appendEnd(of: listing)
+        _ = writer.end()
+    }
+}

@@ -1,0 +1,57 @@
+import SystemPackage
+import TokenVault
+import TokenVaultPlatform
+import VaultAgent
+import VaultAgentServer
+
+/// The program: arguments in, status out. It takes no secret but through its socket.
+enum AgentProgram {
+    private static let usage = "usage: vaultctl-agent [--directory PATH] [--ready-fd NUMBER]"
+
+    /// Runs the agent that `arguments` ask for to its end; `nil` stands for arguments that are not UTF-8.
+    static func run(_ arguments: [String]?) -> Int32 {
+        var place = AgentPlaces.own
+        var ready: Int32?
+        var rest = (arguments ?? ["?"])[...]
+        while let argument = rest.popFirst() {
+            switch argument {
+            case "--directory":
+                guard let path = rest.popFirst(), !path.isEmpty else { return refuse(usage) }
+                place = AgentPlace(directory: FilePath(path))
+            case "--ready-fd":
+                guard let number = rest.popFirst().flatMap({ Int32($0) }), number > 2 else {
+                    return refuse(usage)
+                }
+                ready = number
+            case "--help":
+                say(usage)
+                return 0
+            default: return refuse(usage)
+            }
+        }
+        do {
+            let inherited = try SocketListener.inherited()
+            let listening = try AgentListening(at: place, inherited: inherited)
+            ProgramContext.leaveDirectory()
+            let signals = try SignalForwarder(SignalForwarder.ending)
+            SignalForwarder.admit(SignalForwarder.ending)
+            let server = try AgentServer()
+            if let ready { try ReadySignal.send(to: ready) }
+            try server.run(listening, signals: signals)
+            return 0
+        } catch let error as TokenStorageError {
+            say("vaultctl-agent: \(error)")
+            return error.code == .conflict ? 9 : 8
+        } catch {
+            say("vaultctl-agent: \(error)")
+            return 1
+        }
+    }
+
+    private static func refuse(_ text: String) -> Int32 {
+        say(text)
+        return 64
+    }
+
+    private static func say(_ line: String) { try? StandardStream.error.write(Array((line + "\n").utf8)) }
+}

@@ -1,0 +1,47 @@
+import SystemPackage
+import TokenVault
+import TokenVaultPlatform
+import VaultAgent
+
+/// The agent's program, which is installed beside this one.
+enum AgentStarter {
+    /// Where it is. Throws `unavailable` when it is not there.
+    static func program() throws(CommandFailure) -> FilePath {
+        guard let own = ProgramContext.executable else {
+            throw CommandFailure(.unavailable, "the agent's program was not found", "mount /proc")
+        }
+        let program = own.removingLastComponent().appending("vaultctl-agent")
+        guard (try? SmallFile.exists(program)) == true else {
+            throw CommandFailure(
+                .unavailable, "the agent's program was not found", "install vaultctl-agent beside vaultctl")
+        }
+        return program
+    }
+
+    /// Starts the agent, unless one runs already, and waits until it takes clients.
+    static func start(_ console: Console) throws(CommandFailure) {
+        let place = AgentPlaces.own
+        guard try !calling({ () throws(TokenStorageError) in try AgentControl.isRunning(at: place) }) else {
+            return
+        }
+        let program = try program()
+        let started: BackgroundProgram
+        do throws(SystemFailure) {
+            started = try BackgroundProgram(
+                program,
+                [
+                    "--directory", place.directory.string, "--ready-fd",
+                    String(BackgroundProgram.readyDescriptor),
+                ],
+                environment: ["PATH=/usr/bin:/bin", "SWIFT_BACKTRACE=enable=no"],
+                within: console.deadline?.remaining ?? .seconds(30))
+        } catch {
+            throw CommandFailure(
+                error, "the agent", "start it with \"vaultctl agent\" to see why it does not")
+        }
+        // Another one may have been a little faster.
+        guard !started.isReady, started.wait() != ExitStatus.conflict.rawValue else { return }
+        throw CommandFailure(
+            .unavailable, "the agent does not start", "start it with \"vaultctl agent\" to see why")
+    }
+}

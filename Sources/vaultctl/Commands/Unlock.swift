@@ -1,0 +1,95 @@
+import ArgumentParser
+import SystemPackage
+import TokenVault
+import TokenVaultPlatform
+import VaultAgent
+
+struct Unlock: VaultCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Unlock the vault in the agent, for every program of yours.",
+        discussion: """
+            Starts the agent when none runs. Until the vault locks, other commands need no passphrase. It locks \
+            when nothing used it for the time of --for, 15 minutes unless given, or by \"vaultctl lock\".
+
+            Examples:
+              vaultctl unlock
+              vaultctl unlock --for 8h
+              vaultctl unlock --key-file ~/.config/example/vault.key --for never
+            """)
+
+    @Option(
+        name: .customLong("for"),
+        help: ArgumentHelp("Lock after this time without use: 90s, 15m, 8h, or never.", valueName: "time"))
+    var idleTime: String?
+    @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
+    @OptionGroup(title: "Where and how") var location: LocationOptions
+
+    func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
+        let session = try Session(console, location.arguments, unlock.arguments)
+        guard !location.noAgent, !location.readOnly else {
+            throw .usage(
+                "unlock is about the agent, which neither --no-agent nor --read-only leaves to do",
+                "leave them out")
+        }
+        let idleTime = try Self.idleTime(idleTime)
+        // Before anything is started or asked: whether there is a vault, and what opens it.
+        let vault = try session.openVault()
+        defer { vault.close() }
+        let stateDirectory = try session.stateDirectory
+        try AgentStarter.start(console)
+        let agent = try session.agentClient()
+        if session.unlock.isTerminal,
+            try unlockFromKeyring(vault, agent, session, stateDirectory, idleTime)
+        {
+            return .done
+        }
+        let method = try session.unlock.unlockMethod(console)
+        if case .passphrase = method { console.progress.show("Unlocking …") }
+        defer { console.progress.clear() }
+        try calling { () throws(TokenStorageError) in
+            try agent.unlock(with: method, stateDirectory: stateDirectory, lockingAfter: idleTime)
+        }
+        return .done
+    }
+
+    /// Whether a key that the login keyring keeps for the vault opened it. False when there is none, or it does not, and
+    /// the passphrase has to be asked for.
+    private func unlockFromKeyring(
+        _ vault: BlockingFileVault, _ agent: BlockingAgentVault, _ session: Session,
+        _ stateDirectory: FilePath,
+        _ idleTime: Duration?
+    ) throws(CommandFailure) -> Bool {
+        let slots = try calling { () throws(TokenStorageError) in try vault.slots() }
+        let keyrings = slots.filter { $0.kind == .secretService }
+        guard !keyrings.isEmpty else { return false }
+        let isAttended = slots.contains(where: \.kind.isAttended) && session.console.canAsk
+        // A person who is there is asked rather than shown a part.
+        if isAttended, keyrings.allSatisfy({ $0.scope == .afterFirstUnlock }) { return false }
+        do throws(TokenStorageError) {
+            for (_, key) in try session.console.keyring.keys(vault: vault.identifier) {
+                do throws(TokenStorageError) {
+                    try agent.unlock(
+                        with: .secretService(key), stateDirectory: stateDirectory, lockingAfter: idleTime)
+                    return true
+                } catch {
+                    // Not one that we keep, or that of another copy of the vault.
+                    if error.code != .wrongPassphrase, error.code != .invalidArgument { throw error }
+                }
+            }
+        } catch {
+            guard isAttended else { throw CommandFailure(error) }
+            session.console.note("the login keyring cannot open the vault: \(error.code.summary)")
+        }
+        return false
+    }
+
+    /// What `--for` says: 15 minutes by default, `nil` for never.
+    static func idleTime(_ text: String?) throws(CommandFailure) -> Duration? {
+        guard let text else { return .seconds(900) }
+        if text == "never" { return nil }
+        guard let seconds = ItemDetails.seconds(text), seconds > 0, seconds <= 1e9 else {
+            throw .usage("--for is no time", "use a span such as 90s, 15m or 8h, or never")
+        }
+        return .seconds(Int64(seconds))
+    }
+}

@@ -1,0 +1,200 @@
+import Glibc
+import SystemPackage
+import Testing
+import TokenVault
+import TokenVaultPlatform
+import VaultAgent
+
+/// `vaultctl` with an agent, each in a home of its own.
+@Suite struct CommandTests {
+    let home: CommandHome
+
+    init() throws { home = try CommandHome() }
+
+    @Test func unlockStartsAnAgentThatServesTheOtherCommands() throws {
+        #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
+        #expect(try home.run("store", "k", input: "not a real token").status == 0)
+        #expect(try home.run("retrieve", "k").output == "not a real token")
+        #expect(try home.run("list").output == "k\n")
+        #expect(try home.run("list", "--all-services").output == "default\tk\n")
+        #expect(try home.run("info", "k", "--json").status == 0)
+        #expect(try home.run("set", "k", "--label", "a label").status == 0)
+        #expect(try home.run("rename", "k", "l").status == 0)
+        #expect(try home.run("retrieve", "l", "--json").output.contains(#""value":"not a real token""#))
+        #expect(try home.run("delete", "l").status == 0)
+        #expect(try home.run("retrieve", "l").status == 3)
+    }
+
+    @Test func lockedIsFinalUnlessTheLineSaysOtherwise() throws {
+        _ = try home.run("unlock", "--key-file", home.keyFile)
+        _ = try home.run("store", "dark", input: "a")
+        _ = try home.run("store", "open", "--policy", "after-first-unlock", input: "b")
+        #expect(try home.run("lock").status == 0)
+        let locked = try home.run("retrieve", "dark")
+        #expect(locked.status == 4 && locked.output.isEmpty)
+        #expect(try home.run("retrieve", "open").output == "b")
+        let list = try home.run("list")
+        #expect(list.status == 4 && list.output == "open\n" && list.error.contains("1 item is"))
+        // The key file of the environment is no reason to go past the agent; one on the line is.
+        let variable = "VAULTCTL_KEY_FILE=\(home.keyFile)"
+        #expect(try home.run("retrieve", "dark", with: [variable]).status == 4)
+        #expect(try home.run("retrieve", "dark", "--no-agent", with: [variable]).output == "a")
+        #expect(try home.run("retrieve", "dark", "--key-file", home.keyFile).output == "a")
+        #expect(try home.run("retrieve", "dark", "--no-agent", "--no-input").status == 4)
+        #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
+        #expect(try home.run("retrieve", "dark").output == "a")
+    }
+
+    @Test func statusTellsWhatTheAgentHolds() throws {
+        #expect(try home.run("status", "--json").output.contains(#""state":"locked","agent":false"#))
+        _ = try home.run("unlock", "--key-file", home.keyFile, "--for", "2h")
+        _ = try home.run("store", "k", input: "a")
+        let unlocked = try home.run("status", "--json").output
+        #expect(unlocked.contains(#""state":"unlocked","items":1,"agent":true,"lockAfter":7200"#))
+        #expect(unlocked.contains(#""rollbackProtection":"anchored","device":"enrolled""#))
+        #expect(
+            try home.run("status").output.contains("agent:       holds it, locks it after 7200 s without use")
+        )
+        _ = try home.run("lock", "--all")
+        #expect(try home.run("status", "--json").output.contains(#""state":"afterFirstUnlock""#))
+        let past = try home.run("status", "--json", "--no-agent").output
+        #expect(past.contains(#""state":"locked","agent":false"#))
+    }
+
+    @Test func lockingWithoutAnAgentIsDone() throws {
+        #expect(try home.run("lock").status == 0)
+        #expect(try home.run("lock", "--all").status == 0)
+        // And starts none.
+        #expect(try SmallFile.exists(FilePath(home.path).appending("run/tokenvault/agent.sock")) == false)
+    }
+
+    @Test func whatCannotBeUnlockedSaysWhy() throws {
+        let wrong = try home.file("wrong.key", "another unreal key 0123456789abcdef0123456789abcdef")
+        #expect(try home.run("unlock", "--key-file", wrong).status == 5)
+        #expect(try home.run("unlock", "--no-input").status == 4)
+        #expect(try home.run("unlock", "--key-file", home.keyFile, "--for", "soon").status == 64)
+        #expect(try home.run("unlock", "--key-file", home.keyFile, "--for", "0s").status == 64)
+        #expect(try home.run("unlock", "--key-file", home.keyFile, "--no-agent").status == 64)
+        #expect(
+            try home.run("unlock", "--key-file", home.keyFile, "--vault", "\(home.path)/no.vault").status == 8
+        )
+        #expect(try home.run("lock", "--backend", "memory").status == 64)
+        #expect(try home.run("status", "--json").output.contains(#""agent":false"#))
+    }
+
+    @Test func aVaultThatIsDestroyedIsLetGo() throws {
+        _ = try home.run("unlock", "--key-file", home.keyFile)
+        _ = try home.run("store", "k", input: "a")
+        #expect(try home.run("destroy", "--yes").status == 0)
+        #expect(try home.run("retrieve", "k").status == 8)
+        #expect(try home.run("init", "--key-file", home.keyFile).status == 0)
+        #expect(try home.run("retrieve", "k", "--key-file", home.keyFile).status == 3)
+        #expect(try home.run("status", "--json").output.contains(#""agent":false"#))
+    }
+
+    @Test func aPlantedSocketIsRefusedAndCanBePassedBy() throws {
+        let directory = FilePath(home.path).appending("run/tokenvault")
+        try PosixDirectory.makeAll(directory)
+        try SmallFile.create(directory.appending("agent.sock"), [1])
+        // Nobody answers there: the vault is opened without an agent; but none can be started.
+        #expect(try home.run("list", with: ["VAULTCTL_KEY_FILE=\(home.keyFile)"]).status == 0)
+        #expect(try home.run("unlock", "--key-file", home.keyFile).status == 8)
+        chmod(directory.string, 0o777)
+        let open = try home.run("list", with: ["VAULTCTL_KEY_FILE=\(home.keyFile)"])
+        #expect(open.status == 8 && open.error.contains("agent"))
+        #expect(try home.run("list", "--no-agent", with: ["VAULTCTL_KEY_FILE=\(home.keyFile)"]).status == 0)
+    }
+
+    @Test func theAgentCanBeEndedAndNothingIsHeldThen() throws {
+        _ = try home.run("unlock", "--key-file", home.keyFile)
+        _ = try home.run("store", "k", "--policy", "after-first-unlock", input: "a")
+        #expect(try home.run("agent", "--stop").status == 0)
+        #expect(try home.run("retrieve", "k", "--no-input").status == 4)
+        #expect(try home.run("agent", "--stop").status == 0)
+        // The next one starts with nothing.
+        _ = try home.run("unlock", "--key-file", home.keyFile, "--vault", "\(home.path)/no.vault")
+        #expect(try home.run("retrieve", "k", "--no-input").status == 4)
+    }
+
+    @Test func severalUnlocksAtOnceStartOneAgent() async throws {
+        let home = home
+        try await withThrowingTaskGroup(of: Int32.self) { group in
+            for _ in 0..<6 {
+                group.addTask { try home.run("unlock", "--key-file", home.keyFile).status }
+            }
+            for try await status in group { #expect(status == 0) }
+        }
+        #expect(try home.run("status", "--json").output.contains(#""agent":true"#))
+    }
+
+    @Test func theAgentInTheForegroundEndsBySignal() throws {
+        let agent = try home.start("agent")
+        let deadline = Deadline(after: .seconds(30))
+        var pause = BackOff()
+        while try !AgentControl.isRunning(at: home.place), pause.wait(until: deadline) {}
+        #expect(try AgentControl.isRunning(at: home.place))
+        #expect(try home.run("agent").status == 9)
+        kill(agent, SIGTERM)
+        #expect(Program.wait(for: agent) == 0)
+        #expect(try AgentControl.isRunning(at: home.place) == false)
+    }
+}
+
+/// A home directory with a vault that a key file opens, and a runtime directory of its own.
+final class CommandHome: Sendable {
+    let path: String
+    var keyFile: String { path + "/vault.key" }
+    var place: AgentPlace { AgentPlace(directory: FilePath(path).appending("run/tokenvault")) }
+
+    init() throws {
+        var template = Array("/tmp/vaultctl-agent-XXXXXX".utf8CString)
+        path = try #require(mkdtemp(&template).map { String(cString: $0) })
+        try #require(try run("init", "--key-file", keyFile).status == 0)
+    }
+
+    deinit {
+        try? AgentControl.stop(at: place)
+        _ = try? Program.run("/bin/rm", ["-rf", path])
+    }
+
+    struct Outcome {
+        var status: Int32
+        var output: String
+        var error: String
+    }
+
+    func file(_ name: String, _ text: String) throws -> String {
+        try SmallFile.create(FilePath(path).appending(name), Array(text.utf8))
+        return "\(path)/\(name)"
+    }
+
+    private var environment: [String] { ["HOME=\(path)", "XDG_RUNTIME_DIR=\(path)/run"] }
+
+    /// Runs `vaultctl` to its end.
+    func run(_ arguments: String..., input: String = "", with extra: [String] = []) throws -> Outcome {
+        let mark = UInt64.random(in: 0...UInt64.max)
+        let names = ["in", "out", "err"].map { "/tmp/vaultctl-agent-\($0)-\(mark)" }
+        defer { for name in names { unlink(name) } }
+        let descriptors = try names.map { name in
+            let descriptor = Glibc.open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+            try #require(descriptor >= 0)
+            return descriptor
+        }
+        defer { for descriptor in descriptors { close(descriptor) } }
+        try #require(write(descriptors[0], input, input.utf8.count) == input.utf8.count)
+        lseek(descriptors[0], 0, SEEK_SET)
+        let process = try Program.start(
+            Program.beside("vaultctl"), arguments, environment: environment + extra,
+            inheriting: Array(zip(descriptors, 0...2)))
+        let status = Program.wait(for: process)
+        func text(_ name: String) throws -> String {
+            String(decoding: try SmallFile.read(FilePath(name), limit: 1 << 20).bytes, as: UTF8.self)
+        }
+        return Outcome(status: status, output: try text(names[1]), error: try text(names[2]))
+    }
+
+    /// Starts `vaultctl` and lets it run.
+    func start(_ arguments: String...) throws -> pid_t {
+        try Program.start(Program.beside("vaultctl"), arguments, environment: environment)
+    }
+}

@@ -1,0 +1,227 @@
+import Glibc
+import SystemPackage
+import Testing
+import TokenVault
+import TokenVaultPlatform
+import VaultAgent
+import VaultAgentServer
+
+@Suite struct HoldingTests {
+    @Test func whatIsStoredThroughTheAgentIsInTheFile() throws {
+        let agent = try TestAgent()
+        let vault = try agent.unlockedVault()
+        let storage = vault.storage(service: "s")
+        try storage.store(token: "not a real token", for: "k")
+        let direct = try agent.home.open()
+        #expect(try direct.storage(service: "s").retrieve(for: "k") == "not a real token")
+        try direct.storage(service: "s").store(token: "another", for: "k")
+        #expect(try storage.retrieve(for: "k") == "another")
+        #expect(try storage.item(for: "k") == direct.storage(service: "s").item(for: "k"))
+    }
+
+    @Test func lockedIsFinalAndNotHeldIsNot() throws {
+        let agent = try TestAgent()
+        let vault = agent.vault()
+        #expect(try vault.isHeld() == false && vault.lockState() == .locked)
+        let own = try agent.unlockedVault()
+        #expect(try vault.isHeld() && vault.lockState() == .unlocked)
+        try own.storage(service: "s").store(token: "a", for: "dark")
+        try own.storage(service: "s").store(token: "b", for: "open", policy: .afterFirstUnlock)
+        #expect(try own.lock())
+        #expect(try vault.isHeld() && vault.lockState() == .afterFirstUnlock)
+        #expect(try vault.storage(service: "s").retrieve(for: "open") == "b")
+        let error = #expect(throws: TokenStorageError.self) {
+            try vault.storage(service: "s").retrieve(for: "dark")
+        }
+        #expect(error?.code == .locked)
+        #expect(try own.release())
+        #expect(try vault.isHeld() == false && vault.lockState() == .locked)
+    }
+
+    @Test func aWrongKeyIsRefusedAndNothingIsHeld() throws {
+        let agent = try TestAgent()
+        let vault = agent.vault()
+        let wrong = UnlockMethod.keyFile(Secret(utf8: "another unreal key 0123456789abcdef0123456789abcdef"))
+        let error = #expect(throws: TokenStorageError.self) {
+            try vault.unlock(with: wrong, stateDirectory: agent.home.state)
+        }
+        #expect(error?.code == .wrongPassphrase && error?.operation == "unlock")
+        #expect(try vault.isHeld() == false)
+        // One that is held stays as it is.
+        let own = try agent.unlockedVault()
+        #expect(throws: TokenStorageError.self) {
+            try vault.unlock(with: wrong, stateDirectory: agent.home.state)
+        }
+        #expect(try own.lockState() == .unlocked)
+    }
+
+    @Test func aPathWithLinksIsTheSameVault() throws {
+        let agent = try TestAgent()
+        _ = try agent.unlockedVault()
+        let link = agent.home.path.appending("link")
+        #expect(symlink(agent.home.path.appending("vaults").string, link.string) == 0)
+        let vault = BlockingAgentVault(at: link.appending("test.vault"), agent: agent.place)
+        #expect(try vault.lockState() == .unlocked)
+        let other = BlockingAgentVault(at: link.appending("other.vault"), agent: agent.place)
+        #expect(try other.isHeld() == false)
+    }
+
+    @Test func anotherVaultInItsPlaceIsAnother() throws {
+        let agent = try TestAgent()
+        let vault = try agent.unlockedVault()
+        try BlockingFileVault.destroy(at: agent.home.vault, configuration: agent.home.configuration)
+        try BlockingFileVault.create(
+            at: agent.home.vault, unlockMethod: TestHome.keyFile, configuration: agent.home.configuration
+        ).close()
+        // What the agent holds is no longer there: no answer that could be taken for that of the new one.
+        #expect(throws: TokenStorageError.self) {
+            try vault.storage(service: "s").store(token: "a", for: "k")
+        }
+        #expect(try vault.isHeld() == false)
+        try vault.unlock(with: TestHome.keyFile, stateDirectory: agent.home.state)
+        try vault.storage(service: "s").store(token: "b", for: "k")
+        #expect(try agent.home.open().storage(service: "s").retrieve(for: "k") == "b")
+    }
+
+    @Test func hangingUpLocksAndTerminatingEnds() throws {
+        let agent = try TestAgent()
+        let vault = try agent.unlockedVault()
+        var changes = 0
+        agent.process.send(SIGHUP)
+        // The signal is taken when the agent's first thread next looks: at the latest with the next client.
+        while try agent.vault().lockState() == .unlocked { changes += 1 }
+        #expect(try vault.lockState() == .afterFirstUnlock)
+        agent.process.send(SIGTERM)
+        #expect(agent.process.wait() == 0)
+        #expect(try SmallFile.exists(agent.place.socket) == false)
+        #expect(try vault.isHeld() == false)
+    }
+
+    @Test func anIdleVaultLocksItself() async throws {
+        let agent = try TestAgent()
+        let vault = agent.vault()
+        try vault.unlock(
+            with: TestHome.keyFile, stateDirectory: agent.home.state, lockingAfter: .milliseconds(200))
+        #expect(try vault.status()?.idleTime != nil)
+        // Asking for the state is no use, so it locks while it is asked.
+        let deadline = Deadline(after: .seconds(20))
+        while try vault.lockState() == .unlocked, !deadline.hasPassed {}
+        #expect(try vault.lockState() == .afterFirstUnlock)
+        try vault.unlock(with: TestHome.keyFile, stateDirectory: agent.home.state, lockingAfter: nil)
+        #expect(try vault.lockState() == .unlocked && vault.status()?.idleTime == nil)
+    }
+
+    @Test func aKilledAgentLosesNothingAndStartsLocked() throws {
+        let home = try TestHome()
+        for round in 0..<5 {
+            let agent = try TestAgent(in: home)
+            let vault = try agent.unlockedVault()
+            let storage = vault.storage(service: "s")
+            for index in 0..<20 { try storage.store(token: "\(round)", for: "key \(index)") }
+            agent.process.end(SIGKILL)
+            #expect(throws: TokenStorageError.self) { try storage.store(token: "x", for: "y") }
+            let next = try TestAgent(in: home)
+            // The client goes on with the next one.
+            #expect(try vault.isHeld() == false && vault.lockState() == .locked)
+            try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+            for index in 0..<20 { #expect(try storage.retrieve(for: "key \(index)") == "\(round)") }
+            next.process.end(SIGKILL)
+        }
+    }
+
+    @Test func theProcessCannotBeLookedInto() throws {
+        let agent = try TestAgent()
+        var limit = [UInt8]()
+        limit = try SmallFile.read(FilePath("/proc/\(agent.process.identifier)/limits"), limit: 64 << 10)
+            .bytes
+        let core = String(decoding: limit, as: UTF8.self).split(separator: "\n").first {
+            $0.contains("core file")
+        }
+        #expect(core?.split(separator: " ").filter { $0 == "0" }.count == 2)
+        // Not dumpable: what is in /proc belongs to root, and to nobody of the same user.
+        var information = stat()
+        #expect(lstat("/proc/\(agent.process.identifier)/mem", &information) == 0 && information.st_uid == 0)
+    }
+
+    @Test func changesComeAcrossClientsAndARestart() async throws {
+        let home = try TestHome()
+        let agent = try TestAgent(in: home)
+        let vault = try agent.unlockedVault()
+        let storage = AgentVault(vault).storage(service: "s")
+        var told = storage.changes().makeAsyncIterator()
+        let other = agent.vault().storage(service: "s")
+        let first = try other.store(token: "a", for: "k")
+        #expect(await told.next() == .stored("k", first))
+        let second = try home.open().storage(service: "s").store(token: "b", for: "k")
+        #expect(await told.next() == .stored("k", second))
+        agent.process.end(SIGKILL)
+        #expect(await told.next() == .overflowed)
+        let next = try TestAgent(in: home)
+        try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+        #expect(await told.next() == .overflowed)
+        let third = try next.vault().storage(service: "s").store(token: "c", for: "k")
+        #expect(await told.next() == .stored("k", third))
+    }
+
+    @Test func manyClientsAreServedBesideSomeThatMisbehaveAndMemoryIsFlat() async throws {
+        let agent = try TestAgent()
+        let big = Secret(repeatElement(UInt8(3), count: 300_000))
+        try agent.unlockedVault().storage(service: "s").store(big, for: "big")
+        /// A number of good clients and a few others, each at it for some rounds.
+        func round() async throws {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for client in 0..<24 {
+                    group.addTask {
+                        let storage = AgentVault(agent.vault()).storage(service: "s")
+                        for step in 0..<40 {
+                            let key = TokenKey("\(client)")
+                            if step % 10 == 0 { try await storage.store(token: "\(step)", for: key) }
+                            #expect(try await storage.retrieve(for: key) == "\(step / 10 * 10)")
+                        }
+                        #expect(try await storage.secret(for: "big") == big)
+                    }
+                }
+                for _ in 0..<6 {
+                    group.addTask {
+                        for step in 0..<10 {
+                            let client = try RawClient(agent.place)
+                            switch step % 4 {
+                            case 0: try client.send([0xff, 0xff, 0xff, 0xff, 1, 2, 3])
+                            case 1: try client.send([200, 0, 0, 0, 1])
+                            case 2: try client.ask(.secret(service: "s", key: "big"), agent.home, count: 3)
+                            default: try client.ask(.subscribe(service: "s"), agent.home)
+                            }
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+        try await round()
+        try await round()
+        let before = try agent.process.fact("VmRSS")
+        for _ in 0..<3 { try await round() }
+        let after = try agent.process.fact("VmRSS")
+        #expect(after - before < 8 << 10, "\(before) kB, then \(after) kB")
+    }
+
+    @Test func whatIsAskedWhenTheAgentEndsIsAnswered() throws {
+        let agent = try TestAgent()
+        let vault = try agent.unlockedVault()
+        let storage = vault.storage(service: "s")
+        var stored = 0
+        for index in 0..<200 {
+            if index == 50 { agent.process.send(SIGTERM) }
+            do {
+                try storage.store(token: "\(index)", for: TokenKey("\(index)"))
+                stored += 1
+            } catch {
+                // Ended between two of them: nothing is left open.
+                #expect(error.code == .unavailable)
+                break
+            }
+        }
+        #expect(agent.process.wait() == 0)
+        #expect(try agent.home.open().storage(service: "s").list().items.count == stored)
+    }
+}

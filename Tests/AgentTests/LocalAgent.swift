@@ -1,0 +1,97 @@
+import Synchronization
+import SystemPackage
+import Testing
+import TokenVault
+import TokenVaultPlatform
+import VaultAgent
+import VaultAgentServer
+
+/// An agent in this process, with limits that a test can wait for.
+final class LocalAgent: Sendable {
+    let home: TestHome
+    let server: AgentServer
+    private let isOver = Monitor(false)
+
+    init(in home: TestHome, _ change: (inout AgentLimits) -> Void = { _ in }) throws {
+        self.home = home
+        var limits = AgentLimits()
+        change(&limits)
+        server = try AgentServer(limits: limits)
+        let listening = try AgentListening(at: home.place)
+        WorkerThread(name: "agent").run { [server, isOver] in
+            _ = try? server.run(listening)
+            isOver.announce { $0 = true }
+        }
+    }
+
+    deinit { end() }
+
+    /// Ends the agent and waits until it has.
+    func end() {
+        server.end()
+        isOver.wait { $0 ? () : nil }
+    }
+
+    /// A client of the home's vault.
+    func vault(timeout: Duration = .seconds(30)) -> BlockingAgentVault {
+        BlockingAgentVault(at: home.vault, agent: home.place, timeout: timeout)
+    }
+
+    func unlockedVault() throws -> BlockingAgentVault {
+        let vault = vault()
+        try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+        return vault
+    }
+}
+
+/// A client that says what no client of ours would.
+struct RawClient {
+    let socket: UnixSocket
+    private let incoming = WipedBuffer(capacity: 4 << 10)
+
+    init(_ place: AgentPlace) throws {
+        let directory = try SocketDirectory(place.directory, creating: false)
+        socket = try directory.connect(to: AgentPlace.socketName, within: .seconds(10))
+    }
+
+    func send(_ bytes: [UInt8], atMost duration: Duration = .seconds(10)) throws {
+        let buffer = WipedBuffer(capacity: 64)
+        buffer.append(bytes)
+        try buffer.send(to: socket, until: Deadline(after: duration))
+    }
+
+    /// Says hello and asks, without reading what is answered.
+    func ask(
+        _ operation: AgentOperation, _ home: TestHome, count: Int = 1,
+        atMost duration: Duration = .seconds(10)
+    )
+        throws
+    {
+        let buffer = WipedBuffer(capacity: 64)
+        var writer = WireWriter(buffer)
+        writer.appendHello()
+        for number in 0..<count {
+            let request = AgentRequest(
+                id: UInt32(number), vault: VaultReference(at: home.vault), operation: operation)
+            _ = request.write(to: &writer)
+        }
+        try buffer.send(to: socket, until: Deadline(after: duration))
+    }
+
+    /// Reads to the end of the connection, or for so long; how many bytes there were.
+    func readToEnd(atMost duration: Duration = .seconds(20)) throws -> Int {
+        try socket.setReceiveTimeout(duration)
+        var total = 0
+        while true {
+            do {
+                let count = try incoming.receive(from: socket, upTo: 4 << 10)
+                if count == 0 { return total }
+                total += count
+            } catch {
+                guard error.errno == .connectionReset else { throw error }
+                return total
+            }
+            incoming.removeAll()
+        }
+    }
+}

@@ -1,0 +1,180 @@
+import SystemPackage
+import Testing
+import TokenVault
+import TokenVaultPlatform
+import VaultAgent
+import VaultAgentServer
+
+@Suite struct MisbehavingClientTests {
+    let home: TestHome
+
+    init() throws { home = try TestHome() }
+
+    /// The vault is served to who behaves.
+    private func expectService(_ vault: BlockingAgentVault, _ token: String) throws {
+        let storage = vault.storage(service: "good")
+        try storage.store(token: token, for: "key")
+        #expect(try storage.retrieve(for: "key") == token)
+    }
+
+    @Test func garbageEndsItsConnectionAlone() throws {
+        let agent = try LocalAgent(in: home)
+        let vault = try agent.unlockedVault()
+        var generator = SystemRandomNumberGenerator()
+        for _ in 0..<50 {
+            let client = try RawClient(home.place)
+            let noise = (0..<Int.random(in: 4...300)).map { _ in UInt8.random(in: 0...255, using: &generator)
+            }
+            // A length of 4 GiB, or one that is too short, in front.
+            let front: [UInt8] = Bool.random(using: &generator) ? [0xff, 0xff, 0xff, 0xff] : [0, 0, 0, 0]
+            try client.send(front + noise)
+            #expect(try client.readToEnd() == 0)
+        }
+        try expectService(vault, "one")
+    }
+
+    @Test func aWrongHelloIsAnsweredWithTheVersionOrNothing() throws {
+        let agent = try LocalAgent(in: home)
+        // Another protocol's first words, in a frame that is whole.
+        let stranger = try RawClient(home.place)
+        try stranger.send([9, 0, 0, 0] + Array("GET / HTT".utf8))
+        #expect(try stranger.readToEnd() == 0)
+        // A newer client, which the agent tells what it speaks.
+        let newer = try RawClient(home.place)
+        let buffer = WipedBuffer(capacity: 64)
+        var writer = WireWriter(buffer)
+        writer.appendHello(lowest: 900, highest: 901)
+        try newer.send(try #require(buffer.array(in: 0..<buffer.count)))
+        #expect(try newer.readToEnd() == 21)
+        // A request before any hello.
+        let hasty = try RawClient(home.place)
+        try hasty.send(try Samples.frame(.state))
+        #expect(try hasty.readToEnd() == 0)
+        try expectService(try agent.unlockedVault(), "one")
+    }
+
+    @Test func halfAFrameEndsWhenItsTimeIsOver() throws {
+        let agent = try LocalAgent(in: home) { $0.requestTime = .milliseconds(300) }
+        let vault = try agent.unlockedVault()
+        let frame = try Samples.frame(.state)
+        var clients: [RawClient] = []
+        for length in [1, 3, 4, 12, frame.count - 1] {
+            let client = try RawClient(home.place)
+            try client.send(Array(frame.prefix(length)))
+            clients.append(client)
+        }
+        // The others are served meanwhile.
+        try expectService(vault, "meanwhile")
+        for client in clients { #expect(try client.readToEnd() == 0) }
+        try expectService(vault, "after")
+    }
+
+    @Test func aByteAtATimeDoesNotStretchTheTime() throws {
+        let agent = try LocalAgent(in: home) { $0.requestTime = .milliseconds(300) }
+        let vault = try agent.unlockedVault()
+        let client = try RawClient(home.place)
+        // A request of a million bytes, sent as slowly as the agent lets it be.
+        try client.send([0, 0, 16, 0])
+        let deadline = Deadline(after: .seconds(20))
+        var hasEnded = false
+        while !hasEnded, !deadline.hasPassed {
+            do { try client.send([1]) } catch { hasEnded = true }
+        }
+        #expect(hasEnded)
+        try expectService(vault, "one")
+    }
+
+    @Test func commitsThatNeverEndTakeABoundedPart() throws {
+        let agent = try LocalAgent(in: home) {
+            $0.requestTime = .milliseconds(500)
+            $0.commitLength = 3 << 20
+        }
+        let vault = try agent.unlockedVault()
+        let big = Secret(repeatElement(UInt8(1), count: 1 << 20))
+        let part = AgentOperation.commitPart(service: "good", changes: [.store(big, for: "big")])
+        let clients = try (0..<3).map { _ in try RawClient(home.place) }
+        for client in clients { try client.ask(part, home, count: 1) }
+        // What waits has an end, and then there is room again.
+        for client in clients { #expect(try client.readToEnd() == 0) }
+        let changes = (0..<3).map { TokenChange.store(big, for: TokenKey("big \($0)")) }
+        try vault.storage(service: "good").commit(changes)
+        let more = (0..<6).map { TokenChange.store(big, for: TokenKey("more \($0)")) }
+        let error = #expect(throws: TokenStorageError.self) {
+            try vault.storage(service: "good").commit(more)
+        }
+        #expect(error?.code == .resourcesExhausted)
+        #expect(try vault.storage(service: "good").list().items.count == 3)
+        // Another number, or another request, before the end.
+        let client = try RawClient(home.place)
+        try client.ask(.commitPart(service: "good", changes: [.delete("big 0")]), home, count: 2)
+        #expect(try client.readToEnd() == 0)
+        try expectService(vault, "after")
+    }
+
+    @Test func whoDoesNotReadIsEnded() throws {
+        let agent = try LocalAgent(in: home) { $0.answerTime = .milliseconds(300) }
+        let vault = try agent.unlockedVault()
+        let big = Secret(repeatElement(UInt8(1), count: 1 << 20))
+        try vault.storage(service: "good").store(big, for: "big")
+        let clients = try (0..<4).map { _ in try RawClient(home.place) }
+        for client in clients { try client.ask(.secret(service: "good", key: "big"), home, count: 20) }
+        // Their answers fill the socket, and the agent waits for them; the others do not.
+        try expectService(vault, "meanwhile")
+        // Once the time is over, nothing is left but what the socket held.
+        #expect(agent.server.waitForClients(1, atMost: .seconds(20)))
+        for client in clients { #expect(try client.readToEnd() < 2 << 20) }
+        #expect(try vault.storage(service: "good").secret(for: "big") == big)
+    }
+
+    @Test func aSubscriberWhoDoesNotReadIsEndedAndOthersAreTold() async throws {
+        let agent = try LocalAgent(in: home) { $0.answerTime = .milliseconds(300) }
+        let vault = try agent.unlockedVault()
+        let deaf = try RawClient(home.place)
+        try deaf.ask(.subscribe(service: "good"), home)
+        let storage = AgentVault(vault).storage(service: "good")
+        #expect(agent.server.waitForClients(2, atMost: .seconds(20)))
+        var told = storage.changes().makeAsyncIterator()
+        let name = String(repeating: "k", count: 1_000)
+        // More than a socket takes, in keys that each are told.
+        for round in 0..<8 {
+            let changes = (0..<200).map {
+                TokenChange.store(Secret([1]), for: TokenKey("\(round) \($0) \(name)"))
+            }
+            try await storage.commit(changes)
+            for _ in 0..<200 { #expect(await told.next() != nil) }
+        }
+        // The one who is told, and who asks; the deaf one is no more.
+        #expect(agent.server.waitForClients(2, atMost: .seconds(20)))
+    }
+
+    @Test func aFloodOfConnectionsEndsTheIdleOnes() throws {
+        let agent = try LocalAgent(in: home) { $0.connections = 8 }
+        let vault = try agent.unlockedVault()
+        try expectService(vault, "before")
+        var flood: [RawClient] = []
+        for round in 0..<60 {
+            flood.append(try RawClient(home.place))
+            if round % 3 == 0 { try flood.last?.send([1, 2]) }
+            #expect(agent.server.clients <= 8)
+            // The vault's connection was idle and may have been ended: nobody notices.
+            if round % 10 == 9 { try expectService(vault, "\(round)") }
+        }
+        try expectService(vault, "after")
+    }
+
+    @Test func aFloodOfSubscriptionsLeavesRoomForRequests() throws {
+        let agent = try LocalAgent(in: home) {
+            $0.connections = 12
+            $0.subscriptions = 4
+        }
+        let vault = try agent.unlockedVault()
+        var flood: [RawClient] = []
+        for _ in 0..<30 {
+            let client = try RawClient(home.place)
+            try client.ask(.subscribe(service: "good"), home)
+            flood.append(client)
+            try expectService(vault, "one")
+        }
+        #expect(agent.server.clients <= 12)
+    }
+}

@@ -1,0 +1,152 @@
+import Glibc
+import SystemPackage
+import Testing
+import TokenVault
+import VaultAgent
+import VaultAgentServer
+
+@testable import TokenVaultPlatform
+
+@Suite struct PlaceTests {
+    let home: TestHome
+
+    init() throws { home = try TestHome() }
+
+    private func expectRefusal(
+        _ code: TokenStorageError.Code, sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        #expect(sourceLocation: sourceLocation) {
+            _ = try AgentListening(at: home.place)
+        } throws: {
+            ($0 as? TokenStorageError)?.code == code
+        }
+    }
+
+    private func makeDirectory() throws { try PosixDirectory.makeAll(home.place.directory) }
+
+    @Test func theDirectoryAndTheSocketAreOurs() throws {
+        let listening = try AgentListening(at: home.place)
+        var information = stat()
+        #expect(lstat(home.place.directory.string, &information) == 0 && information.st_mode & 0o777 == 0o700)
+        #expect(lstat(home.place.socket.string, &information) == 0 && information.st_mode & 0o777 == 0o600)
+        #expect(listening.remove())
+        #expect(lstat(home.place.socket.string, &information) != 0)
+    }
+
+    @Test func thereIsOneAgent() throws {
+        let first = try AgentListening(at: home.place)
+        expectRefusal(.conflict)
+        _ = consume first
+        _ = try AgentListening(at: home.place)
+    }
+
+    @Test func aProcessThatRunsKeepsOthersOut() throws {
+        let agent = try TestAgent(in: home)
+        #expect(throws: AgentProcess.Ended(status: 9)) { try AgentProcess(at: home.place) }
+        #expect(try agent.vault().isHeld() == false)
+    }
+
+    @Test func aSocketThatNobodyHasIsReplaced() throws {
+        let first = try TestAgent(in: home)
+        first.process.end(SIGKILL)
+        #expect(try SmallFile.exists(home.place.socket))
+        #expect(throws: TokenStorageError.self) { try first.vault().status() }
+        let second = try TestAgent(in: home)
+        #expect(try second.vault().status() == nil)
+    }
+
+    @Test func aSocketThatWasPassedOnIsTakenAndLeft() throws {
+        let listener = try SocketDirectory(home.place.directory, creating: true).listen(
+            at: AgentPlace.socketName)
+        let script = "LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" --directory \"$1\""
+        let arguments = ["-c", script, Program.beside("vaultctl-agent"), home.place.directory.string]
+        let agent = try Program.start("/bin/sh", arguments, inheriting: [(listener.descriptor, 3)])
+        // A client may come before the agent is there: it waits for its answer.
+        let vault = BlockingAgentVault(at: home.vault, agent: home.place)
+        #expect(try vault.status() == nil)
+        try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+        try vault.storage(service: "s").store(token: "not a real token", for: "k")
+        kill(agent, SIGTERM)
+        #expect(Program.wait(for: agent) == 0)
+        // For the next one that is started for it.
+        #expect(try SmallFile.exists(home.place.socket))
+        let wrong = try Program.start(
+            "/bin/sh", arguments, inheriting: [(try #require(Optional(open("/dev/null", O_RDONLY))), 3)])
+        #expect(Program.wait(for: wrong) == 1)
+    }
+
+    @Test func anotherThingInTheSocketsPlaceIsRefused() throws {
+        try makeDirectory()
+        let socket = home.place.socket.string
+        try SmallFile.create(home.place.socket, [1])
+        expectRefusal(.alreadyExists)
+        #expect(unlink(socket) == 0)
+        #expect(symlink("/nowhere", socket) == 0)
+        expectRefusal(.alreadyExists)
+        #expect(unlink(socket) == 0)
+        #expect(mkdir(socket, 0o700) == 0)
+        expectRefusal(.alreadyExists)
+        #expect(rmdir(socket) == 0)
+        _ = try AgentListening(at: home.place)
+    }
+
+    @Test func anotherThingInTheLocksPlaceIsRefused() throws {
+        try makeDirectory()
+        let lock = home.place.directory.appending("agent.lock").string
+        #expect(symlink("/tmp/nowhere", lock) == 0)
+        expectRefusal(.alreadyExists)
+        #expect(unlink(lock) == 0)
+        #expect(mkdir(lock, 0o700) == 0)
+        expectRefusal(.alreadyExists)
+        #expect(rmdir(lock) == 0)
+        #expect(mkfifo(lock, 0o600) == 0)
+        expectRefusal(.alreadyExists)
+    }
+
+    @Test func aDirectoryThatOthersMayLookIntoIsRefused() throws {
+        try makeDirectory()
+        chmod(home.place.directory.string, 0o750)
+        expectRefusal(.insecurePermissions)
+        let client = BlockingAgentVault(at: home.vault, agent: home.place)
+        #expect(throws: TokenStorageError.self) { try client.isHeld() }
+        chmod(home.place.directory.string, 0o700)
+        _ = try AgentListening(at: home.place)
+    }
+
+    @Test func aDirectoryBehindALinkIsRefused() throws {
+        let elsewhere = home.path.appending("elsewhere")
+        try PosixDirectory.makeAll(elsewhere)
+        #expect(symlink(elsewhere.string, home.place.directory.string) == 0)
+        expectRefusal(.insecurePermissions)
+        #expect(try PosixDirectory(elsewhere).names().isEmpty)
+    }
+
+    @Test func aLongPathIsNoObstacle() throws {
+        let long = home.path.appending(String(repeating: "x", count: 200))
+        let agent = try AgentProcess(at: AgentPlace(directory: long))
+        defer { agent.end(SIGTERM) }
+        let vault = BlockingAgentVault(at: home.vault, agent: AgentPlace(directory: long))
+        #expect(try vault.status() == nil)
+    }
+
+    @Test func anotherUsersAgentIsNotTrusted() throws {
+        // Only root can be somebody else.
+        guard geteuid() == 0 else { return }
+        try makeDirectory()
+        chown(home.place.directory.string, 65_534, 65_534)
+        expectRefusal(.insecurePermissions)
+        #expect(throws: TokenStorageError.self) {
+            try BlockingAgentVault(at: home.vault, agent: home.place).isHeld()
+        }
+    }
+
+    @Test func withoutAnAgentNothingIsHeldAndCallsSayWhy() throws {
+        let vault = BlockingAgentVault(at: home.vault, agent: home.place)
+        #expect(try vault.isHeld() == false)
+        #expect(try vault.lock() == false)
+        let error = #expect(throws: TokenStorageError.self) {
+            try vault.storage(service: "s").retrieve(for: "k")
+        }
+        #expect(error?.code == .unavailable)
+    }
+}
