@@ -1,7 +1,11 @@
 #include "CLinux.h"
 
+#include <spawn.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 // Nearly everything is inline in the header. A signal handler is not: it needs one place for the
 // descriptor it writes to, and it may run none of Swift's runtime.
@@ -129,4 +133,61 @@ pid_t clinux_process(void) {
         atomic_store_explicit(process, known, memory_order_relaxed);
     }
     return known;
+}
+
+int clinux_socket(void) { return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0); }
+int clinux_socket_pair(int descriptors[2]) {
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, descriptors);
+}
+
+int clinux_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_CLOEXEC); }
+
+// The address of `path`; 0 when it is too long for one.
+static socklen_t address_of(struct sockaddr_un *address, const char *path) {
+    memset(address, 0, sizeof *address);
+    address->sun_family = AF_UNIX;
+    size_t length = strlen(path);
+    if (length >= sizeof address->sun_path) return 0;
+    memcpy(address->sun_path, path, length);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + 1);
+}
+
+int clinux_connect(int descriptor, const char *path) {
+    struct sockaddr_un address;
+    socklen_t length = address_of(&address, path);
+    if (length == 0) { errno = ENAMETOOLONG; return -1; }
+    return connect(descriptor, (struct sockaddr *)&address, length);
+}
+int clinux_bind(int descriptor, const char *path) {
+    struct sockaddr_un address;
+    socklen_t length = address_of(&address, path);
+    if (length == 0) { errno = ENAMETOOLONG; return -1; }
+    return bind(descriptor, (struct sockaddr *)&address, length);
+}
+
+int clinux_peer(int descriptor, uint32_t *user, int32_t *process) {
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return -1;
+    *user = peer.uid;
+    *process = peer.pid;
+    return 0;
+}
+
+int clinux_is_listener(int descriptor) {
+    int domain = 0, type = 0, listens = 0;
+    socklen_t length = sizeof(int);
+    if (getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &length) != 0) return 0;
+    length = sizeof(int);
+    if (getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &length) != 0) return 0;
+    length = sizeof(int);
+    if (getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) != 0) return 0;
+    return domain == AF_UNIX && type == SOCK_STREAM && listens;
+}
+
+short clinux_background_flags(void) {
+    return POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
+}
+void clinux_close_from(void *actions, int least) {
+    posix_spawn_file_actions_addclosefrom_np(actions, least);
 }

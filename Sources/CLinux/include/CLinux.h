@@ -13,8 +13,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <spawn.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,12 +20,10 @@
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -210,68 +206,30 @@ static inline int clinux_set_timer(int timer, uint64_t nanoseconds) {
     return timerfd_settime(timer, TFD_TIMER_ABSTIME, &setting, NULL);
 }
 
+// The headers of sockets and posix_spawn bring in <sys/select.h>, which with _GNU_SOURCE is not what Swift's Glibc
+// module says it is; so what needs them is not inline.
+
 // socket(2) and socketpair(2) of unix(7) streams, not passed on to programs that are started; -1 with errno.
-static inline int clinux_socket(void) { return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0); }
-static inline int clinux_socket_pair(int descriptors[2]) {
-    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, descriptors);
-}
+int clinux_socket(void);
+int clinux_socket_pair(int descriptors[2]);
 
 // accept4(2): a connection, not passed on either; -1 with errno.
-static inline int clinux_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_CLOEXEC); }
-
-// The address of `path`; 0 when it is too long for one.
-static inline socklen_t clinux_address(struct sockaddr_un *address, const char *path) {
-    memset(address, 0, sizeof *address);
-    address->sun_family = AF_UNIX;
-    size_t length = strlen(path);
-    if (length >= sizeof address->sun_path) return 0;
-    memcpy(address->sun_path, path, length);
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + 1);
-}
+int clinux_accept(int listener);
 
 // connect(2) and bind(2): 0, or -1 with errno.
-static inline int clinux_connect(int descriptor, const char *path) {
-    struct sockaddr_un address;
-    socklen_t length = clinux_address(&address, path);
-    if (length == 0) { errno = ENAMETOOLONG; return -1; }
-    return connect(descriptor, (struct sockaddr *)&address, length);
-}
-static inline int clinux_bind(int descriptor, const char *path) {
-    struct sockaddr_un address;
-    socklen_t length = clinux_address(&address, path);
-    if (length == 0) { errno = ENAMETOOLONG; return -1; }
-    return bind(descriptor, (struct sockaddr *)&address, length);
-}
+int clinux_connect(int descriptor, const char *path);
+int clinux_bind(int descriptor, const char *path);
 
 // getsockopt(SO_PEERCRED): 0, or -1 with errno.
-static inline int clinux_peer(int descriptor, uint32_t *user, int32_t *process) {
-    struct ucred peer;
-    socklen_t length = sizeof peer;
-    if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return -1;
-    *user = peer.uid;
-    *process = peer.pid;
-    return 0;
-}
+int clinux_peer(int descriptor, uint32_t *user, int32_t *process);
 
 // getsockopt(2): whether `descriptor` is a unix(7) stream socket that listens.
-static inline int clinux_is_listener(int descriptor) {
-    int domain = 0, type = 0, listens = 0;
-    socklen_t length = sizeof(int);
-    if (getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &length) != 0) return 0;
-    length = sizeof(int);
-    if (getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &length) != 0) return 0;
-    length = sizeof(int);
-    if (getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) != 0) return 0;
-    return domain == AF_UNIX && type == SOCK_STREAM && listens;
-}
+int clinux_is_listener(int descriptor);
 
 // posix_spawn(3)'s flags for a program in the background, and closing what it is not to have: all from `least` on.
-static inline short clinux_background_flags(void) {
-    return POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
-}
-static inline void clinux_close_from(posix_spawn_file_actions_t *actions, int least) {
-    posix_spawn_file_actions_addclosefrom_np(actions, least);
-}
+// `actions` is a posix_spawn_file_actions_t.
+short clinux_background_flags(void);
+void clinux_close_from(void *actions, int least);
 
 static inline int clinux_is_socket(mode_t mode) { return S_ISSOCK(mode); }
 
