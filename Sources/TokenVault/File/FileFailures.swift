@@ -16,7 +16,18 @@ extension TokenStorageError {
 
     /// Damage at a place in the file.
     static func damage(at offset: Int, _ what: String) -> TokenStorageError {
-        .file(.corrupt, underlying: "\(what) at byte \(offset)")
+        .file(.corrupt, underlying: "\(what)\(placeMark)\(offset)")
+    }
+
+    private static let placeMark = " at byte "
+
+    /// What ``damage(at:_:)`` was given; `nil` for another error.
+    var damage: (offset: Int, what: String)? {
+        guard code == .corrupt, let text = underlying,
+            let offset = text.split(separator: " ").last.flatMap({ Int($0) }),
+            text.hasSuffix("\(Self.placeMark)\(offset)")
+        else { return nil }
+        return (offset, String(text.dropLast("\(Self.placeMark)\(offset)".count)))
     }
 
     /// What a failed system call means.

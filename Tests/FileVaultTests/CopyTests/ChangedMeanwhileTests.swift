@@ -64,4 +64,16 @@ import TokenVaultPlatform
         #expect(report.isClean && report.notes.count == 1, "\(report)")
         #expect(report.notes.first?.contains("a deleted value") == true)
     }
+
+    @Test func damageInTheLogIsToldWithItsPlace() throws {
+        let sandbox = try Sandbox()
+        let vault = try sandbox.made()
+        defer { vault.close() }
+        var bytes = try sandbox.bytes()
+        let second = VaultFormat.logStart + (Frame.length(ofPrefix: bytes, at: VaultFormat.logStart) ?? 0)
+        bytes[second + 100] ^= 1
+        try sandbox.write(bytes)
+        let report = try vault.verify()
+        #expect(report.problems.map(\.offset) == [second], "\(report)")
+    }
 }

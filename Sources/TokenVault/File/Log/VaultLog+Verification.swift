@@ -38,11 +38,11 @@ extension VaultLog {
             (surveyed, report) = try loader.verify(file, checkingBy: maker, progress)
         } catch {
             guard error.code == .corrupt else { throw error }
+            let damage = error.damage ?? (0, error.underlying ?? "damaged")
             return VerificationReport(
                 frames: 0, items: 0, checkedByDigestOnly: 0, bytes: 0,
-                problems: [
-                    VerificationReport.Problem(offset: 0, description: error.underlying ?? "damaged")
-                ], notes: [])
+                problems: [VerificationReport.Problem(offset: damage.offset, description: damage.what)],
+                notes: [])
         }
         if let problem = try problem(ofIndexIn: file, against: surveyed.log) {
             report.problems.append(problem)
