@@ -23,6 +23,7 @@ struct Session {
         isReadOnly = location.readOnly
         timeout = try Settings.timeout(location.timeout)
         console.deadline = timeout.map { Deadline(after: $0) }
+        StandardStream.deadline = console.deadline
         console.keyringTimeout = timeout
         backend = try Backend(option: location.backend)
         vaultOption = try Settings.path(
