@@ -1,5 +1,6 @@
 internal import CLinux
 internal import Glibc
+internal import Synchronization
 internal import SystemPackage
 
 /// The three streams a program starts with, written and read by descriptor: nothing is buffered behind
@@ -35,20 +36,46 @@ package enum StandardStream: CInt, Sendable {
         return Int(size.ws_col)
     }
 
-    /// Writes all of `bytes` (`write`).
+    /// Writes all of `bytes` (`write`). `ETIMEDOUT` when ``deadline`` passes before a reader has taken them.
     package func write(_ bytes: RawSpan) throws(SystemFailure) {
-        let failure: SystemFailure? = bytes.withUnsafeBytes { buffer in
-            Self.write(buffer, to: rawValue)
-        }
+        let failure: SystemFailure? = bytes.withUnsafeBytes { write($0) }
         if let failure { throw failure }
     }
 
-    /// Writes all of `bytes` (`write`).
+    /// Writes all of `bytes` (`write`). `ETIMEDOUT` when ``deadline`` passes before a reader has taken them.
     package func write(_ bytes: [UInt8]) throws(SystemFailure) {
         // Array.withUnsafeBytes would make the error an `any Error`.
-        let failure: SystemFailure? = bytes.withUnsafeBytes { Self.write($0, to: rawValue) }
+        let failure: SystemFailure? = bytes.withUnsafeBytes { write($0) }
         if let failure { throw failure }
     }
+
+    private func write(_ buffer: UnsafeRawBufferPointer) -> SystemFailure? {
+        let failure =
+            if let deadline = Self.deadline {
+                TimedWriting.write(buffer, to: rawValue, until: deadline)
+            } else {
+                Self.write(buffer, to: rawValue)
+            }
+        if self == .output, let failure { Self.state.withLock { $0.outputFailure = failure } }
+        return failure
+    }
+
+    private struct State {
+        var deadline: Deadline?
+        var outputFailure: SystemFailure?
+    }
+
+    private static let state = Mutex(State())
+
+    /// When writing to these streams gives up waiting for a reader; `nil`, as at first, for never. What can be written
+    /// without waiting is written afterwards as well.
+    package static var deadline: Deadline? {
+        get { state.withLock { $0.deadline } }
+        set { state.withLock { $0.deadline = newValue } }
+    }
+
+    /// Why standard output did not take what was written to it; `nil` when it took everything.
+    package static var outputFailure: SystemFailure? { state.withLock { $0.outputFailure } }
 
     /// Closes the stream. Some file systems report a full disk only here (`close`).
     package func finish() throws(SystemFailure) {

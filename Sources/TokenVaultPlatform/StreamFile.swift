@@ -5,12 +5,13 @@ package import SystemPackage
 /// Bytes that come or go as a stream, as files that can be read and written at any place.
 package enum StreamFile {
     /// The file at `path`, following links, to be read. What is no regular file is read to its end into a
-    /// file without a name in `directory`.
+    /// file without a name in `directory`. Opening a named pipe does not wait for its writer, reading it does:
+    /// `ETIMEDOUT` of `poll` when `deadline` passes first.
     package static func reading(
-        _ path: FilePath, spoolingIn directory: FilePath
+        _ path: FilePath, spoolingIn directory: FilePath, deadline: Deadline?
     ) throws(SystemFailure) -> any DiskFile {
         let descriptor = try retrying("open") {
-            path.withPlatformString { open($0, O_RDONLY | O_CLOEXEC | O_NOCTTY) }
+            path.withPlatformString { open($0, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) }
         }
         var information = stat()
         guard fstat(descriptor, &information) == 0 else {
@@ -20,16 +21,19 @@ package enum StreamFile {
         }
         if clinux_is_regular(information.st_mode) != 0 { return PosixFile(descriptor: descriptor) }
         defer { close(descriptor) }
-        return try spooled(descriptor, in: directory)
+        return try spooled(descriptor, in: directory, deadline: deadline)
     }
 
-    /// What can be read from `descriptor`, up to its end, in a file without a name in `directory`.
+    /// What can be read from `descriptor`, up to its end, in a file without a name in `directory`. `ETIMEDOUT` of
+    /// `poll` when `deadline` passes first.
     package static func spooled(
-        _ descriptor: CInt, in directory: FilePath
+        _ descriptor: CInt, in directory: FilePath, deadline: Deadline?
     ) throws(SystemFailure) -> any DiskFile {
         let file = try nameless(in: directory)
         var offset = 0
         while true {
+            // Also before the first one: a pipe that no writer has opened yet would seem to have ended.
+            if let failure = InputSource.wait(for: descriptor, deadline) { throw failure }
             var result = 0
             let bytes = [UInt8](unsafeUninitializedCapacity: 1 << 18) { buffer, count in
                 result = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
@@ -41,12 +45,33 @@ package enum StreamFile {
                 guard reason == .interrupted || reason == .resourceTemporarilyUnavailable else {
                     throw SystemFailure(reason, "read")
                 }
-                if let failure = InputSource.wait(for: descriptor, nil) { throw failure }
                 continue
             }
             try file.write(bytes, at: offset)
             offset += bytes.count
         }
+    }
+
+    /// The first bytes, `count` at most, of what would be read from the file at `path`, or from standard input for `nil`,
+    /// and stays to be read. `nil` for what is no regular file, or cannot be read.
+    package static func beginning(of path: FilePath?, _ count: Int) -> [UInt8]? {
+        guard let path else { return beginning(of: StandardStream.input.rawValue, count) }
+        let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
+        guard let descriptor = try? retrying("open", { path.withPlatformString { open($0, flags) } }) else {
+            return nil
+        }
+        defer { close(descriptor) }
+        return beginning(of: descriptor, count)
+    }
+
+    private static func beginning(of descriptor: CInt, _ count: Int) -> [UInt8]? {
+        var information = stat()
+        guard fstat(descriptor, &information) == 0, clinux_is_regular(information.st_mode) != 0 else {
+            return nil
+        }
+        var bytes = [UInt8](repeating: 0, count: count)
+        let result = pread(descriptor, &bytes, count, max(0, lseek(descriptor, 0, SEEK_CUR)))
+        return result < 0 ? nil : Array(bytes.prefix(result))
     }
 
     private static func nameless(in directory: FilePath) throws(SystemFailure) -> any DiskFile {
@@ -63,8 +88,9 @@ package enum StreamFile {
         return file
     }
 
-    /// Writes all of `bytes` to `descriptor` (`write`).
+    /// Writes all of `bytes` to `descriptor` (`write`), as ``StandardStream/write(_:)`` does when it is one of those.
     package static func write(_ bytes: [UInt8], to descriptor: CInt) throws(SystemFailure) {
+        if let stream = StandardStream(rawValue: descriptor) { return try stream.write(bytes) }
         let failure: SystemFailure? = bytes.withUnsafeBytes { StandardStream.write($0, to: descriptor) }
         if let failure { throw failure }
     }

@@ -10,6 +10,8 @@ struct CommandFailure: Error, Equatable {
     var status: ExitStatus
     var happened: String
     var advice: String
+    /// Whether what was asked for may have been done all the same.
+    var mayBeDone = false
 
     init(_ status: ExitStatus, _ happened: String, _ advice: String) {
         self.status = status
@@ -31,7 +33,8 @@ struct CommandFailure: Error, Equatable {
         }
         self.init(
             ExitStatus(error.code), happened,
-            error.advice ?? Self.advice(for: error.code) ?? error.code.nextStep)
+            Self.advice(for: error) ?? error.advice ?? Self.advice(for: error.code) ?? error.code.nextStep)
+        mayBeDone = error.code == .outcomeUnknown
     }
 
     /// What a failed system call means, having been about `subject`.
@@ -43,6 +46,11 @@ struct CommandFailure: Error, Equatable {
         }
     }
 
+    /// What kept standard output from taking what was written to it.
+    static func output(_ failure: SystemFailure) -> CommandFailure {
+        CommandFailure(failure, "standard output", "check where it goes to")
+    }
+
     /// The line, without control characters: advice can name paths.
     var line: String { Self.printable("vaultctl: \(happened): \(advice)") }
 
@@ -51,6 +59,14 @@ struct CommandFailure: Error, Equatable {
         String(
             String.UnicodeScalarView(
                 text.unicodeScalars.map { $0.value < 0x20 || (0x7f...0x9f).contains($0.value) ? "?" : $0 }))
+    }
+
+    /// Advice in terms of this program, where the library's is for programs.
+    private static func advice(for error: TokenStorageError) -> String? {
+        switch (error.code, error.underlying) {
+        case (.readOnly, WritingObstacle.reasonWhenAsked): "leave --read-only out"
+        default: nil
+        }
     }
 
     /// Advice in terms of this program, where it has any that is better than the library's.

@@ -28,6 +28,7 @@ struct Session {
         asksAgent = !location.noAgent && !location.readOnly && !unlock.areGiven
         timeout = try Settings.timeout(location.timeout)
         console.deadline = timeout.map { Deadline(after: $0) }
+        StandardStream.deadline = console.deadline
         console.keyringTimeout = timeout
         backend = try Backend(option: location.backend)
         vaultOption = try Settings.path(

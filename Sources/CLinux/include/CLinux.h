@@ -49,6 +49,7 @@ static inline int clinux_rename_noreplace(int from_directory, const char *from,
 
 static inline int clinux_is_regular(mode_t mode) { return S_ISREG(mode); }
 static inline int clinux_is_directory(mode_t mode) { return S_ISDIR(mode); }
+static inline int clinux_is_pipe(mode_t mode) { return S_ISFIFO(mode); }
 static inline int clinux_is_link(mode_t mode) { return S_ISLNK(mode); }
 
 // prctl(PR_SET_DUMPABLE, 0): no core file, no ptrace by the same user.

@@ -125,7 +125,9 @@ struct CommitPlanner {
         if policy == .whenPasscodeSetThisDeviceOnly, facts.isEnrolled, !facts.hasPasscodeSlot {
             return "add a passphrase first; items of this policy live as long as it does"
         }
-        return "this device has no key in the vault; enrol it, or use when-unlocked or after-first-unlock"
+        return
+            "this device has no key in the vault; enrol it (\"vaultctl device enrol\"), or use when-unlocked or "
+            + "after-first-unlock"
     }
 
     private func identifier(of key: TokenKey) throws(TokenStorageError) -> ItemIdentifier {

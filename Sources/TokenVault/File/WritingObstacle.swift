@@ -16,11 +16,14 @@ public enum WritingObstacle: String, Hashable, Sendable {
         }
     }
 
+    /// What is said of a write to a vault that was opened for reading only.
+    package static let reasonWhenAsked = "the vault was opened for reading only"
+
     var error: TokenStorageError {
         switch self {
         case .asked:
             .file(
-                .readOnly, underlying: "the vault was opened for reading only",
+                .readOnly, underlying: Self.reasonWhenAsked,
                 advice: "open it for writing as well")
         case .fileSystem:
             .file(

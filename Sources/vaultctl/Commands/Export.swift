@@ -38,14 +38,20 @@ struct Export: VaultCommand {
         let vault = try session.openUnlockedVault(orCopy: true)
         let secret = try ExportPassphraseOptions.readNew(source, console)
         let progress = console.begin("Exporting")
-        let report = try calling { () throws(TokenStorageError) in
-            if let path {
-                try vault.export(
-                    to: path, passphrase: secret, allOrNothing: allOrNothing, progress: progress)
-            } else {
-                try vault.export(
-                    to: .standardOutput, passphrase: secret, allOrNothing: allOrNothing, progress: progress)
-            }
+        let report: ExportReport
+        do throws(TokenStorageError) {
+            report =
+                if let path {
+                    try vault.export(
+                        to: path, passphrase: secret, allOrNothing: allOrNothing, progress: progress)
+                } else {
+                    try vault.export(
+                        to: .standardOutput, passphrase: secret, allOrNothing: allOrNothing,
+                        progress: progress)
+                }
+        } catch {
+            if isStream, let failure = StandardStream.outputFailure { throw .output(failure) }
+            throw CommandFailure(error)
         }
         console.progress.clear()
         if report.staying > 0 {

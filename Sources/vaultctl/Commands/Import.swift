@@ -64,11 +64,14 @@ struct Import: VaultCommand {
             throw .usage("an export names the services itself", "leave --service out")
         }
         let console = session.console
+        if StreamFile.beginning(of: path, 64).map(ImportLines.seemToBegin) ?? false {
+            throw .usage("this begins like lines of JSON", "give --format ndjson to import those")
+        }
         let source = try passphrase.path
         let vault = try session.openUnlockedVault()
         let secret = try ExportPassphraseOptions.readCurrent(source, console)
         let progress = console.begin("Importing")
-        return try calling { () throws(TokenStorageError) in
+        return try storing { () throws(TokenStorageError) in
             if let path {
                 try vault.importItems(
                     from: path, passphrase: secret, onConflict: rule, progress: progress)
@@ -102,8 +105,25 @@ struct Import: VaultCommand {
             service: service, defaultPolicy: vault.storage(service: service).defaultPolicy)
         let items = try lines.items(in: bytes, progress: progress)
         console.progress.show("Importing …")
-        return try calling { () throws(TokenStorageError) in
-            try vault.importItems(items, onConflict: rule)
+        do {
+            return try storing { () throws(TokenStorageError) in
+                try vault.importItems(items, onConflict: rule)
+            }
+        } catch {
+            throw error.mayBeDone ? error : error.withNothingImported
+        }
+    }
+
+    /// Imports, and names the option that settles a conflict.
+    private func storing(
+        _ body: () throws(TokenStorageError) -> ImportReport
+    ) throws(CommandFailure) -> ImportReport {
+        do { return try body() } catch {
+            var failure = CommandFailure(error)
+            if error.code == .alreadyExists {
+                failure.advice += ", with --on-conflict skip or --on-conflict replace"
+            }
+            throw failure
         }
     }
 

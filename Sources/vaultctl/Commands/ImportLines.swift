@@ -25,17 +25,56 @@ struct ImportLines {
         in bytes: [UInt8], progress: (Int, Int) -> Void
     ) throws(CommandFailure) -> [TokenItem] {
         var items: [TokenItem] = []
+        var lines: [Name: Int] = [:]
         var number = 0
         var start = 0
         while start < bytes.count {
             var end = start
             while end < bytes.count, bytes[end] != UInt8(ascii: "\n") { end += 1 }
             number += 1
-            if !isBlank(bytes, start..<end) { items.append(try item(bytes, start..<end, number)) }
+            if !isBlank(bytes, start..<end) {
+                let item = try checked(try item(bytes, start..<end, number), number)
+                let name = Name(item.metadata)
+                if let earlier = lines.updateValue(number, forKey: name) {
+                    throw Self.mistake(
+                        number, "has the key of line \(earlier), and an import stores each key once")
+                }
+                items.append(item)
+            }
             if number.isMultiple(of: 1_024) { progress(end, bytes.count) }
             start = end + 1
         }
         return items
+    }
+
+    /// Whether `beginning` is how a file of lines begins, which no export does.
+    static func seemToBegin(_ beginning: [UInt8]) -> Bool {
+        let mark: [UInt8] = [0xef, 0xbb, 0xbf]
+        let text = beginning.starts(with: mark) ? beginning.dropFirst(mark.count) : beginning[...]
+        return text.first { ![0x20, 0x09, 0x0a, 0x0d].contains($0) } == UInt8(ascii: "{")
+    }
+
+    /// The name of an item among all services, which is its bytes.
+    private struct Name: Hashable {
+        let service: TokenKey
+        let key: TokenKey
+
+        init(_ metadata: TokenMetadata) {
+            service = TokenKey(metadata.service)
+            key = metadata.key
+        }
+    }
+
+    /// `item`, if it can be stored.
+    private func checked(_ item: TokenItem, _ number: Int) throws(CommandFailure) -> TokenItem {
+        do throws(TokenStorageError) {
+            try Validation(operation: "import", backend: "vaultctl").check(item)
+            return item
+        } catch {
+            var failure = CommandFailure(error)
+            failure.happened = "line \(number): \(failure.happened)"
+            throw failure.withNothingImported
+        }
     }
 
     private func isBlank(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
@@ -87,5 +126,16 @@ struct ImportLines {
         CommandFailure(
             .usage, "line \(number) \(what)",
             "nothing was imported; each line is like what \"vaultctl retrieve --json\" prints")
+    }
+}
+
+extension CommandFailure {
+    /// The same, saying that nothing was imported.
+    var withNothingImported: CommandFailure {
+        let assurance = "nothing was imported"
+        guard !advice.hasPrefix(assurance) else { return self }
+        var failure = self
+        failure.advice = "\(assurance); \(advice)"
+        return failure
     }
 }

@@ -29,7 +29,7 @@ enum KeyFile {
         let result: Result
         do throws(CommandFailure) { result = try body(made) } catch {
             // What may have been done needs its key.
-            if error.status != .timedOut { try? SmallFile.remove(path) }
+            if !error.mayBeDone { try? SmallFile.remove(path) }
             throw error
         }
         console.remark("Made the key file: keep a copy of it in a safe place.")

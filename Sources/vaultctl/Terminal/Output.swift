@@ -38,9 +38,7 @@ final class Output {
     /// Writes what is buffered. Throws when that, or anything before it, did not reach standard output.
     func deliver() throws(CommandFailure) {
         flush()
-        if let failure {
-            throw CommandFailure(failure, "standard output", "check where it goes to")
-        }
+        if let failure { throw .output(failure) }
     }
 
     /// Writes what is buffered and closes standard output if anything was written to it.
@@ -49,9 +47,7 @@ final class Output {
         if failure == nil, wrote {
             do { try StandardStream.output.finish() } catch { failure = error }
         }
-        if let failure {
-            throw CommandFailure(failure, "standard output", "check where it goes to")
-        }
+        if let failure { throw .output(failure) }
     }
 
     private func flush() {

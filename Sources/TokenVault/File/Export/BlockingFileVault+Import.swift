@@ -20,9 +20,9 @@ extension BlockingFileVault {
             let beside = directoryForSpooling
             let file: any DiskFile
             do throws(SystemFailure) {
-                file = try StreamFile.reading(path, spoolingIn: beside)
+                file = try StreamFile.reading(path, spoolingIn: beside, deadline: configuration.deadline)
             } catch {
-                guard error.errno == .noSuchFileOrDirectory else { throw .system(error) }
+                guard error.errno == .noSuchFileOrDirectory else { throw Self.streamFailure(error) }
                 throw .file(.unavailable, underlying: "no such export", advice: "check its path")
             }
             return try importItems(file, passphrase, rule, progress)
@@ -36,8 +36,12 @@ extension BlockingFileVault {
     ) throws(TokenStorageError) -> ImportReport {
         try during("import") { () throws(TokenStorageError) in
             let beside = directoryForSpooling
-            let file = try onDisk { () throws(SystemFailure) in
-                try StreamFile.spooled(descriptor.rawValue, in: beside)
+            let file: any DiskFile
+            do throws(SystemFailure) {
+                file = try StreamFile.spooled(
+                    descriptor.rawValue, in: beside, deadline: configuration.deadline)
+            } catch {
+                throw Self.streamFailure(error)
             }
             return try importItems(file, passphrase, rule, progress)
         }
@@ -64,6 +68,19 @@ extension BlockingFileVault {
                 }
             }
             return try session.importItems(items, rule)
+        }
+    }
+
+    /// What a failure means when it may be of the stream rather than of the disk.
+    private static func streamFailure(_ failure: SystemFailure) -> TokenStorageError {
+        switch failure.call {
+        case "poll" where failure.errno == .timedOut:
+            .file(.timedOut, underlying: "the export has not come to its end")
+        case "read", "poll":
+            .file(
+                .ioFailure, underlying: "what is read: \(failure.errno.description)",
+                advice: "check where it comes from")
+        default: .system(failure)
         }
     }
 

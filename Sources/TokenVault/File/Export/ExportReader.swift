@@ -20,6 +20,12 @@ struct ExportReader {
             if error == .newerVersion {
                 throw .file(.unsupportedFormat, underlying: "the export", advice: "use a newer version")
             }
+            // What a pipe brings is seen here only.
+            guard front.first != UInt8(ascii: "{") else {
+                throw .file(
+                    .corrupt, underlying: "no export: it begins like lines of JSON",
+                    advice: "import those with \"vaultctl import --format ndjson\"")
+            }
             throw Self.damage("not an export, or cut short")
         }
         keys = try ExportKeys(passphrase: passphrase, salt: header.salt, cost: header.cost)

@@ -80,7 +80,7 @@ extension VaultSession {
 
 extension Validation {
     /// An item is within the limits of what can be stored.
-    func check(_ item: TokenItem) throws(TokenStorageError) {
+    package func check(_ item: TokenItem) throws(TokenStorageError) {
         let metadata = item.metadata
         try check(service: metadata.service)
         try check(key: metadata.key)

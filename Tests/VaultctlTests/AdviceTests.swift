@@ -1,0 +1,95 @@
+import Testing
+
+/// Error lines say what is at fault and what to do about it here.
+@Suite struct AdviceTests {
+    @Test func anExportToNowhereSpeaksOfStandardOutput() throws {
+        let sandbox = try Sandbox.withVault()
+        let words = try sandbox.file("words", "fake words\n")
+        for output in [Child.Output.closed, .path("/dev/full")] {
+            let refused = try sandbox.run("export", "-", "--export-passphrase-file", words, output: output)
+            expectOneLine(refused, status: 1)
+            #expect(refused.error.contains("standard output: "), "\(refused.error)")
+            #expect(!refused.error.contains("disk") && !refused.error.contains("free some"))
+        }
+        let unread = try sandbox.run("import", "-", "--export-passphrase-file", words, stdin: .closed)
+        expectOneLine(unread, status: 1)
+        #expect(unread.error.contains("check where it comes from"), "\(unread.error)")
+    }
+
+    @Test func aConflictNamesTheOptionThatSettlesIt() throws {
+        let sandbox = try Sandbox.withVault()
+        let words = try sandbox.file("words", "fake words\n")
+        _ = try sandbox.run("store", "k", "--policy", "when-unlocked", input: "fake-1")
+        _ = try sandbox.run("export", "\(sandbox.home)/out", "--export-passphrase-file", words)
+        _ = try sandbox.run("store", "k", input: "fake-2")
+        let line = #"{"key":"k","value":"fake-3"}"#
+        for refused in [
+            try sandbox.run("import", "\(sandbox.home)/out", "--export-passphrase-file", words),
+            try sandbox.run("import", "-", "--format", "ndjson", input: line),
+        ] {
+            expectOneLine(refused, status: 9)
+            #expect(refused.error.contains("nothing was imported;"), "\(refused.error)")
+            #expect(refused.error.contains("--on-conflict skip or --on-conflict replace"), "\(refused.error)")
+        }
+    }
+
+    @Test func aLineThatCannotBeStoredIsNamed() throws {
+        let sandbox = try Sandbox.withVault()
+        let attributes = (1...65).map { "\"a\($0)\":\"\"" }.joined(separator: ",")
+        let mistakes: [(String, Int32, String)] = [
+            (#"{"key":"good","value":"fake-other"}"#, 64, "line 3 has the key of line 1, and"),
+            (#"{"key":"","value":"fake-other"}"#, 64, "line 3: "),
+            (#"{"key":"k","service":"","value":"fake-other"}"#, 64, "line 3: "),
+            ("{\"key\":\"k\",\"value\":\"fake-other\",\"attributes\":{\(attributes)}}", 64, "line 3: "),
+            (
+                "{\"key\":\"k\",\"value\":\"\(String(repeating: "f", count: (1 << 20) + 1))\"}", 1, "line 3: "
+            ),
+        ]
+        for (line, status, told) in mistakes {
+            let refused = try sandbox.run(
+                "import", "-", "--format", "ndjson",
+                input: #"{"key":"good","value":"fake-good"}"# + "\n\n" + line + "\n")
+            expectOneLine(refused, status: status, hiding: ["fake-other"])
+            #expect(refused.error.contains("vaultctl: \(told)"), "\(refused.error)")
+            #expect(refused.error.contains(": nothing was imported;"), "\(refused.error)")
+        }
+        // Another service's key of that name is another one; so are other bytes of the same characters.
+        let apart = [
+            #"{"key":"é","value":"1"}"#, #"{"key":"e\u0301","value":"2"}"#,
+            #"{"key":"é","service":"b","value":"3"}"#,
+        ]
+        let stored = try sandbox.run(
+            "import", "-", "--format", "ndjson", "--json", input: apart.joined(separator: "\n"))
+        #expect(stored.text.contains(#""added":3"#), "\(stored.error)")
+        #expect(try sandbox.run("retrieve", "good").status == 3)
+    }
+
+    @Test func whatRefusesToWriteSaysWhatToLeaveOut() throws {
+        let sandbox = try Sandbox.withVault()
+        let asked = try sandbox.run("store", "k", "--read-only", input: "fake")
+        expectOneLine(asked, status: 1)
+        #expect(asked.error.hasSuffix(": leave --read-only out\n"), "\(asked.error)")
+        let elsewhere = try sandbox.run(
+            "store", "k", "--policy", "when-unlocked-this-device-only", "--state-dir",
+            "\(sandbox.home)/elsewhere", input: "fake")
+        expectOneLine(elsewhere, status: 1)
+        #expect(elsewhere.error.contains("\"vaultctl device enrol\""), "\(elsewhere.error)")
+    }
+
+    @Test func linesOfJSONAreKnownForSuch() throws {
+        let sandbox = try Sandbox.withVault()
+        let words = try sandbox.file("words", "fake words\n")
+        let path = try sandbox.file("x.ndjson", "\n {\"key\":\"k\",\"value\":\"fake\"}\n")
+        let plain = try sandbox.run("import", path)
+        expectOneLine(plain, status: 64)
+        let given = try sandbox.run("import", "-", "--export-passphrase-file", words, stdin: .path(path))
+        expectOneLine(given, status: 64)
+        let piped = try sandbox.shell(
+            "tail -c +3 x.ndjson | \"$V\" import - --export-passphrase-file words")
+        expectOneLine(piped, status: 7)
+        for refused in [plain, given, piped] {
+            #expect(refused.error.contains("--format ndjson"), "\(refused.error)")
+        }
+        #expect(try sandbox.run("import", path, "--format", "ndjson").status == 0)
+    }
+}
