@@ -56,6 +56,11 @@ package enum StreamFile {
     /// and stays to be read. `nil` for what is no regular file, or cannot be read.
     package static func beginning(of path: FilePath?, _ count: Int) -> [UInt8]? {
         guard let path else { return beginning(of: StandardStream.input.rawValue, count) }
+        // Not even opened: who writes to a pipe would take that for its reader.
+        var information = stat()
+        guard path.withPlatformString({ stat($0, &information) }) == 0,
+            clinux_is_regular(information.st_mode) != 0
+        else { return nil }
         let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
         guard let descriptor = try? retrying("open", { path.withPlatformString { open($0, flags) } }) else {
             return nil

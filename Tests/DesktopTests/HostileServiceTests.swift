@@ -13,7 +13,7 @@ import TokenVaultPlatform
         try desktop.start(fake: behaviours)
         return SecretService(
             configuration: desktop.configuration(
-                prompting: .allowed(within: .seconds(30)), timeout: .seconds(30), allowsPlainSession: true)
+                prompting: .allowed(within: .seconds(300)), timeout: .seconds(300), allowsPlainSession: true)
         ).storage(service: "app").blocking
     }
 
