@@ -122,7 +122,9 @@ import TokenVaultPlatform
         let another = failure {
             _ = try BlockingFileVault.open(at: other, configuration: sandbox.configuration)
         }
-        #expect(another?.code == .unavailable && another?.underlying == "no such directory")
+        #expect(
+            another?.code == .unavailable
+                && another?.underlying == "no such directory: \(other.removingLastComponent().string)")
     }
 
     @Test func aNameThatIsNoTextIsRefused() throws {
