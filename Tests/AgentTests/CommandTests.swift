@@ -129,7 +129,7 @@ import VaultAgent
 
     @Test func theAgentInTheForegroundEndsBySignal() throws {
         let agent = try home.start("agent")
-        let deadline = Deadline(after: .seconds(30))
+        let deadline = Deadline(after: .seconds(300))
         var pause = BackOff()
         while try !AgentControl.isRunning(at: home.place), pause.wait(until: deadline) {}
         #expect(try AgentControl.isRunning(at: home.place))

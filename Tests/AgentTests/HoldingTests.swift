@@ -104,7 +104,7 @@ import VaultAgentServer
             with: TestHome.keyFile, stateDirectory: agent.home.state, lockingAfter: .milliseconds(200))
         #expect(try vault.status()?.idleTime != nil)
         // Asking for the state is no use, so it locks while it is asked.
-        let deadline = Deadline(after: .seconds(20))
+        let deadline = Deadline(after: .seconds(300))
         while try vault.lockState() == .unlocked, !deadline.hasPassed {}
         #expect(try vault.lockState() == .afterFirstUnlock)
         try vault.unlock(with: TestHome.keyFile, stateDirectory: agent.home.state, lockingAfter: nil)

@@ -33,7 +33,7 @@ final class LocalAgent: Sendable {
     }
 
     /// A client of the home's vault.
-    func vault(timeout: Duration = .seconds(30)) -> BlockingAgentVault {
+    func vault(timeout: Duration = .seconds(300)) -> BlockingAgentVault {
         BlockingAgentVault(at: home.vault, agent: home.place, timeout: timeout)
     }
 
@@ -51,10 +51,10 @@ struct RawClient {
 
     init(_ place: AgentPlace) throws {
         let directory = try SocketDirectory(place.directory, creating: false)
-        socket = try directory.connect(to: AgentPlace.socketName, within: .seconds(10))
+        socket = try directory.connect(to: AgentPlace.socketName, within: .seconds(300))
     }
 
-    func send(_ bytes: [UInt8], atMost duration: Duration = .seconds(10)) throws {
+    func send(_ bytes: [UInt8], atMost duration: Duration = .seconds(300)) throws {
         let buffer = WipedBuffer(capacity: 64)
         buffer.append(bytes)
         try buffer.send(to: socket, until: Deadline(after: duration))
@@ -63,7 +63,7 @@ struct RawClient {
     /// Says hello and asks, without reading what is answered.
     func ask(
         _ operation: AgentOperation, _ home: TestHome, count: Int = 1,
-        atMost duration: Duration = .seconds(10)
+        atMost duration: Duration = .seconds(300)
     )
         throws
     {
@@ -79,7 +79,7 @@ struct RawClient {
     }
 
     /// Reads to the end of the connection, or for so long; how many bytes there were.
-    func readToEnd(atMost duration: Duration = .seconds(20)) throws -> Int {
+    func readToEnd(atMost duration: Duration = .seconds(300)) throws -> Int {
         try socket.setReceiveTimeout(duration)
         var total = 0
         while true {

@@ -24,7 +24,7 @@ final class TestAgent: Sendable {
     deinit { process.end(SIGKILL) }
 
     /// The home's vault by way of the agent.
-    func vault(timeout: Duration = .seconds(30)) -> BlockingAgentVault {
+    func vault(timeout: Duration = .seconds(300)) -> BlockingAgentVault {
         BlockingAgentVault(at: home.vault, agent: place, timeout: timeout)
     }
 
@@ -54,7 +54,7 @@ final class TestHome: Sendable {
     }
 
     var configuration: FileVaultConfiguration {
-        FileVaultConfiguration(stateDirectory: state, lockTimeout: .seconds(60), keyDerivationCost: .minimum)
+        FileVaultConfiguration(stateDirectory: state, lockTimeout: .seconds(300), keyDerivationCost: .minimum)
     }
 
     /// The vault, opened without the agent.
@@ -79,7 +79,7 @@ final class AgentProcess: Sendable {
         program = try BackgroundProgram(
             FilePath(Program.beside("vaultctl-agent")),
             ["--directory", place.directory.string, "--ready-fd", "3"] + arguments,
-            environment: environment, within: .seconds(60))
+            environment: environment, within: .seconds(300))
         guard program.isReady else { throw Ended(status: wait()) }
     }
 

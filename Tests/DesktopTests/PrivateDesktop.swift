@@ -85,7 +85,7 @@ final class PrivateDesktop: @unchecked Sendable {
     /// The keyring as a configuration for this bus.
     func configuration(
         collection: SecretServiceConfiguration.Collection = .default, createsCollection: Bool = false,
-        prompting: SecretServiceConfiguration.Prompting = .never, timeout: Duration = .seconds(60),
+        prompting: SecretServiceConfiguration.Prompting = .never, timeout: Duration = .seconds(300),
         allowsPlainSession: Bool = false
     ) -> SecretServiceConfiguration {
         SecretServiceConfiguration(

@@ -59,7 +59,7 @@ import TokenVaultPlatform
 
     @Test func aMissingKeyringIsMadeWhenAskedForAndAllowed() throws {
         let service = try fake(
-            "no-default", "prompt-accepts", prompting: .allowed(within: .seconds(30)), createsCollection: true
+            "no-default", "prompt-accepts", prompting: .allowed(within: .seconds(300)), createsCollection: true
         )
         let storage = service.storage(service: "app").blocking
         try storage.store(token: "fake", for: "key")
@@ -72,7 +72,7 @@ import TokenVaultPlatform
             try desktop.start(fake: behaviours)
             let service = SecretService(
                 configuration: desktop.configuration(
-                    createsCollection: true, prompting: .allowed(within: .seconds(30)), timeout: .seconds(20),
+                    createsCollection: true, prompting: .allowed(within: .seconds(300)), timeout: .seconds(300),
                     allowsPlainSession: true))
             let storage = service.storage(service: "app").blocking
             if behaviours == ["locked"] {
@@ -85,7 +85,7 @@ import TokenVaultPlatform
 
     @Test func aKeyringThatThePersonDoesNotMakeIsUnavailable() throws {
         let service = try fake(
-            "no-default", "prompt-is-dismissed", prompting: .allowed(within: .seconds(30)),
+            "no-default", "prompt-is-dismissed", prompting: .allowed(within: .seconds(300)),
             createsCollection: true)
         let error = #expect(throws: TokenStorageError.self) {
             try service.storage(service: "app").blocking.store(token: "fake", for: "key")
@@ -149,11 +149,11 @@ import TokenVaultPlatform
         #expect(code { try storage.blocking.retrieve(for: "key") } == .timedOut)
     }
 
-    @Test func aStoreThatIsNotAnsweredIsUnknown() throws {
+    @Test func aStoreThatIsNotAnsweredIsUnknown() async throws {
         // Long enough to come to the store itself on a machine that is busy.
-        let storage = try fake("silent-on-create", timeout: .seconds(15)).storage(service: "app")
-        let error = #expect(throws: TokenStorageError.self) {
-            try storage.blocking.store(token: "fake", for: "key")
+        let storage = try fake("silent-on-create", timeout: .seconds(60)).storage(service: "app")
+        let error = await #expect(throws: TokenStorageError.self) {
+            try await storage.store(token: "fake", for: "key")
         }
         #expect(error?.code == .outcomeUnknown)
         #expect(error?.generation != nil)
@@ -217,14 +217,14 @@ import TokenVaultPlatform
     }
 
     @Test func aPromptThatIsAnsweredUnlocks() throws {
-        let storage = try fake("locked", "prompt-accepts", prompting: .allowed(within: .seconds(30)))
+        let storage = try fake("locked", "prompt-accepts", prompting: .allowed(within: .seconds(300)))
             .storage(service: "app").blocking
         try storage.store(token: "fake", for: "key")
         #expect(try storage.retrieve(for: "key") == "fake")
     }
 
     @Test func aPromptThatIsDismissedLeavesItLocked() throws {
-        let storage = try fake("locked", "prompt-is-dismissed", prompting: .allowed(within: .seconds(30)))
+        let storage = try fake("locked", "prompt-is-dismissed", prompting: .allowed(within: .seconds(300)))
             .storage(service: "app").blocking
         let error = #expect(throws: TokenStorageError.self) { try storage.retrieve(for: "key") }
         #expect(error?.code == .locked)
@@ -242,13 +242,13 @@ import TokenVaultPlatform
     }
 
     @Test func aServiceThatDiesDuringAPromptIsUnavailable() throws {
-        let storage = try fake("locked", "die-on-prompt", prompting: .allowed(within: .seconds(30)))
+        let storage = try fake("locked", "die-on-prompt", prompting: .allowed(within: .seconds(300)))
             .storage(service: "app").blocking
         #expect(code { try storage.retrieve(for: "key") } == .unavailable)
     }
 
     @Test func cancellingATaskTakesThePromptBackAndOthersGoOn() async throws {
-        let service = try fake("locked", prompting: .allowed(within: .seconds(60)))
+        let service = try fake("locked", prompting: .allowed(within: .seconds(300)))
         let storage = service.storage(service: "app")
         let task = Task { try await storage.retrieve(for: "key") }
         #expect(try await desktop.hear() == ["prompting"])
@@ -275,7 +275,7 @@ import TokenVaultPlatform
 
     private func fake(
         _ behaviours: String...,
-        prompting: SecretServiceConfiguration.Prompting = .never, timeout: Duration = .seconds(30),
+        prompting: SecretServiceConfiguration.Prompting = .never, timeout: Duration = .seconds(300),
         allowsPlainSession: Bool = true, createsCollection: Bool = false
     ) throws -> SecretService {
         try desktop.start(fake: behaviours)

@@ -135,7 +135,7 @@ import TokenVaultCrypto
         -> Generation
     {
         let service = desktop.service()
-        let call = BusCall(timeout: .seconds(30))
+        let call = BusCall(timeout: .seconds(300))
         return try service.withKeyring(call) { (access) throws(TokenStorageError) in
             try access.asWriter { () throws(TokenStorageError) in
                 let current = try access.find("app", nil)

@@ -21,7 +21,7 @@ final class Sandbox {
     var vault: FilePath { path.appending("vaults/test.vault") }
     var configuration: FileVaultConfiguration {
         FileVaultConfiguration(
-            stateDirectory: path.appending("state"), lockTimeout: .seconds(20),
+            stateDirectory: path.appending("state"), lockTimeout: .seconds(300),
             keyDerivationCost: .minimum)
     }
 }

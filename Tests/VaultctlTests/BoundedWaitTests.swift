@@ -8,7 +8,7 @@ import Testing
         _ sandbox: Sandbox, _ arguments: [String], output: Child.Output = .captured
     ) throws -> Child.Outcome {
         try Child.run(
-            program: "/usr/bin/timeout", (["30", Child.program] + arguments).map { Array($0.utf8) },
+            program: "/usr/bin/timeout", (["300", Child.program] + arguments).map { Array($0.utf8) },
             environment: sandbox.environment, output: output)
     }
 
@@ -23,9 +23,9 @@ import Testing
             status: 10)
         // One that came and never writes, and the same on standard input.
         for script in [
-            "exec 3<>fifo; timeout 30 \"$V\" import fifo --export-passphrase-file words --timeout 0.2",
-            "timeout 30 \"$V\" import - --export-passphrase-file words --timeout 0.2 0<>fifo",
-            "exec 3<>fifo; printf TVEXPORT >&3; timeout 30 \"$V\" import - --export-passphrase-file words "
+            "exec 3<>fifo; timeout 300 \"$V\" import fifo --export-passphrase-file words --timeout 0.2",
+            "timeout 300 \"$V\" import - --export-passphrase-file words --timeout 0.2 0<>fifo",
+            "exec 3<>fifo; printf TVEXPORT >&3; timeout 300 \"$V\" import - --export-passphrase-file words "
                 + "--timeout 0.2 <fifo",
         ] {
             let waited = try sandbox.shell(script)
@@ -41,7 +41,7 @@ import Testing
         let moved = try sandbox.shell(
             """
             "$V" export tokens --export-passphrase-file words && mkfifo fifo || exit
-            timeout 60 "$V" import fifo --export-passphrase-file words --timeout 50 --json & child=$!
+            timeout 300 "$V" import fifo --export-passphrase-file words --timeout 300 --json & child=$!
             cat tokens >fifo
             wait $child
             """)
@@ -79,7 +79,7 @@ import Testing
         }
         // Nor is what there would be to say about it.
         let both = try sandbox.shell(
-            "mkfifo fifo; exec 3<>fifo; timeout 30 \"$V\" retrieve big --timeout 0.5 >&3 2>&3; echo $?")
+            "mkfifo fifo; exec 3<>fifo; timeout 300 \"$V\" retrieve big --timeout 0.5 >&3 2>&3; echo $?")
         #expect(both.text == "10\n")
     }
 
@@ -89,11 +89,11 @@ import Testing
         _ = try sandbox.run("store", "big", bytes: big)
         let read = try sandbox.shell(
             """
-            set -o pipefail; "$V" retrieve big --timeout 50 | { dd bs=1 count=9 status=none; cat; }
+            set -o pipefail; "$V" retrieve big --timeout 300 | { dd bs=1 count=9 status=none; cat; }
             """)
         #expect(read.status == 0 && read.output == big, "\(read.error)")
         // A reader that went away ends us as it does without a bound.
-        let ended = try sandbox.shell("{ \"$V\" retrieve big --timeout 50; echo $? >&2; } | true")
+        let ended = try sandbox.shell("{ \"$V\" retrieve big --timeout 300; echo $? >&2; } | true")
         #expect(ended.error == "141\n")
     }
 

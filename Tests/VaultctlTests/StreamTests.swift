@@ -78,7 +78,7 @@ import Testing
         let outcome = try sandbox.shell(
             """
             ulimit -c unlimited 2>/dev/null
-            "$V" store k --timeout 20 0<>"$HOME/fifo" & child=$!
+            "$V" store k --timeout 300 0<>"$HOME/fifo" & child=$!
             until grep -q 'Max core file size *0 *0' /proc/$child/limits; do kill -0 $child || exit; done
             kill $child; wait $child; echo $?
             """)

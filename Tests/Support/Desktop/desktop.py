@@ -8,6 +8,7 @@ the test process looks from here, everything is stopped.
 import ctypes
 import os
 import pty
+import re
 import signal
 import socket
 import struct
@@ -33,17 +34,30 @@ def end_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
+def call_driver(member, serial):
+    """A call to the bus itself."""
+    fields = [(1, "o", "/org/freedesktop/DBus"), (3, "s", member), (6, "s", "org.freedesktop.DBus"),
+              (2, "s", "org.freedesktop.DBus")]
+    return message(1, serial, fields, b"")
+
+
+def receive(raw, pattern):
+    """What matches in the next bytes that have it."""
+    while not (found := re.search(pattern, raw.recv(4096))):
+        pass
+    return found.group().decode()
+
+
 def connect_raw(path):
-    """A connection to the bus without a library, which would let no reply be sent to what was not received."""
+    """A connection to the bus without a library, which would let no reply be sent to what was not received; and
+    its name."""
     raw = socket.socket(socket.AF_UNIX)
     raw.connect(path)
     raw.sendall(b"\0AUTH EXTERNAL " + str(os.geteuid()).encode().hex().encode() + b"\r\n")
     raw.recv(4096)
     raw.sendall(b"BEGIN\r\n")
-    raw.sendall(message(1, 1, [(1, "o", "/org/freedesktop/DBus"), (3, "s", "Hello"),
-                               (6, "s", "org.freedesktop.DBus"), (2, "s", "org.freedesktop.DBus")], b""))
-    raw.recv(4096)
-    return raw
+    raw.sendall(call_driver("Hello", 1))
+    return raw, receive(raw, rb":[0-9]+[.][0-9]+")
 
 
 def message(kind, serial, fields, body):
@@ -152,7 +166,7 @@ class Desktop:
 
     def wait_for_secrets(self):
         subprocess.run(
-            ["gdbus", "wait", "--session", SECRETS, "--timeout", "30"], env=self.environment, check=True
+            ["gdbus", "wait", "--session", SECRETS, "--timeout", "300"], env=self.environment, check=True
         )
         self.session = None
 
@@ -261,7 +275,12 @@ class Desktop:
             forged.append(name, signature="s")
             forged.set_destination(connection)
             self.bus.send_message(forged)
+            self.wait_for(connection)
         return len(waiting)
+
+    def wait_for(self, connection):
+        """Until a connection has taken in what it was sent."""
+        self.bus.call_blocking(connection, "/", "org.freedesktop.DBus.Peer", "Ping", "", ())
 
     def forge_completion(self, prompt, path):
         """Tells every connection that the person agreed to a prompt, and waits until the bus has told them."""
@@ -318,15 +337,20 @@ class Desktop:
         self.forger.stdout.readline()
 
     def forge_replies(self, serial):
-        """Replies `(u)` to every call below `serial` of every connection, as if the bus or the service did."""
+        """Replies `(u)` to every call below `serial` of every connection but the service's, as if the bus or the
+        service did, and waits until they have taken them in."""
         driver = dbus.Interface(self.bus.get_object("org.freedesktop.DBus", "/"), "org.freedesktop.DBus")
         if self.raw is None:
-            self.raw = connect_raw(f"{self.directory}/bus")
-        own = self.bus.get_unique_name()
+            self.raw, self.raw_name = connect_raw(f"{self.directory}/bus")
+        others = [self.bus.get_unique_name(), self.raw_name, driver.GetNameOwner(SECRETS)]
         for connection in driver.ListNames():
-            if connection.startswith(":") and connection != own:
+            if connection.startswith(":") and connection not in others:
                 for number in range(1, int(serial)):
                     self.raw.sendall(method_return(connection, number, serial=number))
+                # Answered once the bus has passed on the replies.
+                self.raw.sendall(call_driver("GetId", int(serial)))
+                receive(self.raw, rb"[0-9a-f]{32}")
+                self.wait_for(connection)
 
     # Who listens
 

@@ -32,7 +32,10 @@ def misbehave(point):
     """Ends the process, or tells the caller not to answer, when that is the behaviour at this point."""
     if f"die-on-{point}" in behaviours:
         os._exit(1)
-    return f"silent-on-{point}" in behaviours
+    is_silent = f"silent-on-{point}" in behaviours
+    if is_silent:
+        say("silent")
+    return is_silent
 
 
 class Failure(dbus.DBusException):
