@@ -59,7 +59,8 @@ import TokenVaultPlatform
 
     @Test func aMissingKeyringIsMadeWhenAskedForAndAllowed() throws {
         let service = try fake(
-            "no-default", "prompt-accepts", prompting: .allowed(within: .seconds(300)), createsCollection: true
+            "no-default", "prompt-accepts", prompting: .allowed(within: .seconds(300)),
+            createsCollection: true
         )
         let storage = service.storage(service: "app").blocking
         try storage.store(token: "fake", for: "key")
@@ -72,7 +73,8 @@ import TokenVaultPlatform
             try desktop.start(fake: behaviours)
             let service = SecretService(
                 configuration: desktop.configuration(
-                    createsCollection: true, prompting: .allowed(within: .seconds(300)), timeout: .seconds(300),
+                    createsCollection: true, prompting: .allowed(within: .seconds(300)),
+                    timeout: .seconds(300),
                     allowsPlainSession: true))
             let storage = service.storage(service: "app").blocking
             if behaviours == ["locked"] {
