@@ -1,10 +1,15 @@
 internal import CLinux
 internal import Glibc
+internal import Synchronization
 internal import SystemPackage
 
 /// A connected stream socket of the local system (unix(7)).
 package final class UnixSocket: Sendable {
     let descriptor: CInt
+    /// Whether the last wait for something to receive was short, and so perhaps the next one.
+    private let comesSoon = Atomic(true)
+    private static let soon: Duration = .microseconds(200)
+    private static let lookingOn: Duration = .microseconds(50)
 
     /// Who is at the other end, as the kernel tells (`SO_PEERCRED`): who connected, or who listened.
     package struct Peer: Equatable, Sendable {
@@ -54,11 +59,24 @@ package final class UnixSocket: Sendable {
     }
 
     /// What is there, waiting for the first byte; 0 at the end. `ETIMEDOUT` when the receive timeout is over.
+    ///
+    /// While what is waited for comes soon, this looks for it for a while before it sleeps: to wake up takes tens of
+    /// microseconds where an idle processor goes back to the host of a virtual machine.
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(SystemFailure) -> Int {
         guard !buffer.isEmpty else { return 0 }
+        let start = ContinuousClock.now
+        var looksOn = comesSoon.load(ordering: .relaxed)
         while true {
-            let result = recv(descriptor, buffer.baseAddress, buffer.count, 0)
-            if result >= 0 { return result }
+            let result = recv(descriptor, buffer.baseAddress, buffer.count, looksOn ? CInt(MSG_DONTWAIT) : 0)
+            if result >= 0 {
+                comesSoon.store(start.duration(to: .now) < Self.soon, ordering: .relaxed)
+                return result
+            }
+            if looksOn, errno == EAGAIN {
+                looksOn = start.duration(to: .now) < Self.lookingOn
+                sched_yield()
+                continue
+            }
             switch errno {
             case EINTR: continue
             case EAGAIN: throw SystemFailure(.timedOut, "recv")

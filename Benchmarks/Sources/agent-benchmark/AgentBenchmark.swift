@@ -10,6 +10,8 @@ import VaultAgent
 /// `agent-benchmark VAULTCTL-AGENT`; the program starts itself for the echo.
 @main enum AgentBenchmark {
     static let rounds = 20_000
+    /// What a retrieve may cost, in echoes.
+    static let limit = 2.0
 
     static func main() async throws {
         if CommandLine.arguments.dropFirst().first == "--echo" { return Echo.serve() }
@@ -34,6 +36,7 @@ import VaultAgent
         let direct = try BlockingFileVault.open(at: path, configuration: configuration)
         try direct.unlock(with: key)
 
+        var isMet = true
         for size in [64, 2_048] {
             let secret = Secret(repeatElement(UInt8(0x61), count: size))
             let name = TokenKey("token of \(size)")
@@ -55,13 +58,17 @@ import VaultAgent
                 let parts = start.duration(to: .now).components
                 asynchronous.add(Double(parts.seconds) * 1e6 + Double(parts.attoseconds) / 1e12)
             }
-            let ratio = rounded(blocking.p50 / bare.p50)
+            let ratio = blocking.p50 / bare.p50
             print(
-                "\(size) B: echo p50 \(rounded(bare.p50)) µs, through the agent \(rounded(blocking.p50)) µs "
-                    + "(\(ratio) x), p99 \(rounded(blocking.percentile(0.99))) against "
+                "\(size) B: echo p50 \(rounded(bare.p50)) µs, through the agent \(rounded(blocking.p50)) µs, p99 \(rounded(blocking.percentile(0.99))) against "
                     + "\(rounded(bare.percentile(0.99))) µs; from a task \(rounded(asynchronous.p50)) µs; "
                     + "the file itself \(rounded(file.p50)) µs")
+            isMet = isMet && ratio <= limit
+            print(
+                "  \(ratio <= limit ? "met   " : "MISSED")  ratio: \(rounded(ratio)) × an echo (at most \(limit))"
+            )
         }
+        guard isMet else { throw Missed() }
     }
 
     static func start(_ program: String, _ arguments: [String]) throws -> pid_t {
@@ -79,6 +86,9 @@ import VaultAgent
         while waitpid(process, &status, 0) < 0, errno == EINTR {}
     }
 }
+
+/// A target was not met, which the output tells.
+struct Missed: Error {}
 
 /// A process that answers with as many bytes as it is asked for, and nothing else.
 final class Echo {
