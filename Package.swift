@@ -125,7 +125,8 @@ let package = Package(
         .executableTarget(
             name: "MemoryProbe",
             dependencies: [
-                "TokenVault", "TokenVaultCrypto", .product(name: "SystemPackage", package: "swift-system"),
+                "TokenVault", "TokenVaultCrypto", "TokenVaultPlatform", "VaultAgent", "VaultAgentServer",
+                .product(name: "SystemPackage", package: "swift-system"),
             ],
             path: "Tests/Support/MemoryProbe",
             swiftSettings: settings

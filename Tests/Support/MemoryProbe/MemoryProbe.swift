@@ -4,22 +4,25 @@ import TokenVault
 import TokenVaultCrypto
 
 /// Unlocks, reads and locks a vault and then looks for what must be gone, in all of its own memory:
-/// `MemoryProbe VAULT STATE CYCLES [secret]`. Prints what it looked for, or where it was left, and status 1.
-/// With `secret`, keys lie in memory of `memfd_secret`.
+/// `MemoryProbe VAULT STATE CYCLES [secret|agent]`. Prints what it looked for, or where it was left, and status 1.
+/// With `secret`, keys lie in memory of `memfd_secret`; with `agent`, an agent in this process holds the vault, and this
+/// is its client too.
 @main
 struct MemoryProbe {
     let search = MemorySearch()
-    let vault: BlockingFileVault
+    let vault: any ProbedVault
     var needles: [Needle] = []
 
     static func main() {
         let arguments = CommandLine.arguments
         guard arguments.count >= 4, let cycles = Int(arguments[3]) else {
-            fail("usage: MemoryProbe VAULT STATE CYCLES [secret]")
+            fail("usage: MemoryProbe VAULT STATE CYCLES [secret|agent]")
         }
         if arguments.last == "secret" { KeyMemory.preferSecretMemory() }
         do {
-            var probe = try MemoryProbe(vault: arguments[1], state: arguments[2])
+            var probe = try MemoryProbe(
+                vault: FilePath(arguments[1]), state: FilePath(arguments[2]),
+                throughAgent: arguments.last == "agent")
             try probe.run(cycles)
         } catch {
             fail("\(error)")
@@ -36,13 +39,19 @@ struct MemoryProbe {
     private let keyFile = Masked(length: 64)
     private let values = (0..<3).map { _ in Masked(length: 200) }
 
-    init(vault path: String, state: String) throws {
-        let configuration = FileVaultConfiguration(
-            stateDirectory: FilePath(state), keyDerivationCost: .minimum)
-        vault = try BlockingFileVault.create(
-            at: FilePath(path), unlockMethod: .passphrase(passphrase.secret), configuration: configuration)
-        _ = try vault.addSlot(.keyFile(keyFile.secret), scope: .all)
-        let storage = vault.storage(service: "probe")
+    init(vault path: FilePath, state: FilePath, throughAgent: Bool) throws {
+        let configuration = FileVaultConfiguration(stateDirectory: state, keyDerivationCost: .minimum)
+        let file = try BlockingFileVault.create(
+            at: path, unlockMethod: .passphrase(passphrase.secret), configuration: configuration)
+        _ = try file.addSlot(.keyFile(keyFile.secret), scope: .all)
+        if throughAgent {
+            file.close()
+            vault = try AgentVaultProbe(at: path, state: state)
+            try vault.unlock(with: .passphrase(passphrase.secret))
+        } else {
+            vault = file
+        }
+        let storage = vault.probedStorage
         for (index, policy) in Self.policies.enumerated() {
             try storage.store(
                 values[index].secret, for: TokenKey("key \(index)"), details: TokenDetails(policy: policy))
@@ -58,14 +67,14 @@ struct MemoryProbe {
 
     mutating func run(_ cycles: Int) throws {
         let held = Self.keys()
-        vault.lock()
+        try vault.lockNow()
         let kept = Self.keys()
         let wiped = held.filter { key in !kept.contains { $0.isSame(as: key) } }
         // Two keys for each of the three policies.
         guard wiped.count >= 6 else { Self.fail("locking wiped \(wiped.count) keys") }
         needles += wiped
         expectGone(0)
-        let storage = vault.storage(service: "probe")
+        let storage = vault.probedStorage
         for cycle in 1...cycles {
             // A derivation from a passphrase costs more than all of the rest.
             if cycle % 4 == 0 {
@@ -81,15 +90,20 @@ struct MemoryProbe {
                 if cycle == 4 { expectFound(needles[2 + index]) }
             }
             if cycle == 4 { for key in wiped { expectFound(key) } }
-            vault.lock()
+            try storage.store(values[0].secret, for: "key 0", details: TokenDetails(policy: .whenUnlocked))
+            try vault.lockNow()
             expectGone(cycle)
         }
         let planted = UnsafeMutableRawPointer.allocate(byteCount: 64, alignment: 16)
         for needle in needles {
-            needle.write(to: planted + 24)
-            expectFound(needle)
+            for form in Form.allCases {
+                let places = search.places(of: needle, as: form)
+                guard places.isEmpty else { Self.fail("\(needle.name) is left as \(form) in \(places)") }
+                needle.write(as: form, to: planted + 24)
+                expectFound(needle, as: form)
+                explicit_bzero(planted, 64)
+            }
         }
-        explicit_bzero(planted, 64)
         planted.deallocate()
         let protection = KeyMemory.protection?.rawValue ?? "none"
         print(
@@ -104,8 +118,10 @@ struct MemoryProbe {
         }
     }
 
-    private func expectFound(_ needle: Needle) {
-        guard !search.places(of: needle).isEmpty else { Self.fail("\(needle.name) is not found where it is") }
+    private func expectFound(_ needle: Needle, as form: Form = .raw) {
+        guard !search.places(of: needle, as: form).isEmpty else {
+            Self.fail("\(needle.name) is not found where it is")
+        }
     }
 
     private static func keys() -> [Needle] {
@@ -113,32 +129,4 @@ struct MemoryProbe {
             key.withUnsafeBytes { Needle("a key", $0, from: 16) }
         }
     }
-}
-
-/// Random letters under a mask.
-struct Masked {
-    let length: Int
-    private let mask: [UInt8]
-    private let masked: [UInt8]
-
-    init(length: Int) {
-        self.length = length
-        let mask = (0..<length).map { _ in UInt8.random(in: .min ... .max) }
-        masked = mask.map { $0 ^ UInt8.random(in: 0x61...0x7a) }
-        self.mask = mask
-    }
-
-    /// The letters, in memory that is wiped.
-    var secret: Secret {
-        Secret(bytes)
-    }
-
-    private var bytes: SecretBytes {
-        SecretBytes(capacity: length) { target in
-            for index in 0..<length { target[index] = masked[index] ^ mask[index] }
-            return length
-        }
-    }
-
-    func needle(_ name: String) -> Needle { bytes.withUnsafeBytes { Needle(name, $0, from: 24) } }
 }
