@@ -63,23 +63,36 @@ package final class UnixSocket: Sendable {
     /// While what is waited for comes soon, this looks for it for a while before it sleeps: to wake up takes tens of
     /// microseconds where an idle processor goes back to the host of a virtual machine.
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(SystemFailure) -> Int {
-        guard !buffer.isEmpty else { return 0 }
+        if let count = try receiveSoon(into: buffer) { return count }
         let start = ContinuousClock.now
-        var looksOn = comesSoon.load(ordering: .relaxed)
         while true {
-            let result = recv(descriptor, buffer.baseAddress, buffer.count, looksOn ? CInt(MSG_DONTWAIT) : 0)
+            let result = recv(descriptor, buffer.baseAddress, buffer.count, 0)
             if result >= 0 {
                 comesSoon.store(start.duration(to: .now) < Self.soon, ordering: .relaxed)
                 return result
             }
-            if looksOn, errno == EAGAIN {
-                looksOn = start.duration(to: .now) < Self.lookingOn
-                sched_yield()
-                continue
-            }
             switch errno {
             case EINTR: continue
             case EAGAIN: throw SystemFailure(.timedOut, "recv")
+            default: throw SystemFailure(Errno(rawValue: errno), "recv")
+            }
+        }
+    }
+
+    /// What is there now, or comes while this looks for it without sleeping: 50 µs, or not at all if the last wait was
+    /// long. `nil` when there is nothing, 0 at the end.
+    func receiveSoon(into buffer: UnsafeMutableRawBufferPointer) throws(SystemFailure) -> Int? {
+        guard !buffer.isEmpty else { return 0 }
+        guard comesSoon.load(ordering: .relaxed) else { return nil }
+        let start = ContinuousClock.now
+        while true {
+            let result = recv(descriptor, buffer.baseAddress, buffer.count, CInt(MSG_DONTWAIT))
+            if result >= 0 { return result }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN:
+                guard start.duration(to: .now) < Self.lookingOn else { return nil }
+                sched_yield()
             default: throw SystemFailure(Errno(rawValue: errno), "recv")
             }
         }

@@ -136,12 +136,22 @@ package final class WipedBuffer {
     /// Adds what one `recv(2)` gives, at most until there are `limit` bytes; 0 at the end of the stream. Room is made
     /// for what has come, not for what was announced.
     package func receive(from socket: UnixSocket, upTo limit: Int) throws(SystemFailure) -> Int {
-        if count == storage.count { makeRoom(for: 1) }
-        let wanted = max(0, min(storage.count, limit) - count)
-        let part = UnsafeMutableRawBufferPointer(rebasing: storage[count..<count + wanted])
-        let received = try socket.receive(into: part)
+        let received = try socket.receive(into: room(upTo: limit))
         count += received
         return received
+    }
+
+    /// The same without sleeping: `nil` when nothing comes. See ``UnixSocket/receiveSoon(into:)``.
+    package func receiveSoon(from socket: UnixSocket, upTo limit: Int) throws(SystemFailure) -> Int? {
+        let received = try socket.receiveSoon(into: room(upTo: limit))
+        count += received ?? 0
+        return received
+    }
+
+    private func room(upTo limit: Int) -> UnsafeMutableRawBufferPointer {
+        if count == storage.count { makeRoom(for: 1) }
+        let wanted = max(0, min(storage.count, limit) - count)
+        return UnsafeMutableRawBufferPointer(rebasing: storage[count..<count + wanted])
     }
 
     /// Sends everything and lets go of it, also when that fails. See ``UnixSocket/send(_:until:)``.

@@ -224,4 +224,31 @@ import VaultAgentServer
         #expect(agent.process.wait() == 0)
         #expect(try agent.home.open().storage(service: "s").list().items.count == stored)
     }
+
+    /// An agent that does not answer keeps no thread of the tasks' own.
+    @Test func tasksGoOnWhileTheAgentTakesItsTime() async throws {
+        let agent = try TestAgent()
+        let vault = try agent.unlockedVault()
+        let home = agent.home
+        let either = AgentOrFileVault(at: home.vault, agent: agent.place) { () throws(TokenStorageError) in
+            throw TokenStorageError(.unavailable, operation: "open", backend: "test")
+        }
+        let storages: [any TokenStorage] = [
+            AgentVault(vault).storage(service: "app"), either.storage(service: "app"),
+        ]
+        try await storages[0].store(token: "fake", for: "key")
+        for storage in storages { #expect(try await storage.retrieve(for: "key") == "fake") }
+        agent.process.send(SIGSTOP)
+        let begun = Monitor(0)
+        let asking = (0..<8).map { number in
+            Task {
+                begun.announce { $0 += 1 }
+                return try await storages[number % 2].retrieve(for: "key")
+            }
+        }
+        // More tasks than there are threads for them.
+        while begun.withLock({ $0 < asking.count }) { await Task.yield() }
+        agent.process.send(SIGCONT)
+        for task in asking { #expect(try await task.value == "fake") }
+    }
 }

@@ -48,17 +48,67 @@ package final class AgentConnection: Sendable {
     /// Ends the connection; who waits for an answer gets none.
     package func end() { socket.end() }
 
+    /// A request that was sent, whose answer is to be read.
+    package struct Pending: Sendable {
+        fileprivate let id: UInt32
+        fileprivate let deadline: Deadline
+    }
+
     /// Sends a request and reads what is answered within `timeout`. `read` gets each part, the last one with `true`.
     package func perform<Value: Sendable>(
         _ operation: AgentOperation, on vault: VaultReference, within timeout: Duration,
         _ read: (inout WireReader, _ isLast: Bool) throws(WireError) -> Value
     ) throws(Failure) -> Value {
+        try finish(try begin(operation, on: vault, within: timeout), read)
+    }
+
+    /// Sends a request whose answer has to come within `timeout`.
+    package func begin(
+        _ operation: AgentOperation, on vault: VaultReference, within timeout: Duration
+    ) throws(Failure) -> Pending {
+        try exchanging { (exchange) throws(Failure) in
+            let deadline = Deadline(after: timeout)
+            let id = try send(operation, on: vault, until: deadline, timeout: timeout, &exchange)
+            return Pending(id: id, deadline: deadline)
+        }
+    }
+
+    /// Whether reading the answer will not wait: there is all of it, or it has failed. Looks for it without sleeping.
+    package func isAnswered() -> Bool {
+        exchange.withLock { exchange in
+            let incoming = exchange.incoming
+            do {
+                while try WireFrame.payload(in: incoming) == nil {
+                    let limit = max(WireFrame.announced(in: incoming) ?? 0, 16 << 10)
+                    guard let count = try incoming.receiveSoon(from: socket, upTo: limit) else {
+                        return false
+                    }
+                    if count == 0 { return true }
+                }
+                // A hello has the answer behind it, which may be on its way.
+                return exchange.isGreeted
+            } catch {
+                return true
+            }
+        }
+    }
+
+    /// Reads the answer to what was begun.
+    package func finish<Value: Sendable>(
+        _ pending: Pending, _ read: (inout WireReader, _ isLast: Bool) throws(WireError) -> Value
+    ) throws(Failure) -> Value {
+        try exchanging { (exchange) throws(Failure) in
+            try answer(to: pending.id, until: pending.deadline, &exchange, read)
+        }
+    }
+
+    /// Runs a part of an exchange; after one that failed half-way the connection is of no more use.
+    private func exchanging<Value>(_ body: (inout Exchange) throws(Failure) -> Value) throws(Failure) -> Value
+    {
         let result = exchange.withLock { exchange in
             Result { () throws(Failure) in
                 do throws(Failure) {
-                    let deadline = Deadline(after: timeout)
-                    let id = try send(operation, on: vault, until: deadline, timeout: timeout, &exchange)
-                    return try answer(to: id, until: deadline, &exchange, read)
+                    return try body(&exchange)
                 } catch {
                     switch error {
                     case .refused, .notHeld: break

@@ -29,18 +29,23 @@ public struct AgentOrFileTokenStorage: TokenStorage {
 
     /// See ``TokenVault/TokenStorage/secret(for:)``.
     public func secret(for key: TokenKey) async throws(TokenStorageError) -> Secret? {
-        try await waiting("retrieve") { (blocking) throws(TokenStorageError) in try blocking.secret(for: key)
+        try await asking(try .secret(key, of: service)) { (blocking) throws(TokenStorageError) in
+            try blocking.secret(for: key)
         }
     }
 
     /// See ``TokenVault/TokenStorage/item(for:)``.
     public func item(for key: TokenKey) async throws(TokenStorageError) -> TokenItem? {
-        try await waiting("retrieve") { (blocking) throws(TokenStorageError) in try blocking.item(for: key) }
+        try await asking(try .item(key, of: service)) { (blocking) throws(TokenStorageError) in
+            try blocking.item(for: key)
+        }
     }
 
     /// See ``TokenVault/TokenStorage/metadata(for:)``.
     public func metadata(for key: TokenKey) async throws(TokenStorageError) -> TokenMetadata? {
-        try await waiting("info") { (blocking) throws(TokenStorageError) in try blocking.metadata(for: key) }
+        try await asking(try .metadata(key, of: service)) { (blocking) throws(TokenStorageError) in
+            try blocking.metadata(for: key)
+        }
     }
 
     /// See ``TokenVault/TokenStorage/list(_:)``.
@@ -72,12 +77,26 @@ public struct AgentOrFileTokenStorage: TokenStorage {
         return vault.agent.changes(service: service)
     }
 
+    private func asking<Value: Sendable>(
+        _ question: AgentQuestion<Value>,
+        _ body: @escaping @Sendable (Blocking) throws(TokenStorageError) -> Value
+    ) async throws(TokenStorageError) -> Value {
+        try AgentTokenStorage.checkCancellation(question.name)
+        return try await vault.pool.answer(
+            vault.agent.begin(question),
+            finish: { [vault] (begun) throws(TokenStorageError) in
+                // What an error of the agent means is found out when it is asked again.
+                guard let value = try? begun.finish() else { return nil }
+                vault.letGoOfFile()
+                return value
+            },
+            again: { [blocking] () throws(TokenStorageError) in try body(blocking) })
+    }
+
     private func waiting<Value: Sendable>(
         _ operation: String, _ body: @escaping @Sendable (Blocking) throws(TokenStorageError) -> Value
     ) async throws(TokenStorageError) -> Value {
-        guard !Task.isCancelled else {
-            throw TokenStorageError(.cancelled, operation: operation, backend: AgentPlace.backend)
-        }
+        try AgentTokenStorage.checkCancellation(operation)
         return try await vault.pool.result { [blocking] () throws(TokenStorageError) in try body(blocking) }
     }
 }

@@ -85,7 +85,7 @@ public final class AgentOrFileVault: TokenKeychain {
         return true
     }
 
-    private func letGoOfFile() {
+    func letGoOfFile() {
         let vault = file.withLock { file in
             defer { file = nil }
             return file

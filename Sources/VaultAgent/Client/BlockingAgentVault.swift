@@ -222,7 +222,7 @@ public final class BlockingAgentVault: Sendable {
         }
     }
 
-    private func keptConnection() throws(AgentConnection.Failure) -> AgentConnection? {
+    func keptConnection() throws(AgentConnection.Failure) -> AgentConnection? {
         guard process == ProcessFacts.identifier else {
             throw .refused(
                 TokenStorageError(
@@ -236,7 +236,7 @@ public final class BlockingAgentVault: Sendable {
         return connection
     }
 
-    private func keep(_ connection: AgentConnection) {
+    func keep(_ connection: AgentConnection) {
         guard connection.isUsable else { return }
         state.withLock { state in
             if !state.isClosed, state.connections.count < Self.keptConnections {

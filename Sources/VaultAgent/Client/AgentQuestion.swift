@@ -1,0 +1,112 @@
+internal import TokenVault
+internal import TokenVaultPlatform
+
+/// A question for one item, whose answer is short work for the agent: it may be there before a thread that waits for it
+/// would have begun to.
+struct AgentQuestion<Value: Sendable>: Sendable {
+    let operation: AgentOperation
+    /// What people call it.
+    let name: String
+    let read: @Sendable (inout WireReader) throws(WireError) -> Value
+
+    private init(
+        _ name: String, _ service: String, _ key: TokenKey, _ operation: AgentOperation,
+        _ read: @escaping @Sendable (inout WireReader) throws(WireError) -> Value
+    ) throws(TokenStorageError) {
+        let rules = Validation(operation: name, backend: AgentPlace.backend)
+        try rules.check(service: service)
+        try rules.check(key: key)
+        self.operation = operation
+        self.name = name
+        self.read = read
+    }
+}
+
+extension AgentQuestion where Value == Secret? {
+    static func secret(_ key: TokenKey, of service: String) throws(TokenStorageError) -> Self {
+        try Self("retrieve", service, key, .secret(service: service, key: key)) {
+            (reader) throws(WireError) in
+            try reader.optional { (reader) throws(WireError) in try reader.secret() }
+        }
+    }
+}
+
+extension AgentQuestion where Value == TokenItem? {
+    static func item(_ key: TokenKey, of service: String) throws(TokenStorageError) -> Self {
+        try Self("retrieve", service, key, .item(service: service, key: key)) { (reader) throws(WireError) in
+            try reader.optional { (reader) throws(WireError) in try reader.item() }
+        }
+    }
+}
+
+extension AgentQuestion where Value == TokenMetadata? {
+    static func metadata(_ key: TokenKey, of service: String) throws(TokenStorageError) -> Self {
+        try Self("info", service, key, .metadata(service: service, key: key)) { (reader) throws(WireError) in
+            try reader.optional { (reader) throws(WireError) in try reader.metadata() }
+        }
+    }
+}
+
+/// A question that was sent and is not answered yet.
+struct BegunQuestion<Value: Sendable>: Sendable {
+    let question: AgentQuestion<Value>
+    let vault: BlockingAgentVault
+    let connection: AgentConnection
+    let pending: AgentConnection.Pending
+
+    /// Whether ``finish()`` would not wait. Looks for the answer without sleeping.
+    var isAnswered: Bool { connection.isAnswered() }
+
+    /// The answer; `nil` when the connection has failed, and the question is to be asked anew.
+    func finish() throws(TokenStorageError) -> Value? {
+        do throws(AgentConnection.Failure) {
+            let value = try connection.finish(pending) { (reader, _) throws(WireError) in
+                try question.read(&reader)
+            }
+            vault.keep(connection)
+            return value
+        } catch {
+            switch error {
+            case .refused, .notHeld: vault.keep(connection)
+            case .unreachable(let reason), .interrupted(let reason):
+                if reason.code == .unavailable { return nil }
+            }
+            throw error.error(question.name, isWrite: false)
+        }
+    }
+}
+
+extension BlockingAgentVault {
+    /// Asks, and waits for the answer.
+    func answer<Value>(to question: AgentQuestion<Value>) throws(TokenStorageError) -> Value {
+        try perform(question.operation, question.name, isWrite: false) { (reader, _) throws(WireError) in
+            try question.read(&reader)
+        }
+    }
+
+    /// Asks on a connection that is there already; `nil` when there is none.
+    func begin<Value>(_ question: AgentQuestion<Value>) -> BegunQuestion<Value>? {
+        guard let connection = try? keptConnection(),
+            let pending = try? connection.begin(question.operation, on: reference, within: timeout)
+        else { return nil }
+        return BegunQuestion(question: question, vault: self, connection: connection, pending: pending)
+    }
+}
+
+extension WorkerPool {
+    /// What `finish` makes of a question that was begun: without a thread when the answer comes soon, or else on one
+    /// that waits for it. When it gives `nil`, or nothing was begun, `again` asks on such a thread.
+    func answer<Value>(
+        _ begun: BegunQuestion<Value>?,
+        finish: @escaping @Sendable (BegunQuestion<Value>) throws(TokenStorageError) -> Value?,
+        again: @escaping @Sendable () throws(TokenStorageError) -> Value
+    ) async throws(TokenStorageError) -> Value {
+        guard let begun else { return try await result(again) }
+        let isAnswered = begun.isAnswered
+        if isAnswered, let value = try finish(begun) { return value }
+        return try await result { () throws(TokenStorageError) in
+            if !isAnswered, let value = try finish(begun) { return value }
+            return try again()
+        }
+    }
+}
