@@ -175,11 +175,4 @@ import Testing
         #expect(elsewhere.error.contains(missing), "\(elsewhere.error)")
     }
 
-    @Test func aNewVaultWhereAnotherOneIsGoneIsNoted() throws {
-        _ = try sandbox.shell("rm '\(vault)'")
-        let made = try sandbox.run("init")
-        #expect(made.status == 0)
-        #expect(
-            made.error.contains("another vault was at this path") && made.error.contains("vaultctl restore"))
-    }
 }

@@ -69,7 +69,7 @@ private struct VaultPlace: Sendable {
             throw failure(
                 "the vault that was made there is gone",
                 advice:
-                    "mount its disk or put it back; to begin anew, remove its .path from the state directory")
+                    "mount its disk or put it back; \"vaultctl destroy --forget\" forgets it")
         }
         return false
     }

@@ -1,5 +1,5 @@
 internal import Synchronization
-internal import SystemPackage
+public import SystemPackage
 internal import TokenVaultPlatform
 
 // One vault, one path: what is at another is a copy.
@@ -20,10 +20,34 @@ extension BlockingFileVault {
     package static func requireUnknown(
         at path: FilePath, configuration: FileVaultConfiguration
     ) throws(TokenStorageError) {
-        do throws(TokenStorageError) {
-            _ = try open(at: path, configuration: configuration)
-        } catch {
-            if error == .vaultIsGone.during("open") { throw error }
+        guard let state = try? VaultLocation.existing(configuration.stateDirectory),
+            let isThere = try? SmallFile.exists(path), !isThere
+        else { return }
+        let lost = LostVaults(state: state, place: VaultLocation.expectedPath(path))
+        if !lost.identifiers.isEmpty { throw .vaultIsGone.during("open") }
+    }
+
+    /// Forgets a vault whose file is gone: removes its device key, its anchor and its path from the state directory, and
+    /// its key from `keyring`. Only then can another vault be made at `path`.
+    ///
+    /// Should the file turn up again, its items of the this-device-only policies cannot be read by anybody, and an
+    /// older copy of it is not told from a newer one. Throws `alreadyExists` when something is at `path`,
+    /// `unavailable` when this device knows no vault that was there, and what the system failed with: the vault is
+    /// known then, and can be forgotten again. What `keyring` throws comes when the vault is forgotten already.
+    public static func forget(
+        at path: FilePath, configuration: FileVaultConfiguration, keyring: (any KeyringItems)? = nil
+    ) throws(TokenStorageError) {
+        try during("forget") { () throws(TokenStorageError) in
+            if configuration.isReadOnly { throw WritingObstacle.asked.error }
+            let state = try onDisk { () throws(SystemFailure) in
+                try VaultLocation.existing(configuration.stateDirectory)
+            }
+            let there = try onDisk { () throws(SystemFailure) in try SmallFile.exists(path) }
+            let lost = LostVaults(state: state, place: VaultLocation.expectedPath(path))
+            for vault in try lost.forget(isThere: there) {
+                guard let keyring else { continue }
+                try clear(keyring, of: vault, "the vault is forgotten; its key is left in the keyring")
+            }
         }
     }
 

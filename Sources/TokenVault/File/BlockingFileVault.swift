@@ -82,7 +82,8 @@ public final class BlockingFileVault: Sendable {
 
     /// Creates a vault at `path`, mode 0600, with `method` as its first slot, and returns it unlocked.
     /// Missing directories are made, 0700. The file appears whole or not at all. Throws
-    /// `alreadyExists` rather than overwriting, `invalidArgument` for an empty passphrase, a key file
+    /// `alreadyExists` rather than overwriting, `unavailable` when this device knows a vault at `path` whose file is
+    /// gone (``forget(at:configuration:keyring:)``), `invalidArgument` for an empty passphrase, a key file
     /// outside 32 to 4,096 bytes or a cost outside its bounds, and what the system failed with.
     public static func create(
         at path: FilePath, unlockMethod method: UnlockMethod, configuration: FileVaultConfiguration
@@ -90,6 +91,8 @@ public final class BlockingFileVault: Sendable {
         try during("create") { () throws(TokenStorageError) in
             try configuration.automaticLock?.check()
             if configuration.isReadOnly { throw WritingObstacle.asked.error }
+            // Before a directory is made, where a disk may be mounted.
+            try requireUnknown(at: path, configuration: configuration)
             return try create(
                 at: try VaultLocation.real(path, configuration: configuration, creating: true),
                 unlockMethod: method, configuration: configuration)
@@ -213,16 +216,23 @@ public final class BlockingFileVault: Sendable {
             let removed = try VaultRemoval(location: location, lockTimeout: configuration.lockLimit)
                 .remove()
             guard let keyring, let removed else { return }
-            do throws(TokenStorageError) {
-                let vault = removed.hexadecimal
-                for name in try keyring.keys(vault: vault).keys {
-                    try keyring.delete(vault: vault, name: name)
-                }
-            } catch {
-                var error = error
-                error.advice = "the vault is removed; its key is left in the keyring"
-                throw error
+            try clear(keyring, of: removed, "the vault is removed; its key is left in the keyring")
+        }
+    }
+
+    /// Removes the keys of `vault` from `keyring`. What keeps it from that is thrown with `advice`.
+    static func clear(
+        _ keyring: any KeyringItems, of vault: VaultIdentifier, _ advice: String
+    ) throws(TokenStorageError) {
+        do throws(TokenStorageError) {
+            let vault = vault.hexadecimal
+            for name in try keyring.keys(vault: vault).keys {
+                try keyring.delete(vault: vault, name: name)
             }
+        } catch {
+            var error = error
+            error.advice = advice
+            throw error
         }
     }
 }

@@ -57,7 +57,9 @@ extension TokenStorageError {
     /// A vault was there and is not there any more.
     static let vaultIsGone = TokenStorageError.file(
         .unavailable, underlying: "the vault file is gone",
-        advice: "mount its disk or put it back; or put a backup in its place with \"vaultctl restore\"")
+        advice:
+            "mount its disk, put it back, or unlock it once where it is now; \"vaultctl restore\" puts a backup in "
+            + "its place, \"vaultctl destroy --forget\" forgets it")
 
     static func crypto(_ error: CryptoError) -> TokenStorageError {
         switch error {

@@ -12,7 +12,7 @@ struct VaultCreation {
     func create(with method: UnlockMethod) throws(TokenStorageError) -> (keybag: Keybag, ring: KeyRing) {
         try method.checkAsNew()
         let cost = try configuration.keyDerivationCost.checked()
-        try refuseExisting()
+        try refuseExistingOrGone()
         let (location, vault) = (location, vault)
         let store = location.state.map { StateStore(directory: $0, vault: vault) }
         do throws(TokenStorageError) {
@@ -38,6 +38,13 @@ struct VaultCreation {
             try? store?.removeAll()
             throw error
         }
+    }
+
+    /// Throws `alreadyExists` when something is in the vault's place, `unavailable` when this device knows a vault there
+    /// whose file is gone: it may come back, or be put back, and there would be two.
+    func refuseExistingOrGone() throws(TokenStorageError) {
+        try refuseExisting()
+        if location.isOfVaultThatIsGone { throw .vaultIsGone }
     }
 
     /// Throws `alreadyExists` when something is in the vault's place.

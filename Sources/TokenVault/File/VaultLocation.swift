@@ -69,8 +69,8 @@ package struct VaultLocation: Sendable {
             own = try stateDirectory?.attributes(of: ".")
         } catch {
             guard error.errno == .noSuchFileOrDirectory else { throw .system(error) }
-            if let state = try? existing(state),
-                StateStore.remembersVault(at: [path.lexicallyNormalized()], in: state)
+            if let state = try? existing(state), let place = expectedPath(path),
+                StateStore.remembersVault(at: [place], in: state)
             {
                 throw .vaultIsGone
             }
@@ -87,12 +87,29 @@ package struct VaultLocation: Sendable {
         return location
     }
 
+    /// Where `path` leads without links, as far as that can be told while directories on the way are not there.
+    static func expectedPath(_ path: FilePath) -> FilePath? {
+        var (above, below) = (path, FilePath())
+        while let component = above.lastComponent {
+            below = FilePath(root: nil, CollectionOfOne(component)).pushing(below)
+            above.removeLastComponent()
+            if let there = try? PosixDirectory(above.isEmpty ? "." : above) {
+                return there.absolutePath?.pushing(below).lexicallyNormalized()
+            }
+        }
+        return nil
+    }
+
     /// What it means that nothing is there: this device may know that a vault was.
     func absence(advice: String) -> TokenStorageError {
-        if let state, let here = absolutePath, StateStore.remembersVault(at: [here], in: state) {
-            return .vaultIsGone
-        }
-        return .file(.unavailable, underlying: "no such file", advice: advice)
+        isOfVaultThatIsGone
+            ? .vaultIsGone : .file(.unavailable, underlying: "no such file", advice: advice)
+    }
+
+    /// Whether this device remembers a vault there. Nothing is there by now.
+    var isOfVaultThatIsGone: Bool {
+        guard let state, let here = absolutePath else { return false }
+        return StateStore.remembersVault(at: [here], in: state)
     }
 
     /// Throws `notAVault` for what is no regular file. Looked at before it is opened: to open a pipe or a device is to
@@ -107,7 +124,7 @@ package struct VaultLocation: Sendable {
 
     /// The state directory; `nil` when it is not there or may not be looked into. That the system has no
     /// descriptor left says neither.
-    private static func existing(_ path: FilePath?) throws(SystemFailure) -> PosixDirectory? {
+    static func existing(_ path: FilePath?) throws(SystemFailure) -> PosixDirectory? {
         guard let path else { return nil }
         do {
             return try PosixDirectory(path)

@@ -8,16 +8,23 @@ struct Destroy: VaultCommand {
         discussion: """
             Every secret in it is gone for good. Asks first, unless --yes is given; needs no unlocking.
 
+            With --forget, for a vault whose file is gone already: removes what this device keeps for it, so that \
+            another one can be made in its place. Should the file turn up again, what was stored in it for this \
+            device only cannot be read any more.
+
             Examples:
               vaultctl destroy
               vaultctl destroy --vault team.vault --yes
+              vaultctl destroy --vault /media/stick/lost.vault --forget
             """)
 
     @Flag(help: "Do not ask.") var yes = false
+    @Flag(help: "Forget a vault whose file is gone.") var forget = false
     @OptionGroup(title: "Where and how") var location: LocationOptions
 
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         let session = try Session(console, location.arguments)
+        if forget { return try forgetVault(session) }
         // Opened first: what is no vault is not removed, and there is no question about what is not
         // there. A damaged vault can be removed all the same.
         var keyring: (any KeyringItems)?
@@ -37,5 +44,37 @@ struct Destroy: VaultCommand {
         }
         if session.asksAgent { session.releaseFromAgent() }
         return .done
+    }
+
+    private func forgetVault(_ session: Session) throws(CommandFailure) -> ExitStatus {
+        try session.requireFile()
+        let (path, configuration) = (try session.vaultPath, try session.configuration)
+        let isKnown: Bool
+        do throws(TokenStorageError) {
+            try BlockingFileVault.requireUnknown(at: path, configuration: configuration)
+            isKnown = false
+        } catch { isKnown = true }
+        // There is no question about what cannot be done.
+        if isKnown, !yes {
+            try session.console.confirm(
+                "Forget the vault that was at \(path.string), with this device's key to it, for good?")
+        }
+        let keyring = isKnown ? openKeyring(session) : nil
+        try calling { () throws(TokenStorageError) in
+            try BlockingFileVault.forget(at: path, configuration: configuration, keyring: keyring)
+        }
+        if session.asksAgent { session.releaseFromAgent() }
+        return .done
+    }
+
+    /// The login keyring, if it is unlocked: whether it has a key of the vault, only looking tells.
+    private func openKeyring(_ session: Session) -> (any KeyringItems)? {
+        guard session.console.hasKeyring() else { return nil }
+        let keyring = session.keyring(mayAsk: false)
+        guard (try? keyring.storage(service: "forget").blocking.lockState()) == .unlocked else {
+            session.console.note("if the login keyring has a key of that vault, it stays there: it is locked")
+            return nil
+        }
+        return SecretServiceVaultKeys(keyring)
     }
 }

@@ -9,7 +9,8 @@ struct Initialize: VaultCommand {
         abstract: "Create a vault.",
         discussion: """
             The vault is opened by a passphrase, asked for twice, or with --key-file by a key file, which \
-            is made (mode 0600) when it is missing. A vault that is there is never overwritten. A person is \
+            is made (mode 0600) when it is missing. A vault that is there is never overwritten, and where one was \
+            and is gone, none is made before it is forgotten ("vaultctl destroy --forget"). A person is \
             asked whether to make a recovery key, and where there is a login keyring, whether that shall open \
             the vault as well.
 
@@ -35,7 +36,10 @@ struct Initialize: VaultCommand {
         try session.requireFile()
         let path = try session.vaultPath
         try Self.refuseExisting(path)
-        let wasThere = try Self.wasThere(path, try session.configuration)
+        let configuration = try session.configuration
+        try calling { () throws(TokenStorageError) in
+            try BlockingFileVault.requireUnknown(at: path, configuration: configuration)
+        }
         let vault = try create(&session, at: path)
         defer { console.progress.clear() }
         if !recovery, secretService {
@@ -49,11 +53,6 @@ struct Initialize: VaultCommand {
         let status = try calling { () throws(TokenStorageError) in try vault.status() }
         console.progress.clear()
         for note in status.notes { console.note(note) }
-        if wasThere {
-            console.note(
-                "another vault was at this path, and is gone: to put a backup of it back, move the new one away first, "
-                    + "then \"vaultctl restore\" the backup")
-        }
         if recovery {
             // Last, so that what is printed with it says all.
             try RecoveryKeys.add(to: vault) { (slot, key) throws(CommandFailure) in
@@ -68,18 +67,6 @@ struct Initialize: VaultCommand {
         }
         console.remark("Created \(path.string)")
         return .done
-    }
-
-    /// Whether this device knows that another vault was at `path`.
-    private static func wasThere(
-        _ path: FilePath, _ configuration: FileVaultConfiguration
-    ) throws(CommandFailure) -> Bool {
-        do throws(TokenStorageError) {
-            try BlockingFileVault.requireUnknown(at: path, configuration: configuration)
-            return false
-        } catch {
-            return true
-        }
     }
 
     private func tell(

@@ -64,9 +64,9 @@ import TokenVaultPlatform
             at: sandbox.path.appending("linked/test.vault"), configuration: sandbox.configuration)
         try linked.unlock(with: keyFile)
         // What is another vault by now, where the first one was, is no copy of it either.
-        try directory.remove("test.vault")
         _ = try BlockingFileVault.create(
-            at: sandbox.vault, unlockMethod: keyFile, configuration: sandbox.configuration)
+            at: sandbox.path(of: "other.vault"), unlockMethod: keyFile, configuration: sandbox.configuration)
+        try directory.rename("other.vault", to: "test.vault", replacing: true)
         #expect(try values(in: try sandbox.opened("second.vault")).count == 3)
     }
 

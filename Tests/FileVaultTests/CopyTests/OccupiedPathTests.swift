@@ -127,6 +127,37 @@ import TokenVaultPlatform
                 && another?.underlying == "no such directory: \(other.removingLastComponent().string)")
     }
 
+    /// No other vault is made in its place before it is forgotten, with all that this device keeps for it.
+    @Test func aVaultThatIsGoneIsForgottenOnPurpose() throws {
+        let configuration = sandbox.configuration
+        func make() throws -> BlockingFileVault {
+            try BlockingFileVault.create(
+                at: sandbox.vault, unlockMethod: keyFile, configuration: configuration)
+        }
+        func forget() throws { try BlockingFileVault.forget(at: sandbox.vault, configuration: configuration) }
+        #expect(failure(forget)?.code == .unavailable)
+        let vault = try sandbox.made()
+        #expect(failure(forget)?.code == .alreadyExists)
+        let state = try PosixDirectory(sandbox.path.appending("state"))
+        try vault.storage(service: "s").store(token: "kept", for: "c")
+        vault.close()
+        try PosixDirectory(directory).remove("test.vault")
+        let kept = try Set(state.names())
+        let refused = failure { _ = try make() }
+        #expect(
+            refused?.code == .unavailable && refused?.underlying == "the vault file is gone", "\(refused)")
+        #expect(try Set(state.names()) == kept)
+        var readOnly = configuration
+        readOnly.isReadOnly = true
+        #expect(
+            failure { try BlockingFileVault.forget(at: sandbox.vault, configuration: readOnly) }?.code
+                == .readOnly)
+        try forget()
+        #expect(try state.names() == [])
+        try make().close()
+        #expect(try values(in: try sandbox.opened()) == [:])
+    }
+
     @Test func aNameThatIsNoTextIsRefused() throws {
         let path = FilePath(bytes: sandbox.path.bytes + Array("/test".utf8) + [0xff])
         let failed = failure {

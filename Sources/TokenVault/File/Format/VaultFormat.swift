@@ -53,6 +53,19 @@ struct VaultIdentifier: Hashable, Sendable {
     var hexadecimal: String { bytes.hexadecimal }
 }
 
+extension VaultIdentifier {
+    /// The identifier that ``hexadecimal`` gives as `text`; `nil` for another text.
+    init?(hexadecimal text: String) {
+        let digits = Array(text.utf8)
+        guard digits.count == 2 * Self.length else { return nil }
+        let bytes = stride(from: 0, to: digits.count, by: 2).compactMap { place in
+            UInt8(String(decoding: digits[place..<place + 2], as: UTF8.self), radix: 16)
+        }
+        self.init(bytes: bytes)
+        guard hexadecimal == text else { return nil }
+    }
+}
+
 extension [UInt8] {
     /// Two digits a byte.
     var hexadecimal: String {

@@ -106,23 +106,36 @@ struct StateStore: Sendable {
         }
     }
 
-    /// Whether `directory` remembers a vault at one of `paths`: one was there, and was not destroyed.
+    /// Whether `directory` remembers a vault at one of `paths`: one was there, and was neither destroyed nor forgotten.
     static func remembersVault(at paths: [FilePath], in directory: any DiskDirectory) -> Bool {
-        guard let names = try? directory.names() else { return false }
-        return names.contains { name in
-            guard name.hasSuffix(placeSuffix), let file = try? directory.open(name, .read),
-                let bytes = try? file.read(8_192, at: 0), !bytes.isEmpty, !bytes.contains(0)
-            else { return false }
-            return paths.contains(FilePath(bytes: bytes))
+        !vaults(rememberedAt: paths, in: directory).isEmpty
+    }
+
+    /// The vaults that `directory` remembers at one of `paths`, in the order of their identifiers. One whose making a
+    /// crash cut short has no anchor, and never was there.
+    static func vaults(
+        rememberedAt paths: [FilePath], in directory: any DiskDirectory
+    ) -> [VaultIdentifier] {
+        guard let names = try? directory.names() else { return [] }
+        return names.sorted().compactMap { name in
+            guard name.hasSuffix(placeSuffix),
+                let vault = VaultIdentifier(hexadecimal: String(name.dropLast(placeSuffix.utf8.count))),
+                let file = try? directory.open(name, .read),
+                let bytes = try? file.read(8_192, at: 0), !bytes.isEmpty, !bytes.contains(0),
+                paths.contains(FilePath(bytes: bytes)),
+                let anchor = try? directory.attributes(of: Anchor.name(of: vault)), anchor.size > 0
+            else { return nil }
+            return vault
         }
     }
 
-    /// Removes all that this device keeps for the vault, the keys first.
+    /// Removes all that this device keeps for the vault. The keys go first, durably: whatever interrupts the rest, they
+    /// are not left where nothing tells of the vault any more.
     func removeAll() throws(TokenStorageError) {
-        for name in [deviceName, pepperName, Anchor.name(of: vault), placeName + ".new", placeName] {
-            try remove(name)
+        for names in [[deviceName, pepperName], [placeName + ".new", placeName, Anchor.name(of: vault)]] {
+            for name in names { try remove(name) }
+            try onDisk { () throws(SystemFailure) in try directory.synchronize() }
         }
-        try onDisk { () throws(SystemFailure) in try directory.synchronize() }
     }
 
     private func read(_ name: String, length: Int) throws(TokenStorageError) -> [UInt8]? {

@@ -1,0 +1,36 @@
+internal import SystemPackage
+internal import TokenVaultPlatform
+
+/// The vaults that this device knows at a path, where there is no file by now.
+struct LostVaults {
+    /// The state directory; `nil` when there is none.
+    let state: (any DiskDirectory)?
+    /// The path, without links; `nil` when it cannot be told.
+    let place: FilePath?
+
+    /// Which they are. Several, when a vault was moved away, never unlocked where it is, and another one made.
+    var identifiers: [VaultIdentifier] {
+        guard let state, let place else { return [] }
+        return StateStore.vaults(rememberedAt: [place], in: state)
+    }
+
+    /// Removes what this device keeps for them; returns which they were. A crash leaves each known, or forgotten with all
+    /// that was kept for it. Throws `alreadyExists` when something `isThere`, `unavailable` when there are none.
+    func forget(isThere: Bool) throws(TokenStorageError) -> [VaultIdentifier] {
+        guard !isThere else {
+            throw .file(
+                .alreadyExists, underlying: "there is a file in the vault's place",
+                advice:
+                    "only a vault that is gone can be forgotten; \"vaultctl destroy\" removes one that is there"
+            )
+        }
+        let vaults = identifiers
+        guard let state, !vaults.isEmpty else {
+            throw .file(
+                .unavailable, underlying: "this device knows no vault that was there",
+                advice: "check --vault and --state-dir; \"vaultctl init\" makes a vault there")
+        }
+        for vault in vaults { try StateStore(directory: state, vault: vault).removeAll() }
+        return vaults
+    }
+}

@@ -1,0 +1,76 @@
+import Testing
+
+/// A vault whose file is gone: none is made in its place before it is put back or forgotten.
+@Suite struct ForgetCommandTests {
+    private let sandbox: Sandbox
+    private var state: String { "\(sandbox.home)/.local/state/tokenvault" }
+
+    init() throws {
+        sandbox = try Sandbox.withVault()
+        _ = try sandbox.run("store", "k", input: "fake")
+        _ = try sandbox.shell("mv '\(sandbox.vault)' away")
+    }
+
+    private func isRefused(_ arguments: [String] = ["init"]) throws {
+        let refused = try sandbox.run(arguments: arguments)
+        expectOneLine(refused, status: 8)
+        #expect(refused.error.contains("the vault file is gone"), "\(refused.error)")
+        #expect(refused.error.contains("\"vaultctl restore\""), "\(refused.error)")
+        #expect(refused.error.contains("\"vaultctl destroy --forget\""), "\(refused.error)")
+    }
+
+    @Test func noneIsMadeInItsPlaceBeforeItIsForgotten() throws {
+        let before = try sandbox.shell("ls -A '\(state)'").text
+        try isRefused()
+        // Nothing was made on the way, a key file neither.
+        try isRefused(["init", "--key-file", "\(sandbox.home)/other.key"])
+        #expect(try sandbox.shell("ls -A '\(state)'").text == before)
+        #expect(try sandbox.shell("test -e other.key").status == 1)
+        let asked = try sandbox.run("destroy", "--forget")
+        expectOneLine(asked, status: 5)
+        try isRefused(["destroy", "--yes"])
+        let forgotten = try sandbox.run("destroy", "--forget", "--yes")
+        #expect(forgotten.status == 0 && forgotten.error.isEmpty, "\(forgotten.error)")
+        #expect(try sandbox.shell("ls -A '\(state)'").text.isEmpty)
+        expectOneLine(try sandbox.run("destroy", "--forget", "--yes"), status: 8)
+        #expect(try sandbox.run("status").text.contains("absent"))
+        #expect(try sandbox.run("init").status == 0)
+        #expect(try sandbox.run("store", "k", input: "new").status == 0)
+    }
+
+    @Test func withItsDirectoryToo() throws {
+        _ = try sandbox.shell("rm -r .local/share")
+        try isRefused()
+        #expect(try sandbox.shell("test -e .local/share").status == 1)
+        _ = try sandbox.shell("mkdir -p real && ln -s real link")
+        #expect(try sandbox.run("init", "--vault", "\(sandbox.home)/link/sub/a.vault").status == 0)
+        _ = try sandbox.shell("rm -r real/sub")
+        try isRefused(["init", "--vault", "\(sandbox.home)/link/sub/a.vault"])
+        let inHome = try sandbox.shell("\"$V\" init --vault real/../link/sub/a.vault")
+        #expect(inHome.status == 8 && inHome.error.contains("gone"), "\(inHome.error)")
+    }
+
+    @Test func aVaultThatIsThereIsNotForgotten() throws {
+        _ = try sandbox.shell("mv away '\(sandbox.vault)'")
+        let before = try sandbox.shell("ls -A '\(state)'").text
+        let refused = try sandbox.run("destroy", "--forget", "--yes")
+        expectOneLine(refused, status: 9)
+        #expect(try sandbox.shell("ls -A '\(state)'").text == before)
+        #expect(try sandbox.run("retrieve", "k").text == "fake")
+    }
+
+    @Test func aVaultThatWasMovedIsKnownWhereItIs() throws {
+        let away = "\(sandbox.home)/away"
+        #expect(try sandbox.run("retrieve", "k", "--vault", away).text == "fake")
+        #expect(try sandbox.run("init").status == 0)
+        #expect(try sandbox.run("retrieve", "k", "--vault", away).text == "fake")
+    }
+
+    @Test func aPersonIsAsked() throws {
+        let terminal = try PseudoTerminal(sandbox, ["destroy", "--forget"])
+        try terminal.expect("Forget the vault that was at \(sandbox.vault)")
+        try terminal.type("no\r")
+        #expect(try terminal.end() == 5)
+        try isRefused()
+    }
+}
