@@ -64,11 +64,19 @@ package protocol DiskFile: AnyObject, Sendable {
     func tryLock(_ kind: FileLock) throws(SystemFailure) -> Bool
     /// Releases the lock of this open file.
     func unlock()
+    /// Gives a file that was opened as ``FileAccess/nameless`` the name `name` in its directory (`linkat`). Fails with
+    /// `EEXIST` when something has it.
+    func takeName(_ name: String) throws(SystemFailure)
 }
 
 extension DiskFile {
     /// Nothing: for files without modes.
     package func makePrivate() throws(SystemFailure) {}
+
+    /// Fails with `EOPNOTSUPP`: for files that have names from the beginning.
+    package func takeName(_ name: String) throws(SystemFailure) {
+        throw SystemFailure(.notSupportedOnSocket, "linkat")
+    }
 
     package func read(into buffer: inout [UInt8], at offset: Int) throws(SystemFailure) -> Int {
         let bytes = try read(buffer.count, at: offset)
@@ -85,6 +93,16 @@ package enum FileAccess: Sendable {
     case readWrite
     /// For reading and writing; the file must not exist and is created with mode 0600.
     case create
+    /// For reading and writing; a new file of mode 0600 that has no name (`O_TMPFILE`) and is gone when nobody has it
+    /// open, unless ``DiskFile/takeName(_:)`` gives it one. The name that is opened does not matter.
+    case nameless
+}
+
+extension SystemFailure {
+    /// Whether a file system that was asked for a file without a name has none.
+    package var saysNoNamelessFiles: Bool {
+        [.notSupportedOnSocket, .isDirectory, .invalidArgument, .noFunction].contains(errno)
+    }
 }
 
 /// The two lock kinds of `fcntl(F_OFD_SETLK)`.

@@ -48,9 +48,25 @@ package final class PosixDirectory: DiskDirectory, Notifying {
         case .read: flags |= O_RDONLY
         case .readWrite: flags |= O_RDWR
         case .create: flags |= O_RDWR | O_CREAT | O_EXCL
+        case .nameless: return try nameless()
         }
         let file = try retrying("openat") { clinux_openat(descriptor, name, flags, 0o600) }
         return PosixFile(descriptor: file)
+    }
+
+    private func nameless() throws(SystemFailure) -> any DiskFile {
+        let file = PosixFile(
+            descriptor: try retrying("open(O_TMPFILE)") { clinux_nameless_file_in(descriptor) }, in: self)
+        // Without a way to it there (no /proc), it could never be named.
+        guard file.canTakeName else { throw SystemFailure(.notSupportedOnSocket, "open(O_TMPFILE)") }
+        return file
+    }
+
+    /// Gives the open file `file`, which has no name, the name `name` here.
+    func link(_ file: CInt, to name: String) throws(SystemFailure) {
+        guard clinux_name_file(file, descriptor, name) == 0 else {
+            throw SystemFailure(Errno(rawValue: errno), "linkat")
+        }
     }
 
     package func attributes(of name: String) throws(SystemFailure) -> FileAttributes? {

@@ -5,17 +5,28 @@ internal import SystemPackage
 /// A file of the real file system.
 package final class PosixFile: DiskFile, Notifying {
     private let descriptor: CInt
+    /// Where it can be given a name; `nil` when it has one.
+    private let directory: PosixDirectory?
 
     /// Takes over `descriptor` and closes it at the end. A forked child gets nothing of it: a lock of an open file is
     /// that of all who have it open.
-    init(descriptor: CInt) {
+    init(descriptor: CInt, in directory: PosixDirectory? = nil) {
         self.descriptor = descriptor
+        self.directory = directory
         clinux_keep_from_children(descriptor)
     }
 
     deinit {
         clinux_give_to_children(descriptor)
         close(descriptor)
+    }
+
+    /// Whether there is a way to it by which it can be named.
+    var canTakeName: Bool { clinux_can_name_file(descriptor) != 0 }
+
+    package func takeName(_ name: String) throws(SystemFailure) {
+        guard let directory else { throw SystemFailure(.notSupportedOnSocket, "linkat") }
+        try directory.link(descriptor, to: name)
     }
 
     package func read(_ count: Int, at offset: Int) throws(SystemFailure) -> [UInt8] {

@@ -1,14 +1,15 @@
 package import SystemPackage
 
 extension SmallFile {
-    /// Creates the file at `path`, mode 0600, with `bytes`, durably. `EEXIST` when something is there
-    /// already. Missing directories above are made, 0700.
+    /// Creates the file at `path`, mode 0600, with `bytes`, durably; where the file system can, it is there whole or
+    /// not at all. `EEXIST` when something is there already. Missing directories above are made, 0700.
     package static func create(_ path: FilePath, _ bytes: [UInt8]) throws(SystemFailure) {
         guard let name = path.lastComponent?.string else { throw SystemFailure(.invalidArgument, "openat") }
         let parent = path.removingLastComponent()
         let above: FilePath = parent.isEmpty ? "." : parent
         if !parent.isEmpty { try PosixDirectory.makeAll(parent) }
         let directory = try PosixDirectory(above)
+        if try createWhole(name, bytes, in: directory) { return }
         let file = try directory.open(name, .create)
         do {
             try file.write(bytes, at: 0)
@@ -18,6 +19,26 @@ extension SmallFile {
             try? directory.remove(name)
             throw error
         }
+    }
+
+    /// Whether the file system has files without a name, and so this one was given its own when it was whole.
+    private static func createWhole(
+        _ name: String, _ bytes: [UInt8], in directory: PosixDirectory
+    ) throws(SystemFailure) -> Bool {
+        guard try directory.attributes(of: name) == nil else { throw SystemFailure(.fileExists, "openat") }
+        let file: any DiskFile
+        do { file = try directory.open(name, .nameless) } catch {
+            if error.saysNoNamelessFiles { return false }
+            throw error
+        }
+        try file.write(bytes, at: 0)
+        try file.synchronize()
+        try file.takeName(name)
+        do { try directory.synchronize() } catch {
+            try? directory.remove(name)
+            throw error
+        }
+        return true
     }
 
     /// Removes the file at `path`, durably (`unlinkat`).

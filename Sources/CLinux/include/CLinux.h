@@ -116,6 +116,28 @@ static inline int clinux_nameless_file(const char *directory) {
     return open(directory, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
 }
 
+// The same in an open directory, for a file that clinux_name_file can give a name.
+static inline int clinux_nameless_file_in(int directory) {
+    return openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+}
+
+// The way to an open file that linkat(2) takes without privileges.
+static inline void clinux_way_to(int file, char way[32]) { snprintf(way, 32, "/proc/self/fd/%d", file); }
+
+// access(2): whether there is such a way.
+static inline int clinux_can_name_file(int file) {
+    char way[32];
+    clinux_way_to(file, way);
+    return access(way, F_OK) == 0;
+}
+
+// linkat(2): gives a file that was opened without a name the name `name` in `directory`. 0, or -1 with errno.
+static inline int clinux_name_file(int file, int directory, const char *name) {
+    char way[32];
+    clinux_way_to(file, way);
+    return linkat(AT_FDCWD, way, directory, name, AT_SYMLINK_FOLLOW);
+}
+
 // mmap(PROT_NONE): `length` bytes that nobody may touch; NULL when there are none.
 static inline void *clinux_reserve(size_t length) {
     void *start = mmap(NULL, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -19,6 +19,7 @@ extension BlockingFileVault {
                 keyMemory: KeyMemory.protection, obstacle: location.obstacle, notes: notes)
             status.conflictingCopies = ConflictCopies(location: location, vault: keybag.vault).names()
             status.notes += notesOfPlace()
+            status.notes += UnfinishedFiles.notes(beside: location)
             if let obstacle = location.obstacle { status.notes.append(obstacle.note) }
             if location.locksReaders { status.notes.append(Self.noteOnRemoteFiles) }
             guard let session else {

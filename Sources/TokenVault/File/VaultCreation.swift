@@ -61,27 +61,29 @@ struct VaultCreation {
     private func write(_ keybag: Keybag, ring: KeyRing) throws(TokenStorageError) {
         guard let copy = keybag.encoded() else { throw .file(.internalError) }
         let codec = FrameCodec(vault: keybag.vault, keys: ring.log)
-        let temporary = ".\(location.name).\(keybag.vault.hexadecimal)"
-        let directory = location.directory
-        let file = try onDisk { () throws(SystemFailure) in try directory.open(temporary, .create) }
+        let (directory, name) = (location.directory, location.name)
+        UnfinishedFiles(directory: directory, kind: .vault(name)).removeLeftOver()
+        let unfinished = try UnfinishedFile(in: directory) { ".\(name).\(Random.bytes(16).hexadecimal)" }
+        var hasName = false
         do throws(TokenStorageError) {
             var builder = try LogBuilder(
-                file: file, codec: codec, tailBound: configuration.tailBound,
+                file: unfinished.file, codec: codec, tailBound: configuration.tailBound,
                 epoch: Epoch(number: 1, identifier: Epoch.freshIdentifier()),
                 baseSequence: 0, keybagCopy: copy,
                 keybag: KeybagRecord(generation: keybag.generation, digest: Keybag.digest(of: copy)))
             let state = try builder.finish()
-            let name = location.name
             try onDisk { () throws(SystemFailure) in
-                try file.synchronize()
-                try directory.rename(temporary, to: name, replacing: false)
+                try unfinished.file.synchronize()
+                try unfinished.takeName(name)
+                hasName = true
                 try directory.synchronize()
             }
             Anchor(directory: location.state, vault: keybag.vault, key: ring.log.anchor).advance(
                 epoch: state.epoch, sequence: state.sequence, head: state.chain,
                 keybagGeneration: keybag.generation)
         } catch {
-            try? directory.remove(temporary)
+            // Its device key goes as well: it would be a vault that cannot keep what is stored in it.
+            if hasName { try? directory.remove(name) } else { unfinished.remove() }
             throw error
         }
     }
@@ -115,6 +117,7 @@ struct VaultRemoval {
         let kept = removed.map { ConflictCopies(location: location, vault: $0).namesLeftBehind() } ?? []
         try onDisk { () throws(SystemFailure) in
             for name in kept { try location.directory.remove(name) }
+            UnfinishedFiles(directory: location.directory, kind: .vault(location.name)).removeLeftOver()
             try location.directory.remove(location.name)
             for name in [VaultLog.temporaryName(for: location.name), location.name + ".torn"] {
                 if try location.directory.attributes(of: name) != nil { try location.directory.remove(name) }

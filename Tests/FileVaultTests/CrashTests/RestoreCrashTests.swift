@@ -100,10 +100,12 @@ import TokenVaultPlatform
             #expect(report.states > 5, "\(exploration.name)")
             states += report.states
         }
-        let salvaged = try await Self.exploreSalvage()
-        table += "  salvage: \(salvaged.states) states of \(salvaged.crashPoints) crash points\n"
-        #expect(salvaged.violations == [])
-        states += salvaged.states
+        for hasNamelessFiles in [false, true] {
+            let salvaged = try await Self.exploreSalvage(hasNamelessFiles)
+            table += "  salvage: \(salvaged.states) states of \(salvaged.crashPoints) crash points\n"
+            #expect(salvaged.violations == [])
+            states += salvaged.states
+        }
         for isAdopting in [false, true] {
             let what = isAdopting ? "adopt" : "restore"
             for (name, report) in [
@@ -183,10 +185,10 @@ import TokenVaultPlatform
         }
     }
 
-    private static func exploreSalvage() async throws -> CrashRig.Report {
+    private static func exploreSalvage(_ hasNamelessFiles: Bool) async throws -> CrashRig.Report {
         var (start, _, _) = try start(6)
         start.directories[0][SimulatedVault.name]?[17_300] ^= 1
-        let disk = SimulatedDisk(start)
+        let disk = SimulatedDisk(start, hasNamelessFiles: hasNamelessFiles)
         let history = History(disk: disk)
         let script = Script(disk: disk, history: history)
         let source = try opened(SimulatedVault.name, at: script.location)

@@ -107,7 +107,8 @@ struct CrashImage: Sendable {
                 files[inode]?.changes[index].fate = .lost
             }
         case .create(let directory, let name, let inode):
-            files[inode] = File()
+            // One that had no name before has been written to by now.
+            files[inode] = files[inode] ?? File()
             append(.create(name: name, inode: inode), to: directory, at: position)
         case .rename(let directory, let name, let target):
             append(.rename(name: name, target: target), to: directory, at: position)

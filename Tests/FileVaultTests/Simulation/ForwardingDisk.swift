@@ -45,4 +45,5 @@ extension ForwardingFile {
     func attributes() throws(SystemFailure) -> FileAttributes { try base.attributes() }
     func tryLock(_ kind: FileLock) throws(SystemFailure) -> Bool { try base.tryLock(kind) }
     func unlock() { base.unlock() }
+    func takeName(_ name: String) throws(SystemFailure) { try base.takeName(name) }
 }

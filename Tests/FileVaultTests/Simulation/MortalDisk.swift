@@ -119,6 +119,11 @@ private final class MortalFile: ForwardingFile {
         return try base.attributes()
     }
 
+    func takeName(_ name: String) throws(SystemFailure) {
+        try disk.spend()
+        try base.takeName(name)
+    }
+
     func tryLock(_ kind: FileLock) throws(SystemFailure) -> Bool {
         try disk.spend()
         let taken = try base.tryLock(kind)

@@ -12,16 +12,19 @@ final class SimulatedDirectory: DiskDirectory {
     }
 
     func open(_ name: String, _ access: FileAccess) throws(SystemFailure) -> any DiskFile {
+        guard access != .nameless || disk.hasNamelessFiles else {
+            throw SystemFailure(.notSupportedOnSocket, "open(O_TMPFILE)")
+        }
         let (inode, handle) = try disk.perform { (state) throws(SystemFailure) in
-            let kind: DiskFault.Kind = access == .create ? .create : .open
+            let kind: DiskFault.Kind = access == .create || access == .nameless ? .create : .open
             try state.failIfAsked(kind, directory: index, name: name, call: "openat")
             let existing = state.directories[index][name]
             let inode: Int
-            if access == .create {
+            if access == .nameless {
+                inode = state.makeInode()
+            } else if access == .create {
                 guard existing == nil else { throw SystemFailure(.fileExists, "openat") }
-                inode = state.nextInode
-                state.nextInode += 1
-                state.inodes[inode] = SimulatedDisk.Inode()
+                inode = state.makeInode()
                 state.directories[index][name] = inode
                 state.trace.append(.create(directory: index, name: name, inode: inode))
             } else {

@@ -30,10 +30,15 @@ final class SimulatedDisk: Sendable {
 
     /// A number no other simulated disk has: the vault knows its files by device and inode.
     let device: UInt64
+    /// Whether it knows files without names.
+    let hasNamelessFiles: Bool
     private let state: Monitor<State>
 
     /// A disk that holds `contents`, all of it durable.
-    init(_ contents: DiskContents = DiskContents(directories: [[:], [:]])) {
+    init(
+        _ contents: DiskContents = DiskContents(directories: [[:], [:]]), hasNamelessFiles: Bool = false
+    ) {
+        self.hasNamelessFiles = hasNamelessFiles
         device = Self.lastDevice.add(1, ordering: .relaxed).newValue + (1 << 40)
         var state = State(directories: contents.directories.map { _ in [:] })
         for (directory, files) in contents.directories.enumerated() {
@@ -128,6 +133,13 @@ extension SimulatedDisk.State {
         if let fault = fault(kind, directory: directory, name: name) {
             throw SystemFailure(fault.errno, call)
         }
+    }
+
+    /// A new file, without a name.
+    mutating func makeInode() -> Int {
+        defer { nextInode += 1 }
+        inodes[nextInode] = SimulatedDisk.Inode()
+        return nextInode
     }
 
     /// Writes a part of `bytes`, as much as there is room for; returns how much that was.

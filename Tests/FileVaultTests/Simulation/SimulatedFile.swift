@@ -92,6 +92,16 @@ final class SimulatedFile: DiskFile {
         }
     }
 
+    func takeName(_ name: String) throws(SystemFailure) {
+        try disk.perform { (state) throws(SystemFailure) in
+            let index = directory.index
+            try state.failIfAsked(.link, directory: index, name: name, call: "linkat")
+            guard state.directories[index][name] == nil else { throw SystemFailure(.fileExists, "linkat") }
+            state.directories[index][name] = inode
+            state.trace.append(.create(directory: index, name: name, inode: inode))
+        }
+    }
+
     func unlock() {
         try? disk.perform { (state) throws(SystemFailure) in
             if state.inodes[inode]?.locks.removeValue(forKey: handle) != nil {

@@ -5,31 +5,43 @@ internal import TokenVaultPlatform
 /// A new file that is to take a vault's name, locked from the beginning.
 struct FreshFile {
     let file: any DiskFile
-    private let name: String
+    /// Without a name of its own, where nothing keeps two apart; `nil` where the lock of the file that has the vault's
+    /// name does.
+    private let unfinished: UnfinishedFile?
     private let place: VaultLocation
+    private var name: String { VaultLog.temporaryName(for: place.name) }
 
     /// Makes it. Without `isAlone` the caller holds the lock of the file that has the name now, and what a crash
-    /// left of another is removed; else nothing keeps two apart, and each has a name of its own.
+    /// left of another is removed.
     init(in place: VaultLocation, isAlone: Bool) throws(TokenStorageError) {
         self.place = place
-        name =
-            isAlone
-            ? ".\(place.name).\(Random.bytes(8).hexadecimal)" : VaultLog.temporaryName(for: place.name)
-        let (name, directory) = (name, place.directory)
-        if !isAlone { try? directory.remove(name) }
-        file = try onDisk { () throws(SystemFailure) in try directory.open(name, .create) }
+        let (name, directory) = (VaultLog.temporaryName(for: place.name), place.directory)
+        UnfinishedFiles(directory: directory, kind: .vault(place.name)).removeLeftOver()
+        if isAlone {
+            let unfinished = try UnfinishedFile(in: directory) {
+                ".\(place.name).\(Random.bytes(8).hexadecimal)"
+            }
+            self.unfinished = unfinished
+            file = unfinished.file
+        } else {
+            unfinished = nil
+            try? directory.remove(name)
+            file = try onDisk { () throws(SystemFailure) in try directory.open(name, .create) }
+        }
         let made = file
         guard try onDisk({ () throws(SystemFailure) in try made.tryLock(.exclusive) }) else {
             throw .file(.internalError)
         }
     }
 
-    func remove() { try? place.directory.remove(name) }
+    func remove() {
+        if let unfinished { unfinished.remove() } else { try? place.directory.remove(name) }
+    }
 
-    /// Takes the name that nothing has. Throws `alreadyExists` when something has it by now.
+    /// Takes the name that nothing has, for one that is alone. Throws `alreadyExists` when something has it by now.
     func takeName() throws(TokenStorageError) {
         do {
-            try place.directory.rename(name, to: place.name, replacing: false)
+            try unfinished?.takeName(place.name)
         } catch {
             remove()
             throw .system(error)

@@ -46,10 +46,12 @@ extension BlockingFileVault {
         guard try onDisk({ () throws(SystemFailure) in try directory.attributes(of: name) }) == nil else {
             throw .file(.alreadyExists)
         }
-        // Not made from the other, which may be as long as a name can be.
-        var current = ".export.\(Random.bytes(8).hexadecimal)"
-        let temporary = current
-        let file = try onDisk { () throws(SystemFailure) in try directory.open(temporary, .create) }
+        UnfinishedFiles(directory: directory, kind: .export).removeLeftOver()
+        let unfinished = try UnfinishedFile(in: directory) {
+            UnfinishedFiles.exportName(Random.bytes(8).hexadecimal)
+        }
+        let file = unfinished.file
+        var hasName = false
         do throws(TokenStorageError) {
             var offset = 0
             let report = try write(plan, passphrase, progress: progress) {
@@ -59,13 +61,13 @@ extension BlockingFileVault {
             }
             try onDisk { () throws(SystemFailure) in
                 try file.synchronize()
-                try directory.rename(temporary, to: name, replacing: false)
-                current = name
+                try unfinished.takeName(name)
+                hasName = true
                 try directory.synchronize()
             }
             return report
         } catch {
-            try? directory.remove(current)
+            if hasName { try? directory.remove(name) } else { unfinished.remove() }
             throw error
         }
     }

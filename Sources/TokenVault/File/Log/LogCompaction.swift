@@ -58,6 +58,7 @@ extension VaultLog {
         let name = Self.temporaryName(for: location.name)
         // Only the holder of the vault's lock writes a file of this name: one that is there is a crash's.
         try? directory.remove(name)
+        UnfinishedFiles(directory: directory, kind: .vault(location.name)).removeLeftOver()
         let fresh = try onDisk { () throws(SystemFailure) in try directory.open(name, .create) }
         var renamed = false
         defer { if !renamed { try? directory.remove(name) } }
