@@ -12,6 +12,8 @@ struct CommandFailure: Error, Equatable {
     var advice: String
     /// Whether what was asked for may have been done all the same.
     var mayBeDone = false
+    /// The library's error that it tells of; `nil` for another reason.
+    var cause: TokenStorageError?
 
     init(_ status: ExitStatus, _ happened: String, _ advice: String) {
         self.status = status
@@ -35,6 +37,7 @@ struct CommandFailure: Error, Equatable {
             ExitStatus(error.code), happened,
             Self.advice(for: error) ?? error.advice ?? Self.advice(for: error.code) ?? error.code.nextStep)
         mayBeDone = error.code == .outcomeUnknown
+        cause = error
     }
 
     /// What a failed system call means, having been about `subject`.
@@ -79,7 +82,9 @@ struct CommandFailure: Error, Equatable {
         case .notPermitted:
             "unlock with a passphrase, or another slot that leads to it; an item that a key file alone is to read takes "
                 + "\"vaultctl set KEY --policy after-first-unlock-this-device-only\""
-        case .notFound: "\"vaultctl list\" shows the keys that are there"
+        case .notFound:
+            "\"vaultctl list\" shows the keys of this service, which is the one of --service, else VAULTCTL_SERVICE, else "
+                + "\"default\"; with --all-services those of every one"
         case .slotNotFound: "\"vaultctl slot list\" shows their numbers"
         case .lastSlot: "add another one first, with \"vaultctl slot add\""
         case .tooManySlots: "remove one first, with \"vaultctl slot remove\""

@@ -2,13 +2,16 @@ import SystemPackage
 import TokenVault
 
 extension Session {
-    /// The copy of a vault at `path`, unlocked with what was given, the keyring's key or what the person types.
-    func openUnlockedCopy(at path: FilePath) throws(CommandFailure) -> VaultCopy {
+    /// The copy of a vault at `path`, unlocked with `known`, else with what was given, the keyring's key or what the person
+    /// types.
+    func openUnlockedCopy(
+        at path: FilePath, with known: UnlockMethod? = nil
+    ) throws(CommandFailure) -> VaultCopy {
         let configuration = try configuration
         let copy = try calling { () throws(TokenStorageError) in
             try VaultCopy.open(at: path, configuration: configuration)
         }
-        if unlock.isTerminal, copy.slots.contains(where: { $0.kind == .secretService }) {
+        if known == nil, unlock.isTerminal, copy.slots.contains(where: { $0.kind == .secretService }) {
             do throws(TokenStorageError) {
                 try copy.unlock(from: console.keyring)
                 return copy
@@ -19,7 +22,7 @@ extension Session {
                 }
             }
         }
-        let method = try unlock.unlockMethod(console)
+        let method = if let known { known } else { try unlock.unlockMethod(console) }
         if case .passphrase = method { console.progress.show("Unlocking …") }
         defer { console.progress.clear() }
         try calling { () throws(TokenStorageError) in try copy.unlock(with: method) }

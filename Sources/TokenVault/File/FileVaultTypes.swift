@@ -223,6 +223,9 @@ public struct VerificationReport: Sendable {
     public var problems: [Problem]
     /// What is not wrong but worth knowing: a torn frame that a crash left at the end.
     public var notes: [String]
+    /// Whether this device has seen the vault go further than the file. Only ``VaultCopy/verify(progress:)`` says so:
+    /// such a file does not open as the vault (`rolledBack`).
+    public var isOlderThanSeen = false
 
     /// Whether nothing is wrong.
     public var isClean: Bool { problems.isEmpty }

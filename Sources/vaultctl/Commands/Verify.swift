@@ -5,8 +5,8 @@ struct Verify: VaultCommand {
     static let configuration = CommandConfiguration(
         abstract: "Read every byte of the vault and change nothing.",
         discussion: """
-            Exit status 7, and where, for anything but a clean file. A torn record right after the last \
-            one, which a crash leaves, is a note.
+            Exit status 7, and where, for anything but a clean file, also for one that is too damaged or too old \
+            to be opened otherwise. A torn record right after the last one, which a crash leaves, is a note.
 
             Examples:
               vaultctl verify
@@ -19,23 +19,75 @@ struct Verify: VaultCommand {
 
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         let session = try Session(console, location.arguments, unlock.arguments)
-        let vault = try session.openUnlockedVault(mending: false, orCopy: true)
-        let report = try calling { () throws(TokenStorageError) in
-            try vault.verify { done, total in console.progress.show("Verifying", done, of: total) }
-        }
+        let (report, opens) = try report(session)
         console.progress.clear()
         if format.json { writeJSON(report, console.output) } else { show(report, console.output) }
-        guard let first = report.problems.first else { return .done }
+        guard let failure = Self.failure(report, opens: opens) else { return .done }
+        throw failure
+    }
+
+    /// What is wrong with the vault, and whether anything opens it. One that does not open as the vault is looked at
+    /// as a copy of it.
+    private func report(_ session: Session) throws(CommandFailure) -> (VerificationReport, opens: Bool) {
+        let console = session.console
+        let progress: (Int, Int) -> Void = { done, total in
+            console.progress.show("Verifying", done, of: total)
+        }
+        var method: UnlockMethod?
+        do throws(CommandFailure) {
+            let vault = try session.openVaultOrCopy()
+            let isOpen =
+                session.unlock.isTerminal ? try session.unlockFromKeyring(vault, mending: false) : false
+            if !isOpen {
+                let given = try session.unlock.unlockMethod(console)
+                method = given
+                try session.unlock(vault, with: given, mending: false)
+            }
+            for note in vault.notesOfUnlocking { console.note(note) }
+            return (
+                try calling { () throws(TokenStorageError) in try vault.verify(progress: progress) }, true
+            )
+        } catch {
+            guard error.status == .damaged, let cause = error.cause else { throw error }
+            let (path, known) = (try session.vaultPath, method)
+            do throws(CommandFailure) {
+                let copy = try session.openUnlockedCopy(at: path, with: known)
+                defer { copy.close() }
+                return (
+                    try calling { () throws(TokenStorageError) in try copy.verify(progress: progress) }, true
+                )
+            } catch {
+                // Nothing more can be said than what kept it from being opened.
+                return (VerificationReport(of: cause), false)
+            }
+        }
+    }
+
+    /// The one line on what is wrong; `nil` when nothing is.
+    private static func failure(_ report: VerificationReport, opens: Bool) -> CommandFailure? {
         let places = report.problems.count == 1 ? "one place" : "\(report.problems.count) places"
-        throw CommandFailure(
-            .damaged, "the vault is damaged in \(places), the first at byte \(first.offset)",
-            "\"vaultctl salvage\" copies out what is whole; \"vaultctl restore\" puts a backup in its place")
+        let damage = report.problems.first.map { "damaged in \(places), the first at byte \($0.offset)" }
+        let age = report.isOlderThanSeen ? "older than what this device has seen" : nil
+        let found = [age, damage].compactMap(\.self)
+        if found.isEmpty { return nil }
+        let advice =
+            switch (age, damage, opens) {
+            case (_, _, false): "\"vaultctl restore\" puts a backup in its place"
+            case (nil, _, true):
+                "\"vaultctl salvage\" copies out what is whole; \"vaultctl restore\" puts a backup in its place"
+            case (_, nil, true):
+                "put the newest copy back; if this is the one to go on with, \"vaultctl restore\" it, on purpose"
+            case (_, _, true):
+                "put the newest copy back; if this is all there is, \"vaultctl salvage\" copies out what is whole"
+            }
+        return CommandFailure(.damaged, "the vault is \(found.joined(separator: ", and "))", advice)
     }
 
     private func writeJSON(_ report: VerificationReport, _ output: Output) {
         var json = JSONWriter(output)
         json.object { json in
-            json.member("clean", report.isClean)
+            json.member("clean", report.isClean && !report.isOlderThanSeen)
+            json.member("olderThanSeen", report.isOlderThanSeen)
             json.member("frames", report.frames)
             json.member("items", report.items)
             json.member("checkedByDigestOnly", report.checkedByDigestOnly)
@@ -65,7 +117,8 @@ struct Verify: VaultCommand {
                 Self.count(report.checkedByDigestOnly, "item")
                     + " could only be checked by digest, the keys not being held")
         }
-        if report.isClean {
+        if report.isOlderThanSeen { output.line("older than what this device has seen of the vault") }
+        if report.isClean, !report.isOlderThanSeen {
             let (items, frames) = (Self.count(report.items, "item"), Self.count(report.frames, "frame"))
             output.line("clean: \(items), \(frames), \(report.bytes) bytes")
         }

@@ -19,7 +19,7 @@ extension VaultLog {
             if try isReplaced(file) { continue }
             attempts -= 1
             let result = Result { () throws(TokenStorageError) in
-                try verify(file, maker, progress)
+                try loader.report(on: file, checkingBy: maker, progress)
             }
             if attempts > 0, !result.isClean, backOff.wait(until: deadline) { continue }
             return try result.get()
@@ -27,22 +27,21 @@ extension VaultLog {
     }
 
     private static let attemptsWithoutLock = 10
+}
 
-    /// Verifies `file`, in which nobody writes meanwhile.
-    private func verify<Contents: ContentChecking & ~Copyable>(
-        _ file: any DiskFile, _ maker: @escaping @Sendable () -> Contents, _ progress: ((Int, Int) -> Void)?
+extension LogLoader {
+    /// Verifies all of `file`, in which nobody writes meanwhile; damage is in the report.
+    func report<Contents: ContentChecking & ~Copyable>(
+        on file: any DiskFile, checkingBy maker: @escaping @Sendable () -> Contents,
+        _ progress: ((Int, Int) -> Void)?
     ) throws(TokenStorageError) -> VerificationReport {
         var report: VerificationReport
         let surveyed: LogLoader.Surveyed
         do throws(TokenStorageError) {
-            (surveyed, report) = try loader.verify(file, checkingBy: maker, progress)
+            (surveyed, report) = try verify(file, checkingBy: maker, progress)
         } catch {
             guard error.code == .corrupt else { throw error }
-            let damage = error.damage ?? (0, error.underlying ?? "damaged")
-            return VerificationReport(
-                frames: 0, items: 0, checkedByDigestOnly: 0, bytes: 0,
-                problems: [VerificationReport.Problem(offset: damage.offset, description: damage.what)],
-                notes: [])
+            return VerificationReport(of: error)
         }
         if let problem = try problem(ofIndexIn: file, against: surveyed.log) {
             report.problems.append(problem)
@@ -57,7 +56,7 @@ extension VaultLog {
     private func problem(
         ofIndexIn file: any DiskFile, against log: SurveyedLog
     ) throws(TokenStorageError) -> VerificationReport.Problem? {
-        let index = try loader.loadLocked(file, .byIndex(seen: nil)).index
+        let index = try loadLocked(file, .byIndex(seen: nil)).index
         guard let block = index.block else { return nil }
         do throws(TokenStorageError) {
             let counts = try Parallel.map(block.summary.pages, least: Self.leastPages) {
@@ -80,9 +79,7 @@ extension VaultLog {
         return VerificationReport.Problem(
             offset: block.offset, description: "an index that is not of what the log holds")
     }
-}
 
-extension LogLoader {
     /// Surveys `file` as ``survey(_:checkingBy:_:)`` does, and says what is wrong with all of it but its index.
     func verify<Contents: ContentChecking & ~Copyable>(
         _ file: any DiskFile, checkingBy maker: @escaping @Sendable () -> Contents,
@@ -104,5 +101,17 @@ extension Result<VerificationReport, TokenStorageError> {
         case .success(let report): report.isClean
         case .failure(let error): error.code != .corrupt && error.code != .rolledBack
         }
+    }
+}
+
+extension VerificationReport {
+    /// That `error` kept the vault from being looked at any further.
+    package init(of error: TokenStorageError) {
+        let damage = error.damage ?? (0, error.underlying ?? error.code.summary)
+        let problem = Problem(offset: damage.offset, description: damage.what)
+        self.init(
+            frames: 0, items: 0, checkedByDigestOnly: 0, bytes: 0,
+            problems: error.code == .rolledBack ? [] : [problem], notes: [])
+        isOlderThanSeen = error.code == .rolledBack
     }
 }

@@ -1,0 +1,56 @@
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+extension VaultCopy {
+    /// Reads every byte of the file and checks it as ``BlockingFileVault/verify(progress:)`` does: also of one that is too
+    /// damaged or too old to be opened as the vault. Changes nothing; writers wait meanwhile. `progress` gets bytes
+    /// done and in all.
+    ///
+    /// The copy must be unlocked (`locked`). What is wrong is in the report, and that this device has seen the vault go
+    /// further is ``VerificationReport/isOlderThanSeen``. Throws `conflict` when another file took its place
+    /// meanwhile, `timedOut`, and what the system failed with.
+    public func verify(
+        progress: ((Int, Int) -> Void)? = nil
+    ) throws(TokenStorageError) -> VerificationReport {
+        try during("verify") { () throws(TokenStorageError) in
+            guard let ring = try openedKeybags().first?.ring else { throw .file(.locked) }
+            let codec = FrameCodec(vault: vault, keys: ring.log)
+            try lockForReading(file, until: Deadline(after: configuration.lockLimit))
+            defer { file.unlock() }
+            let opened = file
+            try requireInPlace(try onDisk { () throws(SystemFailure) in try opened.attributes().identity })
+            do throws(TokenStorageError) {
+                let loader = loader(codec, keptIn: location.state)
+                var report = try loader.report(
+                    on: file, checkingBy: { ContentChecker(ring: ring) }, progress)
+                report.isOlderThanSeen = !report.isClean && isOlder(loader)
+                return report
+            } catch {
+                guard error.code == .rolledBack else { throw error }
+                var report = try loader(codec, keptIn: nil).report(
+                    on: file, checkingBy: { ContentChecker(ring: ring) }, progress)
+                report.isOlderThanSeen = true
+                return report
+            }
+        }
+    }
+
+    private func loader(_ codec: FrameCodec, keptIn state: (any DiskDirectory)?) -> LogLoader {
+        LogLoader(
+            location: location, codec: codec,
+            anchor: Anchor(directory: state, vault: vault, key: codec.keys.anchor),
+            lockTimeout: configuration.lockLimit)
+    }
+
+    /// Whether the log, damaged as it may be, is of an earlier life than the one that this device has seen last, or ends
+    /// in front of the commit that it has seen, with nothing behind that could have been it.
+    private func isOlder(_ loader: LogLoader) -> Bool {
+        guard let anchored = try? loader.anchor.read() else { return false }
+        var reach = LogReach()
+        try? reach.include(file, loader.codec)
+        guard let last = reach.lastFrame else { return false }
+        if reach.epoch != anchored.epoch.number { return reach.epoch < anchored.epoch.number }
+        let scanner = LogScanner(file: file, codec: loader.codec, chunk: 64 << 10)
+        return reach.sequence < anchored.sequence && (try? scanner.isZeroToEnd(from: last.end)) ?? false
+    }
+}

@@ -1,0 +1,78 @@
+import Testing
+
+/// `verify` of what does not open: it says where all the same, and what to do, in the report that it always gives.
+@Suite struct VerifyCommandTests {
+    private let sandbox: Sandbox
+
+    init() throws {
+        sandbox = try Sandbox.withVault()
+        _ = try sandbox.run("store", "a", input: String(repeating: "fake a ", count: 100))
+        _ = try sandbox.shell("cp -p '\(sandbox.vault)' old")
+        _ = try sandbox.run("store", "b", input: String(repeating: "fake b ", count: 100))
+    }
+
+    /// Overwrites eight bytes, `skipping` after the start of the frame at `index` of the file `path`.
+    private func damage(_ path: String, frame index: Int, skipping: Int) throws {
+        let done = try sandbox.shell(
+            """
+            offset=$(LC_ALL=C grep -obUaP 'TVF1' '\(path)' | sed -n \(index)p | cut -d: -f1)
+            printf 'XXXXXXXX' | dd of='\(path)' bs=1 seek=$((offset + \(skipping))) conv=notrunc status=none
+            """)
+        try #require(done.status == 0, "\(done.error)")
+    }
+
+    private func expectReport(_ found: Child.Outcome, _ parts: String...) {
+        #expect(found.status == 7)
+        for part in parts { #expect(found.text.contains(part), "\(part): \(found.text)") }
+        #expect(found.error.split(separator: "\n").count == 1, "\(found.error)")
+        #expect(found.error.hasPrefix("vaultctl: the vault is "), "\(found.error)")
+        #expect(!found.error.contains("vaultctl verify"), "\(found.error)")
+    }
+
+    @Test func aKeybagThatNothingOpens() throws {
+        _ = try sandbox.shell(
+            """
+            for offset in 100 8292; do
+                printf 'XXXXXXXX' | dd of='\(sandbox.vault)' bs=1 seek=$offset conv=notrunc status=none
+            done
+            """)
+        expectOneLine(try sandbox.run("retrieve", "a"), status: 7)
+        let json = try sandbox.run("verify", "--json")
+        expectReport(json, #""clean":false"#, #""problems":[{"offset":0,"description":"both copies"#)
+        #expect(json.error.contains("\"vaultctl restore\""), "\(json.error)")
+        expectReport(try sandbox.run("verify"), "byte 0: both copies of the keybag are damaged")
+    }
+
+    @Test func aRecordThatKeepsTheVaultShut() throws {
+        try damage(sandbox.vault, frame: 2, skipping: 30)
+        expectOneLine(try sandbox.run("retrieve", "b"), status: 7)
+        let json = try sandbox.run("verify", "--json")
+        expectReport(json, #""clean":false,"olderThanSeen":false"#, #""problems":[{"offset":1"#)
+        #expect(json.error.contains("\"vaultctl salvage\""), "\(json.error)")
+        // With a passphrase that is read once.
+        _ = try sandbox.shell(
+            "mkfifo pipe; cat vault.key >pipe & \"$V\" verify --key-file pipe >out; echo $? >>out")
+        #expect(try sandbox.shell("cat out").text.contains("byte 1"))
+    }
+
+    @Test func anOldCopyThatIsDamagedToo() throws {
+        _ = try sandbox.shell("cp -p old '\(sandbox.vault)'")
+        let old = try sandbox.run("verify", "--json")
+        expectReport(old, #""clean":false,"olderThanSeen":true"#, #""problems":[]"#)
+        #expect(old.error.contains("older than what this device has seen"), "\(old.error)")
+        expectReport(try sandbox.run("verify"), "older than what this device has seen of the vault\n")
+        try damage(sandbox.vault, frame: 2, skipping: 400)
+        let both = try sandbox.run("verify", "--json")
+        expectReport(both, #""olderThanSeen":true"#, #""problems":[{"offset":1"#)
+        #expect(
+            both.error.contains("older than what this device has seen, and damaged in one place"),
+            "\(both.error)")
+        #expect(both.error.contains("\"vaultctl salvage\""), "\(both.error)")
+    }
+
+    @Test func whatOpensNothingIsNoDamage() throws {
+        let wrong = try sandbox.file("wrong.key", String(repeating: "x", count: 40))
+        expectOneLine(try sandbox.run("verify", "--key-file", wrong), status: 5)
+        expectOneLine(try sandbox.run("verify", without: "VAULTCTL_KEY_FILE"), status: 4)
+    }
+}
