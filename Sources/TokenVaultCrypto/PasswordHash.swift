@@ -22,6 +22,24 @@ package struct PasswordHashCost: Equatable, Sendable {
 
 /// Argon2id (`crypto_pwhash`, `crypto_pwhash_ALG_ARGON2ID13`).
 package enum PasswordHash {
+    /// What one pass over a MiB takes on this machine's fastest memory, in time of a processor, whatever else it is doing.
+    private static let timePerMebibyte: Duration = {
+        let sample = PasswordHashCost(passes: 1, memory: 16 << 20)
+        let start = ThreadClock.now
+        guard
+            (try? derive(
+                passphrase: SecretBytes(copying: Array("only to be measured".utf8)),
+                salt: [UInt8](repeating: 0, count: saltLength), cost: sample)) != nil
+        else { return .zero }
+        return start.duration(to: ThreadClock.now) / 16
+    }()
+
+    /// What ``derive(passphrase:salt:cost:)`` takes on this machine at least, and rarely twice that when nothing else
+    /// runs. Measured once, in some milliseconds.
+    package static func leastTime(for cost: PasswordHashCost) -> Duration {
+        timePerMebibyte * (Double(cost.passes) * Double(cost.memory) / Double(1 << 20))
+    }
+
     /// The length of a salt, in bytes.
     package static let saltLength = 16
 

@@ -57,7 +57,8 @@ extension BlockingFileVault {
             try UnlockMethod.passphrase(new).checkAsNew()
             let before = try currentKeybag(try session())
             let (slot, _) = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
-                try KeybagKeys.openSlot(of: before, with: .passphrase(current))
+                try KeybagKeys.openSlot(
+                    of: before, with: .passphrase(current), until: configuration.deadline)
             }
             guard slot.kind == .passphrase else {
                 throw .file(
@@ -88,7 +89,7 @@ extension BlockingFileVault {
         }
         var change = RootChange(
             before: before, cost: try configuration.keyDerivationCost.checked(),
-            created: configuration.clock())
+            created: configuration.clock(), deadline: configuration.deadline)
         try change.choose(methods, removing: ids, droppingOthers: droppingOthers)
         let secrets = try secretStore?.load() ?? KeybagKeys.DeviceSecrets()
         try change.derive(from: held, slot: session.ring.facts.slot, secrets: secrets)

@@ -18,7 +18,8 @@ extension BlockingFileVault {
             // Both derivations are slow, so they run before the lock is taken.
             let before = try currentKeybag(session)
             let (old, roots) = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
-                try KeybagKeys.openSlot(of: before, with: .passphrase(current))
+                try KeybagKeys.openSlot(
+                    of: before, with: .passphrase(current), until: configuration.deadline)
             }
             guard old.kind == .passphrase else {
                 throw .file(
@@ -28,7 +29,8 @@ extension BlockingFileVault {
             let slot = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
                 try KeybagKeys.makeSlot(
                     .passphrase(new), identifier: old.identifier, scope: old.scope, cost: cost,
-                    created: configuration.clock(), roots: roots, vault: before.vault)
+                    created: configuration.clock(), roots: roots, vault: before.vault,
+                    until: configuration.deadline)
             }
             try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
                 guard let index = keybag.slots.firstIndex(of: old) else {
@@ -87,7 +89,8 @@ extension BlockingFileVault {
                 try KeybagKeys.makeSlot(
                     method, identifier: before.nextSlot,
                     scope: before.scope(of: method, wanted: scope), cost: cost,
-                    created: configuration.clock(), roots: roots, vault: before.vault)
+                    created: configuration.clock(), roots: roots, vault: before.vault,
+                    until: configuration.deadline)
             }
             let finalRoots = roots
             try handingOver(VaultSlot(made))

@@ -164,7 +164,7 @@ extension BlockingFileVault {
         return (
             keybag,
             try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
-                try KeybagKeys.open(keybag, with: method, secrets: secrets)
+                try KeybagKeys.open(keybag, with: method, secrets: secrets, until: configuration.deadline)
             }
         )
     }
@@ -211,6 +211,11 @@ extension KeybagKeys {
                 underlying:
                     "the passphrase takes \(needed >> 20) MiB, and the control group has \(allowed >> 20) MiB left",
                 advice: "raise its memory.max, or unlock with a key file")
+        case .time(let needed):
+            let seconds = (needed / .milliseconds(100)).rounded(.up) / 10
+            return .file(
+                .timedOut,
+                underlying: "deriving the passphrase's key takes at least \(seconds) s, which are not left")
         case .corrupt: return .file(.corrupt, underlying: "the keybag does not authenticate")
         case .crypto(let error): return .crypto(error)
         }

@@ -103,7 +103,7 @@ struct Import: VaultCommand {
         defer { SmallFile.wipe(&bytes) }
         let lines = ImportLines(
             service: service, defaultPolicy: vault.storage(service: service).defaultPolicy)
-        let items = try lines.items(in: bytes, progress: progress)
+        let items = try lines.items(in: bytes, until: console.deadline, progress: progress)
         console.progress.show("Importing …")
         do {
             return try storing { () throws(TokenStorageError) in

@@ -22,7 +22,7 @@ struct ImportLines {
 
     /// The items of `bytes`. A line that is no item is told by its number and never repeated.
     func items(
-        in bytes: [UInt8], progress: (Int, Int) -> Void
+        in bytes: [UInt8], until deadline: Deadline? = nil, progress: (Int, Int) -> Void
     ) throws(CommandFailure) -> [TokenItem] {
         var items: [TokenItem] = []
         var lines: [Name: Int] = [:]
@@ -41,7 +41,14 @@ struct ImportLines {
                 }
                 items.append(item)
             }
-            if number.isMultiple(of: 1_024) { progress(end, bytes.count) }
+            if number.isMultiple(of: 1_024) {
+                if let deadline, deadline.hasPassed {
+                    throw CommandFailure(
+                        .timedOut, "timed out reading the lines", "try again with a longer --timeout"
+                    ).withNothingImported
+                }
+                progress(end, bytes.count)
+            }
             start = end + 1
         }
         return items

@@ -138,7 +138,8 @@ public final class VaultCopy: Sendable {
             var fitting: [OpenedKeybag] = []
             for candidate in candidates {
                 do throws(KeybagKeys.Failure) {
-                    let ring = try KeybagKeys.open(candidate.keybag, with: method, secrets: secrets)
+                    let ring = try KeybagKeys.open(
+                        candidate.keybag, with: method, secrets: secrets, until: configuration.deadline)
                     fitting.append(
                         OpenedKeybag(bytes: candidate.bytes, keybag: candidate.keybag, ring: ring))
                 } catch {

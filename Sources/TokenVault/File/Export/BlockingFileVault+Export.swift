@@ -137,7 +137,8 @@ extension BlockingFileVault {
         to sink: @escaping ([UInt8]) throws(TokenStorageError) -> Void
     ) throws(TokenStorageError) -> ExportReport {
         let cost = try configuration.keyDerivationCost.checked()
-        var writer = try ExportWriter(passphrase: passphrase, cost: cost, sink: sink)
+        var writer = try ExportWriter(
+            passphrase: passphrase, cost: cost, until: configuration.deadline, sink: sink)
         var report = ExportReport(items: 0, staying: 0)
         var plan = plan
         var planned: Set<ItemIdentifier> = []
@@ -162,7 +163,10 @@ extension BlockingFileVault {
         var isAnyMissing = false
         report.staying = plan.staying
         for (position, item) in plan.items.enumerated() {
-            if position.isMultiple(of: 64) { progress?(position, plan.items.count) }
+            if position.isMultiple(of: 64) {
+                try configuration.deadline.check()
+                progress?(position, plan.items.count)
+            }
             guard let found = try plan.session.item(item) else {
                 isAnyMissing = true
                 continue

@@ -8,6 +8,9 @@ extension BlockingFileVault {
     /// dates. The whole file is authenticated before anything is stored; then the items are stored in commits
     /// of up to a thousand. Running it again goes on where it stopped: what is there already is unchanged.
     ///
+    /// An export that another program made may ask for up to 12 passes over 2 GiB to derive its key, as a vault's slots
+    /// together may, and for no more (`corrupt`); ``KeyDerivationCost`` tells what that takes.
+    ///
     /// The vault must be unlocked (`locked`). Throws `wrongPassphrase`, `corrupt` when anything of the file was
     /// changed, added or cut off, `unsupportedFormat`, `alreadyExists` when `rule` is to fail and a key has
     /// another value here: then nothing was stored; and what storing throws. A file that is a pipe is kept in a
@@ -59,7 +62,8 @@ extension BlockingFileVault {
             let session = try session()
             let check = Validation(operation: "import", backend: TokenStorageError.fileBackend)
             var names = Set<ItemIdentifier>(minimumCapacity: items.count)
-            for item in items {
+            for (position, item) in items.enumerated() {
+                if position.isMultiple(of: 64) { try configuration.deadline.check() }
                 try check.check(item)
                 let name = try session.log.codec.item(
                     service: item.metadata.service, key: item.metadata.key)
@@ -95,12 +99,13 @@ extension BlockingFileVault {
     ) throws(TokenStorageError) -> ImportReport {
         let session = try session()
         guard session.ring.isUnlocked else { throw .file(.locked) }
-        let reader = try ExportReader(file, passphrase: passphrase)
+        let reader = try ExportReader(file, passphrase: passphrase, until: configuration.deadline)
         var count = 0
         var names = Set<ItemIdentifier>()
         var differing = 0
         try reader.readItems { (item) throws(TokenStorageError) in
             count += 1
+            if count.isMultiple(of: 64) { try configuration.deadline.check("nothing was imported") }
             let metadata = item.metadata
             let name = try session.log.codec.item(service: metadata.service, key: metadata.key)
             guard names.insert(name).inserted else {
@@ -122,9 +127,13 @@ extension BlockingFileVault {
         var batch = ImportBatch(session: session, rule: rule)
         var done = 0
         try reader.readItems { (item) throws(TokenStorageError) in
+            if done.isMultiple(of: 64) {
+                try configuration.deadline.check(
+                    "\(batch.report.handled) of \(count) items are done; the same import goes on from there")
+                progress?(done, count)
+            }
             try batch.add(item)
             done += 1
-            if done.isMultiple(of: 64) { progress?(done, count) }
         }
         try batch.finish()
         progress?(count, count)

@@ -1,4 +1,5 @@
 internal import TokenVaultCrypto
+internal import TokenVaultPlatform
 
 /// The keys of an export file: from its passphrase, and from nothing of the vault it was made from.
 struct ExportKeys {
@@ -8,10 +9,10 @@ struct ExportKeys {
     let commitment: [UInt8]
 
     init(
-        passphrase: Secret, salt: [UInt8], cost: PasswordHashCost
+        passphrase: Secret, salt: [UInt8], cost: PasswordHashCost, until deadline: Deadline?
     ) throws(TokenStorageError) {
         let key = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
-            try KeybagKeys.passphraseKey(passphrase, salt: salt, cost: cost)
+            try KeybagKeys.passphraseKey(passphrase, salt: salt, cost: cost, until: deadline)
         }
         do throws(CryptoError) {
             stream = try Hash.derive(from: key, label: "tokenvault 1 export stream", parts: [salt])

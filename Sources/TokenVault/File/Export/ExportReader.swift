@@ -10,8 +10,9 @@ struct ExportReader {
     private let keys: ExportKeys
 
     /// Reads the front of `file`. Throws `corrupt` when it is no export, `unsupportedFormat` when a newer
-    /// program wrote it, `wrongPassphrase`.
-    init(_ file: any DiskFile, passphrase: Secret) throws(TokenStorageError) {
+    /// program wrote it, `wrongPassphrase`, `timedOut` when its cost would take longer than until `deadline`.
+    init(_ file: any DiskFile, passphrase: Secret, until deadline: Deadline? = nil) throws(TokenStorageError)
+    {
         self.file = file
         front = try onDisk { () throws(SystemFailure) in try file.read(ExportHeader.length, at: 0) }
         do throws(FormatError) {
@@ -28,7 +29,8 @@ struct ExportReader {
             }
             throw Self.damage("not an export, or cut short")
         }
-        keys = try ExportKeys(passphrase: passphrase, salt: header.salt, cost: header.cost)
+        keys = try ExportKeys(
+            passphrase: passphrase, salt: header.salt, cost: header.cost, until: deadline)
         guard constantTimeEqual(keys.commitment, header.commitment) else {
             throw .file(.wrongPassphrase, advice: "give the passphrase that the export was made with")
         }

@@ -1,4 +1,5 @@
 internal import TokenVaultCrypto
+internal import TokenVaultPlatform
 
 /// Writes an export file, a message at a time: it needs as much memory as its largest item.
 struct ExportWriter {
@@ -9,11 +10,11 @@ struct ExportWriter {
 
     /// Begins the file. `sink` gets its bytes in order.
     init(
-        passphrase: Secret, cost: PasswordHashCost,
+        passphrase: Secret, cost: PasswordHashCost, until deadline: Deadline?,
         sink: @escaping ([UInt8]) throws(TokenStorageError) -> Void
     ) throws(TokenStorageError) {
         let salt = Random.bytes(PasswordHash.saltLength)
-        let keys = try ExportKeys(passphrase: passphrase, salt: salt, cost: cost)
+        let keys = try ExportKeys(passphrase: passphrase, salt: salt, cost: cost, until: deadline)
         do { sealer = try SecretStream.Sealer(key: keys.stream) } catch { throw .crypto(error) }
         front = ExportHeader(
             cost: cost, salt: salt, commitment: keys.commitment, stream: sealer.header

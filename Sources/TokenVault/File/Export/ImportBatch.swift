@@ -39,6 +39,9 @@ extension ImportReport {
         skipped += other.skipped
         unchanged += other.unchanged
     }
+
+    /// How many items it tells of.
+    var handled: Int { added + replaced + skipped + unchanged }
 }
 
 extension VaultSession {
@@ -65,7 +68,8 @@ extension VaultSession {
         var drafts: [FrameDraft] = []
         drafts.reserveCapacity(items.count)
         var tags: [String: UInt64] = [:]
-        for item in items {
+        for (position, item) in items.enumerated() {
+            if position.isMultiple(of: 64) { try log.lockTimeout.end.check() }
             let service = item.metadata.service
             let tag = if let known = tags[service] { known } else { try log.codec.tag(ofService: service) }
             tags[service] = tag

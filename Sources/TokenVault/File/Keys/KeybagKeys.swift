@@ -1,4 +1,5 @@
 internal import TokenVaultCrypto
+internal import TokenVaultPlatform
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -35,13 +36,15 @@ enum KeybagKeys {
         case memory(needed: UInt64, allowed: UInt64)
         /// A slot or a class that authenticated should open and does not.
         case corrupt
+        /// A passphrase's key would not be derived in the time that is left.
+        case time(needed: Duration)
         case crypto(CryptoError)
     }
 
     /// A new keybag with one slot, and its keys.
     static func make(
         vault: VaultIdentifier, method: UnlockMethod, cost: PasswordHashCost, created: Date,
-        secrets: DeviceSecrets
+        secrets: DeviceSecrets, until deadline: Deadline? = nil
     ) throws(Failure) -> (Keybag, KeyRing) {
         let root = try wrapped { () throws(CryptoError) in try SymmetricKey.random() }
         let logKey = try wrapped { () throws(CryptoError) in try SymmetricKey.random() }
@@ -73,7 +76,7 @@ enum KeybagKeys {
         keybag.slots.append(
             try makeSlot(
                 method, identifier: keybag.nextSlot, scope: .all, cost: cost, created: created, roots: roots,
-                vault: vault))
+                vault: vault, until: deadline))
         keybag.nextSlot += 1
         try sign(&keybag, roots: roots)
         let ring = try ring(
@@ -83,9 +86,9 @@ enum KeybagKeys {
 
     /// Opens `keybag` with `method` and checks that it is whole.
     static func open(
-        _ keybag: Keybag, with method: UnlockMethod, secrets: DeviceSecrets
+        _ keybag: Keybag, with method: UnlockMethod, secrets: DeviceSecrets, until deadline: Deadline? = nil
     ) throws(Failure) -> KeyRing {
-        let (slot, roots) = try openSlot(of: keybag, with: method)
+        let (slot, roots) = try openSlot(of: keybag, with: method, until: deadline)
         try check(keybag, roots: roots)
         return try ring(of: keybag, slot: slot.identifier, roots: roots, secrets: secrets)
     }

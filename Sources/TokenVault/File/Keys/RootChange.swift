@@ -1,4 +1,5 @@
 internal import TokenVaultCrypto
+internal import TokenVaultPlatform
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -9,6 +10,8 @@ struct RootChange {
     let before: Keybag
     let cost: PasswordHashCost
     let created: Date
+    /// When deriving keys is given up.
+    let deadline: Deadline?
     /// The slots that stay: as they are, what opens them, and what shall from now on.
     private var kept: [(slot: Keybag.Slot, new: UnlockMethod, isReplaced: Bool)] = []
     private var passcode: SymmetricKey?
@@ -16,7 +19,8 @@ struct RootChange {
     private(set) var fresh: KeyRing.Roots?
     private(set) var after: Keybag
 
-    init(before: Keybag, cost: PasswordHashCost, created: Date) {
+    init(before: Keybag, cost: PasswordHashCost, created: Date, deadline: Deadline?) {
+        self.deadline = deadline
         self.before = before
         self.cost = cost
         self.created = created
@@ -53,9 +57,9 @@ struct RootChange {
         for method in methods {
             let old = method.old.asTyped(for: slot.kind)
             guard old.slotKind == slot.kind else { continue }
-            let vault = before.vault
+            let (vault, deadline) = (before.vault, deadline)
             let roots = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
-                try KeybagKeys.open(slot, of: vault, with: old)
+                try KeybagKeys.open(slot, of: vault, with: old, until: deadline)
             }
             guard let roots else { continue }
             if let root = roots.passcode { passcode = root }
@@ -72,7 +76,7 @@ struct RootChange {
     ) throws(TokenStorageError) {
         var made = before
         let (kept, passcode) = (kept, passcode)
-        let (cost, created, before) = (cost, created, before)
+        let (cost, created, before, deadline) = (cost, created, before, deadline)
         fresh = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
             let hasPassphrase = kept.contains { $0.slot.kind == .passphrase }
             let fresh = try KeybagKeys.freshRoots(withPasscode: hasPassphrase, vault: before.vault)
@@ -83,7 +87,7 @@ struct RootChange {
                     cost: isReplaced ? cost : slot.cost,
                     created: isReplaced
                         ? created : Date(timeIntervalSince1970: Double(slot.created) / 1_000),
-                    roots: fresh, vault: before.vault)
+                    roots: fresh, vault: before.vault, until: deadline)
                 new.identifier = slot.identifier
                 made.slots.append(new)
             }

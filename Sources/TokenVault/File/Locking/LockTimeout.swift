@@ -19,6 +19,15 @@ extension Deadline {
     }
 }
 
+extension Deadline? {
+    /// Throws `timedOut` when there is one and it has passed. For long work, between its parts: `state` is what came of
+    /// it by then.
+    func check(_ state: String? = nil) throws(TokenStorageError) {
+        guard let self, self.hasPassed else { return }
+        throw .file(.timedOut, underlying: state)
+    }
+}
+
 extension FileVaultConfiguration {
     /// How long calls wait.
     var lockLimit: LockTimeout { LockTimeout(duration: lockTimeout, end: deadline) }
