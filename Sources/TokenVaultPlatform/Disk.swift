@@ -22,12 +22,15 @@ package protocol DiskDirectory: AnyObject, Sendable {
     func open(otherName: [UInt8]) throws(SystemFailure) -> any DiskFile
     /// Makes creations, renames and removals durable (`fsync` of the directory).
     func synchronize() throws(SystemFailure)
+    /// Whether something is mounted on what is at `name`, so that it can be neither replaced nor removed (`statx`).
+    func isMountPoint(_ name: String) -> Bool
     /// Whether other machines may write there, or a program stands between the kernel and the files (NFS, SMB, FUSE …).
     var isRemote: Bool { get }
 }
 
 extension DiskDirectory {
     package var isRemote: Bool { false }
+    package func isMountPoint(_ name: String) -> Bool { false }
 
     /// None: for directories whose names are texts.
     package func otherNames() throws(SystemFailure) -> [[UInt8]] { [] }

@@ -111,6 +111,8 @@ package final class PosixDirectory: DiskDirectory, Notifying {
         }
     }
 
+    package func isMountPoint(_ name: String) -> Bool { clinux_is_mount_point(descriptor, name) != 0 }
+
     package func remove(_ name: String) throws(SystemFailure) {
         if unlinkat(descriptor, name, 0) != 0 { throw SystemFailure(Errno(rawValue: errno), "unlinkat") }
     }

@@ -66,6 +66,23 @@ import Testing
         #expect(try sandbox.run("retrieve", "k", "--vault", away).text == "fake")
     }
 
+    private static let canMount: Bool = {
+        let tried = try? Child.run(
+            program: "/usr/bin/unshare", ["-rm", "/bin/true"].map { Array($0.utf8) }, environment: [:])
+        return tried?.status == 0
+    }()
+
+    /// Its keys were gone by the time that it turned out to stay.
+    @Test(.enabled(if: canMount)) func aFileThatIsMountedByItselfIsDestroyedWithItsKeysOrNot() throws {
+        _ = try sandbox.shell("mv away '\(sandbox.vault)'")
+        let refused = try sandbox.shell(
+            """
+            unshare -rm sh -c 'mount --bind "$0" "$0" && exec "$V" destroy --yes' '\(sandbox.vault)'
+            """)
+        #expect(refused.status == 1 && refused.error.contains("unmount the file"), "\(refused.error)")
+        #expect(try sandbox.run("retrieve", "k").text == "fake")
+    }
+
     @Test func aPersonIsAsked() throws {
         let terminal = try PseudoTerminal(sandbox, ["destroy", "--forget"])
         try terminal.expect("Forget the vault that was at \(sandbox.vault)")

@@ -1,5 +1,7 @@
+import SystemPackage
 import Testing
 import TokenVault
+import TokenVaultPlatform
 
 @testable import vaultctl
 
@@ -151,5 +153,35 @@ import TokenVault
             expectOneLine(try sandbox.run("slot", "add", "key-file", path, "--key-file", narrow), status: 5)
         }
         #expect(try sandbox.shell("test ! -e new && test -s old").status == 0)
+    }
+
+    /// Somebody gives up while another program has the vault.
+    @Test(arguments: ["TERM", "HUP"]) func aKeyFileWhoseMakingASignalEndsIsGone(signal: String) throws {
+        let directory = try PosixDirectory(FilePath("\(sandbox.home)/.local/share/tokenvault"))
+        let held = try directory.open("default.vault", .readWrite)
+        #expect(try held.tryLock(.exclusive))
+        let ended = try sandbox.shell(
+            """
+            "$V" slot add key-file new --timeout 3 2>/dev/null & child=$!
+            until [ -e new ] || ! kill -0 $child 2>/dev/null; do :; done
+            test -e new && echo made
+            kill -\(signal) $child
+            wait $child
+            echo $?
+            test -e new && echo left
+            """)
+        #expect(ended.text == "made\n\(signal == "TERM" ? 143 : 129)\n", "\(ended.text)\(ended.error)")
+        held.unlock()
+        #expect(try sandbox.run("slot", "add", "key-file", "\(sandbox.home)/new").status == 0)
+        #expect(try sandbox.run("list", "--key-file", "\(sandbox.home)/new").status == 0)
+    }
+
+    @Test func statusTellsWhichSlotOpenedTheVault() throws {
+        let key = try sandbox.run("slot", "add", "recovery").text
+        let file = try sandbox.file("written down", key)
+        let byKey = try sandbox.run("status", "--passphrase-file", file)
+        #expect(byKey.text.contains("unlocked by: slot 2, recovery\n"), "\(byKey.text)")
+        #expect(try sandbox.run("status", "--json").text.contains(#""unlockedBy":1,"scope":"all""#))
+        #expect(try !sandbox.run("status", without: "VAULTCTL_KEY_FILE").text.contains("unlocked by"))
     }
 }

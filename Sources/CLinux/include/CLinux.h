@@ -138,6 +138,19 @@ static inline int clinux_name_file(int file, int directory, const char *name) {
     return linkat(AT_FDCWD, way, directory, name, AT_SYMLINK_FOLLOW);
 }
 
+// statx(2): whether what is called `name` in `directory` is where something is mounted; 0 where the kernel does not tell.
+static inline int clinux_is_mount_point(int directory, const char *name) {
+#ifdef STATX_ATTR_MOUNT_ROOT
+    struct statx facts;
+    if (statx(directory, name, AT_SYMLINK_NOFOLLOW, 0, &facts) != 0) return 0;
+    return (facts.stx_attributes_mask & facts.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+#else
+    (void)directory;
+    (void)name;
+    return 0;
+#endif
+}
+
 // mmap(PROT_NONE): `length` bytes that nobody may touch; NULL when there are none.
 static inline void *clinux_reserve(size_t length) {
     void *start = mmap(NULL, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -1,3 +1,4 @@
+internal import SystemPackage
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
@@ -24,7 +25,7 @@ struct VaultCreation {
             let (keybag, ring) = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
                 try KeybagKeys.make(
                     vault: vault, method: method, cost: cost, created: configuration.clock(),
-                    secrets: secrets)
+                    secrets: secrets, until: configuration.deadline)
             }
             do throws(TokenStorageError) {
                 if let store, let place = location.absolutePath { try store.rememberPlace(place) }
@@ -110,6 +111,10 @@ struct VaultRemoval {
         let own = stores.filter { !location.isCopy(of: $0.vault, $0) }
         // By another name all that was in it would still be there. That name itself may go.
         if own.count == stores.count { try SecondNames(location: location).requireNone(of: file) }
+        // Without the keys nothing but the file itself would be left, and that could not be removed.
+        guard !location.directory.isMountPoint(location.name) else {
+            throw .system(SystemFailure(.resourceBusy, "unlinkat"))
+        }
         for store in own {
             try store.removeAll()
             removed = store.vault

@@ -119,6 +119,7 @@ struct Status: VaultCommand {
                     json.member("reclaimable", status.reclaimable)
                     json.member("rollbackProtection", status.rollbackProtection.rawValue)
                     json.member("device", status.device?.rawValue)
+                    json.member("unlockedBy", status.unlockedBy?.id)
                     json.member("scope", status.unlockedBy?.scope.rawValue)
                     json.array("slots") { json in
                         for slot in status.slots { json.slot(slot) }
@@ -165,6 +166,9 @@ struct Status: VaultCommand {
             }
             if let device = status.device {
                 output.line("device:      \(device == .enrolled ? "enrolled" : "not enrolled")")
+            }
+            if let slot = status.unlockedBy {
+                output.line("unlocked by: slot \(slot.id), \(slot.kind.rawValue)")
             }
             if status.unlockedBy?.scope == .afterFirstUnlock {
                 output.line("unlocked:    only what may be read after the first unlock")

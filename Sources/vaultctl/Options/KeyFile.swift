@@ -21,11 +21,17 @@ enum KeyFile {
     }
 
     /// Gives `body` the contents of the key file at `path`, which is made of 256 random bits when it is missing. One
-    /// that was made and that nothing opens with, since `body` threw, is removed.
+    /// that was made and that nothing opens with, since `body` threw, is removed. Signals that end the program wait
+    /// until it is one or the other: a key without a slot, or a slot without its key, is of no use.
     static func making<Result>(
         _ path: FilePath, _ console: Console, _ body: (Secret) throws(CommandFailure) -> Result
     ) throws(CommandFailure) -> Result {
-        guard let made = try make(path) else { return try body(try read(path, console)) }
+        let signals = try? SignalForwarder(SignalForwarder.ending)
+        defer { if let signal = signals?.next() { signals?.deliver(signal) } }
+        guard let made = try make(path) else {
+            signals?.stop()
+            return try body(try read(path, console))
+        }
         let result: Result
         do throws(CommandFailure) { result = try body(made) } catch {
             // What may have been done needs its key.

@@ -8,6 +8,7 @@ protocol ForwardingDirectory: DiskDirectory {
 
 extension ForwardingDirectory {
     var isRemote: Bool { base.isRemote }
+    func isMountPoint(_ name: String) -> Bool { base.isMountPoint(name) }
     func open(_ name: String, _ access: FileAccess) throws(SystemFailure) -> any DiskFile {
         try base.open(name, access)
     }
