@@ -16,6 +16,32 @@ import Testing
         #expect(unread.error.contains("check where it comes from"), "\(unread.error)")
     }
 
+    @Test func whatIsNotFoundMayBeInAnotherService() throws {
+        let sandbox = try Sandbox.withVault()
+        for command in [["retrieve", "k"], ["delete", "k"], ["info", "k"]] {
+            let refused = try sandbox.run(arguments: command)
+            expectOneLine(refused, status: 3)
+            #expect(
+                refused.error.contains("--service, else VAULTCTL_SERVICE, else \"default\""),
+                "\(refused.error)")
+        }
+    }
+
+    /// The command that is named can be typed as it is.
+    @Test func whatIsInTheVaultsPlaceIsMovedAsTold() throws {
+        let sandbox = try Sandbox.withVault()
+        let place = "\(sandbox.home)/a person's vault"
+        _ = try sandbox.shell(
+            "cp -p '\(sandbox.vault)' backup; mv '\(sandbox.vault)' away; echo fake >\"\(place)\"")
+        let refused = try sandbox.run("restore", "\(sandbox.home)/backup", "--yes", "--vault", place)
+        expectOneLine(refused, status: 8)
+        let command = try #require(refused.error.firstMatch(of: /as with: (mv .*)\n/)?.1)
+        #expect(try sandbox.shell(String(command)).status == 0)
+        #expect(try sandbox.shell("cat \"\(place).aside\"").text == "fake\n")
+        #expect(
+            try sandbox.run("restore", "\(sandbox.home)/backup", "--yes", "--vault", place).status == 0)
+    }
+
     @Test func aConflictNamesTheOptionThatSettlesIt() throws {
         let sandbox = try Sandbox.withVault()
         let words = try sandbox.file("words", "fake words\n")

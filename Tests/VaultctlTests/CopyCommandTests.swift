@@ -64,6 +64,49 @@ import Testing
         expectOneLine(try sandbox.run("retrieve", "k"), status: 9)
     }
 
+    /// The commands of the article: what may not leave the device comes out of a conflict's copy as well.
+    @Test func aConflictsCopyIsMerged() throws {
+        let directory = "\(sandbox.home)/.local/share/tokenvault"
+        let copy = "\(directory)/default.sync-conflict-20261121-190753-ABCDEFG.vault"
+        _ = try sandbox.run("store", "only here", input: "kept")
+        _ = try sandbox.shell("cp -p '\(vault)' '\(copy)'")
+        // Each side gets what the other does not have.
+        _ = try sandbox.run("store", "k", input: "third")
+        #expect(try sandbox.run("adopt", "--vault", copy, "--yes").status == 0)
+        for (key, service, policy) in [
+            ("there", "s", "when-unlocked-this-device-only"), ("k", "default", "when-unlocked"),
+        ] {
+            let stored = try sandbox.run(
+                "store", key, "--service", service, "--policy", policy, "--vault", copy, input: "from there")
+            #expect(stored.status == 0, "\(stored.error)")
+        }
+        #expect(try sandbox.run("adopt", "--yes").status == 0)
+
+        let merged = try sandbox.shell(
+            """
+            export VAULT='\(vault)' COPY='\(copy)'
+            PATH="$(dirname "$V"):$PATH"
+            set -e
+            umask 077
+            vaultctl adopt --vault "$COPY" --yes
+            vaultctl list --vault "$COPY" --all-services | while IFS=$'\\t' read -r service key; do
+                vaultctl retrieve --vault "$COPY" --service "$service" --json -- "$key"
+            done >/dev/shm/items.$$
+            vaultctl adopt --vault "$VAULT" --yes
+            vaultctl import --vault "$VAULT" --format ndjson /dev/shm/items.$$ --on-conflict skip --json
+            shred -u /dev/shm/items.$$
+            rm "$COPY"
+            """)
+        #expect(merged.status == 0, "\(merged.error)")
+        #expect(
+            merged.text == #"{"added":1,"replaced":0,"skipped":1,"unchanged":1}"# + "\n", "\(merged.text)")
+        #expect(try sandbox.run("retrieve", "there", "--service", "s").text == "from there")
+        #expect(try sandbox.run("info", "there", "--service", "s").text.contains("this-device-only"))
+        #expect(try sandbox.run("retrieve", "k").text == "third")
+        #expect(try sandbox.run("verify").status == 0)
+        #expect(try !sandbox.run("status").text.contains("is another file of this vault"))
+    }
+
     @Test func aVaultThatIsGoneIsNotAbsent() throws {
         _ = try sandbox.shell("mv '\(vault)' away")
         for arguments in [

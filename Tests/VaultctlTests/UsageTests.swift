@@ -45,6 +45,26 @@ import Testing
         expectOneLine(outcome, status: 64, hiding: [Self.typed, "fake-token"])
     }
 
+    /// It is the program's own name that is told, not what was typed.
+    @Test(
+        arguments: [
+            (["retreive", "k"], "retrieve"), (["stauts"], "status"), (["exprot", "x"], "export"),
+            (["int"], "init"),
+            (["slot", "lst"], "slot list"), (["device", "enroll"], "device enrol"),
+            (["help", "salvge"], "salvage"),
+            (["help", "slot", "ad"], "slot add"), (["token"], nil), (["ls"], nil), (["xyzzy"], nil),
+            ([typed], nil),
+        ] as [([String], String?)])
+    func aMistypedCommandIsGuessed(_ arguments: [String], _ meant: String?) throws {
+        let outcome = try Sandbox().run(arguments: arguments)
+        expectOneLine(
+            outcome, status: 64,
+            hiding: [arguments.first == "help" ? arguments[1] : arguments[0]]
+                .filter { !["slot", "device"].contains($0) })
+        let guess = outcome.error.firstMatch(of: /did you mean "vaultctl ([a-z ]+)"\?/).map { String($0.1) }
+        #expect(guess == meant, "\(outcome.error)")
+    }
+
     @Test(arguments: [
         "", "a\nb", "a\u{7f}b", "a\u{85}b", String(repeating: "k", count: 1_025),
     ])

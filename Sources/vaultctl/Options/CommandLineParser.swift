@@ -31,7 +31,7 @@ enum CommandLineParser {
             if VaultControl.exitCode(for: error) == .success {
                 return .text(VaultControl.fullMessage(for: error))
             }
-            throw UsageError.failure(for: error)
+            throw UsageError.failure(for: error, in: arguments)
         }
     }
 
@@ -50,7 +50,7 @@ enum CommandLineParser {
         for word in words {
             guard let next = command.configuration.subcommands.first(where: { $0._commandName == word })
             else {
-                throw .usage("there is no such command", "see \"vaultctl help\"")
+                throw UsageError.noCommand(Array(words), "see \"vaultctl help\"")
             }
             command = next
         }

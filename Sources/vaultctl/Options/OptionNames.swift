@@ -13,7 +13,8 @@ enum OptionNames {
 
     /// Those that take none.
     static let flags: Set<String> = [
-        "all", "all-or-nothing", "all-services", "binary", "delete", "drop-others", "help", "if-absent",
+        "all", "all-or-nothing", "all-services", "binary", "delete", "drop-others", "forget", "help",
+        "if-absent",
         "ignore-missing",
         "json", "no-agent", "no-input", "read-only", "recovery", "revoke", "secret-service", "stop",
         "version", "yes",

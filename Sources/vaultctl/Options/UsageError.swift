@@ -5,7 +5,7 @@ import ArgumentParser
 /// ArgumentParser's own messages repeat what was typed. Its errors are looked at for their kind and for
 /// names of our own options, nothing else.
 enum UsageError {
-    static func failure(for error: any Error) -> CommandFailure {
+    static func failure(for error: any Error, in arguments: [String] = []) -> CommandFailure {
         let mirror = Mirror(reflecting: error)
         let stack = mirror.descendant("commandStack") as? [Any.Type] ?? []
         let command = stack.compactMap { names[ObjectIdentifier($0)] }.joined(separator: " ")
@@ -28,7 +28,7 @@ enum UsageError {
             return .usage("\(option ?? "an option") takes no value", help)
         case "unexpectedExtraValues":
             return command.isEmpty || stack.last.map({ groups.contains(ObjectIdentifier($0)) }) ?? false
-                ? .usage("there is no such command", help)
+                ? noCommand(arguments, help)
                 : .usage("there is an argument too many; a secret is never an argument", help)
         case "noValue":
             return .usage("an argument is missing", help)
@@ -39,12 +39,31 @@ enum UsageError {
         }
     }
 
+    /// That no command is called what was typed, and which one is called nearly so. It is our own name that is told.
+    static func noCommand(_ arguments: [String], _ help: String) -> CommandFailure {
+        var commands = VaultControl.configuration.subcommands
+        var path = ""
+        for word in arguments {
+            guard let known = commands.first(where: { $0._commandName == word }) else {
+                let names = commands.map { $0._commandName }
+                guard let meant = SimilarName.nearest(to: word, among: names) else { break }
+                return .usage(
+                    "there is no such command", "did you mean \"vaultctl \(path)\(meant)\"? \(help)")
+            }
+            commands = known.configuration.subcommands
+            path += "\(word) "
+        }
+        return .usage("there is no such command", help)
+    }
+
     private static let names: [ObjectIdentifier: String] = Dictionary(
         uniqueKeysWithValues: (VaultControl.configuration.subcommands
-            + Slot.configuration.subcommands).map { (ObjectIdentifier($0), $0._commandName) })
+            + Slot.configuration.subcommands + Device.configuration.subcommands).map {
+                (ObjectIdentifier($0), $0._commandName)
+            })
 
     private static let groups: Set<ObjectIdentifier> = [
-        ObjectIdentifier(VaultControl.self), ObjectIdentifier(Slot.self),
+        ObjectIdentifier(VaultControl.self), ObjectIdentifier(Slot.self), ObjectIdentifier(Device.self),
     ]
 
     /// The first long name of an option of ours in what an error carries.

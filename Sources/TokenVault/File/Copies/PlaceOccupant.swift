@@ -37,7 +37,9 @@ struct PlaceOccupant {
         guard isEmpty || magic.contains(Keybag.magic) else {
             throw .file(
                 .notAVault, underlying: "what is in the vault's place",
-                advice: "move it away, or choose another path")
+                advice:
+                    "move it away and try again, as with: mv \(place.path.shellWord) "
+                    + "\(FilePath(bytes: place.path.bytes + Array(".aside".utf8)).shellWord)")
         }
         guard attributes.owner == ProcessFacts.user else {
             throw .file(.insecurePermissions, underlying: "another user owns the file in the vault's place")

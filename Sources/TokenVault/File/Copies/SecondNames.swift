@@ -25,7 +25,7 @@ struct SecondNames {
             .duplicateVault,
             underlying: "the vault file has \(names), a hard link, which would stay with the old file",
             advice:
-                "find what else it is called with: find / -xdev -samefile \(location.path.string); remove that name, "
+                "find what else it is called with: find / -xdev -samefile \(location.path.shellWord); remove that name, "
                 + "or make it a copy, and try again")
     }
 
