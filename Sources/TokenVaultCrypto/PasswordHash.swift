@@ -1,4 +1,5 @@
 internal import CSodium
+internal import TokenVaultPlatform
 
 /// What deriving a key from a passphrase costs.
 package struct PasswordHashCost: Equatable, Sendable {
