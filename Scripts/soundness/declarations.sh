@@ -8,6 +8,7 @@ directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 
 cat >"$directory/check.c" <<'C'
+#include <gio/gunixfdlist.h>
 #include <libsecret/secret.h>
 #include "CSecret.h"
 #undef g_object_ref
@@ -28,6 +29,7 @@ _Static_assert(sizeof(struct csecret_type) == sizeof(GTypeQuery), "GTypeQuery ha
 SAME(csecret_class, constructor, GObjectClass, constructor);
 #define VALUE(constant, number) _Static_assert((constant) == (number), #constant " is another number")
 VALUE(G_BUS_TYPE_NONE, 0);
+VALUE(G_BUS_TYPE_SYSTEM, 1);
 VALUE(G_BUS_TYPE_SESSION, 2);
 VALUE(G_DBUS_PROXY_FLAGS_DO_NOT_LOAD_PROPERTIES | G_DBUS_PROXY_FLAGS_DO_NOT_CONNECT_SIGNALS, 1 | 2);
 VALUE(SECRET_SERVICE_OPEN_SESSION, 1 << 1);

@@ -32,9 +32,9 @@ package final class SocketListener: Sendable {
         return accepted >= 0 ? UnixSocket(descriptor: accepted) : nil
     }
 
-    /// The next client, whoever it is; `nil` when ``SignalForwarder`` has a signal, or `alarm` was woken, first.
+    /// The next client, whoever it is; `nil` when ``SignalForwarder`` has a signal, or `waker` was woken, first.
     /// Throws `EMFILE`, `ENFILE`, `ENOMEM` when there is no room for one: who waits is still there.
-    package func accept(orSignal signals: SignalForwarder?, orWake waker: SocketWaker) throws(SystemFailure)
+    package func accept(orSignal signals: SignalForwarder?, orWake waker: WakeEvent) throws(SystemFailure)
         -> UnixSocket?
     {
         while true {
@@ -55,22 +55,5 @@ package final class SocketListener: Sendable {
             default: throw SystemFailure(Errno(rawValue: errno), "accept4")
             }
         }
-    }
-}
-
-/// Ends a wait for clients.
-package final class SocketWaker: Sendable {
-    let descriptor: CInt
-
-    package init() throws(SystemFailure) {
-        descriptor = try retrying("eventfd") { clinux_event_descriptor() }
-    }
-
-    deinit { close(descriptor) }
-
-    /// Ends every wait from now on.
-    package func wake() {
-        var one: UInt64 = 1
-        _ = write(descriptor, &one, 8)
     }
 }

@@ -3,27 +3,33 @@ internal import Glibc
 internal import SystemPackage
 
 /// Ends the wait for a descriptor from another thread (`eventfd(2)`).
-final class WakeEvent: Sendable {
-    private let descriptor: CInt
+package final class WakeEvent: Sendable {
+    let descriptor: CInt
 
     /// Throws what the system failed with: `EMFILE` without descriptors.
-    init() throws(SystemFailure) {
+    package init() throws(SystemFailure) {
         descriptor = try retrying("eventfd") { clinux_event_descriptor() }
     }
 
     deinit { close(descriptor) }
 
     /// Ends a wait that is under way, or the next one.
-    func wake() {
+    package func wake() {
         var one: UInt64 = 1
         _ = write(descriptor, &one, 8)
     }
 
+    /// Waits until ``wake()`` is called, `duration` at most.
+    package func wait(atMost duration: Duration) {
+        _ = wait(for: -1, milliseconds: InputSource.milliseconds(until: Deadline(after: duration)))
+    }
+
     /// Waits until `other` can be read, ``wake()`` is called or so many milliseconds are over, -1 for ever (`poll(2)`).
     /// Whether `other` can be read.
-    func wait(for other: CInt, milliseconds: CInt = -1) -> Bool {
+    @discardableResult
+    func wait(for other: CInt, events: Int32 = POLLIN, milliseconds: CInt = -1) -> Bool {
         var descriptors = [
-            pollfd(fd: other, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: other, events: Int16(events), revents: 0),
             pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
         ]
         _ = poll(&descriptors, nfds_t(descriptors.count), milliseconds)

@@ -1,6 +1,6 @@
 internal import Synchronization
 internal import SystemPackage
-internal import TokenVault
+package import TokenVault
 package import TokenVaultPlatform
 internal import VaultAgent
 
@@ -9,17 +9,18 @@ package final class AgentServer: Sendable {
     /// The vaults it holds.
     package let vaults: HeldVaults
     private let limits: AgentLimits
-    private let waker: SocketWaker
+    private let waker: WakeEvent
     private let connections = Monitor<[UInt64: ClientConnection]>([:])
     private let hasEnded = Mutex(false)
     private let budget: CommitBudget
+    private let session = Mutex<SessionWatch?>(nil)
 
     /// An agent that holds no vault yet. Throws what the system failed with, as `EMFILE`.
     package init(limits: AgentLimits = AgentLimits()) throws(SystemFailure) {
         self.limits = limits
         vaults = HeldVaults(limits: limits)
         budget = CommitBudget(limits.commitLength)
-        waker = try SocketWaker()
+        waker = try WakeEvent()
     }
 
     /// Serves the clients of `listening` until ``end()``, or a signal of `signals` other than `SIGHUP`, which locks every
@@ -48,6 +49,24 @@ package final class AgentServer: Sendable {
             number += 1
             take(socket, number)
         }
+    }
+
+    /// Locks every vault from now on when the person's session does, and before the machine sleeps. Returns when it is
+    /// known whether that can be, or within a second. `tell` is told why it cannot, whenever that changes. Throws what the
+    /// system failed with.
+    package func watchSession(
+        _ configuration: SessionWatch.Configuration = SessionWatch.Configuration(),
+        tell: @escaping @Sendable (String?) -> Void = { _ in }
+    ) throws(SystemFailure) {
+        let watch = try SessionWatch(
+            configuration,
+            tell: { [vaults] obstacle in
+                vaults.note(sessionObstacle: obstacle)
+                tell(obstacle)
+            },
+            lock: { [vaults] in vaults.lockAll() })
+        watch.waitUntilKnown(atMost: .seconds(1))
+        session.withLock { $0 = watch }
     }
 
     /// Ends the agent: ``run(_:signals:)`` returns.
@@ -110,6 +129,7 @@ package final class AgentServer: Sendable {
 
     private func finish(_ listening: AgentListening) {
         hasEnded.withLock { $0 = true }
+        session.withLock { $0 = nil }
         if listening.remove() {
             // Who came too late hears that nothing was begun.
             while let socket = listening.listener.acceptNow() { ClientConnection.sayGoodbye(to: socket) }

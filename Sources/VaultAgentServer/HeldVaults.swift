@@ -20,6 +20,7 @@ package final class HeldVaults: Sendable {
         var unlocking: FilePath?
         var locksOfThat = 0
         var hasEnded = false
+        var sessionObstacle: String? = "the agent does not watch the session"
     }
 
     private let state = Mutex(State())
@@ -117,6 +118,9 @@ package final class HeldVaults: Sendable {
         for vault in vaults { vault.lock() }
     }
 
+    /// Notes why vaults do not lock with the person's session, for who asks.
+    package func note(sessionObstacle: String?) { state.withLock { $0.sessionObstacle = sessionObstacle } }
+
     /// Lets go of a vault: wipes all of its keys. False when it is not held.
     func close(_ reference: VaultReference) -> Bool {
         countLock(of: reference)
@@ -150,11 +154,13 @@ package final class HeldVaults: Sendable {
 
     /// What is known of the vaults, in the order of their paths; without `looking` nothing is read for it.
     func statuses(of reference: VaultReference? = nil, looking: Bool) -> [AgentVaultStatus] {
-        let known = state.withLock { $0.vaults }.sorted { $0.key.string < $1.key.string }
+        let (vaults, obstacle) = state.withLock { ($0.vaults, $0.sessionObstacle) }
+        let known = vaults.sorted { $0.key.string < $1.key.string }
         return known.compactMap { path, held in
             if let reference, reference.path != path || self.held(reference) == nil { return nil }
             guard let state = try? held.vault.lockState() else { return nil }
-            var status = AgentVaultStatus(path: path, state: state, idleTime: held.idleTime)
+            var status = AgentVaultStatus(
+                path: path, state: state, idleTime: held.idleTime, sessionObstacle: obstacle)
             if looking, let found = try? held.vault.status() {
                 status.state = found.state
                 status.items = found.items

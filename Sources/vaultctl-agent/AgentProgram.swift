@@ -36,6 +36,12 @@ enum AgentProgram {
             let signals = try SignalForwarder(SignalForwarder.ending)
             SignalForwarder.admit(SignalForwarder.ending)
             let server = try AgentServer()
+            // First: what this learns of the session is known when the first client comes.
+            try server.watchSession { obstacle in
+                say(
+                    "vaultctl-agent: note: \(obstacle.map { "no lock with the session: \($0)" } ?? "locks with the session")"
+                )
+            }
             if let ready { try ReadySignal.send(to: ready) }
             try server.run(listening, signals: signals)
             return 0

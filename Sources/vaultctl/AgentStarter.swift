@@ -25,6 +25,11 @@ enum AgentStarter {
             return
         }
         let program = try program()
+        var environment = ["PATH=/usr/bin:/bin", "SWIFT_BACKTRACE=enable=no"]
+        // The one other thing that it asks for: where the bus is that tells when the person leaves.
+        if case .text(let address) = ProgramContext.variable("DBUS_SYSTEM_BUS_ADDRESS") {
+            environment.append("DBUS_SYSTEM_BUS_ADDRESS=\(address)")
+        }
         let started: BackgroundProgram
         do throws(SystemFailure) {
             started = try BackgroundProgram(
@@ -33,7 +38,7 @@ enum AgentStarter {
                     "--directory", place.directory.string, "--ready-fd",
                     String(BackgroundProgram.readyDescriptor),
                 ],
-                environment: ["PATH=/usr/bin:/bin", "SWIFT_BACKTRACE=enable=no"],
+                environment: environment,
                 within: console.deadline?.remaining ?? .seconds(30))
         } catch {
             throw CommandFailure(

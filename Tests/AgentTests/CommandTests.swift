@@ -168,7 +168,9 @@ final class CommandHome: Sendable {
         return "\(path)/\(name)"
     }
 
-    private var environment: [String] { ["HOME=\(path)", "XDG_RUNTIME_DIR=\(path)/run"] }
+    private var environment: [String] {
+        ["HOME=\(path)", "XDG_RUNTIME_DIR=\(path)/run", "DBUS_SYSTEM_BUS_ADDRESS=unix:path=/no/bus"]
+    }
 
     /// Runs `vaultctl` to its end.
     func run(_ arguments: String..., input: String = "", with extra: [String] = []) throws -> Outcome {
@@ -184,7 +186,7 @@ final class CommandHome: Sendable {
         try #require(write(descriptors[0], input, input.utf8.count) == input.utf8.count)
         lseek(descriptors[0], 0, SEEK_SET)
         let process = try Program.start(
-            Program.beside("vaultctl"), arguments, environment: environment + extra,
+            Program.beside("vaultctl"), arguments, environment: extra + environment,
             inheriting: Array(zip(descriptors, 0...2)))
         let status = Program.wait(for: process)
         func text(_ name: String) throws -> String {

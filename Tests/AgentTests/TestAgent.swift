@@ -79,7 +79,7 @@ final class AgentProcess: Sendable {
         program = try BackgroundProgram(
             FilePath(Program.beside("vaultctl-agent")),
             ["--directory", place.directory.string, "--ready-fd", "3"] + arguments,
-            environment: environment, within: .seconds(300))
+            environment: ["DBUS_SYSTEM_BUS_ADDRESS=unix:path=/no/bus"] + environment, within: .seconds(300))
         guard program.isReady else { throw Ended(status: wait()) }
     }
 

@@ -142,6 +142,7 @@ import VaultAgent
             defaultPolicy: .whenUnlocked)
         var status = AgentVaultStatus(path: "/a/b", state: .unlocked, items: 4)
         status.idleTime = .seconds(900)
+        status.sessionObstacle = "no bus"
         #expect(
             try Samples.roundTrip(error, { $0.append($1) }) { (r) throws(WireError) in try r.error() }
                 == error)

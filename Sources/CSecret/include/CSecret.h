@@ -19,6 +19,10 @@ typedef struct _GCancellable GCancellable;
 typedef struct _GDBusConnection GDBusConnection;
 typedef struct _GDBusAuthObserver GDBusAuthObserver;
 typedef struct _GDBusMessage GDBusMessage;
+typedef struct _GIOStream GIOStream;
+typedef struct _GSocket GSocket;
+typedef struct _GSocketConnection GSocketConnection;
+typedef struct _GUnixFDList GUnixFDList;
 typedef struct _SecretService SecretService;
 typedef struct _SecretValue SecretValue;
 
@@ -72,6 +76,11 @@ typedef GDBusMessage *(*csecret_filter)(GDBusConnection *connection, GDBusMessag
              (GDBusConnection *connection, GCancellable *cancellable,                                        \
               void (*callback)(GObject *object, GAsyncResult *result, void *context),                        \
               void *context))                                                                                \
+    FUNCTION(GIOStream *, g_dbus_connection_get_stream, (GDBusConnection *connection))                       \
+    FUNCTION(size_t, g_socket_connection_get_type, (void))                                                   \
+    FUNCTION(int, g_type_check_instance_is_a, (GTypeInstance *instance, size_t type))                        \
+    FUNCTION(GSocket *, g_socket_connection_get_socket, (GSocketConnection *connection))                     \
+    FUNCTION(int, g_socket_get_fd, (GSocket *socket))                                                        \
     FUNCTION(unsigned int, g_dbus_connection_add_filter,                                                     \
              (GDBusConnection *connection, csecret_filter filter, void *context,                             \
               void (*release)(void *context)))                                                               \
@@ -95,6 +104,9 @@ typedef GDBusMessage *(*csecret_filter)(GDBusConnection *connection, GDBusMessag
     FUNCTION(const char *, g_dbus_message_get_sender, (GDBusMessage *message))                               \
     FUNCTION(const char *, g_dbus_message_get_error_name, (GDBusMessage *message))                           \
     FUNCTION(GVariant *, g_dbus_message_get_body, (GDBusMessage *message))                                   \
+    FUNCTION(GUnixFDList *, g_dbus_message_get_unix_fd_list, (GDBusMessage *message))                        \
+    FUNCTION(int, g_unix_fd_list_get_length, (GUnixFDList *list))                                            \
+    FUNCTION(int, g_unix_fd_list_get, (GUnixFDList *list, int index, GError **error))                        \
     FUNCTION(size_t, secret_service_get_type, (void))                                                        \
     FUNCTION(void *, g_initable_new,                                                                         \
              (size_t type, GCancellable *cancellable, GError **error,                                        \
@@ -159,6 +171,12 @@ static inline int csecret_is(const struct csecret_functions *functions, GVariant
 static inline GVariant *csecret_array(const struct csecret_functions *functions, const char *type,
                                       GVariant *const *elements, size_t count) {
     return functions->g_variant_new_array((const GVariantType *)type, elements, count);
+}
+
+// Whether `stream` is a connection of sockets.
+static inline int csecret_is_socket(const struct csecret_functions *functions, GIOStream *stream) {
+    return stream != NULL
+        && functions->g_type_check_instance_is_a((GTypeInstance *)stream, functions->g_socket_connection_get_type());
 }
 
 // The fields of `error`.

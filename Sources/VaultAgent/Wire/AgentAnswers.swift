@@ -35,11 +35,13 @@ public struct AgentVaultStatus: Equatable, Sendable {
     public var isEnrolled: Bool?
     /// After how long without use the vault locks itself; `nil` for never.
     public var idleTime: Duration?
+    /// Why the vault does not lock with the person's session or before the machine sleeps; `nil` when it does.
+    public var sessionObstacle: String?
 
     package init(
         path: FilePath, state: LockState, items: Int? = nil, reclaimable: Int? = nil,
         isAnchored: Bool = false,
-        isEnrolled: Bool? = nil, idleTime: Duration? = nil
+        isEnrolled: Bool? = nil, idleTime: Duration? = nil, sessionObstacle: String? = nil
     ) {
         self.path = path
         self.state = state
@@ -48,6 +50,7 @@ public struct AgentVaultStatus: Equatable, Sendable {
         self.isAnchored = isAnchored
         self.isEnrolled = isEnrolled
         self.idleTime = idleTime
+        self.sessionObstacle = sessionObstacle
     }
 }
 
@@ -67,6 +70,7 @@ extension WireWriter {
         append(flag: status.isAnchored)
         append(status.isEnrolled) { append(flag: $0) }
         append(status.idleTime) { append(UInt64(max($0.components.seconds, 0))) }
+        append(status.sessionObstacle) { append(text: $0) }
     }
 
     /// The frame that each side begins with: which versions it speaks; the agent's, which one is spoken.
@@ -97,6 +101,7 @@ extension WireReader {
         status.isAnchored = try flag()
         status.isEnrolled = try optional { (reader) throws(WireError) in try reader.flag() }
         status.idleTime = try optional { (reader) throws(WireError) in .seconds(try reader.size()) }
+        status.sessionObstacle = try optional { (reader) throws(WireError) in try reader.text(limit: 1_024) }
         return status
     }
 

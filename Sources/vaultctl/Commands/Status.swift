@@ -114,6 +114,7 @@ struct Status: VaultCommand {
                 json.member("items", items)
                 json.member("agent", agent != nil)
                 json.member("lockAfter", (agent?.idleTime?.components.seconds).map { Int($0) })
+                if let agent { json.member("locksWithSession", agent.sessionObstacle == nil) }
                 if let status {
                     json.member("fileSize", status.fileSize)
                     json.member("reclaimable", status.reclaimable)
@@ -154,6 +155,13 @@ struct Status: VaultCommand {
             if let agent {
                 let idle = agent.idleTime.map { "locks it after \($0.components.seconds) s without use" }
                 output.line("agent:       holds it, \(idle ?? "until it is told to lock it")")
+                if let obstacle = agent.sessionObstacle {
+                    output.line(
+                        "session:     does not lock it: \(CommandFailure.printable(obstacle)); \"vaultctl lock\" does"
+                    )
+                } else {
+                    output.line("session:     locks it, and so does sleep")
+                }
             }
             guard let status else { return }
             output.line("size:        \(status.fileSize) bytes")

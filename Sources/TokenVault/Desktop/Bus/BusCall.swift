@@ -85,6 +85,8 @@ final class BusCall: Sendable {
 enum BusReply: Sendable {
     /// The values returned, a tuple.
     case values(Variant)
+    /// A descriptor that came with it.
+    case descriptor(PassedDescriptor)
     /// An error: its name, as `org.freedesktop.DBus.Error.NoReply`, and its text.
     case error(name: String, text: String)
 }

@@ -17,28 +17,34 @@ struct BusMethod {
 /// calls in flight, one order of signals and replies.
 @safe final class BusConnection: @unchecked Sendable {
     let library: SecretLibrary
-    let inbox = BusInbox()
+    let inbox: BusInbox
     private let connection: OpaquePointer
     private let filter: UInt32
 
-    /// Connects to `address`, or to the session's bus, on this thread, which waits; `cancellable` ends the
-    /// wait. Throws `unavailable`.
+    /// Which bus it is.
+    enum Bus: Equatable, Sendable { case session, system, address(String) }
+
+    /// Connects to `bus` on this thread, which waits, for what `service` does; `cancellable` ends the wait. Throws
+    /// `unavailable`.
     init(
-        _ library: SecretLibrary, address: String?, cancellable: BusCancellable
+        _ library: SecretLibrary, _ bus: Bus, for service: BusService, cancellable: BusCancellable
     ) throws(TokenStorageError) {
         var error: OpaquePointer?
-        var found = address
-        if found == nil {
-            // G_BUS_TYPE_SESSION
+        let address: String
+        if case .address(let given) = bus {
+            address = given
+        } else {
+            // G_BUS_TYPE_SYSTEM, G_BUS_TYPE_SESSION
             let text = unsafe library.c.pointee.g_dbus_address_get_for_bus_sync(
-                2, cancellable.pointer, &error)
+                bus == .system ? 1 : 2, cancellable.pointer, &error)
             guard let text = unsafe text else { throw .noBus(unsafe library.take(error)) }
-            found = unsafe String(cString: text)
+            address = unsafe String(cString: text)
             unsafe library.c.pointee.g_free(text)
         }
+        inbox = BusInbox(service)
         // G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT | MESSAGE_BUS_CONNECTION
         let made = unsafe library.c.pointee.g_dbus_connection_new_for_address_sync(
-            found ?? "", 1 | 8, nil, cancellable.pointer, &error)
+            address, 1 | 8, nil, cancellable.pointer, &error)
         guard let made = unsafe made else { throw .noBus(unsafe library.take(error)) }
         self.library = library
         unsafe connection = unsafe made
@@ -59,6 +65,14 @@ struct BusMethod {
 
     /// Whether the bus went away.
     var isClosed: Bool { unsafe library.c.pointee.g_dbus_connection_is_closed(connection) != 0 }
+
+    /// Notices that the bus goes away; `nil` when the way to it is no socket.
+    func hangUpWatch() -> HangUpWatch? {
+        let stream = unsafe library.c.pointee.g_dbus_connection_get_stream(connection)
+        guard unsafe csecret_is_socket(library.c, stream) != 0 else { return nil }
+        let socket = unsafe library.c.pointee.g_socket_connection_get_socket(stream)
+        return try? HangUpWatch(on: unsafe library.c.pointee.g_socket_get_fd(socket))
+    }
 
     /// What ``SecretSession`` opens its session on.
     var raw: OpaquePointer { unsafe connection }
@@ -157,6 +171,17 @@ private final class FilterContext: Sendable {
         self.inbox = inbox
     }
 
+    /// The first descriptor that came with the message; `nil` when none did.
+    private func descriptor(of message: OpaquePointer) -> PassedDescriptor? {
+        let list = unsafe library.c.pointee.g_dbus_message_get_unix_fd_list(message)
+        guard let list = unsafe list, unsafe library.c.pointee.g_unix_fd_list_get_length(list) > 0 else {
+            return nil
+        }
+        // A copy: the message closes its own.
+        let number = unsafe library.c.pointee.g_unix_fd_list_get(list, 0, nil)
+        return number >= 0 ? PassedDescriptor(number) : nil
+    }
+
     /// Whether the message is dealt with.
     func take(_ message: OpaquePointer) -> Bool {
         let body = unsafe library.c.pointee.g_dbus_message_get_body(message)
@@ -168,6 +193,11 @@ private final class FilterContext: Sendable {
         if type == 2 || type == 3, !inbox.mayReply(sender) { return true }
         switch type {
         case 2:
+            if let descriptor = unsafe descriptor(of: message) {
+                return inbox.take(
+                    .descriptor(descriptor),
+                    to: unsafe library.c.pointee.g_dbus_message_get_reply_serial(message))
+            }
             let values = body ?? VariantFactory(library: library).tuple([])
             return inbox.take(
                 .values(values), to: unsafe library.c.pointee.g_dbus_message_get_reply_serial(message))

@@ -100,6 +100,8 @@ enum BusErrorName {
     static let accessDenied = "org.freedesktop.DBus.Error.AccessDenied"
     static let limitsExceeded = "org.freedesktop.DBus.Error.LimitsExceeded"
     static let noMemory = "org.freedesktop.DBus.Error.NoMemory"
+    /// logind's: it is on its way to sleep already.
+    static let inProgress = "org.freedesktop.login1.OperationInProgress"
     static let isLocked = "org.freedesktop.Secret.Error.IsLocked"
     static let noSession = "org.freedesktop.Secret.Error.NoSession"
 

@@ -30,7 +30,11 @@ final class BusInbox: Sendable {
         var ownerChanges = 0
     }
 
+    private let service: BusService
     private let state = Mutex(State())
+
+    /// What arrives on a connection that is for `service`.
+    init(_ service: BusService) { self.service = service }
 
     /// Who is told of every signal, on GIO's thread.
     func listen(_ listener: @escaping @Sendable (BusSignal) -> Void) {
@@ -90,12 +94,10 @@ final class BusInbox: Sendable {
     /// A signal.
     func take(_ signal: BusSignal) {
         // Any program can send a signal of any name to this connection; who sent it, the bus says.
-        switch signal.interface {
-        case BusName.bus:
+        if signal.interface == BusName.bus {
             guard signal.sender == BusName.bus else { return }
-        case BusName.collection, BusName.prompt:
+        } else if service.interfaces.contains(signal.interface) {
             guard state.withLock({ $0.owner == signal.sender }) else { return }
-        default: break
         }
         switch (signal.interface, signal.member) {
         case (BusName.prompt, "Completed"):
@@ -108,7 +110,7 @@ final class BusInbox: Sendable {
             // Before the reply of the request in hand, it is about an earlier one that was given up.
             let call = state.withLock { $0.nameRequest == nil ? $0.writer : nil }
             call?.deliver { $0.isWriter = true }
-        case (BusName.bus, "NameOwnerChanged") where signal.subject == BusName.secrets:
+        case (BusName.bus, "NameOwnerChanged") where signal.subject == service.name:
             // Name, old owner, new owner: a connection's own name, empty when there is none.
             let owner = signal.values.flatMap { $0.count == 3 ? $0[2].text : nil } ?? ""
             let calls = state.withLock { state in
@@ -140,6 +142,18 @@ final class BusInbox: Sendable {
     }
 }
 
+/// What a connection is for: replies of others than who owns the name do not count, and neither do their signals of these
+/// interfaces.
+struct BusService: Sendable {
+    let name: String
+    let interfaces: Set<String>
+
+    static let secrets = BusService(
+        name: BusName.secrets, interfaces: [BusName.collection, BusName.prompt])
+    static let login = BusService(
+        name: BusName.login, interfaces: [BusName.loginManager, BusName.loginSession])
+}
+
 /// Names on the bus.
 enum BusName {
     static let bus = "org.freedesktop.DBus"
@@ -151,6 +165,10 @@ enum BusName {
     static let collection = "org.freedesktop.Secret.Collection"
     static let item = "org.freedesktop.Secret.Item"
     static let prompt = "org.freedesktop.Secret.Prompt"
+    static let login = "org.freedesktop.login1"
+    static let loginPath = "/org/freedesktop/login1"
+    static let loginManager = "org.freedesktop.login1.Manager"
+    static let loginSession = "org.freedesktop.login1.Session"
     /// Who owns this name writes; the bus gives it to one at a time and takes it back when a process ends.
     static let writer = "org.tokenvault.SecretServiceWriter"
 }

@@ -64,6 +64,7 @@ extension KeyringLink {
         case .values(let values):
             guard values.isOf(type) else { throw unexpected }
             return values
+        case .descriptor: throw unexpected
         case .error(let name, let text): throw .bus(name, text)
         }
     }

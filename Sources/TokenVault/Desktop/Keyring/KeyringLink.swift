@@ -22,10 +22,10 @@ final class KeyringLink: Sendable {
         _ configuration: SecretServiceConfiguration, library: SecretLibrary, for call: BusCall
     ) throws(TokenStorageError) {
         self.configuration = configuration
-        let address: String? =
-            if case .address(let address) = configuration.bus { address } else { nil }
+        let bus: BusConnection.Bus =
+            if case .address(let address) = configuration.bus { .address(address) } else { .session }
         connection = try Self.waiting(call, library) { (cancellable) throws(TokenStorageError) in
-            try BusConnection(library, address: address, cancellable: cancellable)
+            try BusConnection(library, bus, for: .secrets, cancellable: cancellable)
         }
         for rule in [
             "type='signal',sender='\(BusName.secrets)',interface='\(BusName.collection)'",
