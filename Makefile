@@ -52,11 +52,11 @@ $(vaultctl).stamp: $(shell find Package.swift Sources)
 	swift build $(release) --product vaultctl-agent
 	@touch $@
 
-install: release ## Install vaultctl, the agent, completions and manual under PREFIX (/usr/local), below DESTDIR
-	@STRIP='$(STRIP)' Scripts/install.sh $(vaultctl) '$(DESTDIR)$(PREFIX)'
+install: release ## Install vaultctl, the agent and its units, completions and manual under PREFIX (/usr/local), below DESTDIR
+	@STRIP='$(STRIP)' DESTDIR='$(DESTDIR)' Scripts/install.sh $(vaultctl) '$(PREFIX)'
 
 uninstall: ## Remove what `install` installed
-	@Scripts/install.sh --remove '$(DESTDIR)$(PREFIX)'
+	@DESTDIR='$(DESTDIR)' Scripts/install.sh --remove '$(PREFIX)'
 
 soundness: build release ## Check format, warnings, imports, linkage, documentation, README, versions
 	@Scripts/setup --tests

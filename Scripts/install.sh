@@ -1,15 +1,21 @@
 #!/usr/bin/env bash
-# install.sh VAULTCTL PREFIX: installs the program, the agent beside it, completions and manual below PREFIX.
+# install.sh VAULTCTL PREFIX: installs the program, the agent beside it, its units for systemd, completions and manual
+# below PREFIX, which is below $DESTDIR.
 # install.sh --remove PREFIX: removes them.
 set -euo pipefail
 
 usage() { echo "usage: install.sh VAULTCTL PREFIX | install.sh --remove PREFIX" >&2; exit 64; }
 [[ $# == 2 && -n $2 ]] || usage
-prefix=$2
+prefix=${DESTDIR:-}$2
 
 program=$prefix/bin/vaultctl
 agent=$prefix/bin/vaultctl-agent
 manual=$prefix/share/man/man1/vaultctl.1
+# Of a home directory, systemd reads units elsewhere.
+units=$prefix/lib/systemd/user
+[[ $2 != "${HOME:-}/.local" ]] || units=$prefix/share/systemd/user
+socket=$units/tokenvault-agent.socket
+service=$units/tokenvault-agent.service
 declare -A completions=(
     [bash]=$prefix/share/bash-completion/completions/vaultctl
     [zsh]=$prefix/share/zsh/site-functions/_vaultctl
@@ -17,7 +23,7 @@ declare -A completions=(
 )
 
 if [[ $1 == --remove ]]; then
-    rm -f -- "$program" "$agent" "$manual" "${completions[@]}"
+    rm -f -- "$program" "$agent" "$socket" "$service" "$manual" "${completions[@]}"
     exit
 fi
 
@@ -29,8 +35,17 @@ trap 'rm -rf "$generated"' EXIT
 install -D --mode=755 --strip --strip-program="${STRIP:-strip}" -- "$1" "$program"
 install -D --mode=755 --strip --strip-program="${STRIP:-strip}" -- "$1-agent" "$agent"
 install -D --mode=644 -- "${0%/*}/../Documentation/vaultctl.1" "$manual"
+# Where the agent is, as a unit's quoted word has it.
+place=$(realpath --canonicalize-missing --no-symlinks -- "$2/bin")
+place=${place//\\/\\\\}
+place=${place//\"/\\\"}
+place=${place//%/%%}
+install -D --mode=644 -- "${0%/*}/systemd/tokenvault-agent.socket" "$socket"
+BINDIR=$place awk '{ at = index($0, "@bindir@"); if (at) $0 = substr($0, 1, at - 1) ENVIRON["BINDIR"] substr($0, at + 8) }
+    { print }' "${0%/*}/systemd/tokenvault-agent.service" >"$generated/service"
+install -D --mode=644 -- "$generated/service" "$service"
 for shell in "${!completions[@]}"; do
     "$program" --generate-completion-script "$shell" >"$generated/$shell"
     install -D --mode=644 -- "$generated/$shell" "${completions[$shell]}"
 done
-printf '%s\n' "$program" "$agent" "$manual" "${completions[@]}"
+printf '%s\n' "$program" "$agent" "$socket" "$service" "$manual" "${completions[@]}"

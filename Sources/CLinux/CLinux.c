@@ -165,6 +165,27 @@ int clinux_bind(int descriptor, const char *path) {
     return bind(descriptor, (struct sockaddr *)&address, length);
 }
 
+int clinux_notify(const char *place, const char *text) {
+    struct sockaddr_un address;
+    socklen_t length = address_of(&address, place);
+    if (length == 0) { errno = ENAMETOOLONG; return -1; }
+    if (place[0] == '@' && place[1] != 0) {
+        // An abstract name has a zero in front, and none at its end.
+        address.sun_path[0] = 0;
+        length -= 1;
+    } else if (place[0] != '/') {
+        errno = EAFNOSUPPORT;
+        return -1;
+    }
+    int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (descriptor < 0) return -1;
+    ssize_t sent = sendto(descriptor, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address, length);
+    int reason = errno;
+    close(descriptor);
+    errno = reason;
+    return sent < 0 ? -1 : 0;
+}
+
 int clinux_peer(int descriptor, uint32_t *user, int32_t *process) {
     struct ucred peer;
     socklen_t length = sizeof peer;

@@ -24,9 +24,14 @@ package final class AgentServer: Sendable {
     }
 
     /// Serves the clients of `listening` until ``end()``, or a signal of `signals` other than `SIGHUP`, which locks every
-    /// vault. Then requests that are under way are answered, and every key is wiped.
-    package func run(_ listening: AgentListening, signals: SignalForwarder? = nil) throws(SystemFailure) {
-        defer { finish(listening) }
+    /// vault. Then `stopping` is called, requests that are under way are answered, and every key is wiped.
+    package func run(
+        _ listening: AgentListening, signals: SignalForwarder? = nil, stopping: () -> Void = {}
+    ) throws(SystemFailure) {
+        defer {
+            stopping()
+            finish(listening)
+        }
         let listener = listening.listener
         var number: UInt64 = 0
         var backOff = BackOff()
@@ -69,7 +74,7 @@ package final class AgentServer: Sendable {
         session.withLock { $0 = watch }
     }
 
-    /// Ends the agent: ``run(_:signals:)`` returns.
+    /// Ends the agent: ``run(_:signals:stopping:)`` returns.
     package func end() {
         hasEnded.withLock { $0 = true }
         waker.wake()

@@ -43,7 +43,8 @@ enum AgentProgram {
                 )
             }
             if let ready { try ReadySignal.send(to: ready) }
-            try server.run(listening, signals: signals)
+            notify(.ready)
+            try server.run(listening, signals: signals) { notify(.stopping) }
             return 0
         } catch let error as TokenStorageError {
             say("vaultctl-agent: \(error)")
@@ -51,6 +52,14 @@ enum AgentProgram {
         } catch {
             say("vaultctl-agent: \(error)")
             return 1
+        }
+    }
+
+    private static func notify(_ notice: ServiceManager.Notice) {
+        do throws(SystemFailure) {
+            try ServiceManager.tell(notice)
+        } catch {
+            say("vaultctl-agent: note: the service manager does not hear: \(error.call): \(error.errno)")
         }
     }
 

@@ -128,10 +128,7 @@ import VaultAgent
     }
 
     @Test func theAgentInTheForegroundEndsBySignal() throws {
-        let agent = try home.start("agent")
-        let deadline = Deadline(after: .seconds(300))
-        var pause = BackOff()
-        while try !AgentControl.isRunning(at: home.place), pause.wait(until: deadline) {}
+        let agent = try home.startAgent()
         #expect(try AgentControl.isRunning(at: home.place))
         #expect(try home.run("agent").status == 9)
         kill(agent, SIGTERM)
@@ -174,6 +171,11 @@ final class CommandHome: Sendable {
 
     /// Runs `vaultctl` to its end.
     func run(_ arguments: String..., input: String = "", with extra: [String] = []) throws -> Outcome {
+        try run(arguments, input: input, with: extra)
+    }
+
+    /// The same, of a list of words.
+    func run(_ arguments: [String], input: String = "", with extra: [String] = []) throws -> Outcome {
         let mark = UInt64.random(in: 0...UInt64.max)
         let names = ["in", "out", "err"].map { "/tmp/vaultctl-agent-\($0)-\(mark)" }
         defer { for name in names { unlink(name) } }
@@ -195,8 +197,21 @@ final class CommandHome: Sendable {
         return Outcome(status: status, output: try text(names[1]), error: try text(names[2]))
     }
 
-    /// Starts `vaultctl` and lets it run.
-    func start(_ arguments: String...) throws -> pid_t {
-        try Program.start(Program.beside("vaultctl"), arguments, environment: environment)
+    /// Starts `vaultctl agent` and waits until it says that it takes clients.
+    func startAgent(_ arguments: String..., with extra: [String] = []) throws -> pid_t {
+        let ends = try FileDescriptor.pipe()
+        for end in [ends.readEnd, ends.writeEnd] {
+            try #require(fcntl(end.rawValue, F_SETFD, FD_CLOEXEC) == 0)
+        }
+        defer { try? ends.readEnd.close() }
+        let started = Result {
+            try Program.start(
+                Program.beside("vaultctl"), ["agent", "--ready-fd", "3"] + arguments,
+                environment: extra + environment, inheriting: [(ends.writeEnd.rawValue, 3)])
+        }
+        try ends.writeEnd.close()
+        var byte: UInt8 = 0
+        try #require(read(ends.readEnd.rawValue, &byte, 1) == 1, "the agent did not start")
+        return try started.get()
     }
 }

@@ -256,6 +256,10 @@ int clinux_accept(int listener);
 int clinux_connect(int descriptor, const char *path);
 int clinux_bind(int descriptor, const char *path);
 
+// sendto(2) of `text`, as one datagram, to the socket that sd_notify(3) would send it to: `address` is a path, or
+// behind an @ an abstract name. 0, or -1 with errno.
+int clinux_notify(const char *address, const char *text);
+
 // getsockopt(SO_PEERCRED): 0, or -1 with errno.
 int clinux_peer(int descriptor, uint32_t *user, int32_t *process);
 

@@ -9,7 +9,8 @@ struct Agent: VaultCommand {
         abstract: "Run the agent in the foreground.",
         discussion: """
             It holds the vaults that \"vaultctl unlock\" unlocks, and ends by SIGTERM or SIGINT; SIGHUP locks every \
-            vault. \"vaultctl unlock\" starts one by itself.
+            vault. \"vaultctl unlock\" starts one by itself. To whoever waits for it, it says when it takes clients: by a byte \
+            through the descriptor of --ready-fd, and to systemd, whose units \"make install\" installs.
 
             Examples:
               vaultctl agent
@@ -17,6 +18,11 @@ struct Agent: VaultCommand {
             """)
 
     @Flag(help: "End the agent that runs, and with it what it holds.") var stop = false
+    @Option(
+        name: .customLong("ready-fd"),
+        help: ArgumentHelp(
+            "Write a byte to this descriptor, 3 or above, when clients can come.", valueName: "n"))
+    var readyDescriptor: String?
 
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         if stop {
@@ -24,8 +30,13 @@ struct Agent: VaultCommand {
             return .done
         }
         let program = try AgentStarter.program()
+        var arguments = ["--directory", AgentPlaces.own.directory.string]
+        if let readyDescriptor {
+            let number: Int32 = try Settings.number(readyDescriptor, named: "--ready-fd", 3...1_048_576)
+            arguments += ["--ready-fd", String(number)]
+        }
         do throws(SystemFailure) {
-            try ProgramContext.become(program, ["--directory", AgentPlaces.own.directory.string])
+            try ProgramContext.become(program, arguments)
         } catch {
             throw CommandFailure(error, "the agent's program", "check how it is installed")
         }

@@ -6,7 +6,7 @@ enum OptionNames {
         "from-vault", "generate-completion-script", "if-generation", "items", "keep-key-file",
         "keep-passphrase-file", "key-file", "label",
         "map-policy", "new-passphrase-file", "on-conflict", "passphrase-fd", "passphrase-file", "policy",
-        "prefix", "remove-attribute", "samples", "scope", "service", "state-dir", "timeout", "to",
+        "prefix", "ready-fd", "remove-attribute", "samples", "scope", "service", "state-dir", "timeout", "to",
         "to-key-file",
         "to-passphrase-file", "to-vault", "value-size", "vault",
     ]
