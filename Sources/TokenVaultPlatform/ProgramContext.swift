@@ -48,6 +48,13 @@ package enum ProgramContext {
         throw SystemFailure(reason, "execv")
     }
 
+    /// `path` from the root, as the directory that the program is in has it (`getcwd`).
+    package static func absolute(_ path: FilePath) -> FilePath {
+        guard path.isRelative, let current = getcwd(nil, 0) else { return path }
+        defer { free(current) }
+        return FilePath(platformString: current).pushing(path)
+    }
+
     /// Leaves the directory that the program was started in, which may be gone or unmounted while it runs (`chdir`).
     package static func leaveDirectory() { _ = chdir("/") }
 

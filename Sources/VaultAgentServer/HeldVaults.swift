@@ -1,6 +1,6 @@
 internal import Synchronization
-internal import SystemPackage
-internal import TokenVault
+package import SystemPackage
+package import TokenVault
 internal import TokenVaultPlatform
 internal import VaultAgent
 
@@ -95,6 +95,15 @@ package final class HeldVaults: Sendable {
                 underlying: "it was locked again meanwhile")
         }
         return vault
+    }
+
+    /// Unlocks the vault at `path` without a client, and holds it; it locks when it is told to, not when it is idle. Throws
+    /// as ``TokenVault/BlockingFileVault/unlock(with:mending:)``.
+    package func unlock(
+        at path: FilePath, with method: UnlockMethod, stateDirectory: FilePath?
+    ) throws(TokenStorageError) {
+        let order = UnlockOrder(method: method, stateDirectory: stateDirectory, idleTime: nil)
+        _ = try unlock(VaultReference(at: path), order)
     }
 
     private func countLock(of reference: VaultReference) {

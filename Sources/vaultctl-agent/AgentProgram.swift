@@ -6,12 +6,16 @@ import VaultAgentServer
 
 /// The program: arguments in, status out. It takes no secret but through its socket.
 enum AgentProgram {
-    private static let usage = "usage: vaultctl-agent [--directory PATH] [--ready-fd NUMBER]"
+    private static let usage = """
+        usage: vaultctl-agent [--directory PATH] [--ready-fd NUMBER] [--credential NAME:VAULT]… [--state-dir PATH]
+        """
 
     /// Runs the agent that `arguments` ask for to its end; `nil` stands for arguments that are not UTF-8.
     static func run(_ arguments: [String]?) -> Int32 {
         var place = AgentPlaces.own
         var ready: Int32?
+        var credentials: [CredentialUnlock] = []
+        var stateDirectory = UserDirectories.state?.appending("tokenvault")
         var rest = (arguments ?? ["?"])[...]
         while let argument = rest.popFirst() {
             switch argument {
@@ -23,6 +27,14 @@ enum AgentProgram {
                     return refuse(usage)
                 }
                 ready = number
+            case "--credential":
+                guard let credential = rest.popFirst().flatMap({ CredentialUnlock($0) }) else {
+                    return refuse(usage)
+                }
+                credentials.append(credential)
+            case "--state-dir":
+                guard let path = rest.popFirst(), FilePath(path).isAbsolute else { return refuse(usage) }
+                stateDirectory = FilePath(path)
             case "--help":
                 say(usage)
                 return 0
@@ -41,6 +53,9 @@ enum AgentProgram {
                 say(
                     "vaultctl-agent: note: \(obstacle.map { "no lock with the session: \($0)" } ?? "locks with the session")"
                 )
+            }
+            for credential in credentials {
+                try credential.perform(server.vaults, stateDirectory: stateDirectory)
             }
             if let ready { try ReadySignal.send(to: ready) }
             notify(.ready)

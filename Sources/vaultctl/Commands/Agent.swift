@@ -14,6 +14,7 @@ struct Agent: VaultCommand {
 
             Examples:
               vaultctl agent
+              vaultctl agent --credential tokenvault --vault /srv/example.vault
               vaultctl agent --stop
             """)
 
@@ -23,6 +24,11 @@ struct Agent: VaultCommand {
         help: ArgumentHelp(
             "Write a byte to this descriptor, 3 or above, when clients can come.", valueName: "n"))
     var readyDescriptor: String?
+    @Option(
+        help: ArgumentHelp(
+            "Unlock the vault at once, with the systemd credential of that name.", valueName: "name"))
+    var credential: String?
+    @OptionGroup(title: "Where and how") var location: LocationOptions
 
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         if stop {
@@ -34,6 +40,18 @@ struct Agent: VaultCommand {
         if let readyDescriptor {
             let number: Int32 = try Settings.number(readyDescriptor, named: "--ready-fd", 3...1_048_576)
             arguments += ["--ready-fd", String(number)]
+        }
+        if let credential {
+            guard ServiceCredentials.isName(credential) else {
+                throw .usage(
+                    "no credential can have that name", "give the name that LoadCredential= gives it")
+            }
+            let session = try Session(console, location.arguments)
+            try session.requireFile()
+            // The agent leaves the directory that it was started in.
+            let vault = ProgramContext.absolute(try session.vaultPath)
+            let state = ProgramContext.absolute(try session.stateDirectory)
+            arguments += ["--credential", "\(credential):\(vault)", "--state-dir", state.string]
         }
         do throws(SystemFailure) {
             try ProgramContext.become(program, arguments)

@@ -1,5 +1,6 @@
 import ArgumentParser
 import TokenVault
+import TokenVaultPlatform
 
 struct Slot: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -57,7 +58,7 @@ struct SlotList: VaultCommand {
 struct SlotAdd: VaultCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
-        abstract: "Add a passphrase, a key file, a recovery key or the login keyring.",
+        abstract: "Add a passphrase, a key file, a recovery key, the login keyring or a systemd credential.",
         discussion: """
             The vault is unlocked with what opens it now. A new passphrase is asked for twice, or read with \
             --new-passphrase-file; a key file is made (mode 0600) when it is missing. With secret-service a \
@@ -66,6 +67,10 @@ struct SlotAdd: VaultCommand {
 
             With recovery a key is made and printed once, to be written down; it opens the vault wherever the \
             passphrase is asked for.
+
+            With systemd-credential what systemd gave this program as a credential of that name opens the vault from \
+            then on: \"vaultctl agent --credential NAME\" in a unit that has the credential. It is a key file, of 32 to \
+            4,096 bytes, and so it is listed.
 
             In a vault with a passphrase or recovery key, a key file or keyring opens by itself only what may be \
             read after the first unlock (the after-first-unlock policies); --scope all gives it everything.
@@ -78,10 +83,10 @@ struct SlotAdd: VaultCommand {
             """)
 
     @Argument(
-        help: "What to add: passphrase, key-file, recovery or secret-service.",
-        completion: .list(["passphrase", "key-file", "recovery", "secret-service"]))
+        help: "What to add: passphrase, key-file, recovery, secret-service or systemd-credential.",
+        completion: .list(["passphrase", "key-file", "recovery", "secret-service", "systemd-credential"]))
     var kind: String
-    @Argument(help: "The key file to add.", completion: .file()) var path: String?
+    @Argument(help: "The key file to add, or the credential's name.", completion: .file()) var path: String?
     @Option(
         help: ArgumentHelp(
             "What it opens: all or after-first-unlock.", valueName: "scope"),
@@ -99,22 +104,28 @@ struct SlotAdd: VaultCommand {
         let keyFile = try Settings.path(path, named: "the path", environment: nil)
         switch (kind, keyFile, newFile) {
         case ("passphrase", nil, _), ("key-file", .some, nil), ("secret-service", nil, nil),
-            ("recovery", nil, nil):
+            ("recovery", nil, nil), ("systemd-credential", .some, nil):
             break
         case ("passphrase", .some, _):
             throw .usage(
                 "there is an argument too many; a passphrase is never an argument",
                 "leave it out to be asked, or give --new-passphrase-file")
         case ("key-file", nil, _): throw .usage("an argument is missing", "give the path of the key file")
-        case ("key-file", .some, .some):
+        case ("systemd-credential", nil, _):
+            throw .usage("an argument is missing", "give the name of the credential")
+        case ("key-file", .some, .some), ("systemd-credential", .some, .some):
             throw .usage("--new-passphrase-file is for a passphrase", "leave it out")
         case ("secret-service", _, _):
             throw .usage("there is an argument too many", "the keyring's key is made, not given")
         case ("recovery", _, _):
             throw .usage("there is an argument too many", "the recovery key is made, not given")
         default:
-            throw .usage("that is no kind of slot", "use passphrase, key-file, recovery or secret-service")
+            throw .usage(
+                "that is no kind of slot",
+                "use passphrase, key-file, recovery, secret-service or systemd-credential")
         }
+        // Before anything is unlocked: whether it is there.
+        let credential = kind == "systemd-credential" ? try Self.credential(path ?? "", console) : nil
         if kind == "passphrase" { try session.calibrate() }
         let vault = try session.openUnlockedVault()
         let before = try calling { () throws(TokenStorageError) in try vault.slots() }
@@ -130,7 +141,11 @@ struct SlotAdd: VaultCommand {
                 }
             }
         default:
-            if let keyFile {
+            if let credential {
+                slot = try calling { () throws(TokenStorageError) in
+                    try vault.addSlot(.keyFile(credential), scope: scope)
+                }
+            } else if let keyFile {
                 slot = try KeyFile.making(keyFile, console) { (contents) throws(CommandFailure) in
                     try calling { () throws(TokenStorageError) in
                         try vault.addSlot(.keyFile(contents), scope: scope)
@@ -160,6 +175,20 @@ struct SlotAdd: VaultCommand {
         json.slot(slot, recoveryKey: key?.text)
         json.end()
         try console.output.deliver()
+    }
+
+    /// What systemd gave this program under that name.
+    private static func credential(_ name: String, _ console: Console) throws(CommandFailure) -> Secret {
+        guard ServiceCredentials.isName(name) else {
+            throw .usage("no credential can have that name", "give the name that LoadCredential= gives it")
+        }
+        guard let path = ServiceCredentials.path(of: name) else {
+            throw CommandFailure(
+                .unavailable, "there are no credentials (CREDENTIALS_DIRECTORY is not set)",
+                "run this in a unit that has the credential, or add its file: \"vaultctl slot add key-file PATH\""
+            )
+        }
+        return try KeyFile.read(path, console, named: "the credential")
     }
 
     private var wantedScope: VaultSlot.Scope? {

@@ -7,16 +7,18 @@ enum KeyFile {
     private static let longest = 4_096
 
     /// The contents of a key file, but for a newline at the end.
-    static func read(_ path: FilePath, _ console: Console) throws(CommandFailure) -> Secret {
+    static func read(
+        _ path: FilePath, _ console: Console, named name: String = "the key file"
+    ) throws(CommandFailure) -> Secret {
         do {
             let input = try InputSource.file(path)
-            if input.isReadableByOthers { console.note("others can read the key file: chmod 600 it") }
+            if input.isReadableByOthers { console.note("others can read \(name): chmod 600 it") }
             var bytes = try input.readAll(limit: longest + 1, deadline: console.deadline)
             defer { SmallFile.wipe(&bytes) }
             if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
             return Secret(bytes)
         } catch {
-            throw CommandFailure(error, "the key file", "check its path, its mode and its size")
+            throw CommandFailure(error, name, "check its path, its mode and its size")
         }
     }
 

@@ -2,7 +2,8 @@
 enum OptionNames {
     /// Those that take a value.
     static let valued: Set<String> = [
-        "attribute", "backend", "directory", "expires", "export-passphrase-file", "for", "format", "from",
+        "attribute", "backend", "credential", "directory", "expires", "export-passphrase-file", "for",
+        "format", "from",
         "from-vault", "generate-completion-script", "if-generation", "items", "keep-key-file",
         "keep-passphrase-file", "key-file", "label",
         "map-policy", "new-passphrase-file", "on-conflict", "passphrase-fd", "passphrase-file", "policy",
