@@ -206,6 +206,14 @@ int clinux_is_listener(int descriptor) {
     return domain == AF_UNIX && type == SOCK_STREAM && listens;
 }
 
+int clinux_process_descriptor(pid_t process) {
+#ifdef SYS_pidfd_open
+    return (int)syscall(SYS_pidfd_open, process, 0);
+#else
+    return (int)syscall(434, process, 0);
+#endif
+}
+
 short clinux_background_flags(void) {
     return POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
 }

@@ -17,7 +17,7 @@ extension Session {
                 return copy
             } catch {
                 // A key that opened the copy once may be gone from the keyring: a person can type another.
-                guard console.canAsk, copy.slots.contains(where: \.kind.isAttended) else {
+                guard console.canAskForSecrets, copy.slots.contains(where: \.kind.isAttended) else {
                     throw CommandFailure(error)
                 }
             }

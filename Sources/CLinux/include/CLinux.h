@@ -273,6 +273,9 @@ void clinux_close_from(void *actions, int least);
 
 static inline int clinux_is_socket(mode_t mode) { return S_ISSOCK(mode); }
 
+// pidfd_open(2): a descriptor that can be read when the child has ended; -1 with errno, ENOSYS before Linux 5.3.
+int clinux_process_descriptor(pid_t process);
+
 // From now on a child of fork(2) finds /dev/null in the place of `descriptor`, open for reading: what is locked through
 // it stays the parent's alone, and its number is nobody else's. Not for posix_spawn(3), which has O_CLOEXEC.
 void clinux_keep_from_children(int descriptor);

@@ -62,7 +62,7 @@ struct Unlock: VaultCommand {
         let slots = try calling { () throws(TokenStorageError) in try vault.slots() }
         let keyrings = slots.filter { $0.kind == .secretService }
         guard !keyrings.isEmpty else { return false }
-        let isAttended = slots.contains(where: \.kind.isAttended) && session.console.canAsk
+        let isAttended = slots.contains(where: \.kind.isAttended) && session.console.canAskForSecrets
         // A person who is there is asked rather than shown a part.
         if isAttended, keyrings.allSatisfy({ $0.scope == .afterFirstUnlock }) { return false }
         do throws(TokenStorageError) {

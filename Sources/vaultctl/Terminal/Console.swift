@@ -44,13 +44,20 @@ final class Console {
     /// The terminal to ask on; `nil` when there is none, or `--no-input` was given.
     private var terminal: Terminal? { mayAsk ? Terminal() : nil }
 
-    /// Whether there is somebody to ask.
+    /// Whether there is somebody to ask at a terminal.
     var canAsk: Bool { terminal != nil }
+
+    /// Whether there is somebody to ask for a secret, there or in a window.
+    var canAskForSecrets: Bool { canAsk || mayAsk && AskingProgram.find(hasTerminal: false) != nil }
 
     /// Asks for a secret that is not shown. `nil` when nobody can be asked.
     func askHidden(_ prompt: String) throws(CommandFailure) -> Secret? {
-        guard let terminal else { return nil }
+        let terminal = terminal
         progress.clear()
+        if mayAsk, let program = AskingProgram.find(hasTerminal: terminal != nil) {
+            return try ask(program, prompt)
+        }
+        guard let terminal else { return nil }
         let answer: Terminal.Answer
         do {
             answer = try terminal.askHidden(prompt, limit: Secret.maximumLength, deadline: deadline)
@@ -62,8 +69,26 @@ final class Console {
         case .bytes(var bytes):
             defer { SmallFile.wipe(&bytes) }
             return Secret(bytes)
-        case .cancelled:
-            throw CommandFailure(.failure, "nothing was entered", "nothing was changed")
+        case .cancelled: throw .nothingEntered
+        }
+    }
+
+    /// Has a program ask, in a window.
+    private func ask(_ program: AskingProgram, _ prompt: String) throws(CommandFailure) -> Secret {
+        let answer: AskingProgram.Answer
+        do {
+            answer = try program.ask(prompt, limit: Secret.maximumLength, deadline: deadline)
+        } catch {
+            if error.errno == .fileTooLarge { throw CommandFailure(TokenStorageError.tooLarge) }
+            throw CommandFailure(
+                error, program.name,
+                "give the secret or passphrase another way, or set SSH_ASKPASS_REQUIRE=never")
+        }
+        switch answer {
+        case .bytes(var bytes):
+            defer { SmallFile.wipe(&bytes) }
+            return Secret(bytes)
+        case .cancelled: throw .nothingEntered
         }
     }
 
@@ -125,6 +150,11 @@ final class Console {
             throw CommandFailure(error, "the terminal", "run it without one, or with --no-input")
         }
     }
+}
+
+extension CommandFailure {
+    fileprivate static let nothingEntered = CommandFailure(
+        .failure, "nothing was entered", "nothing was changed")
 }
 
 extension TokenStorageError {

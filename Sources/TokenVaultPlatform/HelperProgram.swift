@@ -1,0 +1,193 @@
+internal import CLinux
+internal import Glibc
+package import SystemPackage
+
+/// A program that is started to ask a person for a secret: what it says is read into memory that the caller wipes. It has
+/// a session of its own, so that it can be ended with what it started, and ends with this one's waiting.
+package final class HelperProgram {
+    private let process: pid_t
+    private let output: CInt
+    // A socket: writing to one who has gone raises no signal.
+    private var input: CInt
+    private let signals: SignalForwarder
+    private var isOver = false
+
+    /// Where `name` is: itself if there is a slash in it, else what the directories of `PATH` have of that name, and may be
+    /// run. `nil` when they have none.
+    package static func find(_ name: String) -> FilePath? {
+        guard !name.contains("/") else { return FilePath(name) }
+        let path = ProcessFacts.environment("PATH") ?? "/usr/bin:/bin"
+        return path.split(separator: ":").map { FilePath(String($0)).appending(name) }
+            .first { $0.isAbsolute && access($0.string, X_OK) == 0 }
+    }
+
+    /// Starts `program`, whose environment is `environment` and nothing else. With `isSpokenTo` it can be written to; else its
+    /// standard input is empty. Throws what the system failed with.
+    package init(
+        _ program: FilePath, _ arguments: [String], environment: [String], isSpokenTo: Bool
+    ) throws(SystemFailure) {
+        var said: [CInt] = [-1, -1]
+        var told: [CInt] = [-1, -1]
+        signals = try SignalForwarder(SignalForwarder.ending)
+        _ = try retrying("pipe2") { clinux_pipe(&said) }
+        defer { close(said[1]) }
+        do throws(SystemFailure) {
+            if isSpokenTo { _ = try retrying("socketpair") { clinux_socket_pair(&told) } }
+            defer { if told[1] >= 0 { close(told[1]) } }
+            // The end that it has waits, as programs expect.
+            _ = fcntl(said[1], F_SETFL, 0)
+            process = try Self.start(program, arguments, environment, input: told[1], output: said[1])
+        } catch {
+            close(said[0])
+            if told[0] >= 0 { close(told[0]) }
+            throw error
+        }
+        output = said[0]
+        input = told[0]
+    }
+
+    deinit {
+        end()
+        close(output)
+    }
+
+    private static func start(
+        _ program: FilePath, _ arguments: [String], _ environment: [String], input: CInt, output: CInt
+    ) throws(SystemFailure) -> pid_t {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        if input >= 0 {
+            posix_spawn_file_actions_adddup2(&actions, input, 0)
+        } else {
+            posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        }
+        posix_spawn_file_actions_adddup2(&actions, output, 1)
+        clinux_close_from(&actions, 3)
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        posix_spawnattr_setflags(&attributes, clinux_background_flags())
+        var set = sigset_t()
+        sigfillset(&set)
+        posix_spawnattr_setsigdefault(&attributes, &set)
+        sigemptyset(&set)
+        posix_spawnattr_setsigmask(&attributes, &set)
+        var words = ([program.string] + arguments).map { strdup($0) }
+        var variables = environment.map { strdup($0) }
+        defer { for word in words + variables { free(word) } }
+        words.append(nil)
+        variables.append(nil)
+        var process = pid_t()
+        let result = program.withPlatformString {
+            posix_spawn(&process, $0, &actions, &attributes, words, variables)
+        }
+        guard result == 0 else { throw SystemFailure(Errno(rawValue: result), "posix_spawn") }
+        return process
+    }
+
+    /// Writes `text`. Throws `EPIPE` when the program reads no more.
+    package func write(_ text: String) throws(SystemFailure) {
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let sent = rest.withUnsafeBytes { send(input, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
+            if sent > 0 {
+                rest = rest.dropFirst(sent)
+            } else if errno != EINTR {
+                throw SystemFailure(Errno(rawValue: errno), "send")
+            }
+        }
+    }
+
+    /// The next line, without its end; what is left when there is none; `nil` when there is nothing any more. Throws `EFBIG`
+    /// above `limit` bytes, `ETIMEDOUT` when `deadline` passes. The caller wipes it.
+    ///
+    /// A signal that would end this program ends the other one first.
+    package func readLine(limit: Int, deadline: Deadline?) throws(SystemFailure) -> [UInt8]? {
+        var failure: SystemFailure?
+        var isEnd = false
+        // One buffer that never grows: growing would leave copies of a secret behind.
+        var bytes = [UInt8](unsafeUninitializedCapacity: limit + 1) { buffer, count in
+            while count <= limit {
+                if let reason = wait(for: output, deadline) {
+                    failure = reason
+                    return
+                }
+                let result = read(output, buffer.baseAddress.map { $0 + count }, 1)
+                if result == 0 {
+                    isEnd = true
+                    return
+                }
+                if result > 0 {
+                    if buffer[count] == UInt8(ascii: "\n") { return }
+                    count += 1
+                } else if errno != EINTR && errno != EAGAIN {
+                    failure = SystemFailure(Errno(rawValue: errno), "read")
+                    return
+                }
+            }
+            failure = SystemFailure(.fileTooLarge, "read")
+        }
+        if let failure {
+            SmallFile.wipe(&bytes)
+            throw failure
+        }
+        return isEnd && bytes.isEmpty ? nil : bytes
+    }
+
+    /// Waits for its end: the exit status, or 128 and the signal's number when a signal ended it. Throws `ETIMEDOUT` when
+    /// `deadline` passes first; it is ended then.
+    package func finish(deadline: Deadline?) throws(SystemFailure) -> Int32 {
+        closeInput()
+        let descriptor = clinux_process_descriptor(process)
+        if descriptor >= 0 {
+            defer { close(descriptor) }
+            if let failure = wait(for: descriptor, deadline) {
+                end()
+                throw failure
+            }
+        }
+        return reap()
+    }
+
+    /// Ends it and what it started.
+    package func end() {
+        guard !isOver else { return }
+        closeInput()
+        kill(-process, SIGKILL)
+        _ = reap()
+    }
+
+    private func closeInput() {
+        if input >= 0 { close(input) }
+        input = -1
+    }
+
+    private func reap() -> Int32 {
+        isOver = true
+        var status: CInt = 0
+        while waitpid(process, &status, 0) < 0 {
+            if errno != EINTR { return -1 }
+        }
+        let signal = status & 0x7f
+        return signal == 0 ? (status >> 8) & 0xff : 128 + signal
+    }
+
+    /// Waits until `descriptor` can be read; why it did not come to that.
+    private func wait(for descriptor: CInt, _ deadline: Deadline?) -> SystemFailure? {
+        while true {
+            var waiting = [
+                pollfd(fd: signals.descriptor, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
+            ]
+            let ready = poll(&waiting, 2, InputSource.milliseconds(until: deadline))
+            if let signal = signals.next() {
+                end()
+                signals.deliver(signal)
+                return SystemFailure(.interrupted, "poll")
+            }
+            if ready > 0, waiting[1].revents != 0 { return nil }
+            if ready == 0, deadline?.hasPassed ?? false { return SystemFailure(.timedOut, "poll") }
+        }
+    }
+}
