@@ -85,7 +85,7 @@ fi
 [[ -x .build-release/release/vaultctl ]] || { echo "run make release first"; exit 1; }
 grep --quiet '^```console$' README.md || { echo "README.md shows no command"; exit 1; }
 # A desktop with a keyring, for as long as its standard input is open.
-coproc desktop { exec /usr/bin/python3 "$root/Tests/Support/Desktop/desktop.py" "$directory/desktop"; }
+coproc desktop { exec /usr/bin/python3 -B "$root/Tests/Support/Desktop/desktop.py" "$directory/desktop"; }
 desk() { IFS= read -r answer <&"${desktop[0]}" && [[ $answer == ok* ]] || { echo "no desktop: ${answer:-}"; exit 1; }; }
 desk
 printf 'start_keyring\n' >&"${desktop[1]}"

@@ -35,48 +35,20 @@ package struct BackgroundProgram: Sendable {
     private static func start(
         _ program: FilePath, _ arguments: [String], _ environment: [String], isQuiet: Bool, ready: CInt
     ) throws(SystemFailure) -> Int32 {
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-        posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
-        if isQuiet { posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0) }
         // A copy above all that the program is given, which is not the one it is given.
         let copy = try retrying("fcntl(F_DUPFD_CLOEXEC)") { clinux_duplicate(ready, 10) }
         defer { close(copy) }
-        posix_spawn_file_actions_adddup2(&actions, copy, readyDescriptor)
-        clinux_close_from(&actions, readyDescriptor + 1)
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        // A session of its own, and signals as a login shell has them.
-        posix_spawnattr_setflags(&attributes, clinux_background_flags())
-        var signals = sigset_t()
-        sigfillset(&signals)
-        posix_spawnattr_setsigdefault(&attributes, &signals)
-        sigemptyset(&signals)
-        posix_spawnattr_setsigmask(&attributes, &signals)
-        var words = ([program.string] + arguments).map { strdup($0) }
-        var variables = environment.map { strdup($0) }
-        defer { for word in words + variables { free(word) } }
-        words.append(nil)
-        variables.append(nil)
-        var process = pid_t()
-        let result = program.withPlatformString {
-            posix_spawn(&process, $0, &actions, &attributes, words, variables)
+        return try ProgramStart.start(
+            program, arguments, environment: environment, closingFrom: readyDescriptor + 1
+        ) { actions in
+            posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0)
+            posix_spawn_file_actions_addopen(actions, 1, "/dev/null", O_WRONLY, 0)
+            if isQuiet { posix_spawn_file_actions_addopen(actions, 2, "/dev/null", O_WRONLY, 0) }
+            posix_spawn_file_actions_adddup2(actions, copy, readyDescriptor)
         }
-        guard result == 0 else { throw SystemFailure(Errno(rawValue: result), "posix_spawn") }
-        return process
     }
 
     /// Waits for its end: the exit status, or 128 and the signal's number when a signal ended it.
     @discardableResult
-    package func wait() -> Int32 {
-        var status: CInt = 0
-        while waitpid(process, &status, 0) < 0 {
-            if errno != EINTR { return -1 }
-        }
-        let signal = status & 0x7f
-        return signal == 0 ? (status >> 8) & 0xff : 128 + signal
-    }
+    package func wait() -> Int32 { ProgramStart.wait(for: process) }
 }

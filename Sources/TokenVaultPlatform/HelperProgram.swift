@@ -36,7 +36,14 @@ package final class HelperProgram {
             defer { if told[1] >= 0 { close(told[1]) } }
             // The end that it has waits, as programs expect.
             _ = fcntl(said[1], F_SETFL, 0)
-            process = try Self.start(program, arguments, environment, input: told[1], output: said[1])
+            process = try ProgramStart.start(program, arguments, environment: environment, closingFrom: 3) {
+                if told[1] >= 0 {
+                    posix_spawn_file_actions_adddup2($0, told[1], 0)
+                } else {
+                    posix_spawn_file_actions_addopen($0, 0, "/dev/null", O_RDONLY, 0)
+                }
+                posix_spawn_file_actions_adddup2($0, said[1], 1)
+            }
         } catch {
             close(said[0])
             if told[0] >= 0 { close(told[0]) }
@@ -49,41 +56,6 @@ package final class HelperProgram {
     deinit {
         end()
         close(output)
-    }
-
-    private static func start(
-        _ program: FilePath, _ arguments: [String], _ environment: [String], input: CInt, output: CInt
-    ) throws(SystemFailure) -> pid_t {
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        if input >= 0 {
-            posix_spawn_file_actions_adddup2(&actions, input, 0)
-        } else {
-            posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-        }
-        posix_spawn_file_actions_adddup2(&actions, output, 1)
-        clinux_close_from(&actions, 3)
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        posix_spawnattr_setflags(&attributes, clinux_background_flags())
-        var set = sigset_t()
-        sigfillset(&set)
-        posix_spawnattr_setsigdefault(&attributes, &set)
-        sigemptyset(&set)
-        posix_spawnattr_setsigmask(&attributes, &set)
-        var words = ([program.string] + arguments).map { strdup($0) }
-        var variables = environment.map { strdup($0) }
-        defer { for word in words + variables { free(word) } }
-        words.append(nil)
-        variables.append(nil)
-        var process = pid_t()
-        let result = program.withPlatformString {
-            posix_spawn(&process, $0, &actions, &attributes, words, variables)
-        }
-        guard result == 0 else { throw SystemFailure(Errno(rawValue: result), "posix_spawn") }
-        return process
     }
 
     /// Writes `text`. Throws `EPIPE` when the program reads no more.
@@ -165,12 +137,7 @@ package final class HelperProgram {
 
     private func reap() -> Int32 {
         isOver = true
-        var status: CInt = 0
-        while waitpid(process, &status, 0) < 0 {
-            if errno != EINTR { return -1 }
-        }
-        let signal = status & 0x7f
-        return signal == 0 ? (status >> 8) & 0xff : 128 + signal
+        return ProgramStart.wait(for: process)
     }
 
     /// Waits until `descriptor` can be read; why it did not come to that.

@@ -103,11 +103,22 @@ package final class UnixSocket: Sendable {
         if let failure = InputSource.wait(for: descriptor, deadline) { throw failure }
     }
 
-    /// Whether there is nothing to receive and the other end is there: that of a connection nobody uses.
-    package var isQuiet: Bool {
+    /// What a receiver would get now.
+    package enum Arrival: Sendable {
+        /// Nothing yet.
+        case nothing
+        /// Bytes.
+        case bytes
+        /// The end: the other end is gone, and so is all that it had sent.
+        case end
+    }
+
+    /// What a receiver would get now, which is left where it is.
+    package var arrival: Arrival {
         var byte: UInt8 = 0
-        return recv(descriptor, &byte, 1, CInt(MSG_PEEK) | CInt(MSG_DONTWAIT)) < 0
-            && errno == EAGAIN
+        let result = recv(descriptor, &byte, 1, CInt(MSG_PEEK) | CInt(MSG_DONTWAIT))
+        if result < 0 { return errno == EAGAIN || errno == EINTR ? .nothing : .end }
+        return result == 0 ? .end : .bytes
     }
 
     /// Sends all of `bytes`, or throws with any part of them sent: `ETIMEDOUT` when `deadline` passes before the

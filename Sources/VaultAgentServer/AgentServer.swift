@@ -99,7 +99,7 @@ package final class AgentServer: Sendable {
             maySubscribe: { [weak self] in self?.makeRoomForSubscription() ?? false },
             goesOn: { [weak self] in self.map { !$0.hasEnded.withLock { $0 } } ?? false },
             endAgent: { [weak self] in self?.end() })
-        let connection = ClientConnection(socket, context)
+        let connection = ClientConnection(socket, from: peer.process, context)
         let thread = WorkerThread(name: "agent-client")
         // Without one, the client would be served here, and nobody else.
         guard thread.isRunning else { return ClientConnection.sayGoodbye(to: socket) }
@@ -110,13 +110,10 @@ package final class AgentServer: Sendable {
         }
     }
 
-    /// Ends the connection that is the least loss: the one that is idle for longest; else the one whose request came in
-    /// for longest; else the oldest subscription. False when all are at work.
+    /// Ends the connection that is the least loss: see ``LeastLoss``. False when all are at work.
     private func makeRoom() -> Bool {
-        var candidates = connections.withLock { Array($0) }
-            .compactMap { number, connection in connection.current.rank.map { ($0, number, connection) } }
-        candidates.sort { $0.0 < $1.0 }
-        for (_, number, connection) in candidates where connection.endUnlessWorking() {
+        for (number, connection) in LeastLoss.order(connections.withLock { $0 })
+        where connection.endUnlessWorking() {
             // Its thread is about to end, and counts no more.
             connections.announce { $0[number] = nil }
             return true
@@ -144,27 +141,6 @@ package final class AgentServer: Sendable {
         _ = connections.wait(atMost: limits.endTime) { $0.isEmpty ? () : nil }
         for connection in connections.withLock({ Array($0.values) }) { connection.end() }
         vaults.closeAll()
-    }
-}
-
-extension ClientConnection.Activity {
-    /// What ends first: by kind, and among those of one kind the one that lasts longest. `nil` for what must not end.
-    fileprivate var rank: Rank? {
-        switch self {
-        case .idle(let since): Rank(kind: 0, since: since)
-        case .receiving(let since): Rank(kind: 1, since: since)
-        case .subscribed(let since): Rank(kind: 2, since: since)
-        case .working, .ended: nil
-        }
-    }
-
-    fileprivate struct Rank: Comparable {
-        let kind: Int
-        let since: ContinuousClock.Instant
-
-        static func < (left: Rank, right: Rank) -> Bool {
-            (left.kind, left.since) < (right.kind, right.since)
-        }
     }
 }
 

@@ -34,17 +34,23 @@ final class ClientConnection: Sendable {
         let endAgent: @Sendable () -> Void
     }
 
+    /// The process at the other end.
+    let process: Int32
     private let socket: UnixSocket
     private let context: Context
     private let activity: Mutex<Activity>
 
-    init(_ socket: UnixSocket, _ context: Context) {
+    init(_ socket: UnixSocket, from process: Int32, _ context: Context) {
+        self.process = process
         self.socket = socket
         self.context = context
         activity = Mutex(.idle(since: .now))
     }
 
     var current: Activity { activity.withLock { $0 } }
+
+    /// What the thread would find if it looked now.
+    var arrival: UnixSocket.Arrival { socket.arrival }
 
     /// Ends the connection unless a request is being answered: false then. What the client asked for and was not begun it
     /// is told.

@@ -52,8 +52,10 @@ import VaultAgent
         let errors = outcome.errors
         #expect(errors.isEmpty, "\(errors.count): \(errors.prefix(3))")
         #expect(outcome.rounds.allSatisfy { $0 > 0 }, "\(outcome.rounds)")
-        // In KiB. What a million bytes' answer takes for a while may be there once more.
-        #expect(after < before + 4 << 10, "\(before) KiB, and then \(after) KiB")
+        // In KiB. Stacks and answers of a million bytes come and go; what were kept of every request would be far more.
+        let rounds = outcome.rounds.reduce(0, +)
+        print("load:", rounds, before, after)
+        #expect(after < before + 16 << 10, "\(before) KiB, then \(after) KiB, after \(rounds) rounds")
         #expect(try vault.storage(service: "load").secret(for: Self.big)?.count == 1 << 20)
     }
 

@@ -28,7 +28,7 @@ final class PrivateLogin: @unchecked Sendable {
             .appending("Support/Desktop/logind.py")
         let started = Result {
             try Program.start(
-                "/usr/bin/python3", [script.string, path],
+                "/usr/bin/python3", ["-B", script.string, path],
                 inheriting: [(input.readEnd.rawValue, 0), (output.writeEnd.rawValue, 1)])
         }
         try input.readEnd.close()

@@ -28,7 +28,7 @@ final class PrivateDesktop: @unchecked Sendable {
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, input.read.rawValue, 0)
         posix_spawn_file_actions_adddup2(&actions, output.write.rawValue, 1)
-        let words = ["/usr/bin/python3", "\(supportDirectory)/Desktop/desktop.py", path]
+        let words = ["/usr/bin/python3", "-B", "\(supportDirectory)/Desktop/desktop.py", path]
         let started = Result { try spawn(words, &actions, ["PATH=/usr/bin:/bin"]) }
         try input.read.close()
         try output.write.close()

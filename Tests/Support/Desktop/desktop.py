@@ -1,8 +1,6 @@
 """A desktop of its own for tests: a D-Bus and a real gnome-keyring-daemon, in a directory of their own.
 
-Usage: desktop.py DIRECTORY. Reads one command a line from standard input and answers each with one line,
-`ok ...` or `failed ...`; words are separated by tabs. At the end of input, which is also how the end of
-the test process looks from here, everything is stopped.
+Usage: desktop.py DIRECTORY. Its methods are what a test may have done: see `commands.py`.
 """
 
 import ctypes
@@ -14,11 +12,12 @@ import socket
 import struct
 import subprocess
 import sys
-import traceback
 
 import dbus
 import dbus.bus
 import dbus.lowlevel
+
+from commands import serve
 
 SECRETS = "org.freedesktop.secrets"
 ROOT = "/org/freedesktop/secrets"
@@ -426,20 +425,5 @@ class Desktop:
                 process.wait()
 
 
-def main():
-    desktop = Desktop(sys.argv[1])
-    print("ok", flush=True)
-    try:
-        for line in sys.stdin:
-            name, *words = line.rstrip("\n").split("\t")
-            try:
-                answer = getattr(desktop, name)(*words)
-                print(f"ok\t{answer}" if answer is not None else "ok", flush=True)
-            except Exception as error:
-                traceback.print_exc(file=desktop.log)
-                print("failed\t" + repr(error).replace("\n", " "), flush=True)
-    finally:
-        desktop.stop()
-
-
-main()
+if __name__ == "__main__":
+    serve(Desktop(sys.argv[1]))

@@ -1,7 +1,6 @@
 """A system bus of its own for tests, with python-dbusmock's logind on it.
 
-Usage: logind.py DIRECTORY. Reads one command a line from standard input and answers each with one line, `ok ...` or
-`failed ...`; words are separated by tabs. At the end of input everything is stopped.
+Usage: logind.py DIRECTORY. Its methods are what a test may have done: see `commands.py`.
 """
 
 import ctypes
@@ -10,11 +9,12 @@ import signal
 import subprocess
 import sys
 import time
-import traceback
 
 import dbus
 import dbus.bus
 import dbus.lowlevel
+
+from commands import serve
 
 LOGIN = "org.freedesktop.login1"
 ROOT = "/org/freedesktop/login1"
@@ -170,20 +170,5 @@ class Login:
                 process.wait()
 
 
-def main():
-    login = Login(sys.argv[1])
-    print("ok", flush=True)
-    try:
-        for line in sys.stdin:
-            name, *words = line.rstrip("\n").split("\t")
-            try:
-                answer = getattr(login, name)(*words)
-                print(f"ok\t{answer}" if answer is not None else "ok", flush=True)
-            except Exception as error:
-                traceback.print_exc(file=login.log)
-                print("failed\t" + repr(error).replace("\n", " "), flush=True)
-    finally:
-        login.stop()
-
-
-main()
+if __name__ == "__main__":
+    serve(Login(sys.argv[1]))

@@ -66,6 +66,11 @@ enum Child {
         for (descriptor, number) in descriptors {
             posix_spawn_file_actions_adddup2(&actions, descriptor, number)
         }
+        // What another test has just opened, and not yet kept from children.
+        let inherited = Set(descriptors.map(\.1))
+        for number in 3..<64 as Range<Int32> where !inherited.contains(number) {
+            posix_spawn_file_actions_addclose(&actions, number)
+        }
         let process = try spawn(program, arguments, environment, &actions, newSession: true)
         let status = try wait(for: process)
         return Outcome(
