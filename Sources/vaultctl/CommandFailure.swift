@@ -75,7 +75,7 @@ struct CommandFailure: Error, Equatable {
     /// Advice in terms of this program, where it has any that is better than the library's.
     private static func advice(for code: TokenStorageError.Code) -> String? {
         switch code.kind {
-        case .locked: "give --passphrase-file or --key-file, or run it on a terminal"
+        case .locked: "\"vaultctl unlock\" it, or give --passphrase-file or --key-file"
         case .wrongDevice:
             "read it on the device that stored it; here, use another key, or \"vaultctl device remove\" that device, "
                 + "with all that only it may read"
@@ -98,7 +98,7 @@ struct CommandFailure: Error, Equatable {
             "use the other, or make this one the vault with \"vaultctl adopt\"; \"vaultctl export\" reads what may leave "
                 + "the device from either"
         case .unavailable: "create a vault with \"vaultctl init\", or check --vault"
-        case .notAVault: "check --vault"
+        case .notAVault: "check --vault; a backup is put there with \"vaultctl restore\""
         case .insecurePermissions: "make it yours, with mode 0600 (chmod 600)"
         case .invalidArgument: "see \"vaultctl help\" for what the options take"
         case .outcomeUnknown: "compare it with the generation that \"vaultctl info\" shows"

@@ -37,7 +37,11 @@ struct Destroy: VaultCommand {
             guard error.status == .damaged else { throw error }
         }
         let path = try session.vaultPath
-        if !yes { try console.confirm("Remove \(path.string) and every secret in it, for good?") }
+        if !yes {
+            try console.confirm(
+                "Remove \(path.string), what it replaced (\(path.lastComponent?.string ?? "").replaced …), and every "
+                    + "secret in them, for good?")
+        }
         let configuration = try session.configuration
         try calling { () throws(TokenStorageError) in
             try BlockingFileVault.destroy(at: path, configuration: configuration, keyring: keyring)

@@ -118,7 +118,9 @@ struct Status: VaultCommand {
                 if let status {
                     json.member("fileSize", status.fileSize)
                     json.member("reclaimable", status.reclaimable)
-                    json.member("rollbackProtection", status.rollbackProtection.rawValue)
+                    // Only who holds keys can tell.
+                    let isKnown = status.state != .locked
+                    json.member("rollbackProtection", isKnown ? status.rollbackProtection.rawValue : nil)
                     json.member("device", status.device?.rawValue)
                     json.member("unlockedBy", status.unlockedBy?.id)
                     json.member("scope", status.unlockedBy?.scope.rawValue)
@@ -150,7 +152,10 @@ struct Status: VaultCommand {
         func show(_ output: Output) {
             output.line("backend:     \(backend.rawValue)")
             if let vault { output.line("vault:       \(CommandFailure.printable(vault))") }
-            output.line("state:       \(state)")
+            let isPartly = state == LockState.afterFirstUnlock.rawValue
+            output.line(
+                "state:       \(state)\(isPartly ? ": locked, but for what may be read after the first unlock" : "")"
+            )
             if let items { output.line("items:       \(items)") }
             if let agent {
                 let idle = agent.idleTime.map { "locks it after \($0.components.seconds) s without use" }
