@@ -6,7 +6,7 @@ package import SystemPackage
 /// a session of its own, so that it can be ended with what it started, and ends with this one's waiting.
 package final class HelperProgram {
     private let process: pid_t
-    private let output: CInt
+    private var output: CInt
     // A socket: writing to one who has gone raises no signal.
     private var input: CInt
     private let signals: SignalForwarder
@@ -55,7 +55,7 @@ package final class HelperProgram {
 
     deinit {
         end()
-        close(output)
+        closeOutput()
     }
 
     /// Writes `text`. Throws `EPIPE` when the program reads no more.
@@ -81,8 +81,10 @@ package final class HelperProgram {
         // One buffer that never grows: growing would leave copies of a secret behind.
         var bytes = [UInt8](unsafeUninitializedCapacity: limit + 1) { buffer, count in
             while count <= limit {
-                if let reason = wait(for: output, deadline) {
-                    failure = reason
+                do throws(SystemFailure) {
+                    _ = try wait(forOneOf: [output], deadline)
+                } catch {
+                    failure = error
                     return
                 }
                 let result = read(output, buffer.baseAddress.map { $0 + count }, 1)
@@ -107,20 +109,39 @@ package final class HelperProgram {
         return isEnd && bytes.isEmpty ? nil : bytes
     }
 
-    /// Waits for its end: the exit status, or 128 and the signal's number when a signal ended it. Throws `ETIMEDOUT` when
+    /// Waits for its end, and ends what it started: the exit status, or 128 and the signal's number when a signal ended it.
+    /// What else it says is thrown away. One that has not ended after five seconds is ended. Throws `ETIMEDOUT` when
     /// `deadline` passes first; it is ended then.
     package func finish(deadline: Deadline?) throws(SystemFailure) -> Int32 {
         closeInput()
         let descriptor = clinux_process_descriptor(process)
         if descriptor >= 0 {
             defer { close(descriptor) }
-            if let failure = wait(for: descriptor, deadline) {
+            let grace = Deadline(after: min(Self.grace, deadline?.remaining ?? Self.grace))
+            do throws(SystemFailure) {
+                while try wait(forOneOf: [descriptor, output], grace) != descriptor { discard() }
+            } catch {
                 end()
-                throw failure
+                guard error.errno == .timedOut, !(deadline?.hasPassed ?? false) else { throw error }
+                return 128 + SIGKILL
             }
+            // Its number is its group's until it is reaped.
+            kill(-process, SIGKILL)
         }
         return reap()
     }
+
+    /// Throws away what it said.
+    private func discard() {
+        withUnsafeTemporaryAllocation(byteCount: 4_096, alignment: 16) { buffer in
+            let count = read(output, buffer.baseAddress, buffer.count)
+            if let start = buffer.baseAddress, count > 0 { explicit_bzero(start, count) }
+            if count == 0 { closeOutput() }
+        }
+    }
+
+    /// How long it may take to end.
+    private static let grace: Duration = .seconds(5)
 
     /// Ends it and what it started.
     package func end() {
@@ -135,26 +156,33 @@ package final class HelperProgram {
         input = -1
     }
 
+    private func closeOutput() {
+        if output >= 0 { close(output) }
+        output = -1
+    }
+
     private func reap() -> Int32 {
         isOver = true
         return ProgramStart.wait(for: process)
     }
 
-    /// Waits until `descriptor` can be read; why it did not come to that.
-    private func wait(for descriptor: CInt, _ deadline: Deadline?) -> SystemFailure? {
+    /// Waits until one of `descriptors` can be read: the first of those that can.
+    private func wait(
+        forOneOf descriptors: [CInt], _ deadline: Deadline?
+    ) throws(SystemFailure) -> CInt {
         while true {
-            var waiting = [
-                pollfd(fd: signals.descriptor, events: Int16(POLLIN), revents: 0),
-                pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
-            ]
-            let ready = poll(&waiting, 2, InputSource.milliseconds(until: deadline))
+            var waiting = ([signals.descriptor] + descriptors).map {
+                pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
+            }
+            poll(&waiting, nfds_t(waiting.count), InputSource.milliseconds(until: deadline))
             if let signal = signals.next() {
                 end()
                 signals.deliver(signal)
-                return SystemFailure(.interrupted, "poll")
+                throw SystemFailure(.interrupted, "poll")
             }
-            if ready > 0, waiting[1].revents != 0 { return nil }
-            if ready == 0, deadline?.hasPassed ?? false { return SystemFailure(.timedOut, "poll") }
+            // Also of a program that writes without end.
+            if deadline?.hasPassed ?? false { throw SystemFailure(.timedOut, "poll") }
+            if let ready = waiting.dropFirst().first(where: { $0.revents != 0 }) { return ready.fd }
         }
     }
 }

@@ -23,6 +23,12 @@ public struct AgentPlace: Hashable, Sendable {
 }
 
 extension SocketDirectory.Failure {
+    /// Whether it is certain that no agent runs: anything else may keep one from being reached.
+    package var saysNobodyListens: Bool {
+        guard case .system(let failure) = self else { return false }
+        return failure.errno == .noSuchFileOrDirectory || failure.errno == .connectionRefused
+    }
+
     /// The failure as an error of the way to the agent.
     package var error: TokenStorageError {
         func error(

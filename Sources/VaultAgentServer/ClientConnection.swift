@@ -14,6 +14,8 @@ final class ClientConnection: Sendable {
         case receiving(since: ContinuousClock.Instant)
         /// A request is being answered.
         case working
+        /// The client is to read an answer.
+        case sending(since: ContinuousClock.Instant)
         /// Changes are told.
         case subscribed(since: ContinuousClock.Instant)
         /// It is at its end.
@@ -63,7 +65,8 @@ final class ClientConnection: Sendable {
         case .working: return false
         // Nobody else writes: the thread begins nothing any more.
         case .idle, .receiving: Self.sayGoodbye(to: socket)
-        case .subscribed, .ended: break
+        // Whoever does not read its answer gets none.
+        case .sending, .subscribed, .ended: break
         }
         socket.end()
         return true
@@ -110,6 +113,8 @@ final class ClientConnection: Sendable {
     ) throws(SystemFailure) -> Bool {
         var deadline = begun
         while true {
+            // The next part may be there: a client that sends without end has no more time than another.
+            if begun?.hasPassed ?? false { return false }
             do throws(WireError) {
                 if try WireFrame.payload(in: incoming) != nil { return true }
             } catch {
@@ -139,6 +144,15 @@ final class ClientConnection: Sendable {
     }
 
     private func send(_ outgoing: WipedBuffer) throws(SystemFailure) {
+        let before = activity.withLock { activity in
+            defer { if case .working = activity { activity = .sending(since: .now) } }
+            return activity
+        }
+        defer {
+            if case .working = before {
+                activity.withLock { if case .sending = $0 { $0 = .working } }
+            }
+        }
         try outgoing.send(to: socket, until: Deadline(after: context.limits.answerTime))
     }
 

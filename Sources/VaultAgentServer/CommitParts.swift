@@ -36,6 +36,11 @@ final class CommitParts {
 
     deinit { removeAll() }
 
+    /// What changes take in memory at least, beside their bytes.
+    private static func size(of changes: [TokenChange]) -> Int {
+        changes.count * (MemoryLayout<TokenChange>.stride + 64)
+    }
+
     /// Keeps a part, or adds those that are kept to the commit that ends them. Whether it was a part. Throws
     /// `outOfBounds` for what does not belong together.
     func take(
@@ -53,12 +58,15 @@ final class CommitParts {
                 deadline = Deadline(after: time)
             }
             guard !isRefused else { return true }
-            guard budget.take(length) else {
+            let size = length + Self.size(of: more)
+            guard budget.take(size) else {
                 changes = []
+                budget.giveBack(self.length)
+                self.length = 0
                 isRefused = true
                 return true
             }
-            self.length += length
+            self.length += size
             changes += more
             return true
         case .commit(let service, let last):

@@ -56,6 +56,12 @@ package final class HeldVaults: Sendable {
         }
         defer { isUnlocking.announce { $0 = false } }
         let path = VaultReference(at: reference.path).path
+        guard path == reference.path else {
+            throw TokenStorageError(
+                .invalidArgument, operation: "unlock", backend: AgentPlace.backend,
+                underlying: "the vault's path leads through a link",
+                advice: "name it from the root and without links")
+        }
         let locksBefore = state.withLock { state in
             state.unlocking = path
             state.locksOfThat = 0
@@ -66,11 +72,12 @@ package final class HeldVaults: Sendable {
         // What is at the path now: another vault may have taken the place of the one that is held.
         let fresh = try BlockingFileVault.open(at: path, configuration: configuration)
         let known = state.withLock { $0.vaults[path] }
+        let locks = known?.vault.lockCount ?? 0
         let vault: BlockingFileVault
         if let known, known.vault.identifier == fresh.identifier, (try? known.vault.lockState()) != nil {
             fresh.close()
             vault = known.vault
-            try vault.unlock(with: order.method)
+            try vault.unlock(with: order.method, unlessLockedSince: locks)
             try vault.lockAutomatically(configuration.automaticLock)
         } else {
             vault = fresh
@@ -82,14 +89,18 @@ package final class HeldVaults: Sendable {
             }
         }
         let (isLocked, hasEnded) = state.withLock { state in
+            let isLocked =
+                state.locksOfAll != locksBefore || state.locksOfThat > 0
+                || vault === known?.vault && vault.lockCount != locks
+            // Before anybody can ask for it.
+            if isLocked { vault.lock() }
             if !state.hasEnded { state.vaults[path] = Held(vault: vault, idleTime: order.idleTime) }
-            return (state.locksOfAll != locksBefore || state.locksOfThat > 0, state.hasEnded)
+            return (isLocked, state.hasEnded)
         }
         if let known, known.vault !== vault { known.vault.close() }
         if hasEnded { vault.close() }
         // Who locked while the key was derived meant this too.
         if isLocked {
-            vault.lock()
             throw TokenStorageError(
                 .locked, operation: "unlock", backend: AgentPlace.backend,
                 underlying: "it was locked again meanwhile")

@@ -4,10 +4,11 @@ internal import TokenVaultPlatform
 ///
 /// First those whose client is gone, which their threads have yet to find. Then those of the process that has the most:
 /// a program that opens ever more of them takes room from itself, not from the others. Of one process, the one that is
-/// idle for longest; then one whose request is coming in; then the oldest subscription. Never one that is at work.
+/// idle for longest; then one whose request is coming in; then one whose client has not read its answer for half a
+/// second; then the oldest subscription. Never one that is at work.
 struct LeastLoss: Comparable {
     private enum Kind: Int {
-        case gone, idle, receiving, subscribed
+        case gone, idle, receiving, sending, subscribed
     }
 
     private let kind: Kind
@@ -28,6 +29,9 @@ struct LeastLoss: Comparable {
         self.siblings = siblings
         switch connection.current {
         case .working, .ended: return nil
+        case .sending(let since):
+            guard since.duration(to: .now) > .milliseconds(500) else { return nil }
+            (kind, self.since) = (.sending, since)
         case .subscribed(let since): (kind, self.since) = (.subscribed, since)
         case .receiving(let since): (kind, self.since) = (.receiving, since)
         case .idle(let since):

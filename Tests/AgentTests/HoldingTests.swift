@@ -251,4 +251,41 @@ import VaultAgentServer
         agent.process.send(SIGCONT)
         for task in asking { #expect(try await task.value == "fake") }
     }
+
+    /// Whoever locks while a key is derived means that key too: nobody reads anything from then on.
+    @Test func aLockDuringAnUnlockLeavesNothingReadable() throws {
+        let home = try TestHome()
+        let words = Secret(utf8: "fake correct horse")
+        let file = try home.open()
+        _ = try file.addSlot(.passphrase(words))
+        try file.storage(service: "s").store(
+            Secret(utf8: "fake"), for: "key", details: TokenDetails(policy: .whenUnlocked))
+        file.close()
+        let agent = try LocalAgent(in: home)
+        let vault = try agent.unlockedVault()
+        let storage = vault.storage(service: "s")
+        var overtaken = 0
+        for round in 0..<40 {
+            try vault.lock()
+            let outcome = Monitor(Result<Void, TokenStorageError>?.none)
+            WorkerThread(name: "unlocker").run {
+                let result = Result { () throws(TokenStorageError) in
+                    try vault.unlock(with: .passphrase(words), stateDirectory: home.state)
+                }
+                outcome.announce { $0 = result }
+            }
+            var found = 0
+            while outcome.withLock({ $0 == nil }) {
+                try vault.lock()
+                if (try? storage.retrieve(for: "key")) == "fake" { found += 1 }
+            }
+            guard case .failure(let error)? = outcome.withLock({ $0 }) else { continue }
+            #expect(error.code == .locked)
+            #expect(found == 0, "round \(round)")
+            overtaken += 1
+        }
+        #expect(overtaken > 0)
+        try vault.unlock(with: .passphrase(words), stateDirectory: home.state)
+        #expect(try storage.retrieve(for: "key") == "fake")
+    }
 }

@@ -198,4 +198,37 @@ import TokenVaultPlatform
             try Pinentry.decode(Array("four".utf8)[...], onto: &secret, limit: 3)
         }
     }
+
+    @Test(arguments: [
+        // More than a pipe takes, behind the line that counts.
+        "printf 'fake word\\n'; head -c 3000000 /dev/zero",
+        // Something that it started and that holds its output.
+        "sleep 1000 & echo $! >\"$HOME/child\"; printf 'fake word\\n'",
+    ])
+    func whatAnAskpassDoesBehindItsLineKeepsNobody(_ behaviour: String) throws {
+        let askpass = try script("askpass", behaviour + "\nexit 1\n")
+        let asked = try sandbox.shell(
+            """
+            DISPLAY=:7 SSH_ASKPASS='\(askpass)' timeout 300 "$V" retrieve k </dev/null
+            status=$?
+            # Ended with who started it, whether somebody has waited for it or not.
+            [ ! -e child ] || ! grep -qs '^State:.[^ZX]' "/proc/$(cat child)/status" || status=99
+            exit $status
+            """)
+        #expect(asked.status == 1, "\(asked.error)")
+    }
+
+    @Test func anAskpassThatDoesNotEndIsEnded() throws {
+        let askpass = try script("askpass", "printf 'fake word\\n'; exec sleep 1000\n")
+        let asked = try sandbox.shell(
+            "DISPLAY=:7 SSH_ASKPASS='\(askpass)' timeout 300 \"$V\" retrieve k </dev/null; exit $?")
+        #expect(asked.status == 1, "\(asked.error)")
+    }
+
+    @Test func aPinentryThatOnlyTalksTimesOut() throws {
+        let path = try pinentry("while echo 'S PROGRESS x'; do :; done")
+        let asked = try sandbox.shell(
+            "PATH='\(path)' DISPLAY=:7 timeout 300 \"$V\" retrieve k --timeout 1 </dev/null; exit $?")
+        #expect(asked.status == 10, "\(asked.error)")
+    }
 }

@@ -14,6 +14,17 @@ extension BlockingFileVault {
     public func unlock(
         with method: UnlockMethod, mending: Bool = true
     ) throws(TokenStorageError) {
+        try unlock(with: method, mending: mending, unlessLockedSince: nil)
+    }
+
+    /// How often the vault was locked since its first unlock, for ``unlock(with:mending:unlessLockedSince:)``.
+    package var lockCount: Int { state.withLock { $0.session }?.ring.locks ?? 0 }
+
+    /// The same, but of a vault that was unlocked before and was locked since `locks` was read, no key is taken over:
+    /// whoever locked while the key was derived meant this too. Throws nothing for that.
+    package func unlock(
+        with method: UnlockMethod, mending: Bool = true, unlessLockedSince locks: Int?
+    ) throws(TokenStorageError) {
         try during("unlock") { () throws(TokenStorageError) in
             try checkUsable()
             try method.check()
@@ -23,7 +34,7 @@ extension BlockingFileVault {
                 let current = try session.log.currentKeybagCopy(in: snapshot)
                 let fresh = try openKeybag(current, with: method)
                 try beginCounting()
-                session.ring.replace(with: fresh.ring, unlessLockedSince: nil)
+                session.ring.replace(with: fresh.ring, unlessLockedSince: locks)
                 state.withLock { $0.keybag = fresh.keybag }
                 try countAgain()
                 tellObservers(ofFirstUnlock: false)

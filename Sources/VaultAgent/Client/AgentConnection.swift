@@ -10,6 +10,8 @@ package final class AgentConnection: Sendable {
         case refused(TokenStorageError)
         /// The agent does not hold the vault.
         case notHeld
+        /// Nobody listens there: no agent runs.
+        case absent(TokenStorageError)
         /// There was no way to the agent: nothing was done.
         case unreachable(TokenStorageError)
         /// The connection ended, or the time, after all was sent: whether it was done is not known.
@@ -21,6 +23,8 @@ package final class AgentConnection: Sendable {
         let incoming = WipedBuffer(capacity: 16 << 10)
         var isGreeted = false
         var isUsable = true
+        /// Whether something came since the request was sent.
+        var hasBegun = false
         var number: UInt32 = 0
         var receiveTimeout: Duration?
     }
@@ -38,7 +42,7 @@ package final class AgentConnection: Sendable {
             let directory = try SocketDirectory(place.directory, creating: false)
             self.init(try directory.connect(to: AgentPlace.socketName, within: timeout))
         } catch {
-            throw .unreachable(error.error)
+            throw error.saysNobodyListens ? .absent(error.error) : .unreachable(error.error)
         }
     }
 
@@ -112,7 +116,7 @@ package final class AgentConnection: Sendable {
                 } catch {
                     switch error {
                     case .refused, .notHeld: break
-                    case .unreachable, .interrupted:
+                    case .absent, .unreachable, .interrupted:
                         exchange.isUsable = false
                         exchange.incoming.removeAll()
                     }
@@ -147,6 +151,7 @@ package final class AgentConnection: Sendable {
         _ exchange: inout Exchange
     ) throws(Failure) -> UInt32 {
         var writer = WireWriter(exchange.outgoing)
+        exchange.hasBegun = false
         if exchange.number == 0 { writer.appendHello() }
         exchange.number = max(1, exchange.number &+ 1)
         let request = AgentRequest(id: exchange.number, vault: vault, operation: operation)
@@ -181,6 +186,7 @@ package final class AgentConnection: Sendable {
         _ read: (inout WireReader, _ isLast: Bool) throws(WireError) -> Value
     ) throws(Failure) -> Value {
         while true {
+            if deadline.hasPassed { throw .interrupted(Self.error(for: SystemFailure(.timedOut, "recv"))) }
             let (kind, range) = try nextFrame(until: deadline, &exchange)
             defer { exchange.incoming.removeFirst(range.upperBound) }
             let answer: Answer<Value>
@@ -208,6 +214,7 @@ package final class AgentConnection: Sendable {
     ) throws(WireError) -> Answer<Value> {
         var reader = WireReader(exchange.incoming, in: range)
         if kind == .hello {
+            guard !exchange.isGreeted else { throw .outOfBounds }
             guard try reader.hello().contains(AgentWire.version) else { throw .version }
             exchange.isGreeted = true
             return .more
@@ -243,12 +250,15 @@ package final class AgentConnection: Sendable {
                 throw .interrupted(Self.error(.unavailable, "the agent's answer cannot be read"))
             }
             do throws(SystemFailure) {
+                // Also of one who sends without end.
+                if deadline?.hasPassed ?? false { throw SystemFailure(.timedOut, "recv") }
                 // The rest of an answer that has begun.
-                if let deadline, incoming.count > 0 { try socket.wait(until: deadline) }
+                if let deadline, incoming.count > 0 || exchange.hasBegun { try socket.wait(until: deadline) }
                 let limit = max(WireFrame.announced(in: incoming) ?? 0, 16 << 10)
                 guard try incoming.receive(from: socket, upTo: limit) > 0 else {
                     throw SystemFailure(.connectionReset, "recv")
                 }
+                exchange.hasBegun = true
             } catch {
                 throw .interrupted(Self.error(for: error))
             }

@@ -11,7 +11,7 @@ package enum AgentControl {
             _ = try ask(.vaults, at: place) { (reader, _) throws(WireError) in try reader.statuses() }
             return true
         } catch {
-            if case .unreachable(let reason) = error, reason.code == .unavailable { return false }
+            if case .absent = error { return false }
             throw error.error("agent", isWrite: false)
         }
     }
@@ -21,7 +21,7 @@ package enum AgentControl {
         do throws(AgentConnection.Failure) {
             return try ask(.vaults, at: place) { (reader, _) throws(WireError) in try reader.statuses() }
         } catch {
-            if case .unreachable(let reason) = error, reason.code == .unavailable { return [] }
+            if case .absent = error { return [] }
             throw error.error("status", isWrite: false)
         }
     }
@@ -42,7 +42,7 @@ package enum AgentControl {
         do throws(AgentConnection.Failure) {
             try ask(operation, at: place) { (_, _) throws(WireError) in }
         } catch {
-            if case .unreachable(let reason) = error, reason.code == .unavailable { return }
+            if case .absent = error { return }
             throw error.error(name, isWrite: false)
         }
     }
@@ -51,8 +51,12 @@ package enum AgentControl {
         _ operation: AgentOperation, at place: AgentPlace,
         _ read: (inout WireReader, _ isLast: Bool) throws(WireError) -> Value
     ) throws(AgentConnection.Failure) -> Value {
-        try AgentConnection(to: place, within: timeout)
-            .perform(operation, on: VaultReference(path: ""), within: timeout, read)
+        // None of these does more when it is done twice.
+        try AgentConnection.retrying(isWrite: false, within: timeout) {
+            (left) throws(AgentConnection.Failure) in
+            try AgentConnection(to: place, within: left)
+                .perform(operation, on: VaultReference(path: ""), within: left, read)
+        }
     }
 }
 

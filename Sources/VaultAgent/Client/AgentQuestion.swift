@@ -68,6 +68,7 @@ struct BegunQuestion<Value: Sendable>: Sendable {
         } catch {
             switch error {
             case .refused, .notHeld: vault.keep(connection)
+            case .absent: break
             case .unreachable(let reason), .interrupted(let reason):
                 if reason.code == .unavailable { return nil }
             }

@@ -53,7 +53,7 @@ public final class BlockingAgentVault: Sendable {
         } catch {
             switch error {
             case .notHeld: return nil
-            case .unreachable(let reason) where reason.code == .unavailable: return nil
+            case .absent: return nil
             default: throw error.error("status", isWrite: false)
             }
         }
@@ -91,7 +91,7 @@ public final class BlockingAgentVault: Sendable {
         } catch {
             switch error {
             case .notHeld: return false
-            case .unreachable(let reason) where reason.code == .unavailable: return false
+            case .absent: return false
             default: throw error.error(name, isWrite: false)
             }
         }
@@ -189,36 +189,21 @@ public final class BlockingAgentVault: Sendable {
         }
     }
 
-    /// Asks the agent. What certainly was not begun is asked again on a fresh connection: an agent that is full ends
-    /// those that nobody uses. So is a read that was interrupted.
+    /// Asks the agent: see ``AgentConnection/retrying(isWrite:within:_:)``.
     func ask<Value: Sendable>(
         _ operation: AgentOperation, isWrite: Bool = false, within timeout: Duration? = nil,
         _ read: (inout WireReader, _ isLast: Bool) throws(WireError) -> Value
     ) throws(AgentConnection.Failure) -> Value {
-        var attempts = 0
-        while true {
-            attempts += 1
+        try AgentConnection.retrying(isWrite: isWrite, within: timeout ?? self.timeout) {
+            (left) throws(AgentConnection.Failure) in
             let connection: AgentConnection
             if let kept = try keptConnection() {
                 connection = kept
             } else {
-                connection = try AgentConnection(to: place, within: self.timeout)
+                connection = try AgentConnection(to: place, within: min(left, self.timeout))
             }
-            do throws(AgentConnection.Failure) {
-                let value = try connection.perform(
-                    operation, on: reference, within: timeout ?? self.timeout, read)
-                keep(connection)
-                return value
-            } catch {
-                switch error {
-                case .refused, .notHeld: keep(connection)
-                case .unreachable(let reason):
-                    if reason.code == .unavailable, attempts < 4 { continue }
-                case .interrupted(let reason):
-                    if !isWrite, reason.code == .unavailable, attempts < 2 { continue }
-                }
-                throw error
-            }
+            defer { keep(connection) }
+            return try connection.perform(operation, on: reference, within: left, read)
         }
     }
 
@@ -266,7 +251,7 @@ extension AgentConnection.Failure {
     func error(_ operation: String, isWrite: Bool) -> TokenStorageError {
         var error: TokenStorageError
         switch self {
-        case .refused(let reason), .unreachable(let reason): error = reason
+        case .refused(let reason), .absent(let reason), .unreachable(let reason): error = reason
         case .notHeld:
             error = TokenStorageError(
                 .locked, operation: operation, backend: AgentPlace.backend,
