@@ -113,7 +113,7 @@ package final class AgentServer: Sendable {
     /// Ends the connection that is the least loss: see ``LeastLoss``. False when all are at work.
     private func makeRoom() -> Bool {
         for (number, connection) in LeastLoss.order(connections.withLock { $0 })
-        where connection.endUnlessWorking() {
+        where connection.endUnlessWorking(evenSending: true) {
             // Its thread is about to end, and counts no more.
             connections.announce { $0[number] = nil }
             return true

@@ -55,17 +55,22 @@ final class ClientConnection: Sendable {
     var arrival: UnixSocket.Arrival { socket.arrival }
 
     /// Ends the connection unless a request is being answered: false then. What the client asked for and was not begun it
-    /// is told.
-    func endUnlessWorking() -> Bool {
+    /// is told. With `evenSending`, a client that does not read its answer gets none.
+    func endUnlessWorking(evenSending: Bool = false) -> Bool {
         let before = activity.withLock { activity -> Activity in
-            defer { if case .working = activity {} else { activity = .ended } }
-            return activity
+            switch activity {
+            case .working: break
+            case .sending where !evenSending: break
+            default:
+                defer { activity = .ended }
+                return activity
+            }
+            return .working
         }
         switch before {
         case .working: return false
         // Nobody else writes: the thread begins nothing any more.
         case .idle, .receiving: Self.sayGoodbye(to: socket)
-        // Whoever does not read its answer gets none.
         case .sending, .subscribed, .ended: break
         }
         socket.end()
