@@ -17,6 +17,7 @@ let package = Package(
     name: "TokenVault",
     products: [
         .library(name: "TokenVault", targets: ["TokenVault"]),
+        .library(name: "TokenVaultAuth", targets: ["TokenVaultAuth"]),
         .library(name: "TokenVaultTesting", targets: ["TokenVaultTesting"]),
         .library(name: "VaultAgent", targets: ["VaultAgent"]),
         .executable(name: "vaultctl", targets: ["vaultctl"]),
@@ -61,6 +62,15 @@ let package = Package(
         .target(
             name: "TokenVaultTesting",
             dependencies: ["TokenVault"],
+            swiftSettings: safeSettings
+        ),
+        // The token lifecycle on top of any storage. It asks no server itself: what sends requests is passed in.
+        .target(
+            name: "TokenVaultAuth",
+            dependencies: [
+                "TokenVault", "TokenVaultCrypto", "TokenVaultPlatform",
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
             swiftSettings: safeSettings
         ),
         // What the agent and its clients say to one another, and the client.

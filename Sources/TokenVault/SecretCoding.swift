@@ -6,7 +6,7 @@ internal import FoundationEssentials
 
 extension Secret {
     /// The JSON of `value`. Throws `encodingFailed`.
-    static func encoding(_ value: some Encodable) throws(TokenStorageError) -> Secret {
+    package static func encoding(_ value: some Encodable) throws(TokenStorageError) -> Secret {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
         do {
@@ -20,7 +20,7 @@ extension Secret {
     }
 
     /// The value of type `Value` that these bytes are the JSON of. Throws `decodingFailed`.
-    func decode<Value: Decodable>(_ type: Value.Type) throws(TokenStorageError) -> Value {
+    package func decode<Value: Decodable>(_ type: Value.Type) throws(TokenStorageError) -> Value {
         var data = unsafe bytes.withUnsafeBytes { unsafe Data($0) }
         defer { data.resetBytes(in: 0..<data.count) }
         do {
@@ -33,7 +33,7 @@ extension Secret {
 
 extension TokenCommit {
     /// The generation of a commit that always writes.
-    func made(_ operation: String) throws(TokenStorageError) -> Generation {
+    package func made(_ operation: String) throws(TokenStorageError) -> Generation {
         guard let generation else {
             throw TokenStorageError(.internalError, operation: operation, backend: "storage")
         }

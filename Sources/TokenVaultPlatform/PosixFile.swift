@@ -108,9 +108,19 @@ package final class PosixFile: DiskFile, Notifying {
     }
 
     package func tryLock(_ kind: FileLock) throws(SystemFailure) -> Bool {
-        let type = kind == .shared ? F_RDLCK : F_WRLCK
+        let type = Int16(kind == .shared ? F_RDLCK : F_WRLCK)
+        return try tryLocking { clinux_ofd_setlk(descriptor, type) }
+    }
+
+    /// Tries to take the exclusive lock of the one byte at `offset`, which need not be in the file; false when another
+    /// holds it.
+    func tryLock(byteAt offset: Int) throws(SystemFailure) -> Bool {
+        try tryLocking { clinux_ofd_setlk_byte(descriptor, Int16(F_WRLCK), off_t(offset)) }
+    }
+
+    private func tryLocking(_ call: () -> CInt) throws(SystemFailure) -> Bool {
         while true {
-            if clinux_ofd_setlk(descriptor, Int16(type)) == 0 { return true }
+            if call() == 0 { return true }
             switch errno {
             case EINTR: continue
             case EAGAIN, EACCES: return false

@@ -37,6 +37,17 @@ static inline int clinux_ofd_setlk(int descriptor, short type) {
     return fcntl(descriptor, F_OFD_SETLK, &lock);
 }
 
+// The same for the one byte at `offset`, which need not exist in the file.
+static inline int clinux_ofd_setlk_byte(int descriptor, short type, off_t offset) {
+    struct flock lock;
+    memset(&lock, 0, sizeof lock);
+    lock.l_type = type;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = offset;
+    lock.l_len = 1;
+    return fcntl(descriptor, F_OFD_SETLK, &lock);
+}
+
 static inline int clinux_openat(int directory, const char *name, int flags, mode_t mode) {
     return openat(directory, name, flags, mode);
 }

@@ -1,3 +1,4 @@
+internal import SystemPackage
 public import TokenVault
 internal import TokenVaultPlatform
 
@@ -170,4 +171,8 @@ extension AgentOrFileTokenStorage {
                 file: { (vault) throws(TokenStorageError) in try body(vault.storage(service: service)) })
         }
     }
+}
+
+extension AgentOrFileTokenStorage: VaultBacked {
+    package var vaultPath: FilePath { vault.agent.path }
 }

@@ -1,3 +1,4 @@
+internal import SystemPackage
 public import TokenVault
 internal import TokenVaultPlatform
 
@@ -155,4 +156,8 @@ extension AgentTokenStorage {
             }
         }
     }
+}
+
+extension AgentTokenStorage: VaultBacked {
+    package var vaultPath: FilePath { blocking.vault.path }
 }

@@ -1,0 +1,34 @@
+/// Where a request goes: scheme, host and port (RFC 6454). Two origins are the same when all three are.
+public struct RequestOrigin: Hashable, Sendable {
+    /// The scheme in lower case, `https` mostly.
+    public let scheme: String
+    /// The host in lower case, without a dot at the end; an IPv6 address without brackets.
+    public let host: String
+    /// The port; that of the scheme where none was given.
+    public let port: Int
+
+    /// An origin. `port` may be left out for `https` (443) and `http` (80); another scheme without one has port 0.
+    public init(scheme: String, host: String, port: Int? = nil) {
+        self.scheme = scheme.lowercased()
+        var host = host.lowercased()
+        if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
+        if host.hasSuffix(".") { host.removeLast() }
+        self.host = host
+        self.port = port ?? ["https": 443, "http": 80][self.scheme] ?? 0
+    }
+
+    /// `https` at `host`.
+    public static func https(_ host: String, port: Int? = nil) -> RequestOrigin {
+        RequestOrigin(scheme: "https", host: host, port: port)
+    }
+
+    /// Whether what is sent there cannot be read on the way: it is encrypted, or stays on this machine.
+    public var keepsSecrets: Bool { scheme == "https" || isLoopback }
+
+    /// Whether the host is this machine by its address or as `localhost` (RFC 6761 section 6.3).
+    public var isLoopback: Bool {
+        if host == "::1" || host == "localhost" { return true }
+        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+    }
+}

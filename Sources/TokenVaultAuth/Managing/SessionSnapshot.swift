@@ -1,0 +1,118 @@
+internal import TokenVault
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#endif
+
+/// What a manager knows of its account without asking the storage.
+struct SessionSnapshot: Sendable {
+    enum Knowledge: Sendable {
+        /// Nothing was read yet, or what was read may have changed.
+        case unread
+        /// Nobody is signed in.
+        case signedOut
+        case signedIn(StoredSession)
+    }
+
+    private let configuration: TokenManager.Configuration
+    private(set) var knowledge: Knowledge = .unread
+    /// Grows with every change: a read of the storage that began before it tells nothing.
+    private(set) var epoch: UInt64 = 0
+    /// The server's clock less this machine's, as it was seen last, in seconds.
+    private(set) var skew: Double?
+    private var accessToken: AccessToken?
+    /// Until when the access token is good for longer than the buffer; `nil` for ever.
+    private var freshUntil: Date?
+    /// The newest generation that was seen, of a record or of its end.
+    private var generation: Generation?
+
+    init(_ configuration: TokenManager.Configuration) { self.configuration = configuration }
+
+    /// The session; `nil` when there is none, or that is not known.
+    var session: StoredSession? {
+        if case .signedIn(let session) = knowledge { session } else { nil }
+    }
+
+    /// The tokens, `nil` inside when nobody is signed in; `nil` when that is not known.
+    var tokens: TokenInfo?? {
+        switch knowledge {
+        case .unread: nil
+        case .signedOut: .some(nil)
+        case .signedIn(let stored): .some(stored.record.tokens)
+        }
+    }
+
+    /// The access token, if it is good for longer than the buffer at `now`.
+    func token(at now: Date) -> AccessToken? {
+        if let freshUntil, now >= freshUntil { return nil }
+        return accessToken
+    }
+
+    /// Whether a record of that generation tells something new.
+    func isNews(_ generation: Generation) -> Bool { self.generation.map { $0 < generation } ?? true }
+
+    /// Takes a record that is stored. False when something newer is known.
+    @discardableResult
+    mutating func take(_ stored: StoredSession) -> Bool {
+        if let generation, stored.generation < generation { return false }
+        let known = accessToken
+        epoch += 1
+        generation = stored.generation
+        knowledge = .signedIn(stored)
+        let token = AccessToken(stored.record)
+        if known != token {
+            skew = stored.record.clockSkew
+            accessToken = token
+        }
+        judge(stored.record)
+        return true
+    }
+
+    /// Takes what a read of the storage gave, `nil` for nothing, if nothing changed since `epoch`. What a read gives after
+    /// all that is known is so, whatever the order of generations says: the storage may be another one by now.
+    mutating func take(read stored: StoredSession?, since epoch: UInt64) {
+        guard self.epoch == epoch else { return }
+        generation = nil
+        if let stored { take(stored) } else { end(nil) }
+    }
+
+    /// A newer record is stored than the one that is known.
+    mutating func expectNewer() {
+        epoch += 1
+        forget(.unread)
+    }
+
+    /// Nobody is signed in, since the commit of generation `ended`. False when something newer is known.
+    @discardableResult
+    mutating func end(_ ended: Generation?) -> Bool {
+        if let ended, let generation, ended < generation { return false }
+        epoch += 1
+        generation = ended ?? generation
+        forget(.signedOut)
+        return true
+    }
+
+    /// What was known may not be so any more, not even the order of generations.
+    mutating func doubt() {
+        epoch += 1
+        generation = nil
+        forget(.unread)
+    }
+
+    /// Notes the server's clock, `seconds` ahead of this machine's.
+    mutating func note(skew seconds: Double) {
+        skew = seconds
+        if let session { judge(session.record) }
+    }
+
+    private mutating func judge(_ record: SessionRecord) {
+        freshUntil = TokenJudgement(configuration, at: Date(timeIntervalSince1970: 0), skew: skew).freshUntil(
+            record)
+    }
+
+    private mutating func forget(_ knowledge: Knowledge) {
+        self.knowledge = knowledge
+        accessToken = nil
+        freshUntil = nil
+    }
+}

@@ -1,0 +1,28 @@
+/// What a refresh provider is to send to the token endpoint. Printing it shows no token.
+public struct RefreshRequest: Sendable {
+    /// The account the session is stored under.
+    public let account: String
+    /// The refresh token to send.
+    public let refreshToken: String
+    /// The scopes the session has, separated by spaces; `nil` when they are not known. A request need not name them.
+    public let scope: String?
+    /// Whether an earlier request with this token may have reached the server and its answer was lost.
+    public let isRetryOfUnknownOutcome: Bool
+}
+
+extension RefreshRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Says only what it is.
+    public var description: String { "RefreshRequest(<redacted>)" }
+    /// As ``description``.
+    public var debugDescription: String { description }
+    /// Shows no children.
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
+}
+
+/// Sends a refresh token to the token endpoint and returns what it answered. Throws ``RefreshFailure``; any other error
+/// counts as one whose outcome is unknown. It is called in a task that is cancelled after
+/// ``TokenManager/Configuration/refreshTimeout`` and waited for: an answer that comes late is not lost.
+public typealias RefreshRequestProvider = @Sendable (RefreshRequest) async throws -> TokenRefreshResponse
+
+/// Tells the server that the tokens are not to be accepted any more (RFC 7009). Throws ``RefreshFailure``.
+public typealias RevokeRequestProvider = @Sendable (TokenInfo) async throws -> Void

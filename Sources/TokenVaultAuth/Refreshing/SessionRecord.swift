@@ -1,0 +1,65 @@
+internal import TokenVault
+internal import TokenVaultCrypto
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#endif
+
+/// What is stored for an account: one item, so that every change of it is one atomic compare-and-store.
+struct SessionRecord: Codable, Sendable, Equatable {
+    /// The version of this shape.
+    static let currentVersion = 1
+
+    var version = SessionRecord.currentVersion
+    /// Which sign-in this is. A refresh keeps it; another sign-in has another.
+    var session: String
+    var tokens: TokenInfo
+    /// When the tokens were got, in seconds since 1970 on this machine's clock.
+    var obtained: Double
+    /// The server's clock less this machine's when they were got, in seconds.
+    var clockSkew: Double?
+    /// A refresh that was begun, and whose outcome is not stored yet.
+    var intent: RefreshIntent?
+    /// Until when the server is not asked again.
+    var pause: RefreshPause?
+
+    /// A new session with `tokens`.
+    static func beginning(_ tokens: TokenInfo, at now: Date) -> SessionRecord {
+        SessionRecord(session: Random.name(), tokens: tokens, obtained: now.timeIntervalSince1970)
+    }
+}
+
+/// Says that a refresh token may have been used: stored before the request is sent, gone when its outcome is stored.
+struct RefreshIntent: Codable, Sendable, Equatable {
+    /// Whose it is.
+    var name = Random.name()
+    /// When the one who stored it does not wait for the answer any more, in seconds since 1970.
+    var until: Double
+    /// Whether that one has given up: the outcome is unknown, and the token may be tried again.
+    var isOver = false
+}
+
+/// When the next request may be sent after one that failed.
+struct RefreshPause: Codable, Sendable, Equatable {
+    /// How many failed in a row.
+    var failures: Int
+    /// The earliest time, in seconds since 1970.
+    var until: Double
+}
+
+/// A record as the storage has it now.
+struct StoredSession: Sendable, Equatable {
+    var record: SessionRecord
+    var generation: Generation
+}
+
+extension Random {
+    /// 128 unpredictable bits as text.
+    static func name() -> String { hexadecimal(bytes(16)) }
+
+    private static func hexadecimal(_ bytes: [UInt8]) -> String {
+        let digits = Array("0123456789abcdef".utf8)
+        return String(
+            decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+}

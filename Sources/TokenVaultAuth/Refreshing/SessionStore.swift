@@ -1,0 +1,147 @@
+internal import TokenVault
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#endif
+
+/// One account's sessions in a storage: the record itself, and beside it a flag that says that there is one and can be
+/// read while the record is locked.
+struct SessionStore: Sendable {
+    let storage: any TokenStorage
+    let account: String
+    let policy: AccessPolicy?
+
+    /// The key of the record.
+    var key: TokenKey { TokenKey("\(account)\(Self.suffix)") }
+    /// The key of the flag.
+    var flagKey: TokenKey { TokenKey("\(account)/signed-in") }
+
+    /// How the keys of records end.
+    static let suffix = "/session"
+
+    /// What is stored; `nil` when nobody is signed in.
+    func read() async throws(TokenError) -> StoredSession? {
+        let item: TokenItem?
+        do throws(TokenStorageError) {
+            item = try await storage.item(for: key)
+        } catch {
+            throw .storage(error)
+        }
+        guard let item else { return nil }
+        let version: Version
+        do throws(TokenStorageError) {
+            version = try item.secret.decode(Version.self)
+            guard version.version == SessionRecord.currentVersion else { throw .other }
+            return StoredSession(
+                record: try item.secret.decode(SessionRecord.self), generation: item.metadata.generation)
+        } catch {
+            throw .unknownRecord
+        }
+    }
+
+    private struct Version: Decodable { let version: Int }
+
+    /// Whether somebody was signed in when the flag was last changed; `nil` when it cannot be read either.
+    func flag() async -> Bool? {
+        do throws(TokenStorageError) {
+            return try await storage.metadata(for: flagKey) != nil
+        } catch {
+            return nil
+        }
+    }
+
+    /// Stores a session whatever is there, with its flag.
+    func begin(_ record: SessionRecord) async throws(TokenError) -> StoredSession {
+        let flagPolicy = storage.supportedPolicies.contains(.afterFirstUnlockThisDeviceOnly)
+        let flag = TokenChange.store(
+            Secret([]), for: flagKey,
+            details: TokenDetails(policy: flagPolicy ? .afterFirstUnlockThisDeviceOnly : nil))
+        let change = TokenChange.store(
+            try secret(of: record), for: key, details: TokenDetails(policy: policy))
+        let commit = try await commit([change, flag])
+        guard let generation = commit.generation else { throw .storage(.other) }
+        return StoredSession(record: record, generation: generation)
+    }
+
+    /// Stores a record in place of the one of generation `expected`; `nil` when another is there now, or none. When the
+    /// storage cannot tell whether it did, what is there afterwards does.
+    func replace(
+        _ expected: Generation, with record: SessionRecord
+    ) async throws(TokenError) -> StoredSession? {
+        let change = TokenChange.store(
+            try secret(of: record), for: key, expecting: .generation(expected))
+        do throws(TokenStorageError) {
+            guard let generation = try await storage.commit([change]).generation else { throw .other }
+            return StoredSession(record: record, generation: generation)
+        } catch {
+            switch error.code {
+            case .conflict, .notFound: return nil
+            case .outcomeUnknown:
+                guard let now = try await read() else { return nil }
+                if now.record == record { return now }
+                if now.generation == expected { throw .storage(error) }
+                return nil
+            default: throw .storage(error)
+            }
+        }
+    }
+
+    /// Deletes the record of generation `expected` with its flag; false when another is there now, or none.
+    func end(_ expected: Generation) async throws(TokenError) -> Bool {
+        do throws(TokenError) {
+            return try await end(expecting: .generation(expected)).existed
+        } catch {
+            guard case .storage(let failure) = error, failure.code == .conflict else { throw error }
+            return false
+        }
+    }
+
+    /// What became of a record that was to go.
+    struct End: Sendable {
+        /// Whether there was one.
+        var existed: Bool
+        /// The generation of the commit that ended it, as far as that is known.
+        var generation: Generation?
+    }
+
+    /// Deletes whatever record is there, with its flag.
+    func end() async throws(TokenError) -> End { try await end(expecting: .any) }
+
+    private func end(expecting expectation: TokenChange.Expectation) async throws(TokenError) -> End {
+        do throws(TokenError) {
+            let commit = try await commit([.delete(key, expecting: expectation), .delete(flagKey)])
+            return End(existed: commit.existed.first ?? false, generation: commit.generation)
+        } catch {
+            guard case .storage(let failure) = error, failure.code == .outcomeUnknown, try await read() == nil
+            else { throw error }
+            return End(existed: true, generation: failure.generation)
+        }
+    }
+
+    /// The accounts in `storage` that have a session, in the order of their bytes. Throws `storage`.
+    static func accounts(in storage: any TokenStorage) async throws(TokenError) -> [String] {
+        do throws(TokenStorageError) {
+            let names = try await storage.list().items.map(\.key.name)
+            return names.filter { $0.hasSuffix(suffix) }.map { String($0.dropLast(suffix.count)) }
+        } catch {
+            throw .storage(error)
+        }
+    }
+
+    private func commit(_ changes: [TokenChange]) async throws(TokenError) -> TokenCommit {
+        do throws(TokenStorageError) { return try await storage.commit(changes) } catch {
+            throw .storage(error)
+        }
+    }
+
+    private func secret(of record: SessionRecord) throws(TokenError) -> Secret {
+        do throws(TokenStorageError) { return try Secret.encoding(record) } catch { throw .storage(error) }
+    }
+}
+
+extension TokenStorageError {
+    /// A storage that broke its contract.
+    fileprivate static var other: TokenStorageError {
+        TokenStorageError(.internalError, operation: "refresh", backend: "auth")
+    }
+}

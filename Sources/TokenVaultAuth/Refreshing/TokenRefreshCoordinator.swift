@@ -1,0 +1,116 @@
+internal import Synchronization
+
+/// Lets one operation run at a time and gives its outcome to everybody who asked meanwhile.
+///
+/// A cancelled caller stops waiting; the operation goes on for the others, and to its end when nobody is left. One that
+/// does not end within `limit` is waited for by nobody any more: callers get `timedOut` until it has ended.
+public final class TokenRefreshCoordinator<Value: Sendable>: Sendable {
+    private typealias Outcome = Result<Value, TokenError>
+
+    private struct Flight {
+        var number: UInt64
+        var waiting: [UInt64: CheckedContinuation<Outcome, Never>] = [:]
+        var isOverdue = false
+    }
+
+    private enum Step { case wait, begin(UInt64), refuse(TokenError) }
+
+    private struct State {
+        var flight: Flight?
+        var flightsSoFar: UInt64 = 0
+        var callersSoFar: UInt64 = 0
+    }
+
+    private let state = Mutex(State())
+    private let limit: Duration
+
+    /// A coordinator without an operation. Callers wait for `limit` at most.
+    public init(limit: Duration) { self.limit = limit }
+
+    /// How many operations were begun.
+    package var operationsSoFar: UInt64 { state.withLock { $0.flightsSoFar } }
+
+    /// The outcome of the operation that runs, or of `operation` when none does. Throws what it throws, `cancelled` when
+    /// the caller's task is cancelled, `timedOut`.
+    public func value(
+        _ operation: @escaping @Sendable () async throws(TokenError) -> Value
+    ) async throws(TokenError) -> Value {
+        let caller = state.withLock { state in
+            state.callersSoFar += 1
+            return state.callersSoFar
+        }
+        let outcome = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in join(caller, continuation, operation) }
+        } onCancel: {
+            leave(caller)
+        }
+        return try outcome.get()
+    }
+
+    private func join(
+        _ caller: UInt64, _ continuation: CheckedContinuation<Outcome, Never>,
+        _ operation: @escaping @Sendable () async throws(TokenError) -> Value
+    ) {
+        // Cancelled before it could be entered: `leave` found nobody.
+        let isCancelled = Task.isCancelled
+        let step = state.withLock { state -> Step in
+            if isCancelled { return .refuse(.cancelled) }
+            if state.flight?.isOverdue == true { return .refuse(.timedOut) }
+            if state.flight != nil {
+                state.flight?.waiting[caller] = continuation
+                return .wait
+            }
+            state.flightsSoFar += 1
+            state.flight = Flight(number: state.flightsSoFar, waiting: [caller: continuation])
+            return .begin(state.flightsSoFar)
+        }
+        switch step {
+        case .wait: break
+        case .refuse(let error): continuation.resume(returning: .failure(error))
+        case .begin(let number): begin(number, operation)
+        }
+        // Cancelled between the look and the entry: `leave` came too early.
+        if Task.isCancelled { leave(caller) }
+    }
+
+    private func begin(
+        _ number: UInt64, _ operation: @escaping @Sendable () async throws(TokenError) -> Value
+    ) {
+        let alarm = Task.detached { [self, limit] in
+            try await Task.sleep(for: limit)
+            abandon(number)
+        }
+        // Not a child of whoever asked first: that one's cancellation is not the others'.
+        Task.detached { [self] in
+            let outcome: Outcome
+            do throws(TokenError) { outcome = .success(try await operation()) } catch {
+                outcome = .failure(error)
+            }
+            alarm.cancel()
+            finish(outcome)
+        }
+    }
+
+    private func finish(_ outcome: Outcome) {
+        let waiting = state.withLock { state in
+            defer { state.flight = nil }
+            return state.flight?.waiting ?? [:]
+        }
+        for continuation in waiting.values { continuation.resume(returning: outcome) }
+    }
+
+    private func abandon(_ number: UInt64) {
+        let waiting = state.withLock { state -> [UInt64: CheckedContinuation<Outcome, Never>] in
+            guard state.flight?.number == number else { return [:] }
+            state.flight?.isOverdue = true
+            defer { state.flight?.waiting = [:] }
+            return state.flight?.waiting ?? [:]
+        }
+        for continuation in waiting.values { continuation.resume(returning: .failure(.timedOut)) }
+    }
+
+    private func leave(_ caller: UInt64) {
+        state.withLock { $0.flight?.waiting.removeValue(forKey: caller) }?
+            .resume(returning: .failure(.cancelled))
+    }
+}

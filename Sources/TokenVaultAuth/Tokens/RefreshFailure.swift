@@ -1,0 +1,80 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#endif
+
+/// Why a request to the token endpoint gave no tokens: what a refresh provider throws.
+///
+/// What is done next depends on whether the server may have taken the refresh token: with rotation, a token that was
+/// taken is gone, and its answer with it. Any other error that a provider throws counts as ``Kind/interrupted``.
+public struct RefreshFailure: Error, Sendable, Equatable {
+    /// What happened.
+    public enum Kind: Sendable, Equatable {
+        /// The server refused the refresh token itself (`invalid_grant`): the session is over.
+        case invalidGrant
+        /// The server refused the request for another reason, with this `error` code of RFC 6749 section 5.2, such as
+        /// `invalid_client`. The refresh token is as good as before.
+        case refused(String)
+        /// The server asks to come back later (429, or 503 with `Retry-After`). The request was not carried out.
+        case throttled
+        /// The request never reached the server: the connection was refused, the name not found.
+        case notSent
+        /// The server failed (5xx). Whether it took the token is not known.
+        case serverError(Int)
+        /// The connection broke, or the answer was none. Whether the server took the token is not known.
+        case interrupted
+    }
+
+    /// What happened.
+    public var kind: Kind
+    /// When the server wants to be asked again at the earliest (`Retry-After`); `nil` when it did not say.
+    public var retryAfter: Date?
+    /// The `Date` header of the answer, if there was one.
+    public var serverDate: Date?
+
+    /// A failure.
+    public init(_ kind: Kind, retryAfter: Date? = nil, serverDate: Date? = nil) {
+        self.kind = kind
+        self.retryAfter = retryAfter
+        self.serverDate = serverDate
+    }
+
+    /// Whether the server may have taken the refresh token, and given another that never arrived.
+    public var leavesOutcomeUnknown: Bool {
+        switch kind {
+        case .serverError, .interrupted: true
+        case .invalidGrant, .refused, .throttled, .notSent: false
+        }
+    }
+
+    /// Whether the same request may succeed later.
+    public var isTemporary: Bool {
+        switch kind {
+        case .throttled, .notSent, .serverError, .interrupted: true
+        case .invalidGrant, .refused: false
+        }
+    }
+}
+
+extension RefreshFailure: CustomStringConvertible {
+    /// What happened, in a few words. A server's own text is never repeated: only an `error` code that is one word of
+    /// letters and underscores.
+    public var description: String {
+        switch kind {
+        case .invalidGrant: "the server does not accept the refresh token any more (invalid_grant)"
+        case .refused(let code): "the server refused the request (\(Self.word(code)))"
+        case .throttled: "the server asks to come back later"
+        case .notSent: "the server cannot be reached"
+        case .serverError(let status): "the server failed (\(status))"
+        case .interrupted: "the connection broke before there was an answer"
+        }
+    }
+
+    private static func word(_ code: String) -> String {
+        let isWord =
+            code.utf8.count <= 40
+            && code.utf8.allSatisfy {
+                $0 == UInt8(ascii: "_") || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0)
+            }
+        return isWord && !code.isEmpty ? code : "an error of its own"
+    }
+}

@@ -1,0 +1,116 @@
+public import TokenVault
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#endif
+
+/// The tokens of one session, as a token endpoint gave them (RFC 6749 section 5.1, OpenID Connect Core section 3.1.3.3).
+///
+/// The tokens are kept in memory that is wiped when the last copy goes; the properties that give them as text make
+/// strings that nobody wipes. Printing, interpolating or mirroring a `TokenInfo` shows no token.
+public struct TokenInfo: Sendable, Equatable {
+    /// The access token, in memory that is wiped.
+    public let accessSecret: Secret
+    /// The refresh token; `nil` when none was given: the session ends with the access token then.
+    public let refreshSecret: Secret?
+    /// The ID token of OpenID Connect; `nil` when none was given.
+    public let idSecret: Secret?
+    /// How the access token is presented, `Bearer` mostly (RFC 6749 section 7.1).
+    public var tokenType: String
+    /// The scopes granted, separated by spaces; `nil` when the server did not say.
+    public var scope: String?
+    /// When the access token ends, on this machine's clock; `nil` when the server did not say.
+    public var accessTokenExpiry: Date?
+    /// When the refresh token ends; `nil` when the server did not say.
+    public var refreshTokenExpiry: Date?
+
+    /// The tokens of a session.
+    public init(
+        accessToken: String, refreshToken: String? = nil, idToken: String? = nil,
+        tokenType: String = "Bearer",
+        scope: String? = nil, accessTokenExpiry: Date? = nil, refreshTokenExpiry: Date? = nil
+    ) {
+        self.init(
+            access: Secret(utf8: accessToken), refresh: refreshToken.map { Secret(utf8: $0) },
+            id: idToken.map { Secret(utf8: $0) }, tokenType: tokenType, scope: scope,
+            accessTokenExpiry: accessTokenExpiry, refreshTokenExpiry: refreshTokenExpiry)
+    }
+
+    init(
+        access: Secret, refresh: Secret?, id: Secret?, tokenType: String, scope: String?,
+        accessTokenExpiry: Date?, refreshTokenExpiry: Date?
+    ) {
+        accessSecret = access
+        refreshSecret = refresh
+        idSecret = id
+        self.tokenType = tokenType
+        self.scope = scope
+        self.accessTokenExpiry = accessTokenExpiry
+        self.refreshTokenExpiry = refreshTokenExpiry
+    }
+
+    /// The access token as text.
+    public var accessToken: String { accessSecret.text }
+    /// The refresh token as text.
+    public var refreshToken: String? { refreshSecret?.text }
+    /// The ID token as text.
+    public var idToken: String? { idSecret?.text }
+}
+
+extension TokenInfo: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The type and the expiries; no token and no scope.
+    public var description: String {
+        let refresh = refreshSecret == nil ? "none" : "<redacted>"
+        let expiry = accessTokenExpiry.map { "\(Int64($0.timeIntervalSince1970))" } ?? "unknown"
+        return "TokenInfo(\(tokenType), access: <redacted>, refresh: \(refresh), expires: \(expiry))"
+    }
+    /// As ``description``.
+    public var debugDescription: String { description }
+    /// Shows no children.
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
+}
+
+/// As an object with the names of the properties; times are seconds since 1970. The encoder's and the decoder's own
+/// buffers are not wiped.
+extension TokenInfo: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case accessToken, refreshToken, idToken, tokenType, scope, accessTokenExpiry, refreshTokenExpiry
+    }
+
+    /// Reads the tokens. Throws what `decoder` throws.
+    public init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            accessToken: try values.decode(String.self, forKey: .accessToken),
+            refreshToken: try values.decodeIfPresent(String.self, forKey: .refreshToken),
+            idToken: try values.decodeIfPresent(String.self, forKey: .idToken),
+            tokenType: try values.decode(String.self, forKey: .tokenType),
+            scope: try values.decodeIfPresent(String.self, forKey: .scope),
+            accessTokenExpiry: try values.decodeIfPresent(Double.self, forKey: .accessTokenExpiry)
+                .map(Date.init(timeIntervalSince1970:)),
+            refreshTokenExpiry: try values.decodeIfPresent(Double.self, forKey: .refreshTokenExpiry)
+                .map(Date.init(timeIntervalSince1970:)))
+    }
+
+    /// Writes the tokens, in clear. Throws what `encoder` throws.
+    public func encode(to encoder: any Encoder) throws {
+        var values = encoder.container(keyedBy: CodingKeys.self)
+        try values.encode(accessToken, forKey: .accessToken)
+        try values.encodeIfPresent(refreshToken, forKey: .refreshToken)
+        try values.encodeIfPresent(idToken, forKey: .idToken)
+        try values.encode(tokenType, forKey: .tokenType)
+        try values.encodeIfPresent(scope, forKey: .scope)
+        try values.encodeIfPresent(accessTokenExpiry?.timeIntervalSince1970, forKey: .accessTokenExpiry)
+        try values.encodeIfPresent(refreshTokenExpiry?.timeIntervalSince1970, forKey: .refreshTokenExpiry)
+    }
+}
+
+extension Secret {
+    /// The bytes as text: they were made from text.
+    var text: String { unprotectedText() ?? "" }
+
+    /// Whether a token can stand in a header: one or more visible ASCII characters or spaces (RFC 6749 appendix A.12).
+    var isTokenText: Bool {
+        unprotectedText().map { !$0.isEmpty && $0.utf8.allSatisfy { (0x20...0x7e).contains($0) } } ?? false
+    }
+}

@@ -1,0 +1,44 @@
+internal import Glibc
+package import SystemPackage
+
+/// The lock of one byte of a file that nobody writes: of one of many things that the file stands for. The kernel lets
+/// go of it when its holder ends, however that comes (`fcntl(F_OFD_SETLK)`).
+///
+/// It is of the open file: two holders in one process are kept apart as two processes are.
+package final class ByteLock: Sendable {
+    private let file: any Sendable
+
+    private init(_ file: PosixFile) { self.file = file }
+
+    /// The lock of the byte at `offset` of the file at `path`, which is made with mode 0600 when it is missing; `nil`
+    /// while another holds it. Throws `ELOOP` for a link, `EPERM` for another user's file and for what is no file.
+    package static func take(_ path: FilePath, byteAt offset: Int) throws(SystemFailure) -> ByteLock? {
+        while true {
+            let file = try open(path)
+            let attributes = try file.attributes()
+            guard attributes.kind == .regular, attributes.owner == ProcessFacts.user else {
+                throw SystemFailure(.notPermitted, "open")
+            }
+            guard try file.tryLock(byteAt: offset) else { return nil }
+            // Whoever removed the file meanwhile, or put another there, would lock that one.
+            if try identity(at: path) == attributes.identity { return ByteLock(file) }
+        }
+    }
+
+    private static func open(_ path: FilePath) throws(SystemFailure) -> PosixFile {
+        let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
+        return PosixFile(
+            descriptor: try retrying("open") {
+                path.withPlatformString { Glibc.open($0, flags, 0o600) }
+            })
+    }
+
+    private static func identity(at path: FilePath) throws(SystemFailure) -> FileIdentity? {
+        var information = stat()
+        if path.withPlatformString({ lstat($0, &information) }) == 0 {
+            return FileAttributes(information).identity
+        }
+        if errno == ENOENT { return nil }
+        throw SystemFailure(Errno(rawValue: errno), "lstat")
+    }
+}
