@@ -37,6 +37,7 @@ else
 	$(run_tests) --filter '$(endurance)'
 	$(run_tests) --filter '^FileVaultTests'
 	VAULTCTL=$(CURDIR)/.build/debug/vaultctl /usr/bin/python3 -B -m unittest discover --start-directory Tests/IndependentReader
+	.build-oauth-server/bin/python -B -m unittest discover --start-directory Tests/Support/OAuth
 endif
 
 build: ## Build everything with its tests, for debugging; warnings are errors
@@ -97,4 +98,4 @@ vectors: ## Write the test vectors of the file format anew; the same bytes come 
 	/usr/bin/python3 -B Tests/Vectors/make.py
 
 clean: ## Remove what was built
-	rm -rf .build .build-release .build-fuzz .build-benchmarks
+	rm -rf .build .build-release .build-fuzz .build-benchmarks .build-oauth-server
