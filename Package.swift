@@ -198,6 +198,14 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
+            name: "TokenVaultAuthTests",
+            dependencies: [
+                "HookedStorage", "TokenVault", "TokenVaultAuth", "TokenVaultPlatform",
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
             name: "BackendConformanceTests",
             dependencies: [
                 "TokenVault", "TokenVaultTesting",

@@ -148,8 +148,8 @@ public actor TokenManager {
         board.update { $0.take(stored) }
     }
 
-    /// Ends the session here; the server is not told. Whether there was one. Throws `storage`: the session is still there
-    /// then.
+    /// Ends the session here; the server is not told. Whether there was one. Nothing of it is left in the storage. Throws
+    /// `storage`: the session is still there then.
     @discardableResult
     public func clearTokens() async throws(TokenError) -> Bool {
         let ended = try await store.end()

@@ -41,23 +41,19 @@ struct SessionStore: Sendable {
 
     private struct Version: Decodable { let version: Int }
 
-    /// Whether somebody was signed in when the flag was last changed; `nil` when it cannot be read either.
+    /// Whether somebody is signed in, as the flag says; `nil` when it cannot be read either.
     func flag() async -> Bool? {
-        do throws(TokenStorageError) {
-            return try await storage.metadata(for: flagKey) != nil
-        } catch {
-            return nil
-        }
+        do throws(TokenStorageError) { return try await storage.contains(flagKey) } catch { return nil }
     }
 
     /// Stores a session whatever is there, with its flag.
     func begin(_ record: SessionRecord) async throws(TokenError) -> StoredSession {
-        let flagPolicy = storage.supportedPolicies.contains(.afterFirstUnlockThisDeviceOnly)
-        let flag = TokenChange.store(
-            Secret([]), for: flagKey,
-            details: TokenDetails(policy: flagPolicy ? .afterFirstUnlockThisDeviceOnly : nil))
         let change = TokenChange.store(
             try secret(of: record), for: key, details: TokenDetails(policy: policy))
+        let isKept = storage.supportedPolicies.contains(.afterFirstUnlockThisDeviceOnly)
+        let flag = TokenChange.store(
+            Secret([]), for: flagKey,
+            details: TokenDetails(policy: isKept ? .afterFirstUnlockThisDeviceOnly : nil))
         let commit = try await commit([change, flag])
         guard let generation = commit.generation else { throw .storage(.other) }
         return StoredSession(record: record, generation: generation)

@@ -1,4 +1,4 @@
-internal import SystemPackage
+package import SystemPackage
 public import TokenVault
 internal import TokenVaultPlatform
 

@@ -1,0 +1,183 @@
+import Testing
+import TokenVault
+
+@testable import TokenVaultAuth
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#endif
+
+/// What comes after a refresh that failed for now.
+@Suite struct FailureTests {
+    private let scene = Scene()
+
+    @Test func anotherAttemptFollowsAfterAPause() async throws {
+        let server = RotatingServer(answers: [
+            .failure(RefreshFailure(.notSent)), .failure(RefreshFailure(.serverError(502))),
+        ])
+        let manager = scene.manager(server)
+        try await manager.updateTokens(scene.tokens(goodFor: -1))
+        #expect(try await manager.validAccessToken() == "access-1")
+        #expect(server.requests == 3)
+        let pauses = scene.pauses.all
+        #expect(pauses.count == 2)
+        #expect((Duration.milliseconds(500)...Duration.seconds(1)).contains(pauses[0]))
+        #expect((Duration.seconds(1)...Duration.seconds(2)).contains(pauses[1]))
+    }
+
+    @Test func theServerIsNotAskedBeforeThePauseIsOver() async throws {
+        let failure = RefreshFailure(.throttled, retryAfter: scene.clock.now.addingTimeInterval(120))
+        let server = RotatingServer(answers: [.failure(failure)])
+        let manager = scene.manager(server)
+        let other = scene.manager(server)
+        try await manager.updateTokens(scene.tokens(goodFor: -1))
+        for manager in [manager, manager, other] {
+            await #expect { try await manager.validAccessToken() } throws: { error in
+                guard case TokenError.refreshFailed(_, let time?) = error else { return false }
+                return time >= failure.retryAfter!
+            }
+        }
+        #expect(server.requests == 1)
+        #expect(scene.pauses.all.isEmpty)
+        scene.clock.advance(by: 122)
+        #expect(try await other.validAccessToken() == "access-1")
+        #expect(server.requests == 2)
+    }
+
+    @Test func pausesGrowAndEnd() {
+        let backOff = RefreshBackOff(jitter: { 1 })
+        let now = scene.clock.now
+        func seconds(_ failures: Int, _ failure: RefreshFailure = RefreshFailure(.notSent)) -> Double {
+            (backOff.pause(after: failure, failures: failures, now: now).until - now.timeIntervalSince1970)
+                .rounded()
+        }
+        #expect([1, 2, 3, 4].map { seconds($0) } == [1, 2, 4, 8])
+        #expect(seconds(9) == 256)
+        #expect(seconds(10) == 300)
+        #expect(seconds(1_000_000) == 300)
+        // Nobody is kept out for good, whatever the server says.
+        let forEver = RefreshFailure(.throttled, retryAfter: now.addingTimeInterval(1e12))
+        #expect(seconds(1, forEver) <= 3_601)
+        let past = RefreshFailure(.throttled, retryAfter: now.addingTimeInterval(-1e12))
+        #expect(seconds(1, past) == 0)
+    }
+
+    @Test func twoProcessesDoNotComeBackAtTheSameTime() {
+        let now = scene.clock.now
+        let times = (0..<100).map { _ in
+            RefreshBackOff().pause(after: RefreshFailure(.notSent), failures: 5, now: now).until
+        }
+        #expect(Set(times).count > 90)
+    }
+
+    @Test func aTokenThatIsStillGoodOutlivesAServerThatIsNot() async throws {
+        let failure = RefreshFailure(.throttled, retryAfter: scene.clock.now.addingTimeInterval(3_000))
+        let server = RotatingServer(answers: [.failure(failure)])
+        let manager = scene.manager(server)
+        try await manager.updateTokens(scene.tokens(goodFor: 600))
+        scene.clock.advance(by: 550)
+        #expect(try await manager.validAccessToken() == "access-0")
+        #expect(server.requests == 1)
+        scene.clock.advance(by: 50)
+        await #expect(throws: TokenError.self) { try await manager.validAccessToken() }
+        #expect(server.requests == 1)
+    }
+
+    @Test func aLostAnswerIsAskedForAgainWithTheSameToken() async throws {
+        let server = RotatingServer(isForgiving: true, answers: [.lost])
+        let manager = scene.manager(server)
+        try await manager.updateTokens(scene.tokens(goodFor: -1))
+        #expect(try await manager.validAccessToken() == "access-2")
+        #expect(server.requests == 2)
+        #expect(server.retriesOfUnknownOutcome == 1)
+        #expect(!server.isOver)
+    }
+
+    @Test func aLostAnswerOfAStrictServerIsTheEndAndSaidSo() async throws {
+        let server = RotatingServer(answers: [.lost])
+        let manager = scene.manager(server)
+        try await manager.updateTokens(scene.tokens(goodFor: -1))
+        await #expect(throws: TokenError.sessionExpired) { try await manager.validAccessToken() }
+        #expect(server.requests == 2)
+        #expect(try await manager.sessionState() == .signedOut)
+    }
+
+    @Test func anUnusableAnswerIsNoToken() async throws {
+        let scene = scene
+        let manager = TokenManager(
+            storage: scene.storage, account: "work", configuration: scene.configuration
+        ) { _ in
+            TokenRefreshResponse(accessToken: "a\r\nX-Admin: 1", expiresIn: 3_600)
+        }
+        try await manager.updateTokens(scene.tokens(goodFor: -1))
+        await #expect(throws: TokenError.self) { try await manager.validAccessToken() }
+        #expect(try #require(await scene.record()).contains("Admin") == false)
+    }
+
+    @Test func aCancelledCallerLeavesTheRefreshToTheOthers() async throws {
+        let gate = Gate()
+        let begun = Gate()
+        let server = RotatingServer { _ in
+            begun.open()
+            await gate.pass()
+        }
+        let manager = scene.manager(server)
+        try await manager.updateTokens(scene.tokens(goodFor: -1))
+        let cancelled = Task { try await manager.validAccessToken() }
+        await begun.pass()
+        let patient = Task { try await manager.validAccessToken() }
+        cancelled.cancel()
+        await #expect(throws: TokenError.cancelled) { try await cancelled.value }
+        gate.open()
+        #expect(try await patient.value == "access-1")
+        #expect(server.requests == 1)
+        #expect(try #require(await scene.record()).contains("refresh-1"))
+    }
+
+    @Test func aRefreshThatNobodyWaitsForIsStored() async throws {
+        let gate = Gate()
+        let begun = Gate()
+        let server = RotatingServer { _ in
+            begun.open()
+            await gate.pass()
+        }
+        let manager = scene.manager(server)
+        try await manager.updateTokens(scene.tokens(goodFor: -1))
+        let alone = Task { try await manager.validAccessToken() }
+        await begun.pass()
+        alone.cancel()
+        await #expect(throws: TokenError.cancelled) { try await alone.value }
+        gate.open()
+        #expect(try await manager.validAccessToken() == "access-1")
+        #expect(server.requests == 1)
+    }
+
+    @Test func anAnswerAfterTheTimeIsOverIsStored() async throws {
+        // It pays no heed to its cancellation but for going on.
+        let server = RotatingServer { _ in
+            let gate = Gate()
+            await withTaskCancellationHandler {
+                await gate.pass()
+            } onCancel: {
+                gate.open()
+            }
+        }
+        let manager = scene.manager(server) { $0.refreshTimeout = .milliseconds(1) }
+        try await manager.updateTokens(scene.tokens(goodFor: -1))
+        #expect(try await manager.validAccessToken() == "access-1")
+        #expect(server.requests == 1)
+    }
+
+    @Test func anOperationThatDoesNotEndIsWaitedForByNobody() async throws {
+        let gate = Gate()
+        let coordinator = TokenRefreshCoordinator<Int>(limit: .milliseconds(1))
+        let operation: @Sendable () async throws(TokenError) -> Int = {
+            await gate.pass()
+            return 1
+        }
+        await #expect(throws: TokenError.timedOut) { try await coordinator.value(operation) }
+        await #expect(throws: TokenError.timedOut) { try await coordinator.value(operation) }
+        #expect(coordinator.operationsSoFar == 1)
+        gate.open()
+    }
+}

@@ -1,0 +1,221 @@
+import Testing
+import TokenVault
+
+@testable import TokenVaultAuth
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#endif
+
+/// Who is signed in, and what becomes of a refresh when that changes under it.
+@Suite struct SessionTests {
+    private let scene = Scene()
+
+    @Test func aRefreshThatComesAfterSigningOutIsNotStored() async throws {
+        let place = Notes<TokenManager>()
+        let server = RotatingServer { _ in _ = try? await place.all.first?.clearTokens() }
+        let manager = scene.manager(server)
+        place.add(manager)
+        try await manager.updateTokens(scene.tokens(goodFor: -1))
+        await #expect(throws: TokenError.sessionChanged) { try await manager.validAccessToken() }
+        #expect(try await scene.record() == nil)
+        #expect(try await manager.sessionState() == .signedOut)
+        // What came late is good for nobody.
+        for _ in 0..<100_000 where server.revoked.isEmpty { await Task.yield() }
+        #expect(server.revoked == ["refresh-1"])
+    }
+
+    @Test func aRefreshThatComesAfterTheNextUserSignedInIsNotTheirs() async throws {
+        let scene = scene
+        let place = Notes<TokenManager>()
+        let server = RotatingServer { _ in
+            try? await place.all.first?.updateTokens(
+                TokenInfo(
+                    accessToken: "next-user", refreshToken: "next-refresh",
+                    accessTokenExpiry: scene.clock.now.addingTimeInterval(3_600)))
+        }
+        let manager = scene.manager(server)
+        place.add(manager)
+        try await manager.updateTokens(scene.tokens(goodFor: -1))
+        await #expect(throws: TokenError.sessionChanged) { try await manager.validAccessToken() }
+        #expect(try await manager.validAccessToken() == "next-user")
+        #expect(try #require(await scene.record()).contains("refresh-1") == false)
+    }
+
+    @Test func whoSignsInDuringAnothersRefreshGetsTheirOwnToken() async throws {
+        let scene = scene
+        let gate = Gate()
+        let begun = Gate()
+        let server = RotatingServer { number in
+            guard number == 1 else { return }
+            begun.open()
+            await gate.pass()
+        }
+        let manager = scene.manager(server)
+        try await manager.updateTokens(scene.tokens(goodFor: -1))
+        let first = Task { try await manager.validAccessToken() }
+        await begun.pass()
+        try await manager.updateTokens(
+            TokenInfo(
+                accessToken: "expired", refreshToken: "refresh-1",
+                accessTokenExpiry: scene.clock.now.addingTimeInterval(-1)))
+        let second = Task { try await manager.validAccessToken() }
+        gate.open()
+        await #expect(throws: TokenError.sessionChanged) { try await first.value }
+        // The server takes refresh-1 since the first request gave that out.
+        #expect(try await second.value == "access-2")
+    }
+
+    @Test func lockedIsNotSignedOut() async throws {
+        let manager = scene.manager(RotatingServer())
+        try await manager.updateTokens(scene.tokens())
+        scene.vault.setLockState(.afterFirstUnlock)
+        let next = scene.manager(RotatingServer())
+        #expect(try await next.sessionState() == .locked(wasSignedIn: true))
+        await #expect { try await next.validAccessToken() } throws: { error in
+            if case TokenError.storage(let reason) = error { reason.code == .locked } else { false }
+        }
+        await #expect(throws: TokenError.self) { try await next.isAuthenticated() }
+        await #expect(throws: TokenError.self) { try await next.clearTokens() }
+        scene.vault.setLockState(.unlocked)
+        #expect(try await next.sessionState() == .signedIn)
+        try await next.clearTokens()
+        scene.vault.setLockState(.afterFirstUnlock)
+        #expect(try await scene.manager(RotatingServer()).sessionState() == .signedOut)
+        scene.vault.setLockState(.locked)
+        #expect(try await scene.manager(RotatingServer()).sessionState() == .locked(wasSignedIn: nil))
+    }
+
+    @Test func aLockedFileTellsWhoWasSignedIn() async throws {
+        let vault = try SharedVault()
+        let storage = try vault.storage()
+        let manager = scene.manager(RotatingServer(), storage: storage)
+        try await storage.store(token: "not a real token", for: "another")
+        try await manager.updateTokens(scene.tokens())
+        vault.lockAll()
+        #expect(
+            try await scene.manager(RotatingServer(), storage: storage).sessionState()
+                == .locked(wasSignedIn: true))
+        try vault.unlockAll()
+        try await manager.clearTokens()
+        #expect(try await storage.list().items.map(\.key) == ["another"])
+        vault.lockAll()
+        #expect(try await scene.manager(RotatingServer(), storage: storage).sessionState() == .signedOut)
+    }
+
+    @Test func revokingTellsTheServerAndSignsOut() async throws {
+        let server = RotatingServer()
+        let manager = scene.manager(server)
+        try await manager.updateTokens(scene.tokens())
+        try await manager.revokeTokens()
+        #expect(server.revoked == ["refresh-0"])
+        #expect(try await scene.record() == nil)
+    }
+
+    @Test func aServerThatCannotBeToldKeepsNobodySignedIn() async throws {
+        let scene = scene
+        let manager = TokenManager(
+            storage: scene.storage, account: "work", configuration: scene.configuration,
+            revokeRequestProvider: { _ in throw RefreshFailure(.notSent) },
+            refreshRequestProvider: RotatingServer().provider)
+        try await manager.updateTokens(scene.tokens())
+        await #expect(throws: TokenError.notRevoked(RefreshFailure(.notSent))) {
+            try await manager.revokeTokens()
+        }
+        #expect(try await manager.sessionState() == .signedOut)
+    }
+
+    @Test func whatARefreshBringsDuringRevocationIsRevoked() async throws {
+        let gate = Gate()
+        let begun = Gate()
+        let vault = try SharedVault()
+        let server = RotatingServer { _ in
+            begun.open()
+            await gate.pass()
+        }
+        let manager = scene.manager(server, storage: try vault.storage())
+        let other = scene.manager(server, storage: try vault.storage())
+        try await manager.updateTokens(scene.tokens(goodFor: -1))
+        let refresh = Task { try await manager.validAccessToken() }
+        await begun.pass()
+        let revocation = Task { try await other.revokeTokens() }
+        gate.open()
+        _ = try? await refresh.value
+        try await revocation.value
+        #expect(server.revoked.last == server.current)
+        #expect(try await other.currentTokens() == nil)
+    }
+
+    @Test func accountsAreSideBySide() async throws {
+        let server = RotatingServer()
+        let work = scene.manager(server)
+        let home = scene.manager(server, account: "home/of me")
+        try await work.updateTokens(scene.tokens())
+        try await home.updateTokens(TokenInfo(accessToken: "home"))
+        #expect(try await TokenManager.accounts(in: scene.storage) == ["home/of me", "work"])
+        #expect(try await home.validAccessToken() == "home")
+        try await work.clearTokens()
+        #expect(try await TokenManager.accounts(in: scene.storage) == ["home/of me"])
+        #expect(try await home.validAccessToken() == "home")
+    }
+
+    @Test func everyReaderSeesTheTokensOfNowAndThenEveryChange() async throws {
+        let server = RotatingServer()
+        let manager = scene.manager(server)
+        let early = Task { await firstThree(of: manager.tokenStream) }
+        try await manager.updateTokens(scene.tokens(goodFor: -1))
+        let late = manager.tokenStream
+        _ = try await manager.validAccessToken()
+        try await manager.clearTokens()
+        var iterator = late.makeAsyncIterator()
+        #expect(await iterator.next()??.accessToken == "access-0")
+        #expect(await iterator.next()??.accessToken == "access-1")
+        #expect(await iterator.next() == .some(nil))
+        #expect(await early.value.contains("access-1"))
+    }
+
+    private func firstThree(of stream: TokenStream) async -> [String] {
+        var seen: [String] = []
+        for await tokens in stream {
+            seen.append(tokens?.accessToken ?? "none")
+            if seen.last == "access-1" || seen.count > 5 { break }
+        }
+        return seen
+    }
+
+    @Test func otherManagersChangesAreSeen() async throws {
+        let server = RotatingServer()
+        let vault = try SharedVault()
+        let manager = scene.manager(server, storage: try vault.storage())
+        let other = scene.manager(server, storage: try vault.storage())
+        var iterator = other.tokenStream.makeAsyncIterator()
+        #expect(await iterator.next() == .some(nil))
+        try await manager.updateTokens(scene.tokens())
+        #expect(await iterator.next()??.accessToken == "access-0")
+        #expect(try await other.validAccessToken() == "access-0")
+        try await manager.clearTokens()
+        #expect(await iterator.next() == .some(nil))
+        await #expect(throws: TokenError.tokenNotFound) { try await other.validAccessToken() }
+    }
+
+    @Test func aClockThatIsSetDoesNotChangeWhatTheServerSaid() async throws {
+        let scene = scene
+        let requests = Notes<Int>()
+        let manager = TokenManager(
+            storage: scene.storage, account: "work", configuration: scene.configuration
+        ) { _ in
+            requests.add(1)
+            return TokenRefreshResponse(
+                accessToken: "access-\(requests.all.count)", expiresIn: 3_600, serverDate: scene.clock.now)
+        }
+        try await manager.updateTokens(scene.tokens(goodFor: -1))
+        #expect(try await manager.validAccessToken() == "access-1")
+        // Somebody sets this machine's clock two hours ahead; the server's next answer shows it.
+        let server = scene.clock.now
+        scene.clock.advance(by: 7_200)
+        manager.noteServerDate(server)
+        #expect(try await manager.validAccessToken() == "access-1")
+        manager.noteServerDate(server.addingTimeInterval(3_600))
+        #expect(try await manager.validAccessToken() == "access-2")
+    }
+}
