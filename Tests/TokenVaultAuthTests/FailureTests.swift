@@ -99,7 +99,7 @@ import FoundationEssentials
         try await manager.updateTokens(scene.tokens(goodFor: -1))
         await #expect(throws: TokenError.sessionExpired) { try await manager.validAccessToken() }
         #expect(server.requests == 2)
-        #expect(try await manager.sessionState() == .signedOut)
+        #expect(await manager.authState() == .signedOut)
     }
 
     @Test func anUnusableAnswerIsNoToken() async throws {

@@ -19,7 +19,7 @@ import FoundationEssentials
         try await manager.updateTokens(scene.tokens(goodFor: -1))
         await #expect(throws: TokenError.sessionChanged) { try await manager.validAccessToken() }
         #expect(try await scene.record() == nil)
-        #expect(try await manager.sessionState() == .signedOut)
+        #expect(await manager.authState() == .signedOut)
         // What came late is good for nobody.
         for _ in 0..<100_000 where server.revoked.isEmpty { await Task.yield() }
         #expect(server.revoked == ["refresh-1"])
@@ -71,19 +71,19 @@ import FoundationEssentials
         try await manager.updateTokens(scene.tokens())
         scene.vault.setLockState(.afterFirstUnlock)
         let next = scene.manager(RotatingServer())
-        #expect(try await next.sessionState() == .locked(wasSignedIn: true))
+        #expect(await next.authState() == .locked(wasSignedIn: true))
         await #expect { try await next.validAccessToken() } throws: { error in
             if case TokenError.storage(let reason) = error { reason.code == .locked } else { false }
         }
         await #expect(throws: TokenError.self) { try await next.isAuthenticated() }
         await #expect(throws: TokenError.self) { try await next.clearTokens() }
         scene.vault.setLockState(.unlocked)
-        #expect(try await next.sessionState() == .signedIn)
+        #expect(await next.authState() == .signedIn(nil))
         try await next.clearTokens()
         scene.vault.setLockState(.afterFirstUnlock)
-        #expect(try await scene.manager(RotatingServer()).sessionState() == .signedOut)
+        #expect(await scene.manager(RotatingServer()).authState() == .signedOut)
         scene.vault.setLockState(.locked)
-        #expect(try await scene.manager(RotatingServer()).sessionState() == .locked(wasSignedIn: nil))
+        #expect(await scene.manager(RotatingServer()).authState() == .locked(wasSignedIn: nil))
     }
 
     @Test func aLockedFileTellsWhoWasSignedIn() async throws {
@@ -94,13 +94,13 @@ import FoundationEssentials
         try await manager.updateTokens(scene.tokens())
         vault.lockAll()
         #expect(
-            try await scene.manager(RotatingServer(), storage: storage).sessionState()
+            await scene.manager(RotatingServer(), storage: storage).authState()
                 == .locked(wasSignedIn: true))
         try vault.unlockAll()
         try await manager.clearTokens()
         #expect(try await storage.list().items.map(\.key) == ["another"])
         vault.lockAll()
-        #expect(try await scene.manager(RotatingServer(), storage: storage).sessionState() == .signedOut)
+        #expect(await scene.manager(RotatingServer(), storage: storage).authState() == .signedOut)
     }
 
     @Test func revokingTellsTheServerAndSignsOut() async throws {
@@ -122,7 +122,7 @@ import FoundationEssentials
         await #expect(throws: TokenError.notRevoked(RefreshFailure(.notSent))) {
             try await manager.revokeTokens()
         }
-        #expect(try await manager.sessionState() == .signedOut)
+        #expect(await manager.authState() == .signedOut)
     }
 
     @Test func whatARefreshBringsDuringRevocationIsRevoked() async throws {

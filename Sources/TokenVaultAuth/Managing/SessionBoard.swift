@@ -9,20 +9,8 @@ internal import FoundationEssentials
 final class SessionBoard: Sendable {
     private struct State {
         var snapshot: SessionSnapshot
-        var readers: [UInt64: Reader] = [:]
+        var readers: [UInt64: any BoardReader] = [:]
         var readersSoFar: UInt64 = 0
-    }
-
-    private struct Reader {
-        let continuation: AsyncStream<TokenInfo?>.Continuation
-        /// What it was told last; `nil` before there was anything to tell.
-        var told: TokenInfo??
-
-        mutating func tell(_ tokens: TokenInfo?) {
-            if case .some(let told) = told, told == tokens { return }
-            told = .some(tokens)
-            continuation.yield(tokens)
-        }
     }
 
     private let state: Mutex<State>
@@ -33,7 +21,7 @@ final class SessionBoard: Sendable {
         clock = configuration.clock
     }
 
-    deinit { for reader in state.withLock({ $0.readers }).values { reader.continuation.finish() } }
+    deinit { for reader in state.withLock({ $0.readers }).values { reader.finish() } }
 
     /// The access token, if it is known and good for longer than the buffer.
     var token: AccessToken? { state.withLock { $0.snapshot.token(at: clock()) } }
@@ -41,31 +29,57 @@ final class SessionBoard: Sendable {
     /// What is known.
     var snapshot: SessionSnapshot { state.withLock { $0.snapshot } }
 
-    /// Changes what is known, and tells the readers if the tokens are others.
-    @discardableResult
-    func update<Value: Sendable>(_ change: (inout SessionSnapshot) -> Value) -> Value {
+    /// Changes what is known, and tells the readers for whom it is something else now.
+    func update(_ change: (inout SessionSnapshot) -> Void) {
         state.withLock { state in
-            let value = change(&state.snapshot)
-            guard case .some(let tokens) = state.snapshot.tokens else { return value }
-            for number in state.readers.keys { state.readers[number]?.tell(tokens) }
-            return value
+            change(&state.snapshot)
+            for number in state.readers.keys { state.readers[number]?.look(at: state.snapshot) }
         }
     }
 
-    /// A new reader, told at once what is known.
-    func stream() -> TokenStream {
+    /// A new reader of what `view` gives, told at once if it gives something. What gives nothing is no change.
+    func changes<Element: Equatable & Sendable>(
+        _ view: @escaping @Sendable (SessionSnapshot) -> Element?
+    ) -> AccountChanges<Element> {
         let (stream, continuation) = AsyncStream.makeStream(
-            of: TokenInfo?.self, bufferingPolicy: .bufferingNewest(1_024))
+            of: Element.self, bufferingPolicy: .bufferingNewest(1_024))
         let number = state.withLock { state in
+            var reader = Reader(view: view, continuation: continuation)
+            reader.look(at: state.snapshot)
             state.readersSoFar += 1
-            var reader = Reader(continuation: continuation)
-            if case .some(let tokens) = state.snapshot.tokens { reader.tell(tokens) }
             state.readers[state.readersSoFar] = reader
             return state.readersSoFar
         }
         continuation.onTermination = { [weak self] _ in
             self?.state.withLock { _ = $0.readers.removeValue(forKey: number) }
         }
-        return TokenStream(stream: stream)
+        return AccountChanges(stream: stream)
     }
+}
+
+private protocol BoardReader: Sendable {
+    mutating func look(at snapshot: SessionSnapshot)
+    func finish()
+}
+
+private struct Reader<Element: Equatable & Sendable>: BoardReader {
+    let view: @Sendable (SessionSnapshot) -> Element?
+    let continuation: AsyncStream<Element>.Continuation
+    private var told: Element?
+
+    init(
+        view: @escaping @Sendable (SessionSnapshot) -> Element?,
+        continuation: AsyncStream<Element>.Continuation
+    ) {
+        self.view = view
+        self.continuation = continuation
+    }
+
+    mutating func look(at snapshot: SessionSnapshot) {
+        guard let element = view(snapshot), element != told else { return }
+        told = element
+        continuation.yield(element)
+    }
+
+    func finish() { continuation.finish() }
 }

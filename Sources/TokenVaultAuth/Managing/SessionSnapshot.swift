@@ -9,6 +9,8 @@ struct SessionSnapshot: Sendable {
     enum Knowledge: Sendable {
         /// Nothing was read yet, or what was read may have changed.
         case unread
+        /// It could not be read: why, and whether there is a session, if that could be.
+        case unreadable(TokenError, hasSession: Bool?)
         /// Nobody is signed in.
         case signedOut
         case signedIn(StoredSession)
@@ -36,9 +38,23 @@ struct SessionSnapshot: Sendable {
     /// The tokens, `nil` inside when nobody is signed in; `nil` when that is not known.
     var tokens: TokenInfo?? {
         switch knowledge {
-        case .unread: nil
+        case .unread, .unreadable: nil
         case .signedOut: .some(nil)
-        case .signedIn(let stored): .some(stored.record.tokens)
+        case .signedIn(let stored): .some(stored.record.isWithoutTokens ? nil : stored.record.tokens)
+        }
+    }
+
+    /// What that means; `nil` when it is not known for the moment.
+    var state: AuthState? {
+        switch knowledge {
+        case .unread: return nil
+        case .unreadable(.storage(let reason), let hasSession) where reason.code == .locked:
+            return .locked(wasSignedIn: hasSession)
+        case .unreadable(let error, _): return .unavailable(error)
+        case .signedOut: return .signedOut
+        case .signedIn(let stored):
+            if let user = stored.record.user, user.isGuest { return .guest(user) }
+            return .signedIn(stored.record.user)
         }
     }
 
@@ -59,7 +75,7 @@ struct SessionSnapshot: Sendable {
         epoch += 1
         generation = stored.generation
         knowledge = .signedIn(stored)
-        let token = AccessToken(stored.record)
+        let token = stored.record.isWithoutTokens ? nil : AccessToken(stored.record)
         if known != token {
             skew = stored.record.clockSkew
             accessToken = token
@@ -74,6 +90,12 @@ struct SessionSnapshot: Sendable {
         guard self.epoch == epoch else { return }
         generation = nil
         if let stored { take(stored) } else { end(nil) }
+    }
+
+    /// A read that began at `epoch` failed.
+    mutating func fail(_ error: TokenError, hasSession: Bool?, since epoch: UInt64) {
+        guard self.epoch == epoch else { return }
+        forget(.unreadable(error, hasSession: hasSession))
     }
 
     /// A newer record is stored than the one that is known.

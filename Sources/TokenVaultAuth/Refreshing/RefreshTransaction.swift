@@ -122,6 +122,7 @@ struct RefreshTransaction: Sendable {
             throw demand.session == nil ? .tokenNotFound : .sessionChanged
         }
         if let session = demand.session, session != stored.record.session { throw .sessionChanged }
+        if stored.record.isWithoutTokens { throw .tokenNotFound }
         return stored
     }
 

@@ -14,6 +14,8 @@ struct SessionRecord: Codable, Sendable, Equatable {
     /// Which sign-in this is. A refresh keeps it; another sign-in has another.
     var session: String
     var tokens: TokenInfo
+    /// Who it is of, as the sign-in told.
+    var user: AuthUser?
     /// When the tokens were got, in seconds since 1970 on this machine's clock.
     var obtained: Double
     /// The server's clock less this machine's when they were got, in seconds.
@@ -24,9 +26,19 @@ struct SessionRecord: Codable, Sendable, Equatable {
     var pause: RefreshPause?
 
     /// A new session with `tokens`.
-    static func beginning(_ tokens: TokenInfo, at now: Date) -> SessionRecord {
-        SessionRecord(session: Random.name(), tokens: tokens, obtained: now.timeIntervalSince1970)
+    static func beginning(_ tokens: TokenInfo, user: AuthUser? = nil, at now: Date) -> SessionRecord {
+        SessionRecord(session: Random.name(), tokens: tokens, user: user, obtained: now.timeIntervalSince1970)
     }
+
+    /// A guest's session that no server knows of.
+    static func guest(_ user: AuthUser, at now: Date) -> SessionRecord {
+        beginning(TokenInfo(accessToken: Random.name(), tokenType: localType), user: user, at: now)
+    }
+
+    /// Whether its token is none that a server gave.
+    var isWithoutTokens: Bool { tokens.tokenType == Self.localType }
+
+    private static let localType = "urn:tokenvault:guest"
 }
 
 /// Says that a refresh token may have been used: stored before the request is sent, gone when its outcome is stored.
@@ -57,7 +69,7 @@ extension Random {
     /// 128 unpredictable bits as text.
     static func name() -> String { hexadecimal(bytes(16)) }
 
-    private static func hexadecimal(_ bytes: [UInt8]) -> String {
+    static func hexadecimal(_ bytes: [UInt8]) -> String {
         let digits = Array("0123456789abcdef".utf8)
         return String(
             decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)

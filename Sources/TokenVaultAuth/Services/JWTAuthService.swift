@@ -1,0 +1,53 @@
+public import TokenVault
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#endif
+
+/// An access token and a refresh token of the app's own server.
+///
+/// Where the server does not say how long the access token is good for, and the token is a JSON Web Token (RFC 7519), its
+/// own `exp` says so. It is not verified: that is the server's to do, and nothing is decided by it but when to renew.
+public struct JWTAuthService: AuthenticationService {
+    public let manager: TokenManager
+    private let signIn: SignInProvider
+    private let signsGuestsIn: Bool
+
+    /// A service whose session is kept in `storage` under `account`. `signIn` signs in at the server, `refresh` renews the
+    /// tokens, `revoke` tells the server that the session is over.
+    public init(
+        storage: any TokenStorage, account: String,
+        configuration: TokenManager.Configuration = TokenManager.Configuration(), signsGuestsIn: Bool = false,
+        revoke: RevokeRequestProvider? = nil, refresh: @escaping RefreshRequestProvider,
+        signIn: @escaping SignInProvider
+    ) {
+        self.signIn = signIn
+        self.signsGuestsIn = signsGuestsIn
+        let clock = configuration.clock
+        manager = TokenManager(
+            storage: storage, account: account, configuration: configuration, revokeRequestProvider: revoke,
+            refreshRequestProvider: { request in
+                var response = try await refresh(request)
+                if response.expiresIn == nil {
+                    response.expiresIn = UnverifiedClaims(response.accessToken)?.expiry
+                        .map { $0 - clock().timeIntervalSince1970 }
+                }
+                return response
+            })
+    }
+
+    /// Always `jwt`.
+    public var authType: AuthType { .jwt }
+
+    /// See ``AuthenticationService/login(_:)``.
+    public func login(_ request: SignInRequest) async throws {
+        try await begin(request, by: signIn, signsGuestsIn: signsGuestsIn) { signIn in
+            var signIn = signIn
+            if signIn.tokens.accessTokenExpiry == nil {
+                signIn.tokens.accessTokenExpiry = UnverifiedClaims(signIn.tokens.accessToken)?.expiry
+                    .map(Date.init(timeIntervalSince1970:))
+            }
+            return signIn
+        }
+    }
+}

@@ -1,0 +1,41 @@
+public import TokenVault
+
+/// Tokens of an OAuth 2 or OpenID Connect provider.
+///
+/// How to get them is passed in: `TokenVaultOAuth` has the flows, and any other client will do.
+public struct OAuth2AuthService: AuthenticationService {
+    public let manager: TokenManager
+    private let signIn: SignInProvider
+    private let signsGuestsIn: Bool
+
+    /// A service whose session is kept in `storage` under `account`. `signIn` carries out the flow that `request.provider`
+    /// asks for, `refresh` and `revoke` send the requests of RFC 6749 section 6 and RFC 7009.
+    public init(
+        storage: any TokenStorage, account: String,
+        configuration: TokenManager.Configuration = TokenManager.Configuration(), signsGuestsIn: Bool = false,
+        revoke: RevokeRequestProvider? = nil, refresh: @escaping RefreshRequestProvider,
+        signIn: @escaping SignInProvider
+    ) {
+        self.init(
+            manager: TokenManager(
+                storage: storage, account: account, configuration: configuration,
+                revokeRequestProvider: revoke,
+                refreshRequestProvider: refresh),
+            signsGuestsIn: signsGuestsIn, signIn: signIn)
+    }
+
+    /// A service on top of a manager that is there.
+    public init(manager: TokenManager, signsGuestsIn: Bool = false, signIn: @escaping SignInProvider) {
+        self.manager = manager
+        self.signIn = signIn
+        self.signsGuestsIn = signsGuestsIn
+    }
+
+    /// Always `oauth2`.
+    public var authType: AuthType { .oauth2 }
+
+    /// See ``AuthenticationService/login(_:)``.
+    public func login(_ request: SignInRequest) async throws {
+        try await begin(request, by: signIn, signsGuestsIn: signsGuestsIn)
+    }
+}

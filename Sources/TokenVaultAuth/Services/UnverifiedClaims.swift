@@ -1,0 +1,27 @@
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#endif
+
+/// What a JSON Web Token says of itself (RFC 7519 section 4.1), unverified: enough to know when to renew it, and for nothing
+/// else.
+struct UnverifiedClaims: Decodable {
+    private let exp: Double?
+
+    /// The claims of `token`; `nil` when it is no JSON Web Token.
+    init?(_ token: String) {
+        let parts = token.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 3, token.utf8.count < 1 << 16, let payload = Self.decoded(parts[1]),
+            let claims = try? JSONDecoder().decode(Self.self, from: payload)
+        else { return nil }
+        self = claims
+    }
+
+    /// When the token ends, in seconds since 1970; `nil` when it does not say, or says what cannot be.
+    var expiry: Double? { exp.flatMap { $0.isFinite && $0 > 0 && $0 < 1e12 ? $0 : nil } }
+
+    private static func decoded(_ part: Substring) -> Data? {
+        var text = String(part).replacing("-", with: "+").replacing("_", with: "/")
+        text += String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
+        return Data(base64Encoded: text)
+    }
+}
