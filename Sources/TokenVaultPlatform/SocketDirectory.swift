@@ -53,6 +53,22 @@ package final class SocketDirectory: Sendable {
 
     deinit { close(descriptor) }
 
+    /// Whether there is a directory of this user's alone at `path`.
+    static func isOurs(_ path: FilePath) -> Bool {
+        do throws(Failure) {
+            _ = try SocketDirectory(path, creating: false)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// Whether what is at `path`, itself and not what it leads to, belongs to another user. False when there is nothing.
+    package static func isAnothers(_ path: FilePath) -> Bool {
+        var information = stat()
+        return path.withPlatformString { lstat($0, &information) } == 0 && information.st_uid != geteuid()
+    }
+
     private func place(of name: String) -> String { "/proc/self/fd/\(descriptor)/\(name)" }
 
     /// Connects to the socket `name` within `timeout`, to a process of this user's.

@@ -8,8 +8,13 @@ package enum UserDirectories {
     /// `$XDG_STATE_HOME`, or `~/.local/state`; `nil` when there is no home directory.
     package static var state: FilePath? { directory("XDG_STATE_HOME", ".local/state") }
 
-    /// `$XDG_RUNTIME_DIR`; `nil` when it is not set.
-    package static var runtime: FilePath? { absolute("XDG_RUNTIME_DIR") }
+    /// `$XDG_RUNTIME_DIR`; when it is not set, where logind makes it (pam_systemd(8)), if that is this user's alone. `nil`
+    /// without either.
+    package static var runtime: FilePath? {
+        if let named = absolute("XDG_RUNTIME_DIR") { return named }
+        let usual = FilePath("/run/user/\(ProcessFacts.user)")
+        return SocketDirectory.isOurs(usual) ? usual : nil
+    }
 
     /// `$HOME`, or what the user database says.
     static var home: FilePath? {

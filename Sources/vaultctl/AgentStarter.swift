@@ -18,8 +18,19 @@ enum AgentStarter {
         return program
     }
 
+    /// Where there is no place for an agent.
+    static let placeAdvice = "set XDG_RUNTIME_DIR to a directory of yours, mode 0700"
+
+    /// Throws `unavailable` when another user has taken the agent's place: there is none, and none can be started.
+    static func requirePlace() throws(CommandFailure) {
+        guard let place = AgentPlaces.takenByAnother else { return }
+        throw CommandFailure(
+            .unavailable, "no agent can run in \(place), which is another user's", placeAdvice)
+    }
+
     /// Starts the agent, unless one runs already, and waits until it takes clients.
     static func start(_ console: Console) throws(CommandFailure) {
+        try requirePlace()
         let place = AgentPlaces.own
         guard try !calling({ () throws(TokenStorageError) in try AgentControl.isRunning(at: place) }) else {
             return

@@ -7,6 +7,10 @@ extension Session {
     /// The vault by way of the agent, if the agent holds it and may be asked. What it says is final then, `locked` too.
     func agentVault() throws(CommandFailure) -> BlockingAgentVault? {
         guard backend == .file, asksAgent else { return nil }
+        if let place = AgentPlaces.takenByAnother {
+            console.note("no agent is asked, since \(place) is another user's: \(AgentStarter.placeAdvice)")
+            return nil
+        }
         let vault = try agentClient()
         let facts = try calling { () throws(TokenStorageError) in try vault.heldFacts() }
         return facts == nil ? nil : vault

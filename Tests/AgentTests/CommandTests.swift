@@ -154,11 +154,7 @@ final class CommandHome: Sendable {
         _ = try? Program.run("/bin/rm", ["-rf", path])
     }
 
-    struct Outcome {
-        var status: Int32
-        var output: String
-        var error: String
-    }
+    typealias Outcome = Program.Outcome
 
     func file(_ name: String, _ text: String) throws -> String {
         try SmallFile.create(FilePath(path).appending(name), Array(text.utf8))
@@ -176,25 +172,8 @@ final class CommandHome: Sendable {
 
     /// The same, of a list of words.
     func run(_ arguments: [String], input: String = "", with extra: [String] = []) throws -> Outcome {
-        let mark = UInt64.random(in: 0...UInt64.max)
-        let names = ["in", "out", "err"].map { "/tmp/vaultctl-agent-\($0)-\(mark)" }
-        defer { for name in names { unlink(name) } }
-        let descriptors = try names.map { name in
-            let descriptor = Glibc.open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-            try #require(descriptor >= 0)
-            return descriptor
-        }
-        defer { for descriptor in descriptors { close(descriptor) } }
-        try #require(write(descriptors[0], input, input.utf8.count) == input.utf8.count)
-        lseek(descriptors[0], 0, SEEK_SET)
-        let process = try Program.start(
-            Program.beside("vaultctl"), arguments, environment: extra + environment,
-            inheriting: Array(zip(descriptors, 0...2)))
-        let status = Program.wait(for: process)
-        func text(_ name: String) throws -> String {
-            String(decoding: try SmallFile.read(FilePath(name), limit: 1 << 20).bytes, as: UTF8.self)
-        }
-        return Outcome(status: status, output: try text(names[1]), error: try text(names[2]))
+        try Program.capture(
+            Program.beside("vaultctl"), arguments, environment: extra + environment, input: input)
     }
 
     /// Starts `vaultctl agent` and waits until it says that it takes clients.

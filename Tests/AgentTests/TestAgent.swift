@@ -153,6 +153,37 @@ enum Program {
         return signal == 0 ? (status >> 8) & 0xff : 128 + signal
     }
 
+    /// How a program ended, and what it said.
+    struct Outcome {
+        var status: Int32
+        var output: String
+        var error: String
+    }
+
+    /// Runs a program to its end.
+    static func capture(
+        _ program: String, _ arguments: [String], environment: [String], input: String = ""
+    ) throws -> Outcome {
+        let mark = UInt64.random(in: 0...UInt64.max)
+        let names = ["in", "out", "err"].map { "/tmp/vaultctl-agent-\($0)-\(mark)" }
+        defer { for name in names { unlink(name) } }
+        let descriptors = try names.map { name in
+            let descriptor = Glibc.open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+            try #require(descriptor >= 0)
+            return descriptor
+        }
+        defer { for descriptor in descriptors { close(descriptor) } }
+        try #require(write(descriptors[0], input, input.utf8.count) == input.utf8.count)
+        lseek(descriptors[0], 0, SEEK_SET)
+        let process = try start(
+            program, arguments, environment: environment, inheriting: Array(zip(descriptors, 0...2)))
+        let status = wait(for: process)
+        func text(_ name: String) throws -> String {
+            String(decoding: try SmallFile.read(FilePath(name), limit: 1 << 20).bytes, as: UTF8.self)
+        }
+        return Outcome(status: status, output: try text(names[1]), error: try text(names[2]))
+    }
+
     @discardableResult
     static func run(_ program: String, _ arguments: [String]) throws -> Int32 {
         wait(for: try start(program, arguments))

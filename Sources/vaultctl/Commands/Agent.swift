@@ -31,6 +31,7 @@ struct Agent: VaultCommand {
     @OptionGroup(title: "Where and how") var location: LocationOptions
 
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
+        try AgentStarter.requirePlace()
         if stop {
             try calling { () throws(TokenStorageError) in try AgentControl.stop(at: AgentPlaces.own) }
             return .done

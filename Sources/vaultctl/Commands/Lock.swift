@@ -20,6 +20,7 @@ struct Lock: VaultCommand {
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         let session = try Session(console, location.arguments)
         try session.requireFile()
+        try AgentStarter.requirePlace()
         if all {
             try calling { () throws(TokenStorageError) in try AgentControl.lockAll(at: AgentPlaces.own) }
             return .done

@@ -1,0 +1,142 @@
+import Glibc
+import SystemPackage
+import Testing
+import TokenVaultPlatform
+
+/// A user without `XDG_RUNTIME_DIR`, whose agent's place in `/tmp` anybody can guess and take first.
+@Suite(.enabled(if: geteuid() == 0, "only root can be somebody else")) struct PlantedPlaceTests {
+    let person: Person
+
+    init() throws { person = try Person() }
+
+    enum Plant: CaseIterable {
+        case directory, link, file
+    }
+
+    private func plant(_ plant: Plant) throws {
+        let place = person.place
+        switch plant {
+        case .directory: try #require(mkdir(place, 0o755) == 0)
+        case .link: try #require(symlink(person.home, place) == 0)
+        case .file: try SmallFile.create(FilePath(place), [])
+        }
+        try #require(lchown(place, Person.nobody, Person.nobody) == 0)
+    }
+
+    @Test(arguments: Plant.allCases)
+    func whoTakesThePlaceFirstKeepsNobodyFromTheVault(_ plant: Plant) throws {
+        try self.plant(plant)
+        let store = try person.run("store", "k", input: "not a real token")
+        #expect(store.status == 0, "\(store.error)")
+        let lines = store.error.split(separator: "\n")
+        #expect(lines.count == 1 && lines[0].hasPrefix("vaultctl: note: "), "\(store.error)")
+        #expect(store.error.contains("XDG_RUNTIME_DIR"))
+        #expect(try person.run("retrieve", "k").output == "not a real token")
+        #expect(try person.run("list", "--all-services").output == "default\tk\n")
+        let status = try person.run("status", "--json")
+        #expect(status.status == 0 && status.output.contains(#""agent":false"#), "\(status.error)")
+        // Who asks for nothing of the agent is told nothing of it.
+        #expect(try person.run("list", "--no-agent").error.isEmpty)
+        // What is about the agent says why there is none.
+        for words in [["unlock"], ["lock"], ["lock", "--all"], ["agent"], ["agent", "--stop"]] {
+            let refused = try person.run(words)
+            #expect(refused.status == 8, "\(words): \(refused.error)")
+            #expect(refused.error.contains("another user's"), "\(words): \(refused.error)")
+            #expect(refused.error.contains("XDG_RUNTIME_DIR"), "\(words): \(refused.error)")
+        }
+        #expect(try person.run("delete", "k").status == 0)
+    }
+
+    /// What this user made wrong is no attack, and nobody else's socket.
+    @Test func anOpenDirectoryOfOnesOwnIsRefusedAsEver() throws {
+        try #require(mkdir(person.place, 0o700) == 0 && chmod(person.place, 0o777) == 0)
+        try #require(chown(person.place, person.user, person.user) == 0)
+        let list = try person.run("list")
+        #expect(list.status == 8 && list.error.contains("agent"), "\(list.error)")
+    }
+
+    @Test func aPlaceThatWasNamedIsNotPassedBy() throws {
+        let named = ["XDG_RUNTIME_DIR=\(person.home)"]
+        #expect(try person.run(["unlock"], with: named).status == 0)
+        #expect(try person.run(["agent", "--stop"], with: named).status == 0)
+        try #require(chown("\(person.home)/tokenvault", Person.nobody, Person.nobody) == 0)
+        let list = try person.run(["list"], with: named)
+        #expect(list.status == 8, "\(list.error)")
+    }
+
+    @Test func lockedIsFinalInThePlaceThatAnybodyCanGuess() throws {
+        #expect(try person.run("unlock").status == 0)
+        #expect(try person.run("store", "k", input: "a").status == 0)
+        #expect(try person.run("lock").status == 0)
+        #expect(try person.run("retrieve", "k").status == 4)
+        #expect(try SmallFile.exists(FilePath(person.place).appending("agent.sock")))
+    }
+
+    @Test func theDirectoryOfTheLoginIsUsedWhereItIsNotNamed() throws {
+        let runtime = "/run/user/\(person.user)"
+        try PosixDirectory.makeAll(FilePath(runtime).removingLastComponent())
+        try #require(mkdir(runtime, 0o755) == 0)
+        defer { _ = try? Program.run("/bin/rm", ["-rf", runtime]) }
+        let socket = FilePath(runtime).appending("tokenvault/agent.sock")
+        // Root's, then open, then as it has to be.
+        for (owner, mode) in [(0, mode_t(0o700)), (person.user, 0o755), (person.user, 0o700)] {
+            try #require(chown(runtime, owner, owner) == 0 && chmod(runtime, mode) == 0)
+            #expect(try person.run("unlock").status == 0)
+            let isUsed = owner == person.user && mode == 0o700
+            #expect(try SmallFile.exists(socket) == isUsed, "\(owner), \(mode)")
+            #expect(try person.run("status", "--json").output.contains(#""agent":true"#))
+            #expect(try person.run("agent", "--stop").status == 0)
+        }
+    }
+}
+
+/// Another user of this machine, with a vault and with programs that everybody may run.
+final class Person: Sendable {
+    static let nobody: UInt32 = 65_534
+
+    let user: UInt32
+    let home: String
+    private let programs: String
+    var place: String { "/tmp/tokenvault-\(user)" }
+
+    init() throws {
+        var number: UInt32
+        repeat { number = .random(in: 50_000..<60_000) } while access("/tmp/tokenvault-\(number)", F_OK) == 0
+        user = number
+        var template = Array("/tmp/vaultctl-person-XXXXXX".utf8CString)
+        let path = try #require(mkdtemp(&template).map { String(cString: $0) })
+        programs = "\(path)/bin"
+        home = "\(path)/home"
+        try #require(chmod(path, 0o755) == 0 && mkdir(programs, 0o755) == 0 && mkdir(home, 0o700) == 0)
+        try #require(chmod(programs, 0o755) == 0 && chown(home, user, user) == 0)
+        for name in ["vaultctl", "vaultctl-agent"] {
+            let copied = try Program.run("/bin/cp", [Program.beside(name), "\(programs)/\(name)"])
+            try #require(copied == 0 && chmod("\(programs)/\(name)", 0o755) == 0)
+        }
+        let made = try run("init")
+        try #require(made.status == 0, "\(made.error)")
+    }
+
+    deinit {
+        _ = try? run("agent", "--stop")
+        _ = try? Program.run(
+            "/bin/rm", ["-rf", FilePath(home).removingLastComponent().string, place])
+    }
+
+    /// Runs `vaultctl` as this user.
+    func run(_ arguments: String..., input: String = "") throws -> Program.Outcome {
+        try run(arguments, input: input)
+    }
+
+    /// The same, of a list of words.
+    func run(_ arguments: [String], input: String = "", with extra: [String] = []) throws -> Program.Outcome {
+        try Program.capture(
+            "/usr/bin/setpriv",
+            ["--reuid=\(user)", "--regid=\(user)", "--clear-groups", "--", "\(programs)/vaultctl"]
+                + arguments,
+            environment: extra + [
+                "HOME=\(home)", "DBUS_SYSTEM_BUS_ADDRESS=unix:path=/no/bus",
+                "VAULTCTL_KEY_FILE=\(home)/vault.key",
+            ], input: input)
+    }
+}
