@@ -66,6 +66,29 @@ import VaultAgentServer
         #expect(try other.isHeld() == false)
     }
 
+    /// A lock names the vault without links: what was unlocked by another name would stay open.
+    @Test(arguments: ["link/test.vault", "vaults/link.vault"])
+    func aVaultIsNotUnlockedByWayOfALink(_ name: String) throws {
+        let home = try TestHome()
+        #expect(symlink("vaults", home.path.appending("link").string) == 0)
+        #expect(symlink("test.vault", home.path.appending("vaults/link.vault").string) == 0)
+        let agent = try LocalAgent(in: home)
+        let order = UnlockOrder(
+            method: TestHome.keyFile, stateDirectory: home.state, idleTime: .seconds(900))
+        let connection = try AgentConnection(to: home.place, within: .seconds(300))
+        let reference = VaultReference(path: home.path.appending(name))
+        #expect {
+            try connection.perform(.unlock(order), on: reference, within: .seconds(300)) {
+                (reader, _) throws(WireError) in try reader.facts()
+            }
+        } throws: {
+            guard case .refused(let error)? = $0 as? AgentConnection.Failure else { return false }
+            return [.invalidArgument, .notAVault, .insecurePermissions, .unavailable].contains(error.code)
+        }
+        #expect(try AgentControl.vaults(at: home.place).isEmpty)
+        withExtendedLifetime(agent) {}
+    }
+
     @Test func anotherVaultInItsPlaceIsAnother() throws {
         let agent = try TestAgent()
         let vault = try agent.unlockedVault()

@@ -78,6 +78,42 @@ struct RawClient {
         try buffer.send(to: socket, until: Deadline(after: duration))
     }
 
+    /// Says hello and sends the parts of one request.
+    func ask(_ parts: [AgentOperation], _ home: TestHome) throws {
+        let buffer = WipedBuffer(capacity: 64)
+        var writer = WireWriter(buffer)
+        writer.appendHello()
+        for part in parts {
+            let request = AgentRequest(id: 7, vault: VaultReference(at: home.vault), operation: part)
+            _ = request.write(to: &writer)
+        }
+        try buffer.send(to: socket, until: Deadline(after: .seconds(300)))
+    }
+
+    /// What the agent answers first.
+    enum Answer: Equatable {
+        case kind(AgentWire.Kind)
+        case failure(TokenStorageError.Code)
+        case end
+    }
+
+    /// Reads what the agent answers first.
+    func answer() throws -> Answer {
+        try socket.setReceiveTimeout(.seconds(300))
+        while true {
+            while let range = try WireFrame.payload(in: incoming) {
+                defer { incoming.removeFirst(range.upperBound) }
+                let kind = try WireFrame.kind(of: incoming, range)
+                guard kind != .hello else { continue }
+                guard kind == .failure else { return .kind(kind) }
+                var reader = WireReader(incoming, in: range.dropFirst(5))
+                return .failure(try reader.error().code)
+            }
+            let limit = max(WireFrame.announced(in: incoming) ?? 0, 4 << 10)
+            guard try incoming.receive(from: socket, upTo: limit) > 0 else { return .end }
+        }
+    }
+
     /// Reads to the end of the connection, or for so long; how many bytes there were.
     func readToEnd(atMost duration: Duration = .seconds(300)) throws -> Int {
         try socket.setReceiveTimeout(duration)

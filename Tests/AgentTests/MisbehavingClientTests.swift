@@ -201,4 +201,60 @@ import VaultAgentServer
         }
         #expect(agent.server.clients <= 12)
     }
+
+    /// Many small changes are few bytes on their way, and many in memory.
+    @Test func partsAreChargedByTheMemoryTheyTake() throws {
+        let agent = try LocalAgent(in: home) { $0.commitLength = 1 << 20 }
+        _ = try agent.unlockedVault()
+        let small = (0..<16_000).map { TokenChange.delete(TokenKey("\($0)")) }
+        let large = [TokenChange.store(Secret(repeatElement(UInt8(1), count: 1 << 19)), for: "large")]
+        // The fewer bytes of both.
+        let (few, many) = (
+            AgentOperation.commitPart(service: "good", changes: small),
+            AgentOperation.commitPart(service: "good", changes: large)
+        )
+        #expect(try Samples.frame(few).count < Samples.frame(many).count)
+        let end = AgentOperation.commit(service: "good", changes: [])
+        let modest = try RawClient(home.place)
+        try modest.ask([many, end], home)
+        #expect(try modest.answer() == .kind(.result))
+        let greedy = try RawClient(home.place)
+        try greedy.ask([few, end], home)
+        #expect(try greedy.answer() == .failure(.resourcesExhausted))
+    }
+
+    /// However fast they come: parts that are there already have no more time than others.
+    @Test func partsBeyondTheirTimeAreLetGoOf() throws {
+        let agent = try LocalAgent(in: home) { $0.requestTime = .zero }
+        let vault = try agent.unlockedVault()
+        let change = TokenChange.store(Secret([1]), for: "k")
+        let client = try RawClient(home.place)
+        // Few enough to come together.
+        try client.ask(
+            [
+                .commitPart(service: "good", changes: [change]),
+                .commit(service: "good", changes: []),
+            ], home)
+        #expect(try client.answer() == .end)
+        #expect(try vault.storage(service: "good").list().items.isEmpty)
+    }
+
+    /// Who does not read is no better than who does not ask.
+    @Test func clientsThatDoNotReadMakeRoom() throws {
+        let agent = try LocalAgent(in: home) {
+            $0.connections = 4
+            $0.answerTime = .seconds(600)
+        }
+        let vault = try agent.unlockedVault()
+        let big = Secret(repeatElement(UInt8(1), count: 1 << 20))
+        try vault.storage(service: "good").store(big, for: "big")
+        vault.close()
+        #expect(agent.server.waitForClients(0, atMost: .seconds(300)))
+        let deaf = try (0..<4).map { _ in try RawClient(home.place) }
+        for client in deaf { try client.ask(.secret(service: "good", key: "big"), home, count: 20) }
+        // Asks again for as long as there is no room.
+        try expectService(agent.vault(), "one")
+        #expect(agent.server.clients <= 4)
+        withExtendedLifetime(deaf) {}
+    }
 }
