@@ -14,7 +14,11 @@ package final class HangUpWatch: Sendable {
 
     deinit { close(copy) }
 
-    /// Waits until the other side is gone or `event` is woken (`poll(2)`, which tells of `POLLHUP` unasked). Whether it is
-    /// gone.
-    package func wait(orWake event: WakeEvent) -> Bool { event.wait(for: copy, events: 0) }
+    /// Waits until the other side is gone, `event` is woken or `duration` is over, `nil` for ever (`poll(2)`, which tells of
+    /// `POLLHUP` unasked). Whether it is gone.
+    package func wait(orWake event: WakeEvent, atMost duration: Duration? = nil) -> Bool {
+        let deadline = duration.map { Deadline(after: $0) }
+        return event.wait(
+            for: copy, events: 0, milliseconds: InputSource.milliseconds(until: deadline))
+    }
 }

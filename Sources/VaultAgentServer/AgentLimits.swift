@@ -4,8 +4,13 @@ package struct AgentLimits: Sendable {
     package var connections = 192
     /// How many of them may be subscriptions.
     package var subscriptions = 64
-    /// How many bytes of large commits may wait for their ends, of all clients together.
+    /// How many vaults it holds: each has keys in locked memory, and an open file.
+    package var vaults = 256
+    /// How many bytes of commits there may be at once, of all clients together: those that are made, and the parts of
+    /// those that wait for their ends.
     package var commitLength = 128 << 20
+    /// How many of them one process may have.
+    package var commitShare = 64 << 20
     /// How long the rest of a request may take that has begun.
     package var requestTime: Duration = .seconds(10)
     /// How long a client may take to read what it is sent.

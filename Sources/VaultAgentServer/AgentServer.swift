@@ -19,7 +19,7 @@ package final class AgentServer: Sendable {
     package init(limits: AgentLimits = AgentLimits()) throws(SystemFailure) {
         self.limits = limits
         vaults = HeldVaults(limits: limits)
-        budget = CommitBudget(limits.commitLength)
+        budget = CommitBudget(limits.commitLength, share: limits.commitShare)
         waker = try WakeEvent()
     }
 

@@ -26,7 +26,7 @@ final class ClientConnection: Sendable {
     struct Context: Sendable {
         let handler: RequestHandler
         let limits: AgentLimits
-        /// What of large commits waits.
+        /// What room there is for commits.
         let budget: CommitBudget
         /// Asks whether there may be another subscription.
         let maySubscribe: @Sendable () -> Bool
@@ -99,7 +99,7 @@ final class ClientConnection: Sendable {
         defer { end() }
         do throws(SystemFailure) {
             guard try receive(into: incoming), try greet(incoming, outgoing) else { return }
-            let parts = CommitParts(context.budget)
+            let parts = CommitParts(context.budget, of: process)
             while try receive(into: incoming, since: parts.deadline) {
                 guard let changes = try answerOne(incoming, outgoing, parts) else { continue }
                 guard incoming.count == 0 else { return }

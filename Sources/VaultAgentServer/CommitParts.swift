@@ -3,27 +3,48 @@ internal import TokenVault
 internal import TokenVaultPlatform
 internal import VaultAgent
 
-/// How much of large commits waits for their ends, of all clients together.
+/// How much room there is for commits, of all clients together and of each process.
 final class CommitBudget: Sendable {
-    private let left: Mutex<Int>
+    private struct State {
+        var left: Int
+        var taken: [Int32: Int] = [:]
+    }
 
-    init(_ length: Int) { left = Mutex(length) }
+    private let state: Mutex<State>
+    private let share: Int
 
-    /// Takes `length` bytes, if there are so many.
-    func take(_ length: Int) -> Bool {
-        left.withLock { left in
-            guard left >= length else { return false }
-            left -= length
+    /// `length` bytes for all of them, `share` of these for a process.
+    init(_ length: Int, share: Int) {
+        state = Mutex(State(left: length))
+        self.share = share
+    }
+
+    /// Takes `length` bytes for `process`, if there are so many.
+    func take(_ length: Int, for process: Int32) -> Bool {
+        state.withLock { state in
+            let taken = state.taken[process, default: 0]
+            guard state.left >= length, share - taken >= length else { return false }
+            state.left -= length
+            state.taken[process] = taken + length
             return true
         }
     }
 
-    func giveBack(_ length: Int) { left.withLock { $0 += length } }
+    func giveBack(_ length: Int, of process: Int32) {
+        guard length > 0 else { return }
+        state.withLock { state in
+            state.left += length
+            let taken = state.taken[process, default: 0] - length
+            state.taken[process] = taken > 0 ? taken : nil
+        }
+    }
 }
 
-/// The changes of one client's commit that does not fit into one frame, until the last ones are there.
+/// The changes of one client's commit: until the last ones are there when it does not fit into one frame, and while it is
+/// made.
 final class CommitParts {
     private let budget: CommitBudget
+    private let process: Int32
     private var request: AgentRequest?
     private var changes: [TokenChange] = []
     private var length = 0
@@ -32,7 +53,10 @@ final class CommitParts {
     /// Whether there was no room for the commit: its parts are let go of, and it is refused at its end.
     private(set) var isRefused = false
 
-    init(_ budget: CommitBudget) { self.budget = budget }
+    init(_ budget: CommitBudget, of process: Int32) {
+        self.budget = budget
+        self.process = process
+    }
 
     deinit { removeAll() }
 
@@ -57,27 +81,39 @@ final class CommitParts {
                 request?.operation = .commit(service: service, changes: [])
                 deadline = Deadline(after: time)
             }
-            guard !isRefused else { return true }
-            let size = length + Self.size(of: more)
-            guard budget.take(size) else {
-                changes = []
-                budget.giveBack(self.length)
-                self.length = 0
-                isRefused = true
-                return true
-            }
-            self.length += size
-            changes += more
+            if charge(length, more) { changes += more }
             return true
         case .commit(let service, let last):
-            guard request != nil else { return false }
-            try checkService(service)
-            next.operation = .commit(service: service, changes: changes + last)
+            if request != nil { try checkService(service) }
+            guard charge(length, last) else {
+                next.operation = .commit(service: service, changes: [])
+                return false
+            }
+            if request != nil { next.operation = .commit(service: service, changes: changes + last) }
             return false
         default:
             guard request == nil else { throw .outOfBounds }
             return false
         }
+    }
+
+    /// Takes room for `more` changes, which came in `length` bytes. When there is none, everything is let go of.
+    private func charge(_ length: Int, _ more: [TokenChange]) -> Bool {
+        guard !isRefused else { return false }
+        let size = length + Self.size(of: more)
+        guard budget.take(size, for: process) else {
+            changes = []
+            giveBack()
+            isRefused = true
+            return false
+        }
+        self.length += size
+        return true
+    }
+
+    private func giveBack() {
+        budget.giveBack(length, of: process)
+        length = 0
     }
 
     private func checkService(_ service: String) throws(WireError) {
@@ -87,8 +123,7 @@ final class CommitParts {
 
     /// Lets go of everything.
     func removeAll() {
-        budget.giveBack(length)
-        length = 0
+        giveBack()
         request = nil
         changes = []
         deadline = nil

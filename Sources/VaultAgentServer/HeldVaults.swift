@@ -71,15 +71,23 @@ package final class HeldVaults: Sendable {
         configuration.automaticLock = order.idleTime.map { .whenIdle(for: $0) }
         // What is at the path now: another vault may have taken the place of the one that is held.
         let fresh = try BlockingFileVault.open(at: path, configuration: configuration)
-        let known = state.withLock { $0.vaults[path] }
+        let (known, isFull) = state.withLock { ($0.vaults[path], $0.vaults.count >= limits.vaults) }
         let locks = known?.vault.lockCount ?? 0
         let vault: BlockingFileVault
+        var idleTime = order.idleTime
         if let known, known.vault.identifier == fresh.identifier, (try? known.vault.lockState()) != nil {
-            fresh.close()
+            defer { fresh.close() }
+            let wasOpen = Self.isOpen(known.vault)
+            if wasOpen, try opensLess(fresh, with: order.method) { return known.vault }
             vault = known.vault
             try vault.unlock(with: order.method, unlessLockedSince: locks)
-            try vault.lockAutomatically(configuration.automaticLock)
+            if wasOpen, !order.isTimeAsked { idleTime = known.idleTime }
+            try vault.lockAutomatically(idleTime.map { .whenIdle(for: $0) })
         } else {
+            guard known != nil || !isFull else {
+                fresh.close()
+                throw Self.tooManyVaults
+            }
             vault = fresh
             do throws(TokenStorageError) {
                 try vault.unlock(with: order.method)
@@ -94,7 +102,7 @@ package final class HeldVaults: Sendable {
                 || vault === known?.vault && vault.lockCount != locks
             // Before anybody can ask for it.
             if isLocked { vault.lock() }
-            if !state.hasEnded { state.vaults[path] = Held(vault: vault, idleTime: order.idleTime) }
+            if !state.hasEnded { state.vaults[path] = Held(vault: vault, idleTime: idleTime) }
             return (isLocked, state.hasEnded)
         }
         if let known, known.vault !== vault { known.vault.close() }
@@ -107,6 +115,31 @@ package final class HeldVaults: Sendable {
         }
         return vault
     }
+
+    /// Whether `method` leads to less than everything in `vault`, which is the one that is held, opened once more. With that,
+    /// an unlock would take away what is open. Throws as an unlock.
+    private func opensLess(
+        _ vault: BlockingFileVault, with method: UnlockMethod
+    ) throws(TokenStorageError) -> Bool {
+        switch method {
+        // These lead to everything, and are expensive to try twice.
+        case .passphrase, .recoveryKey: return false
+        case .keyFile, .secretService:
+            try vault.unlock(with: method, mending: false)
+            return !Self.isOpen(vault)
+        }
+    }
+
+    /// Whether everything in the vault is open, and not only what may be read after the first unlock.
+    private static func isOpen(_ vault: BlockingFileVault) -> Bool {
+        guard (try? vault.lockState()) == .unlocked else { return false }
+        return (try? vault.status())?.unlockedBy?.scope != .afterFirstUnlock
+    }
+
+    private static let tooManyVaults = TokenStorageError(
+        .resourcesExhausted, operation: "unlock", backend: AgentPlace.backend,
+        underlying: "the agent holds as many vaults as it may",
+        advice: "end it with \"vaultctl agent --stop\", and unlock those that are used")
 
     /// Unlocks the vault at `path` without a client, and holds it; it locks when it is told to, not when it is idle. Throws
     /// as ``TokenVault/BlockingFileVault/unlock(with:mending:)``.
@@ -139,7 +172,11 @@ package final class HeldVaults: Sendable {
     }
 
     /// Notes why vaults do not lock with the person's session, for who asks.
-    package func note(sessionObstacle: String?) { state.withLock { $0.sessionObstacle = sessionObstacle } }
+    package func note(sessionObstacle: String?) {
+        // Each vault's status has it, and those of all vaults go into one frame.
+        let text = sessionObstacle.map { String(decoding: $0.utf8.prefix(256), as: UTF8.self) }
+        state.withLock { $0.sessionObstacle = text }
+    }
 
     /// Lets go of a vault: wipes all of its keys. False when it is not held.
     func close(_ reference: VaultReference) -> Bool {
@@ -187,6 +224,7 @@ package final class HeldVaults: Sendable {
                 status.reclaimable = found.reclaimable
                 status.isAnchored = found.rollbackProtection == .anchored
                 status.isEnrolled = found.device.map { $0 == .enrolled }
+                status.slot = found.unlockedBy?.id
             }
             return status
         }

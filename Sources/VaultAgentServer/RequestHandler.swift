@@ -24,8 +24,8 @@ struct RequestHandler: Sendable {
             writer.begin(.result, id: request.id)
             let statuses = vaults.statuses(looking: false)
             writer.append(UInt16(clamping: statuses.count))
-            for status in statuses.prefix(Int(UInt16.max)) { writer.append(status) }
-            _ = writer.end()
+            for status in statuses { writer.append(status) }
+            if !writer.end() { answer(request, &writer, with: .tooLargeAnswer) }
             return .none
         case .lockAll:
             vaults.lockAll()
@@ -134,9 +134,7 @@ struct RequestHandler: Sendable {
             return .success(.subscription(changes))
         case .unlock, .lock, .close, .vaults, .lockAll, .stop, .commitPart: break
         }
-        if !writer.end() {
-            throw TokenStorageError(.tooLarge, operation: "retrieve", backend: AgentPlace.backend)
-        }
+        if !writer.end() { throw .tooLargeAnswer }
         return .success(.none)
     }
 
@@ -172,5 +170,12 @@ struct RequestHandler: Sendable {
         writer.begin(.result, id: request.id)
         writer.appendEnd(of: listing)
         _ = writer.end()
+    }
+}
+
+extension TokenStorageError {
+    /// The answer does not fit into a frame.
+    fileprivate static var tooLargeAnswer: TokenStorageError {
+        TokenStorageError(.tooLarge, operation: "retrieve", backend: AgentPlace.backend)
     }
 }

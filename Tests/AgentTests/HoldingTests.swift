@@ -134,6 +134,94 @@ import VaultAgentServer
         #expect(try vault.lockState() == .unlocked && vault.status()?.idleTime == nil)
     }
 
+    /// Who has a key to a part takes nothing from who has opened everything, nor the time after which it locks.
+    @Test func anotherUnlockOfAnOpenVaultWeakensNothing() throws {
+        let agent = try TestAgent()
+        let state = agent.home.state
+        let words = UnlockMethod.passphrase(Secret(utf8: "fake correct horse"))
+        let narrow = UnlockMethod.keyFile(Secret(utf8: "another unreal key 0123456789abcdef0123456789abcdef"))
+        let file = try agent.home.open()
+        _ = try file.addSlot(words)
+        _ = try file.addSlot(narrow, scope: .afterFirstUnlock)
+        file.close()
+        let vault = agent.vault()
+        let storage = vault.storage(service: "s")
+        func expect(
+            everything isOpen: Bool, _ time: Duration?, sourceLocation: SourceLocation = #_sourceLocation
+        ) throws {
+            #expect(
+                (try? storage.retrieve(for: "dark")) == (isOpen ? "a" : nil), sourceLocation: sourceLocation)
+            #expect(try vault.status()?.idleTime == time, sourceLocation: sourceLocation)
+        }
+        try vault.unlock(with: words, stateDirectory: state, lockingAfter: .seconds(600))
+        try storage.store(token: "a", for: "dark", policy: .whenUnlocked)
+        try vault.unlock(with: narrow, stateDirectory: state, lockingAfter: nil)
+        try expect(everything: true, .seconds(600))
+        let wrong = UnlockMethod.keyFile(Secret(utf8: "a third unreal key 0123456789abcdef0123456789abcdef"))
+        let error = #expect(throws: TokenStorageError.self) {
+            try vault.unlock(with: wrong, stateDirectory: state, lockingAfter: nil)
+        }
+        #expect(error?.code == .wrongPassphrase)
+        try expect(everything: true, .seconds(600))
+        // Who opens everything may say otherwise, and has to say it.
+        try vault.unlock(with: words, stateDirectory: state)
+        try expect(everything: true, .seconds(600))
+        try vault.unlock(with: TestHome.keyFile, stateDirectory: state, lockingAfter: .seconds(1_200))
+        try expect(everything: true, .seconds(1_200))
+        try vault.unlock(with: words, stateDirectory: state, lockingAfter: nil)
+        try expect(everything: true, nil)
+        // What is locked has no time to keep, nor what was opened in part.
+        try vault.lock()
+        try vault.unlock(with: narrow, stateDirectory: state, lockingAfter: nil)
+        try expect(everything: false, nil)
+        try vault.unlock(with: words, stateDirectory: state)
+        try expect(everything: true, .seconds(900))
+    }
+
+    @Test func thereIsABoundToTheVaultsThatAreHeld() throws {
+        let home = try TestHome()
+        let agent = try LocalAgent(in: home) { $0.vaults = 2 }
+        let vaults = try (0..<3).map { number in
+            let path = home.path.appending("vaults/\(number).vault")
+            try BlockingFileVault.create(
+                at: path, unlockMethod: TestHome.keyFile, configuration: home.configuration
+            ).close()
+            return BlockingAgentVault(at: path, agent: home.place, timeout: .seconds(300))
+        }
+        for vault in vaults[..<2] { try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state) }
+        let error = #expect(throws: TokenStorageError.self) {
+            try vaults[2].unlock(with: TestHome.keyFile, stateDirectory: home.state)
+        }
+        #expect(error?.code == .resourcesExhausted && error?.advice?.contains("agent --stop") == true)
+        #expect(try AgentControl.vaults(at: home.place).count == 2)
+        // Those that are held are as good as ever.
+        try vaults[0].lock()
+        try vaults[0].unlock(with: TestHome.keyFile, stateDirectory: home.state)
+        #expect(try vaults[1].release())
+        try vaults[2].unlock(with: TestHome.keyFile, stateDirectory: home.state)
+        #expect(try vaults[2].lockState() == .unlocked)
+        withExtendedLifetime(agent) {}
+    }
+
+    /// With the longest paths that there are, and the longest reason.
+    @Test func whatIsSaidOfAllVaultsFitsIntoOneFrame() throws {
+        let limits = AgentLimits()
+        let home = try TestHome()
+        let agent = try LocalAgent(in: home)
+        _ = try agent.unlockedVault()
+        agent.server.vaults.note(sessionObstacle: String(repeating: "é", count: 2_000))
+        var status = try #require(try AgentControl.vaults(at: home.place).first)
+        #expect((status.sessionObstacle?.utf8.count ?? 0) > 200)
+        status.path = FilePath(String(repeating: "/long", count: 819) + "x")
+        (status.items, status.reclaimable, status.isEnrolled, status.slot) = (1, 1, true, 1)
+        let buffer = WipedBuffer(capacity: 64)
+        var writer = WireWriter(buffer)
+        writer.begin(.result, id: 1)
+        writer.append(UInt16(limits.vaults))
+        for _ in 0..<limits.vaults { writer.append(status) }
+        #expect(status.path.string.utf8.count == AgentWire.maximumPath && writer.end())
+    }
+
     @Test func aKilledAgentLosesNothingAndStartsLocked() throws {
         let home = try TestHome()
         for round in 0..<5 {

@@ -90,6 +90,14 @@ struct RawClient {
         try buffer.send(to: socket, until: Deadline(after: .seconds(300)))
     }
 
+    /// Sends what else belongs to the request.
+    func ask(more part: AgentOperation, _ home: TestHome) throws {
+        let buffer = WipedBuffer(capacity: 64)
+        var writer = WireWriter(buffer)
+        _ = AgentRequest(id: 7, vault: VaultReference(at: home.vault), operation: part).write(to: &writer)
+        try buffer.send(to: socket, until: Deadline(after: .seconds(300)))
+    }
+
     /// What the agent answers first.
     enum Answer: Equatable {
         case kind(AgentWire.Kind)

@@ -3,7 +3,8 @@ import Testing
 import TokenVault
 import TokenVaultPlatform
 import VaultAgent
-import VaultAgentServer
+
+@testable import VaultAgentServer
 
 @Suite struct MisbehavingClientTests {
     let home: TestHome
@@ -87,7 +88,7 @@ import VaultAgentServer
     @Test func commitsThatNeverEndTakeABoundedPart() throws {
         let agent = try LocalAgent(in: home) {
             $0.requestTime = .seconds(3)
-            $0.commitLength = 3 << 20
+            $0.commitLength = 4 << 20
         }
         let vault = try agent.unlockedVault()
         let big = Secret(repeatElement(UInt8(1), count: 1 << 20))
@@ -203,24 +204,67 @@ import VaultAgentServer
     }
 
     /// Many small changes are few bytes on their way, and many in memory.
-    @Test func partsAreChargedByTheMemoryTheyTake() throws {
+    @Test(arguments: [true, false])
+    func commitsAreChargedByTheMemoryTheyTake(inParts: Bool) throws {
         let agent = try LocalAgent(in: home) { $0.commitLength = 1 << 20 }
         _ = try agent.unlockedVault()
         let small = (0..<16_000).map { TokenChange.delete(TokenKey("\($0)")) }
         let large = [TokenChange.store(Secret(repeatElement(UInt8(1), count: 1 << 19)), for: "large")]
+        func commit(_ changes: [TokenChange]) -> [AgentOperation] {
+            let whole = AgentOperation.commit(service: "good", changes: changes)
+            guard inParts else { return [whole] }
+            return [
+                .commitPart(service: "good", changes: changes), .commit(service: "good", changes: []),
+            ]
+        }
         // The fewer bytes of both.
-        let (few, many) = (
-            AgentOperation.commitPart(service: "good", changes: small),
-            AgentOperation.commitPart(service: "good", changes: large)
-        )
-        #expect(try Samples.frame(few).count < Samples.frame(many).count)
-        let end = AgentOperation.commit(service: "good", changes: [])
-        let modest = try RawClient(home.place)
-        try modest.ask([many, end], home)
-        #expect(try modest.answer() == .kind(.result))
-        let greedy = try RawClient(home.place)
-        try greedy.ask([few, end], home)
-        #expect(try greedy.answer() == .failure(.resourcesExhausted))
+        #expect(try Samples.frame(commit(small)[0]).count < Samples.frame(commit(large)[0]).count)
+        for _ in 0..<3 {
+            let modest = try RawClient(home.place)
+            try modest.ask(commit(large), home)
+            #expect(try modest.answer() == .kind(.result))
+            let greedy = try RawClient(home.place)
+            try greedy.ask(commit(small), home)
+            #expect(try greedy.answer() == .failure(.resourcesExhausted))
+        }
+    }
+
+    @Test func aProcessHasItsShareOfTheRoomForCommits() throws {
+        let agent = try LocalAgent(in: home) {
+            $0.commitLength = 8 << 20
+            $0.commitShare = 1 << 20
+            $0.requestTime = .seconds(600)
+        }
+        _ = try agent.unlockedVault()
+        let half = [TokenChange.store(Secret(repeatElement(UInt8(1), count: 700_000)), for: "half")]
+        let waiting = try RawClient(home.place)
+        try waiting.ask([.commitPart(service: "good", changes: half)], home)
+        // It waits once it was taken in: until then there is room.
+        let next = AgentOperation.commit(service: "good", changes: half)
+        var answer = RawClient.Answer.kind(.result)
+        let deadline = Deadline(after: .seconds(300))
+        while answer == .kind(.result), !deadline.hasPassed {
+            let other = try RawClient(home.place)
+            try other.ask([next], home)
+            answer = try other.answer()
+        }
+        #expect(answer == .failure(.resourcesExhausted))
+        try waiting.ask(more: .commit(service: "good", changes: []), home)
+        #expect(try waiting.answer() == .kind(.result))
+        let last = try RawClient(home.place)
+        try last.ask([next], home)
+        #expect(try last.answer() == .kind(.result))
+    }
+
+    @Test func roomForCommitsIsKeptByProcess() {
+        let budget = CommitBudget(10, share: 6)
+        #expect(budget.take(6, for: 1) && !budget.take(1, for: 1))
+        #expect(!budget.take(5, for: 2) && budget.take(4, for: 2) && !budget.take(1, for: 3))
+        budget.giveBack(6, of: 1)
+        #expect(budget.take(6, for: 3) && !budget.take(1, for: 1))
+        budget.giveBack(6, of: 3)
+        budget.giveBack(4, of: 2)
+        #expect(budget.take(6, for: 2) && budget.take(4, for: 1) && !budget.take(1, for: 3))
     }
 
     /// However fast they come: parts that are there already have no more time than others.

@@ -48,7 +48,8 @@ enum Samples {
             .commit(service: "s", changes: []), .deleteAll(service: "s"), .state, .status,
             .unlock(
                 UnlockOrder(method: .passphrase(secret), stateDirectory: "/state", idleTime: .seconds(900))),
-            .unlock(UnlockOrder(method: .keyFile(secret), stateDirectory: nil, idleTime: nil)),
+            .unlock(
+                UnlockOrder(method: .keyFile(secret), stateDirectory: nil, idleTime: nil, isTimeAsked: false)),
             .unlock(UnlockOrder(method: .secretService(secret), stateDirectory: nil, idleTime: .seconds(1))),
             .lock, .close, .subscribe(service: "s"), .vaults, .lockAll, .stop,
         ]

@@ -122,6 +122,30 @@ import VaultAgentServer
         #expect(locks.reach(1) == 1)
     }
 
+    /// Once is no reason to do without it for good.
+    @Test func alogindThatDoesNotAnswerIsAskedAgain() throws {
+        let login = try PrivateLogin(own: "one")
+        try addSessions(to: login)
+        var configuration = login.configuration
+        configuration.timeout = .seconds(1)
+        let obstacles = Monitor<[String?]>([])
+        let watch = try SessionWatch(
+            configuration, tell: { obstacle in obstacles.announce { $0.append(obstacle) } },
+            lock: { [locks] in locks.lock() })
+        #expect(watch.wait(atMost: .seconds(300)) { $0 == nil })
+        try login.tell("come_anew_and_stall", "3")
+        // It was missed while the name had no owner, then again, and then found.
+        #expect(
+            obstacles.wait(atMost: .seconds(300)) { told in
+                told.last == .some(nil) && told.count > 1 ? () : nil
+            } != nil)
+        try login.tell("await_inhibitors", "1")
+        try login.tell("lock", "two")
+        try login.tell("lock", "one")
+        #expect(locks.reach(1) >= 1)
+        withExtendedLifetime(watch) {}
+    }
+
     @Test func aBusThatIsLostLocksAndIsFoundAgain() throws {
         let login = try PrivateLogin(own: "one")
         let watch = try watch(login)

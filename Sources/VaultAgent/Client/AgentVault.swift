@@ -33,10 +33,19 @@ public final class AgentVault: TokenKeychain {
 
     /// See ``BlockingAgentVault/unlock(with:stateDirectory:lockingAfter:)``.
     public func unlock(
-        with method: UnlockMethod, stateDirectory: FilePath?, lockingAfter idleTime: Duration? = .seconds(900)
+        with method: UnlockMethod, stateDirectory: FilePath?, lockingAfter idleTime: Duration?
     ) async throws(TokenStorageError) {
         try await pool.result { [blocking] () throws(TokenStorageError) in
             try blocking.unlock(with: method, stateDirectory: stateDirectory, lockingAfter: idleTime)
+        }
+    }
+
+    /// See ``BlockingAgentVault/unlock(with:stateDirectory:)``.
+    public func unlock(
+        with method: UnlockMethod, stateDirectory: FilePath?
+    ) async throws(TokenStorageError) {
+        try await pool.result { [blocking] () throws(TokenStorageError) in
+            try blocking.unlock(with: method, stateDirectory: stateDirectory)
         }
     }
 

@@ -61,14 +61,34 @@ public final class BlockingAgentVault: Sendable {
 
     /// Unlocks the vault in the agent, which holds it from then on. `stateDirectory` is where this device's keys are: see
     /// ``TokenVault/FileVaultConfiguration/stateDirectory``. The vault locks itself when nobody used it for
-    /// `idleTime`; `nil` for never. The passphrase or key goes to the agent once and is wiped there. Throws as
-    /// ``TokenVault/BlockingFileVault/unlock(with:mending:)``, and `unavailable` when no agent runs.
+    /// `idleTime`; `nil` for never. A vault that is unlocked already takes that time as its own. The passphrase or key goes
+    /// to the agent once and is wiped there.
+    ///
+    /// A key that leads to less than what is unlocked, as one of the scope
+    /// ``TokenVault/VaultSlot/Scope/afterFirstUnlock`` does, is checked and changes nothing, the time included.
+    ///
+    /// Throws as ``TokenVault/BlockingFileVault/unlock(with:mending:)``, `unavailable` when no agent runs, and
+    /// `resourcesExhausted` when it holds as many vaults as it may.
     public func unlock(
-        with method: UnlockMethod, stateDirectory: FilePath?, lockingAfter idleTime: Duration? = .seconds(900)
+        with method: UnlockMethod, stateDirectory: FilePath?, lockingAfter idleTime: Duration?
+    ) throws(TokenStorageError) {
+        try unlock(with: method, stateDirectory, idleTime, isTimeAsked: true)
+    }
+
+    /// The same, without saying when it locks: after 15 minutes without use, or, of a vault that is unlocked already, as it
+    /// was to lock before.
+    public func unlock(
+        with method: UnlockMethod, stateDirectory: FilePath?
+    ) throws(TokenStorageError) {
+        try unlock(with: method, stateDirectory, .seconds(900), isTimeAsked: false)
+    }
+
+    private func unlock(
+        with method: UnlockMethod, _ stateDirectory: FilePath?, _ idleTime: Duration?, isTimeAsked: Bool
     ) throws(TokenStorageError) {
         let order = UnlockOrder(
             method: method, stateDirectory: stateDirectory.map { VaultReference(at: $0).path },
-            idleTime: idleTime)
+            idleTime: idleTime, isTimeAsked: isTimeAsked)
         let facts = try perform(.unlock(order), "unlock", isWrite: false, within: Self.unlockTimeout) {
             (reader, _) throws(WireError) in try reader.facts()
         }

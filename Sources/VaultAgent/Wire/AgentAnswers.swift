@@ -33,6 +33,8 @@ public struct AgentVaultStatus: Equatable, Sendable {
     public var isAnchored: Bool
     /// Whether this device's items can be used; `nil` when the agent could not look.
     public var isEnrolled: Bool?
+    /// The number of the slot that opened the vault; `nil` when the agent could not look.
+    public var slot: Int?
     /// After how long without use the vault locks itself; `nil` for never.
     public var idleTime: Duration?
     /// Why the vault does not lock with the person's session or before the machine sleeps; `nil` when it does.
@@ -41,7 +43,8 @@ public struct AgentVaultStatus: Equatable, Sendable {
     package init(
         path: FilePath, state: LockState, items: Int? = nil, reclaimable: Int? = nil,
         isAnchored: Bool = false,
-        isEnrolled: Bool? = nil, idleTime: Duration? = nil, sessionObstacle: String? = nil
+        isEnrolled: Bool? = nil, slot: Int? = nil, idleTime: Duration? = nil,
+        sessionObstacle: String? = nil
     ) {
         self.path = path
         self.state = state
@@ -49,6 +52,7 @@ public struct AgentVaultStatus: Equatable, Sendable {
         self.reclaimable = reclaimable
         self.isAnchored = isAnchored
         self.isEnrolled = isEnrolled
+        self.slot = slot
         self.idleTime = idleTime
         self.sessionObstacle = sessionObstacle
     }
@@ -69,6 +73,7 @@ extension WireWriter {
         append(status.reclaimable) { append(UInt64(max($0, 0))) }
         append(flag: status.isAnchored)
         append(status.isEnrolled) { append(flag: $0) }
+        append(status.slot) { append(UInt32(clamping: $0)) }
         append(status.idleTime) { append(UInt64(max($0.components.seconds, 0))) }
         append(status.sessionObstacle) { append(text: $0) }
     }
@@ -100,6 +105,7 @@ extension WireReader {
         status.reclaimable = try optional { (reader) throws(WireError) in try reader.size() }
         status.isAnchored = try flag()
         status.isEnrolled = try optional { (reader) throws(WireError) in try reader.flag() }
+        status.slot = try optional { (reader) throws(WireError) in Int(try reader.integer(UInt32.self)) }
         status.idleTime = try optional { (reader) throws(WireError) in .seconds(try reader.size()) }
         status.sessionObstacle = try optional { (reader) throws(WireError) in try reader.text(limit: 1_024) }
         return status

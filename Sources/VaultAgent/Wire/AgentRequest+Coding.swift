@@ -156,6 +156,7 @@ extension WireWriter {
     fileprivate func append(_ order: UnlockOrder) {
         append(order.stateDirectory) { append(path: $0) }
         append(order.idleTime) { append($0.wireNanoseconds) }
+        append(flag: order.isTimeAsked)
         switch order.method {
         case .passphrase(let secret):
             append(UInt8(1))
@@ -211,6 +212,7 @@ extension WireReader {
         let state = try optional { (reader) throws(WireError) in try reader.path() }
         let idle = try optional { (reader) throws(WireError) in try reader.integer(UInt64.self) }
         guard idle ?? 0 <= Duration.longestOnWire else { throw .outOfBounds }
+        let isTimeAsked = try flag()
         let kind = try integer(UInt8.self)
         let secret = try secret()
         let method: UnlockMethod
@@ -221,7 +223,8 @@ extension WireReader {
         default: throw .outOfBounds
         }
         return UnlockOrder(
-            method: method, stateDirectory: state, idleTime: idle.map { .nanoseconds(Int64($0)) })
+            method: method, stateDirectory: state, idleTime: idle.map { .nanoseconds(Int64($0)) },
+            isTimeAsked: isTimeAsked)
     }
 }
 

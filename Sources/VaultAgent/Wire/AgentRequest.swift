@@ -82,8 +82,13 @@ package struct UnlockOrder: Sendable {
     package var stateDirectory: FilePath?
     /// The vault locks itself when it was not used for so long; `nil` for never.
     package var idleTime: Duration?
+    /// Whether somebody asked for that time: a vault that is unlocked keeps the one that it has otherwise.
+    package var isTimeAsked: Bool
 
-    package init(method: UnlockMethod, stateDirectory: FilePath?, idleTime: Duration?) {
+    package init(
+        method: UnlockMethod, stateDirectory: FilePath?, idleTime: Duration?, isTimeAsked: Bool = true
+    ) {
+        self.isTimeAsked = isTimeAsked
         self.method = method
         self.stateDirectory = stateDirectory
         self.idleTime = idleTime

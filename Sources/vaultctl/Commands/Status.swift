@@ -208,5 +208,6 @@ extension VaultStatus {
         reclaimable = held.reclaimable
         rollbackProtection = held.isAnchored ? .anchored : .none
         device = held.isEnrolled.map { $0 ? .enrolled : .notEnrolled }
+        unlockedBy = slots.first { $0.id == held.slot }
     }
 }

@@ -9,7 +9,8 @@ struct Unlock: VaultCommand {
         abstract: "Unlock the vault in the agent, for every program of yours.",
         discussion: """
             Starts the agent when none runs. Until the vault locks, other commands need no passphrase. It locks \
-            when nothing used it for the time of --for, 15 minutes unless given, or by \"vaultctl lock\".
+            when nothing used it for the time of --for, 15 minutes unless given, or by \"vaultctl lock\". Of a vault that is \
+            unlocked already, --for changes that time; a key that opens less than what is open changes nothing.
 
             Examples:
               vaultctl unlock
@@ -31,7 +32,7 @@ struct Unlock: VaultCommand {
                 "unlock is about the agent, which neither --no-agent nor --read-only leaves to do",
                 "leave them out")
         }
-        let idleTime = try Self.idleTime(idleTime)
+        let locking = try Locking(idleTime)
         // Before anything is started or asked: whether there is a vault, and what opens it.
         let vault = try session.openVault()
         defer { vault.close() }
@@ -39,7 +40,7 @@ struct Unlock: VaultCommand {
         try AgentStarter.start(console)
         let agent = try session.agentClient()
         if session.unlock.isTerminal,
-            try unlockFromKeyring(vault, agent, session, stateDirectory, idleTime)
+            try unlockFromKeyring(vault, agent, session, stateDirectory, locking)
         {
             return .done
         }
@@ -47,7 +48,7 @@ struct Unlock: VaultCommand {
         if case .passphrase = method { console.progress.show("Unlocking …") }
         defer { console.progress.clear() }
         try calling { () throws(TokenStorageError) in
-            try agent.unlock(with: method, stateDirectory: stateDirectory, lockingAfter: idleTime)
+            try locking.unlock(agent, with: method, stateDirectory)
         }
         return .done
     }
@@ -56,8 +57,7 @@ struct Unlock: VaultCommand {
     /// the passphrase has to be asked for.
     private func unlockFromKeyring(
         _ vault: BlockingFileVault, _ agent: BlockingAgentVault, _ session: Session,
-        _ stateDirectory: FilePath,
-        _ idleTime: Duration?
+        _ stateDirectory: FilePath, _ locking: Locking
     ) throws(CommandFailure) -> Bool {
         let slots = try calling { () throws(TokenStorageError) in try vault.slots() }
         let keyrings = slots.filter { $0.kind == .secretService }
@@ -68,8 +68,7 @@ struct Unlock: VaultCommand {
         do throws(TokenStorageError) {
             for (_, key) in try session.console.keyring.keys(vault: vault.identifier) {
                 do throws(TokenStorageError) {
-                    try agent.unlock(
-                        with: .secretService(key), stateDirectory: stateDirectory, lockingAfter: idleTime)
+                    try locking.unlock(agent, with: .secretService(key), stateDirectory)
                     return true
                 } catch {
                     // Not one that we keep, or that of another copy of the vault.
@@ -83,13 +82,33 @@ struct Unlock: VaultCommand {
         return false
     }
 
-    /// What `--for` says: 15 minutes by default, `nil` for never.
-    static func idleTime(_ text: String?) throws(CommandFailure) -> Duration? {
-        guard let text else { return .seconds(900) }
-        if text == "never" { return nil }
-        guard let seconds = ItemDetails.seconds(text), seconds > 0, seconds <= 1e9 else {
-            throw .usage("--for is no time", "use a span such as 90s, 15m or 8h, or never")
+    /// What `--for` says of when the vault locks.
+    enum Locking: Equatable {
+        /// Nothing: after 15 minutes, or as it was to lock before.
+        case usual
+        /// After a time without use; `nil` for never.
+        case after(Duration?)
+
+        init(_ text: String?) throws(CommandFailure) {
+            switch text {
+            case nil: self = .usual
+            case "never": self = .after(nil)
+            case let text?:
+                guard let seconds = ItemDetails.seconds(text), seconds > 0, seconds <= 1e9 else {
+                    throw .usage("--for is no time", "use a span such as 90s, 15m or 8h, or never")
+                }
+                self = .after(.seconds(Int64(seconds)))
+            }
         }
-        return .seconds(Int64(seconds))
+
+        func unlock(
+            _ agent: BlockingAgentVault, with method: UnlockMethod, _ stateDirectory: FilePath
+        ) throws(TokenStorageError) {
+            switch self {
+            case .usual: try agent.unlock(with: method, stateDirectory: stateDirectory)
+            case .after(let time):
+                try agent.unlock(with: method, stateDirectory: stateDirectory, lockingAfter: time)
+            }
+        }
     }
 }

@@ -122,6 +122,19 @@ class Login:
         code = f"raise dbus.exceptions.DBusException('refused', name='{error}')"
         self.on(ROOT, MOCK).AddMethod(MANAGER, "Inhibit", "ssss", "h", code)
 
+    def come_anew_and_stall(self, seconds):
+        """Owns its name anew, and answers the first question after that only when so many seconds are over."""
+        mock = self.on(ROOT, MOCK)
+        stall = (
+            f"waits = 0 if getattr(self, 'has_stalled', False) else {seconds}; self.has_stalled = True; "
+            f"__import__('time').sleep(waits); ret = dbus.ObjectPath('{session_path('one')}')"
+        )
+        mock.AddMethod(MANAGER, "GetSessionByPID", "u", "o", stall)
+        renew = f"self.connection.release_name('{LOGIN}'); self.connection.request_name('{LOGIN}')"
+        mock.AddMethod("local.Test", "Renew", "", "", renew)
+        owner = self.bus.get_name_owner(LOGIN)
+        dbus.Interface(self.bus.get_object(owner, ROOT, introspect=False), "local.Test").Renew()
+
     def inhibitors(self):
         return len(self.on(ROOT, MANAGER).ListInhibitors())
 

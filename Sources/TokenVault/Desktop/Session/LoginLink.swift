@@ -21,6 +21,9 @@ final class LoginLink {
     /// What keeps it from locking with the session or before sleep; `nil` when nothing does.
     private(set) var obstacle: String?
 
+    /// Whether logind did not answer something, and has to be asked again.
+    private(set) var isUnanswered = false
+
     /// Signals that came and were not looked at yet.
     private final class Signals: Sendable {
         let waiting = Mutex<[BusSignal]>([])
@@ -65,11 +68,12 @@ final class LoginLink {
         try greet()
     }
 
-    /// Waits for a signal, for the end of the connection, or to be woken; false when the connection has ended.
-    func wait() -> Bool {
-        if let hangUp { return !hangUp.wait(orWake: event) }
+    /// Waits for a signal, for the end of the connection, to be woken, or for `duration` at most, `nil` for as long as it
+    /// takes; false when the connection has ended.
+    func wait(atMost duration: Duration?) -> Bool {
+        if let hangUp { return !hangUp.wait(orWake: event, atMost: duration) }
         // A bus that is reached in another way than by a socket.
-        event.wait(atMost: .seconds(2))
+        event.wait(atMost: min(duration ?? .seconds(2), .seconds(2)))
         return !connection.isClosed
     }
 
@@ -83,10 +87,19 @@ final class LoginLink {
             do throws(TokenStorageError) {
                 try take(signal)
             } catch {
-                obstacle = error.reason
+                (isUnanswered, obstacle) = (true, error.reason)
             }
         }
         return !arrived.isEmpty
+    }
+
+    /// Asks logind anew for everything.
+    func askAgain() {
+        do throws(TokenStorageError) {
+            try begin()
+        } catch {
+            obstacle = error.reason
+        }
     }
 
     private func take(_ signal: BusSignal) throws(TokenStorageError) {
@@ -96,6 +109,7 @@ final class LoginLink {
                 return
             }
             inhibitor = nil
+            isUnanswered = false
             if values[2].text?.isEmpty ?? true { obstacle = Self.noLogin } else { try begin() }
         case (BusName.loginSession, "Lock"):
             if isOurs(signal.path) { lock() }
@@ -153,6 +167,7 @@ final class LoginLink {
         }
         try learnSessions()
         try delaySleep()
+        isUnanswered = false
     }
 
     private func learnSessions() throws(TokenStorageError) {

@@ -122,8 +122,14 @@ private final class Watcher: Sendable {
         if hasEnded { return }
         let link = try LoginLink(library, configuration, event, lock: lock, cancellable: cancellable)
         note(link.obstacle)
-        while link.wait(), !hasEnded {
-            if link.takeSignals() { note(link.obstacle) }
+        var pause = configuration.pause
+        while link.wait(atMost: link.isUnanswered ? pause : nil), !hasEnded {
+            if !link.takeSignals(), link.isUnanswered {
+                link.askAgain()
+                pause = min(pause * 2, .seconds(60))
+            }
+            if !link.isUnanswered { pause = configuration.pause }
+            note(link.obstacle)
         }
     }
 
