@@ -81,6 +81,7 @@ struct RequestHandler: Sendable {
             answerNotHeld(request, &writer)
             return .success(.none)
         }
+        try checkPlace(of: vault, request)
         switch request.operation {
         case .secret(let service, let key):
             let secret = try vault.storage(service: service).secret(for: key)
@@ -136,6 +137,28 @@ struct RequestHandler: Sendable {
         }
         if !writer.end() { throw .tooLargeAnswer }
         return .success(.none)
+    }
+
+    /// Before something is read: whether the vault's file is still the one at its path. A file that was removed or replaced
+    /// while it is open can be read for as long as the agent runs; what others cannot see is no answer. Throws what keeps
+    /// the one that is there from being read.
+    private func checkPlace(
+        of vault: BlockingFileVault, _ request: AgentRequest
+    ) throws(TokenStorageError) {
+        let operation: String
+        switch request.operation {
+        case .secret, .item: operation = "retrieve"
+        case .metadata: operation = "info"
+        case .list: operation = "list"
+        default: return
+        }
+        do throws(TokenStorageError) {
+            try vault.refresh()
+        } catch {
+            var error = error
+            error.operation = operation
+            throw error
+        }
     }
 
     private func answerFacts(

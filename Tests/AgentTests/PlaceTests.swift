@@ -75,6 +75,86 @@ import VaultAgentServer
         #expect(Program.wait(for: wrong) == 1)
     }
 
+    /// What is descriptor 3 of a process that was started by hand.
+    enum Third: CaseIterable {
+        case listener, nothing, file, pair, datagram, network
+    }
+
+    /// Starts the agent with what systemd would say, or somebody else: whether it serves, or how it ended.
+    private func start(_ process: String, _ count: String, _ third: Third) throws -> Result<
+        pid_t, AgentProcess.Ended
+    > {
+        let ready = try FileDescriptor.pipe()
+        for end in [ready.readEnd, ready.writeEnd] {
+            try #require(fcntl(end.rawValue, F_SETFD, FD_CLOEXEC) == 0)
+        }
+        defer { try? ready.readEnd.close() }
+        var passed: [(Int32, Int32)] = [(ready.writeEnd.rawValue, 9)]
+        var listener: SocketListener?
+        var opened: Int32 = -1
+        let stream = CInt(SOCK_STREAM.rawValue)
+        switch third {
+        case .listener:
+            let made = try SocketDirectory(home.place.directory, creating: true).listen(
+                at: AgentPlace.socketName)
+            listener = made
+            passed.append((made.descriptor, 3))
+        case .nothing: break
+        case .file: opened = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        case .pair: opened = socket(AF_UNIX, stream, 0)
+        case .datagram: opened = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue), 0)
+        case .network:
+            opened = socket(AF_INET, stream, 0)
+            try #require(listen(opened, 1) == 0)
+        }
+        defer { if opened >= 0 { close(opened) } }
+        if opened >= 0 { passed.append((opened, 3)) }
+        let script =
+            "LISTEN_PID=\(process) LISTEN_FDS=$2 DBUS_SYSTEM_BUS_ADDRESS=unix:path=/no/bus exec \"$0\" --directory \"$1\" "
+            + "--ready-fd 9 \(third == .nothing ? "3<&-" : "")"
+        let agent = try Program.start(
+            "/bin/bash",
+            ["-c", script, Program.beside("vaultctl-agent"), home.place.directory.string, count],
+            inheriting: passed)
+        try ready.writeEnd.close()
+        var byte: UInt8 = 0
+        if read(ready.readEnd.rawValue, &byte, 1) == 1 { return .success(agent) }
+        withExtendedLifetime(listener) {}
+        return .failure(AgentProcess.Ended(status: Program.wait(for: agent)))
+    }
+
+    private func expectService() throws {
+        let vault = BlockingAgentVault(at: home.vault, agent: home.place, timeout: .seconds(300))
+        try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+        try vault.storage(service: "s").store(token: "not a real token", for: "k")
+        #expect(try vault.storage(service: "s").retrieve(for: "k") == "not a real token")
+    }
+
+    @Test(arguments: [
+        ("1", "1"), ("$$x", "1"), ("", "1"), ("-1", "1"), ("0", "1"), ("$$", "0"), ("$$", "-1"), ("$$", ""),
+        ("$$", "1x"), ("$$", " 1"), ("$$", "99999999999999999999"),
+    ])
+    func whatNoManagerSaysIsNotBelieved(process: String, count: String) throws {
+        // A file that is no socket is in the place: who took it for one would not serve.
+        let agent = try start(process, count, .file).get()
+        try expectService()
+        kill(agent, SIGTERM)
+        #expect(Program.wait(for: agent) == 0)
+        #expect(try SmallFile.exists(home.place.socket) == false)
+    }
+
+    @Test(arguments: ["1", "3", "2147483648"], Third.allCases)
+    func onlyAListeningSocketOfThisMachineIsTaken(count: String, third: Third) throws {
+        switch try start("$$", count, third) {
+        case .success(let agent):
+            #expect(third == .listener)
+            try expectService()
+            kill(agent, SIGTERM)
+            #expect(Program.wait(for: agent) == 0)
+        case .failure(let ended): #expect(third != .listener && ended.status == 1)
+        }
+    }
+
     @Test func anotherThingInTheSocketsPlaceIsRefused() throws {
         try makeDirectory()
         let socket = home.place.socket.string

@@ -1,0 +1,106 @@
+import Glibc
+import SystemPackage
+import Testing
+import TokenVault
+import TokenVaultPlatform
+import VaultAgent
+
+/// What happens to a vault's file under an agent that holds the vault: clients hear of it, are told no old item, and the
+/// agent goes on.
+@Suite struct UprootedVaultTests {
+    let agent: TestAgent
+    let vault: BlockingAgentVault
+    var home: TestHome { agent.home }
+
+    init() throws {
+        agent = try TestAgent()
+        vault = try agent.unlockedVault()
+        try vault.storage(service: "s").store(token: "first", for: "k")
+        let old = agent.home.path.appending("old.vault").string
+        try #require(try Program.run("/bin/cp", ["-p", agent.home.vault.string, old]) == 0)
+        try vault.storage(service: "s").store(token: "second", for: "k")
+        #expect(try vault.storage(service: "s").retrieve(for: "k") == "second")
+    }
+
+    enum Change: CaseIterable {
+        case destroyed, unlinked, emptied, overwritten, cut, olderCopy, olderBytes, anotherVault, directory,
+            link
+    }
+
+    private func make(_ change: Change) throws {
+        let path = home.vault.string
+        let old = home.path.appending("old.vault").string
+        func write(_ bytes: [UInt8]) throws {
+            let file = try FileDescriptor.open(path, .writeOnly, options: [.truncate])
+            try file.closeAfter { _ = try file.writeAll(bytes) }
+        }
+        switch change {
+        case .destroyed:
+            try BlockingFileVault.destroy(at: home.vault, configuration: home.configuration)
+        case .unlinked: try #require(unlink(path) == 0)
+        case .emptied: try write([])
+        case .overwritten:
+            try write((0..<20_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+        case .cut:
+            // Into the last record: what is behind it is room.
+            let bytes = try SmallFile.read(home.vault, limit: 4 << 20).bytes
+            let last = try #require(bytes.lastIndex { $0 != 0 })
+            try #require(truncate(path, last - 10) == 0)
+        case .olderCopy: try #require(rename(old, path) == 0)
+        case .olderBytes: try write(try SmallFile.read(FilePath(old), limit: 1 << 20).bytes)
+        case .anotherVault:
+            let other = home.path.appending("other.vault")
+            try BlockingFileVault.create(
+                at: other, unlockMethod: TestHome.keyFile,
+                configuration: FileVaultConfiguration(stateDirectory: nil, keyDerivationCost: .minimum)
+            ).close()
+            try #require(rename(other.string, path) == 0)
+        case .directory: try #require(unlink(path) == 0 && mkdir(path, 0o700) == 0)
+        case .link: try #require(unlink(path) == 0 && symlink(old, path) == 0)
+        }
+    }
+
+    @Test(arguments: Change.allCases)
+    func noOldItemIsToldOfWhatIsNotThereAnyMore(_ change: Change) throws {
+        let storage = vault.storage(service: "s")
+        try make(change)
+        for round in 1...2 {
+            for call in [
+                { _ = try storage.retrieve(for: "k") }, { _ = try storage.metadata(for: "k") },
+                { _ = try storage.list() }, { _ = try vault.listAllServices() },
+                { _ = try storage.store(token: "third", for: "l") },
+            ] as [() throws -> Void] {
+                let error = #expect(throws: TokenStorageError.self, "\(change), \(round)") { try call() }
+                #expect(error?.code != .outcomeUnknown && error?.code != .internalError, "\(error as Any)")
+            }
+        }
+        // Whoever looks is told something, and the agent is there for others.
+        _ = try? vault.status()
+        _ = try? vault.lockState()
+        #expect(try AgentControl.isRunning(at: home.place))
+        let next = home.path.appending("next.vault")
+        try BlockingFileVault.create(
+            at: next, unlockMethod: TestHome.keyFile, configuration: home.configuration
+        ).close()
+        let other = BlockingAgentVault(at: next, agent: home.place, timeout: .seconds(300))
+        try other.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+        try other.storage(service: "s").store(token: "fine", for: "k")
+        #expect(try other.storage(service: "s").retrieve(for: "k") == "fine")
+    }
+
+    @Test func aVaultThatIsRestoredIsWhatClientsSee() throws {
+        let copy = try VaultCopy.open(
+            at: home.path.appending("old.vault"), configuration: home.configuration)
+        try copy.unlock(with: TestHome.keyFile)
+        _ = try copy.restore(to: home.vault)
+        copy.close()
+        let storage = vault.storage(service: "s")
+        // What was put back on purpose, or an error until the next unlock: never what is gone.
+        let told = Result { () throws(TokenStorageError) in try storage.retrieve(for: "k") }
+        if case .success(let token) = told { #expect(token == "first") }
+        try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+        #expect(try storage.retrieve(for: "k") == "first")
+        try storage.store(token: "third", for: "k")
+        #expect(try home.open().storage(service: "s").retrieve(for: "k") == "third")
+    }
+}
