@@ -25,6 +25,26 @@ struct CredentialUnlock {
                 underlying: "CREDENTIALS_DIRECTORY is not set",
                 advice: "give the unit the credential: LoadCredential=\(name):PATH")
         }
-        try vaults.unlock(at: vault, with: try .keyFile(at: path), stateDirectory: stateDirectory)
+        do throws(TokenStorageError) {
+            try vaults.unlock(at: vault, with: try .keyFile(at: path), stateDirectory: stateDirectory)
+        } catch {
+            throw named(error)
+        }
+    }
+
+    /// The error with the credential in it, where it is about that.
+    private func named(_ error: TokenStorageError) -> TokenStorageError {
+        var named = error
+        switch error.operation {
+        case "key file":
+            named.operation = "credential"
+            named.underlying = "the unit's credential \(name)\(error.underlying.map { ": \($0)" } ?? "")"
+            named.advice = "give the unit the credential: LoadCredential=\(name):PATH"
+        default:
+            guard error.code == .wrongPassphrase else { return error }
+            named.underlying = "no slot of the vault has the credential \(name)"
+            named.advice = "add it, where it is there: \"vaultctl slot add systemd-credential \(name)\""
+        }
+        return named
     }
 }

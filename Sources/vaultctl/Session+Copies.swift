@@ -22,10 +22,12 @@ extension Session {
                 }
             }
         }
-        let method = if let known { known } else { try unlock.unlockMethod(console) }
-        if case .passphrase = method { console.progress.show("Unlocking …") }
-        defer { console.progress.clear() }
-        try calling { () throws(TokenStorageError) in try copy.unlock(with: method) }
+        let unlocking = { (method: UnlockMethod) throws(CommandFailure) in
+            if case .passphrase = method { console.progress.show("Unlocking …") }
+            defer { console.progress.clear() }
+            try calling { () throws(TokenStorageError) in try copy.unlock(with: method) }
+        }
+        if let known { try unlocking(known) } else { try unlock.withUnlockMethod(console, unlocking) }
         return copy
     }
 

@@ -36,6 +36,7 @@ struct Session {
         stateOption = try Settings.path(
             location.stateDirectory, named: "--state-dir", environment: "VAULTCTL_STATE_DIR")
         self.unlock = try UnlockSource(unlock)
+        if backend == .file { console.vault = (try? vaultPath)?.string }
     }
 
     /// Throws when what is about to be done writes, and nothing is to be written.
@@ -138,7 +139,9 @@ struct Session {
     ) throws(CommandFailure) -> BlockingFileVault {
         let vault = orCopy ? try openVaultOrCopy() : try openVault()
         if unlock.isTerminal, try unlockFromKeyring(vault, mending: mending) { return vault }
-        try unlock(vault, with: try unlock.unlockMethod(console), mending: mending)
+        try unlock.withUnlockMethod(console) { (method) throws(CommandFailure) in
+            try unlock(vault, with: method, mending: mending)
+        }
         for note in vault.notesOfUnlocking { console.note(note) }
         return vault
     }

@@ -73,6 +73,32 @@ import VaultAgent
         try start("key", in: credentials).end(SIGTERM)
     }
 
+    @Test func whatIsWrongWithItNamesIt() throws {
+        let home = try CommandHome()
+        let given = ["CREDENTIALS_DIRECTORY=\(credentials)"]
+        for name in ["nope", "key"] {
+            let agent = try home.run(["agent", "--credential", name], with: given)
+            #expect(agent.status == 8 || agent.status == 1, "\(agent.error)")
+            #expect(agent.error.contains("credential \(name)"), "\(agent.error)")
+            #expect(!agent.error.contains("key file"), "\(agent.error)")
+        }
+    }
+
+    @Test func whatANarrowSlotOpenedIsToldThroughTheAgent() throws {
+        let home = try CommandHome()
+        let narrow = try home.file("narrow.key", "another unreal key 0123456789abcdef0123456789abcdef")
+        let added = try home.run(
+            "slot", "add", "key-file", narrow, "--scope", "after-first-unlock", "--key-file", home.keyFile)
+        #expect(added.status == 0, "\(added.error)")
+        #expect(try home.run("unlock", "--key-file", narrow).status == 0)
+        let json = try home.run("status", "--json").output
+        #expect(json.contains(#""agent":true"#) && json.contains(#""scope":"after-first-unlock""#), "\(json)")
+        let text = try home.run("status").output
+        #expect(text.contains("unlocked:    only what may be read after the first unlock"), "\(text)")
+        #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
+        #expect(try home.run("status", "--json").output.contains(#""scope":"all""#))
+    }
+
     @Test func vaultctlAddsTheSlotAndStartsTheAgentWithIt() throws {
         let home = try CommandHome()
         let given = ["CREDENTIALS_DIRECTORY=\(credentials)"]

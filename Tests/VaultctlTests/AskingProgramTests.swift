@@ -69,7 +69,8 @@ import TokenVaultPlatform
             "store", "k", input: "not a real token",
             with: ["DISPLAY": ":7", "SSH_ASKPASS": askpass, "OTHER_SECRET": "fake-secret"])
         #expect(asked.status == 0, "\(asked.error)")
-        #expect(try sandbox.shell("cat prompt").text == "vaultctl: Passphrase: \n")
+        #expect(
+            try sandbox.shell("cat prompt").text == "vaultctl, for \(sandbox.vault): Passphrase: \n")
         let environment = try sandbox.shell("cat env").text
         #expect(environment.contains("DISPLAY=:7") && !environment.contains("fake-secret"))
         // Pinentry escapes what is special in a line of its own.
@@ -91,6 +92,7 @@ import TokenVaultPlatform
         #expect(shown.status == 0 && shown.text == "not a real token", "\(shown.error)")
         let said = try sandbox.shell("cat said").text
         #expect(said.hasPrefix("OPTION lc-ctype=C.UTF-8\nSETDESC "))
+        #expect(said.contains("for the vault \(sandbox.vault).\n"))
         #expect(said.contains("\nSETPROMPT Passphrase: \nGETPIN\n"))
     }
 

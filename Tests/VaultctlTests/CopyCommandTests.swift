@@ -37,7 +37,7 @@ import Testing
             sandbox, ["restore", "\(sandbox.home)/backup", "--key-file", "\(sandbox.home)/vault.key"])
         try terminal.expect("Put the copy in the place of \(vault)? Type yes to go on:")
         try terminal.type("yes\r")
-        try terminal.expect("Restored 1 items.")
+        try terminal.expect("Restored 1 item.")
         #expect(try terminal.end() == 0)
         #expect(try sandbox.run("retrieve", "k").text == "first")
     }
@@ -180,7 +180,7 @@ import Testing
     @Test func whatIsWholeIsSalvaged() throws {
         let out = "\(sandbox.home)/saved.vault"
         let whole = try sandbox.run("salvage", out)
-        #expect(whole.status == 0 && whole.text == "saved: 1 items\n", "\(whole.error)")
+        #expect(whole.status == 0 && whole.text == "saved: 1 item\n", "\(whole.error)")
         expectOneLine(try sandbox.run("salvage", out), status: 9)
         _ = try sandbox.shell("rm saved.vault")
         // The last frame's value; the one before it is whole.
@@ -194,7 +194,7 @@ import Testing
         #expect(damaged.error.contains("vaultctl salvage"))
         let saved = try sandbox.run("salvage", out, "--json")
         #expect(
-            saved.status == 7 && saved.error.contains("saved 1 items, but something was lost in one place"))
+            saved.status == 7 && saved.error.contains("saved 1 item, but something was lost in one place"))
         #expect(saved.text.contains("\"items\":1,\"mayBeOlder\":1,\"itemsLost\":0"))
         let restored = try sandbox.run("restore", out, "--yes")
         #expect(restored.status == 0, "\(restored.error)")

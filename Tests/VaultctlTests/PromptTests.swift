@@ -64,11 +64,22 @@ import TokenVaultPlatform
         #expect(try piped.end() == 0)
         #expect(try captured.contents() == Array(secret.utf8))
 
+        // Three times at most, as others ask.
         let wrong = try PseudoTerminal(sandbox, ["retrieve", "k"])
-        try wrong.expect("Passphrase: ")
-        try wrong.type("fake guess\r")
+        for number in 1...3 {
+            let before = try wrong.expect("Passphrase: ")
+            #expect(before.contains("Try again.") == (number > 1), "\(before)")
+            try wrong.type("fake guess\r")
+        }
         #expect(try wrong.end() == 5)
-        #expect(!wrong.shown.contains("guess"))
+        #expect(!wrong.shown.contains("guess") && !wrong.shown.contains("Passphrase: "))
+        let mended = try PseudoTerminal(sandbox, ["list"])
+        try mended.expect("Passphrase: ")
+        try mended.type("fake guess\r")
+        try mended.expect("Try again.")
+        try mended.expect("Passphrase: ")
+        try mended.type("\(Self.passphrase)\r")
+        #expect(try mended.end() == 0)
     }
 
     @Test(arguments: [SIGINT, SIGTERM, SIGHUP, SIGQUIT])

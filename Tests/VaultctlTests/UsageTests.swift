@@ -52,7 +52,9 @@ import Testing
             (["int"], "init"),
             (["slot", "lst"], "slot list"), (["device", "enroll"], "device enrol"),
             (["help", "salvge"], "salvage"),
-            (["help", "slot", "ad"], "slot add"), (["token"], nil), (["ls"], nil), (["xyzzy"], nil),
+            (["help", "slot", "ad"], "slot add"), (["token"], nil), (["ls"], "list"),
+            (["get", "k"], "retrieve"),
+            (["rm", "k"], "delete"), (["slot", "rm"], nil), (["xyzzy"], nil),
             ([typed], nil),
         ] as [([String], String?)])
     func aMistypedCommandIsGuessed(_ arguments: [String], _ meant: String?) throws {
@@ -63,6 +65,30 @@ import Testing
                 .filter { !["slot", "device"].contains($0) })
         let guess = outcome.error.firstMatch(of: /did you mean "vaultctl ([a-z ]+)"\?/).map { String($0.1) }
         #expect(guess == meant, "\(outcome.error)")
+    }
+
+    @Test(
+        arguments: [
+            (["list", "--pasphrase-file", "x"], "--passphrase-file"), (["list", "--jsno"], "--json"),
+            (["store", "k", "--polcy=x"], "--policy"),
+            (["slot", "add", "key-file", "k", "--scpe", "all"], "--scope"),
+            // What another command has, and what nothing is called like.
+            (["status", "--polcy", "x"], nil), (["list", "--xyzzy-plugh"], nil),
+            (["list", "--\(typed)"], nil),
+        ] as [([String], String?)])
+    func aMistypedOptionIsGuessed(_ arguments: [String], _ meant: String?) throws {
+        let outcome = try Sandbox().run(arguments: arguments)
+        let typed = arguments.first { $0.hasPrefix("--") } ?? ""
+        expectOneLine(outcome, status: 64, hiding: [String(typed.dropFirst(2).prefix { $0 != "=" })])
+        let guess = outcome.error.firstMatch(of: /did you mean (--[a-z-]+)\?/).map { String($0.1) }
+        #expect(guess == meant, "\(outcome.error)")
+    }
+
+    @Test func whatANewVaultLacksIsSaid() throws {
+        let sandbox = try Sandbox()
+        let outcome = try sandbox.run("init", without: "VAULTCTL_KEY_FILE")
+        expectOneLine(outcome, status: 4)
+        #expect(outcome.error.contains("--passphrase-file") && !outcome.error.contains("locked"))
     }
 
     @Test(arguments: [

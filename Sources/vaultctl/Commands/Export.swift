@@ -60,7 +60,7 @@ struct Export: VaultCommand {
         if format.json {
             JSONWriter.line(["items": report.items, "staying": report.staying], to: console.output)
         } else {
-            console.remark("Exported \(report.items) items")
+            console.remark("Exported \(counted(report.items, "item"))")
         }
         return .done
     }

@@ -86,7 +86,7 @@ extension RestoreReport {
         if let replaced { console.note("what was in its place is kept as \(replaced.string)") }
         if let staleCopy { console.note("\(staleCopy.string) is a copy from now on") }
         guard isJSON else {
-            console.remark("Restored \(items) items.")
+            console.remark("Restored \(counted(items, "item")).")
             return
         }
         var json = JSONWriter(console.output)

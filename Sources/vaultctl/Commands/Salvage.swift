@@ -41,14 +41,15 @@ struct Salvage: VaultCommand {
         if format.json { Self.writeJSON(report, console.output) } else { Self.show(report, console) }
         if report.losses.isEmpty, report.isOlderThanSeen {
             throw CommandFailure(
-                .damaged, "saved \(report.items) items of an older copy than what this device has seen",
+                .damaged,
+                "saved \(counted(report.items, "item")) of an older copy than what this device has seen",
                 "find a newer copy; or \"vaultctl restore\" what was saved, on purpose")
         }
         guard let first = report.losses.first else { return .done }
         let places = report.losses.count == 1 ? "one place" : "\(report.losses.count) places"
         throw CommandFailure(
             .damaged,
-            "saved \(report.items) items, but something was lost in \(places), the first at byte \(first.offset)",
+            "saved \(counted(report.items, "item")), but something was lost in \(places), the first at byte \(first.offset)",
             "look at what was saved, then \"vaultctl restore\" it; or restore a backup")
     }
 
@@ -59,11 +60,13 @@ struct Salvage: VaultCommand {
             output.line("byte \(loss.offset): \(loss.description)\(length)")
         }
         for note in report.notes { output.line("note: \(note)") }
-        output.line("saved: \(report.items) items")
+        output.line("saved: \(counted(report.items, "item"))")
         if report.mayBeOlder > 0 {
             output.line("of these \(report.mayBeOlder) may be older than they were, or deleted since")
         }
-        if report.itemsLost > 0 { output.line("lost: \(report.itemsLost) items that left a trace") }
+        if report.itemsLost > 0 {
+            output.line("lost: \(counted(report.itemsLost, "item")) that left a trace")
+        }
         if report.bytesSkipped > 0 { output.line("skipped: \(report.bytesSkipped) bytes") }
     }
 

@@ -44,11 +44,12 @@ struct Unlock: VaultCommand {
         {
             return .done
         }
-        let method = try session.unlock.unlockMethod(console)
-        if case .passphrase = method { console.progress.show("Unlocking …") }
-        defer { console.progress.clear() }
-        try calling { () throws(TokenStorageError) in
-            try locking.unlock(agent, with: method, stateDirectory)
+        try session.unlock.withUnlockMethod(console) { (method) throws(CommandFailure) in
+            if case .passphrase = method { console.progress.show("Unlocking …") }
+            defer { console.progress.clear() }
+            try calling { () throws(TokenStorageError) in
+                try locking.unlock(agent, with: method, stateDirectory)
+            }
         }
         return .done
     }

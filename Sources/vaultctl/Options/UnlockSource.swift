@@ -59,6 +59,23 @@ enum UnlockSource {
         }
     }
 
+    /// Gives `body` what opens the vault. At a terminal a passphrase that is wrong is asked for again, up to three times.
+    func withUnlockMethod<Result>(
+        _ console: Console, _ body: (UnlockMethod) throws(CommandFailure) -> Result
+    ) throws(CommandFailure) -> Result {
+        var tries = isTerminal && console.asksAtTerminal ? 3 : 1
+        while true {
+            let method = try unlockMethod(console)
+            do throws(CommandFailure) {
+                return try body(method)
+            } catch {
+                tries -= 1
+                guard tries > 0, error.cause?.code == .wrongPassphrase else { throw error }
+                console.say(CommandFailure.printable("Sorry, \(error.happened). Try again."))
+            }
+        }
+    }
+
     /// Reads or asks for the passphrase of a vault. Throws `locked` when there is nobody to ask.
     func currentPassphrase(_ console: Console) throws(CommandFailure) -> Secret {
         var given = try readPassphrase(console)
@@ -92,7 +109,9 @@ enum UnlockSource {
                 return try body(.passphrase(passphrase))
             }
         }
-        throw CommandFailure(TokenStorageError(.locked, operation: "init", backend: "vaultctl"))
+        throw CommandFailure(
+            .locked, "what shall open the new vault was not given, and there is nobody to ask",
+            "give --passphrase-file, --passphrase-fd or --key-file")
     }
 
     /// The first line of the passphrase file or descriptor.

@@ -19,9 +19,11 @@ enum UsageError {
         let option = kind.flatMap { optionName(in: $0.value, depth: 4) }
         switch name {
         case "unknownOption", "invalidOption", "nonAlphanumericShortOption":
-            return .usage(
-                "there is no such option here", command.isEmpty ? "options follow the command; \(help)" : help
-            )
+            let hint = command.isEmpty ? "options follow the command; \(help)" : help
+            guard let meant = likelyOption(meantIn: arguments, of: stack.last) else {
+                return .usage("there is no such option here", hint)
+            }
+            return .usage("there is no such option here", "did you mean --\(meant)? \(hint)")
         case "missingValueForOption", "missingValueOrUnknownCompositeOption":
             return .usage("\(option ?? "an option") needs a value", help)
         case "unexpectedValueForOption":
@@ -46,7 +48,8 @@ enum UsageError {
         for word in arguments {
             guard let known = commands.first(where: { $0._commandName == word }) else {
                 let names = commands.map { $0._commandName }
-                guard let meant = SimilarName.nearest(to: word, among: names) else { break }
+                let other = otherNames[word].flatMap { names.contains($0) ? $0 : nil }
+                guard let meant = other ?? SimilarName.nearest(to: word, among: names) else { break }
                 return .usage(
                     "there is no such command", "did you mean \"vaultctl \(path)\(meant)\"? \(help)")
             }
@@ -55,6 +58,25 @@ enum UsageError {
         }
         return .usage("there is no such command", help)
     }
+
+    /// The option of `command` that the first one which is none of its own is nearly called. It is our own name that is told.
+    private static func likelyOption(meantIn arguments: [String], of command: Any.Type?) -> String? {
+        guard let command = command as? any ParsableCommand.Type else { return nil }
+        let help = VaultControl.helpMessage(for: command)
+        let known = OptionNames.valued.union(OptionNames.flags).sorted().filter { name in
+            help.contains("--\(name) ") || help.contains("--\(name)\n")
+        }
+        let words = arguments.prefix { $0 != "--" }.filter { $0.hasPrefix("--") }
+        let typed = words.map { String($0.dropFirst(2).prefix { $0 != "=" }) }
+        return typed.first { !known.contains($0) }.flatMap { SimilarName.nearest(to: $0, among: known) }
+    }
+
+    /// What other programs call commands of ours.
+    private static let otherNames = [
+        "get": "retrieve", "show": "retrieve", "read": "retrieve", "cat": "retrieve", "fetch": "retrieve",
+        "put": "store", "save": "store", "add": "store", "insert": "store", "ls": "list", "rm": "delete",
+        "remove": "delete", "erase": "delete", "mv": "rename", "move": "rename", "create": "init",
+    ]
 
     private static let names: [ObjectIdentifier: String] = Dictionary(
         uniqueKeysWithValues: (VaultControl.configuration.subcommands

@@ -41,13 +41,18 @@ enum AskingProgram: Equatable {
         }
     }
 
-    /// Asks for a secret of at most `limit` bytes. Throws what the system failed with: `EFBIG`, `ETIMEDOUT` when `deadline`
+    /// Asks for a secret of at most `limit` bytes, saying which vault it is for. Throws what the system failed with: `EFBIG`, `ETIMEDOUT` when `deadline`
     /// passes.
-    func ask(_ prompt: String, limit: Int, deadline: Deadline?) throws(SystemFailure) -> Answer {
+    func ask(
+        _ prompt: String, for vault: String?, limit: Int, deadline: Deadline?
+    ) throws(SystemFailure) -> Answer {
+        // A path that somebody else chose shall not look like a line of ours.
+        let subject = vault.map { CommandFailure.printable($0) }
         switch self {
         case .askpass(let program):
+            let question = subject.map { "vaultctl, for \($0): \(prompt)" } ?? "vaultctl: \(prompt)"
             let helper = try HelperProgram(
-                program, ["vaultctl: \(prompt)"], environment: Self.environment, isSpokenTo: false)
+                program, [question], environment: Self.environment, isSpokenTo: false)
             var line = try helper.readLine(limit: limit, deadline: deadline) ?? []
             if line.last == UInt8(ascii: "\r") { line.removeLast() }
             do throws(SystemFailure) {
@@ -62,7 +67,8 @@ enum AskingProgram: Equatable {
             let helper = try HelperProgram(program, [], environment: Self.environment, isSpokenTo: true)
             let conversation = try Pinentry(helper, deadline: deadline)
             let answer = try conversation.ask(
-                "vaultctl needs this for a vault of yours.", prompt: prompt, limit: limit)
+                "vaultctl needs this for \(subject.map { "the vault \($0)" } ?? "a vault of yours").",
+                prompt: prompt, limit: limit)
             conversation.leave()
             return answer.map { .bytes($0) } ?? .cancelled
         }

@@ -8,6 +8,8 @@ final class Console {
     let output = Output()
     /// Whether `--no-input` forbids asking.
     var mayAsk = true
+    /// The vault that secrets are asked for, as a window says it.
+    var vault: String?
     /// When `--timeout` is over.
     var deadline: Deadline?
     /// The keyring that may hold the vault's key.
@@ -47,6 +49,9 @@ final class Console {
     /// Whether there is somebody to ask at a terminal.
     var canAsk: Bool { terminal != nil }
 
+    /// Whether secrets are asked for at a terminal, and not in a window.
+    var asksAtTerminal: Bool { canAsk && AskingProgram.find(hasTerminal: true) == nil }
+
     /// Whether there is somebody to ask for a secret, there or in a window.
     var canAskForSecrets: Bool { canAsk || mayAsk && AskingProgram.find(hasTerminal: false) != nil }
 
@@ -77,7 +82,8 @@ final class Console {
     private func ask(_ program: AskingProgram, _ prompt: String) throws(CommandFailure) -> Secret {
         let answer: AskingProgram.Answer
         do {
-            answer = try program.ask(prompt, limit: Secret.maximumLength, deadline: deadline)
+            answer = try program.ask(
+                prompt, for: vault, limit: Secret.maximumLength, deadline: deadline)
         } catch {
             if error.errno == .fileTooLarge { throw CommandFailure(TokenStorageError.tooLarge) }
             throw CommandFailure(
