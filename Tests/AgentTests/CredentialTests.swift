@@ -92,11 +92,13 @@ import VaultAgent
         #expect(added.status == 0, "\(added.error)")
         #expect(try home.run("unlock", "--key-file", narrow).status == 0)
         let json = try home.run("status", "--json").output
-        #expect(json.contains(#""agent":true"#) && json.contains(#""scope":"after-first-unlock""#), "\(json)")
+        #expect(
+            json.contains(#""agent":true"#) && json.contains(#""scope":"after-first-unlock","slots""#),
+            "\(json)")
         let text = try home.run("status").output
         #expect(text.contains("unlocked:    only what may be read after the first unlock"), "\(text)")
         #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
-        #expect(try home.run("status", "--json").output.contains(#""scope":"all""#))
+        #expect(try home.run("status", "--json").output.contains(#""scope":"all","slots""#))
     }
 
     @Test func vaultctlAddsTheSlotAndStartsTheAgentWithIt() throws {
