@@ -34,16 +34,25 @@ struct Restore: VaultCommand {
             throw CommandFailure(error, "the vault's directory", "check --vault")
         }
         let copy = try session.openUnlockedCopy(at: FilePath(file))
-        if exists, !yes { try console.confirm("Put the copy in the place of \(place.string)?") }
+        let isOlder = exists && (try? copy.verify())?.isOlderThanSeen == true
+        let asks = exists && !yes
+        // Whoever says yes knows what goes.
+        if isOlder, asks, console.canAsk { console.note(Self.loss) }
+        if asks { try console.confirm("Put the copy in the place of \(place.string)?") }
         let report = try calling { () throws(TokenStorageError) in
             try copy.restore(to: place) { done, total in
                 console.progress.show("Restoring", done, of: total)
             }
         }
         console.progress.clear()
+        if isOlder, !asks { console.note(Self.loss) }
         report.tell(console, json: format.json)
         return .done
     }
+
+    private static let loss =
+        "the copy is older than what this device has seen: what was stored since is not in it, and stays in the file "
+        + "that is kept"
 }
 
 struct Adopt: VaultCommand {
