@@ -5,14 +5,14 @@ internal import FoundationEssentials
 #endif
 
 extension Secret {
-    /// The JSON of `value`. Throws `encodingFailed`.
-    package static func encoding(_ value: some Encodable) throws(TokenStorageError) -> Secret {
+    /// A secret with the JSON of `value`, as `store(encoding:for:)` stores it. Throws `encodingFailed`.
+    public init(encoding value: some Encodable) throws(TokenStorageError) {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
         do {
             var data = try encoder.encode(value)
             defer { data.resetBytes(in: 0..<data.count) }
-            return Secret(data)
+            self.init(data)
         } catch {
             // The reason is left out on purpose: it can quote the value.
             throw TokenStorageError(.encodingFailed, operation: "store", backend: "storage")

@@ -76,7 +76,7 @@ extension TokenStorage {
     public func store(
         encoding value: some Encodable, for key: TokenKey, details: TokenDetails = TokenDetails()
     ) async throws(TokenStorageError) -> Generation {
-        try await store(Secret.encoding(value), for: key, details: details)
+        try await store(Secret(encoding: value), for: key, details: details)
     }
 
     /// The value of type `Value` stored as JSON under `key`, or `nil` when the key is absent. Throws

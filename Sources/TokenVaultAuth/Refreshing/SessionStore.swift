@@ -131,7 +131,7 @@ struct SessionStore: Sendable {
     }
 
     private func secret(of record: SessionRecord) throws(TokenError) -> Secret {
-        do throws(TokenStorageError) { return try Secret.encoding(record) } catch { throw .storage(error) }
+        do throws(TokenStorageError) { return try Secret(encoding: record) } catch { throw .storage(error) }
     }
 }
 

@@ -1,0 +1,24 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let settings: [SwiftSetting] = [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]
+
+let package = Package(
+    name: "Examples",
+    dependencies: [.package(name: "tokenvault", path: "..")],
+    targets: [
+        // The storage protocols that SDKs publish, by their shapes: an app imports the SDK in place of this.
+        .target(name: "Shapes", swiftSettings: settings),
+        // TokenVault dropped into each of them.
+        .target(
+            name: "StorageAdapters",
+            dependencies: ["Shapes", .product(name: "TokenVault", package: "tokenvault")],
+            swiftSettings: settings),
+        .testTarget(
+            name: "StorageAdaptersTests",
+            dependencies: [
+                "Shapes", "StorageAdapters", .product(name: "TokenVault", package: "tokenvault"),
+            ],
+            swiftSettings: settings),
+    ]
+)
