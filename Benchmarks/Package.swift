@@ -24,6 +24,16 @@ let package = Package(
             swiftSettings: [.swiftLanguageMode(.v6)]
         ),
         .executableTarget(
+            name: "auth-benchmark",
+            dependencies: [
+                "Measuring",
+                .product(name: "TokenVault", package: "TokenVault"),
+                .product(name: "TokenVaultAuth", package: "TokenVault"),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: [.swiftLanguageMode(.v6)]
+        ),
+        .executableTarget(
             name: "command-benchmark",
             dependencies: ["Measuring"],
             swiftSettings: [.swiftLanguageMode(.v6)]

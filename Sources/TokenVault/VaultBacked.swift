@@ -1,11 +1,13 @@
-internal import SystemPackage
+public import SystemPackage
 
-/// A storage whose items are in a vault file of this machine: what has to be beside that file has a place.
-package protocol VaultBacked: TokenStorage {
+/// A storage whose items are in a vault file of this machine: what has to be beside that file has a place. A storage that
+/// wraps one of these says so too, so that its refreshes take the same lease.
+public protocol VaultBacked: TokenStorage {
     /// The vault's path.
     var vaultPath: FilePath { get }
 }
 
 extension FileTokenStorage: VaultBacked {
-    package var vaultPath: FilePath { blocking.vault.path }
+    /// The vault's path.
+    public var vaultPath: FilePath { blocking.vault.location.absolutePath ?? blocking.vault.path }
 }

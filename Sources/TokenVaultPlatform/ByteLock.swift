@@ -7,8 +7,13 @@ package import SystemPackage
 /// It is of the open file: two holders in one process are kept apart as two processes are.
 package final class ByteLock: Sendable {
     private let file: any Sendable
+    /// Which file it is a lock of, for as long as that exists.
+    package let identity: FileIdentity
 
-    private init(_ file: PosixFile) { self.file = file }
+    private init(_ file: PosixFile, _ identity: FileIdentity) {
+        self.file = file
+        self.identity = identity
+    }
 
     /// The lock of the byte at `offset` of the file at `path`, which is made with mode 0600 when it is missing; `nil`
     /// while another holds it. Throws `ELOOP` for a link, `EPERM` for another user's file and for what is no file.
@@ -21,7 +26,7 @@ package final class ByteLock: Sendable {
             }
             guard try file.tryLock(byteAt: offset) else { return nil }
             // Whoever removed the file meanwhile, or put another there, would lock that one.
-            if try identity(at: path) == attributes.identity { return ByteLock(file) }
+            if try identity(at: path) == attributes.identity { return ByteLock(file, attributes.identity) }
         }
     }
 

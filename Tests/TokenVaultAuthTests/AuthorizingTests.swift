@@ -137,4 +137,33 @@ import TokenVault
         }
         #expect(told.all == [.sessionExpired])
     }
+
+    @Test func aRequestThatWasSentElsewhereGetsNoNewToken() async throws {
+        let server = RotatingServer()
+        let provider = try await provider(server)
+        var sent = try await provider.adapt(Request(origin: origin))
+        sent.request.origin = .https("evil.example.com")
+        #expect(try await provider.retry(sent, after: ResponseFacts(status: 401)) == nil)
+        #expect(server.requests == 0)
+    }
+
+    @Test func theTokenOfTheNextUserIsNotPutInWhileItIsBeingRenewed() async throws {
+        let scene = scene
+        let (gate, begun) = (Gate(), Gate())
+        let server = RotatingServer { _ in
+            begun.open()
+            await gate.pass()
+        }
+        let manager = scene.manager(server) { $0.attempts = 1 }
+        try await manager.updateTokens(TokenInfo(accessToken: "last-user", refreshToken: "last"))
+        let provider = TokenAuthProvider(manager: manager, allowedOrigins: [origin])
+        let sent = try await provider.adapt(Request(origin: origin))
+        try await manager.updateTokens(scene.tokens(goodFor: -1))
+        let next = Task { try await manager.validAccessToken() }
+        await begun.pass()
+        let retry = Task { try await provider.retry(sent, after: ResponseFacts(status: 401)) }
+        gate.open()
+        #expect(try await next.value == "access-1")
+        await #expect(throws: TokenError.sessionChanged) { try await retry.value }
+    }
 }

@@ -1,6 +1,7 @@
 import SystemPackage
 import Testing
 import TokenVault
+import TokenVaultPlatform
 
 @testable import TokenVaultAuth
 
@@ -73,7 +74,9 @@ import FoundationEssentials
         let vault = try SharedVault()
         let server = RotatingServer()
         let storage = try vault.storage()
-        let manager = scene.manager(server, storage: HookedFile(base: storage, server: server))
+        let hasRoom = Gate()
+        let manager = scene.manager(
+            server, storage: HookedFile(base: storage, server: server, hasRoom: hasRoom))
         let other = scene.manager(server, storage: try vault.storage()) { $0.leaseTimeout = .milliseconds(1) }
         try await manager.updateTokens(scene.tokens(goodFor: -1))
         await #expect { try await manager.validAccessToken() } throws: { error in
@@ -81,6 +84,7 @@ import FoundationEssentials
         }
         await #expect(throws: TokenError.timedOut) { try await other.validAccessToken() }
         #expect(server.requests == 1)
+        hasRoom.open()
         #expect(try await manager.validAccessToken() == "access-1")
         #expect(try await other.validAccessToken() == "access-1")
         #expect(server.requests == 1)
@@ -93,34 +97,79 @@ import FoundationEssentials
         let storage = try vault.storage()
         let manager = scene.manager(server, storage: storage)
         try await manager.updateTokens(scene.tokens(goodFor: -1))
-        let text = try #require(try await storage.retrieve(for: "work/session"))
-        let left = text.replacing(
-            "{\"obtained\"",
-            with: "{\"intent\":{\"isOver\":false,\"name\":\"gone\",\"until\":4e9},\"obtained\"")
-        #expect(left != text)
-        try await storage.store(token: left, for: "work/session")
+        // Under the same lock: whoever gets that knows.
+        let lock = try lockName(of: vault)
+        try await plant(
+            #"{"begun":\#(scene.seconds),"isOver":false,"lock":"\#(lock)","name":"gone","seconds":600}"#,
+            in: storage)
         let next = scene.manager(server, storage: try vault.storage())
         #expect(try await next.validAccessToken() == "access-1")
+        #expect(server.requests == 1)
         #expect(server.retriesOfUnknownOutcome == 1)
+        try await manager.updateTokens(scene.tokens())
+        // Under another one: its owner may be there.
+        let waiting = RotatingServer()
+        try await manager.updateTokens(scene.tokens(goodFor: -1))
+        try await plant(
+            #"{"begun":\#(scene.seconds),"isOver":false,"lock":"1:1","name":"there","seconds":600}"#,
+            in: storage)
+        let patient = scene.manager(waiting, storage: try vault.storage())
+        let call = Task { try await patient.validAccessToken() }
+        try await settled(patient)
+        #expect(waiting.requests == 0)
+        try await manager.updateTokens(TokenInfo(accessToken: "elsewhere"))
+        await #expect(throws: TokenError.sessionChanged) { try await call.value }
+        #expect(waiting.requests == 0)
     }
 
-    @Test func withoutALockAnIntentIsWaitedForUntilItsTimeIsOver() async throws {
-        let scene = scene
+    /// Stores an intent as a process leaves it behind that is killed.
+    private func plant(_ intent: String, in storage: any TokenStorage) async throws {
+        let text = try #require(try await storage.retrieve(for: "auth/session/work"))
+        let left = text.replacing("{\"obtained\"", with: "{\"intent\":\(intent),\"obtained\"")
+        #expect(left != text)
+        try await storage.store(token: left, for: "auth/session/work")
+    }
+
+    /// What an intent under the vault's lease is marked with.
+    private func lockName(of vault: SharedVault) throws -> String {
+        let lock = try #require(try ByteLock.take(FilePath("\(vault.path).lease"), byteAt: 1))
+        return "\(lock.identity.device):\(lock.identity.inode)"
+    }
+
+    /// Comes back when a refresh of `manager` is under way.
+    private func settled(_ manager: TokenManager) async throws {
+        while manager.coordinator.operationsSoFar == 0 { await Task.yield() }
+    }
+
+    @Test(arguments: [#""isOver":true,"seconds":600"#, #""isOver":false,"seconds":0.05"#])
+    func withoutALockAnIntentIsWaitedForAsLongAsItsOwnerWould(_ what: String) async throws {
         let server = RotatingServer(isForgiving: true)
         let manager = scene.manager(server)
         try await manager.updateTokens(scene.tokens(goodFor: -1))
-        let text = try #require(await scene.record())
-        let until = scene.clock.now.timeIntervalSince1970 + 30
-        let left = text.replacing(
-            "{\"obtained\"",
-            with: "{\"intent\":{\"isOver\":false,\"name\":\"gone\",\"until\":\(until)},\"obtained\"")
-        try await scene.storage.store(token: left, for: "work/session")
-        let call = Task { try await scene.manager(server).validAccessToken() }
-        for _ in 0..<1_000 { await Task.yield() }
-        #expect(server.requests == 0)
-        scene.clock.advance(by: 31)
-        #expect(try await call.value == "access-1")
+        try await plant(#"{"begun":\#(scene.seconds),"name":"gone",\#(what)}"#, in: scene.storage)
+        #expect(try await scene.manager(server).validAccessToken() == "access-1")
         #expect(server.retriesOfUnknownOutcome == 1)
+    }
+
+    @Test(arguments: [0.0, 1_000_000, -1_000_000])
+    func clocksOfTwoMachinesAreNotCompared(_ difference: Double) async throws {
+        let server = RotatingServer()
+        let manager = scene.manager(server)
+        try await manager.updateTokens(scene.tokens(goodFor: -1))
+        let isAncient = difference < 0
+        try await plant(
+            #"{"begun":\#(scene.seconds + difference),"isOver":false,"name":"there","seconds":600}"#,
+            in: scene.storage)
+        let call = Task { try await manager.validAccessToken() }
+        if isAncient {
+            #expect(try await call.value == "access-1")
+        } else {
+            try await settled(manager)
+            #expect(server.requests == 0)
+            try await manager.clearTokens()
+            await #expect(throws: TokenError.sessionChanged) { try await call.value }
+            #expect(server.requests == 0)
+        }
     }
 
     @Test func aLeaseFileThatCannotBeUsedIsTold() async throws {

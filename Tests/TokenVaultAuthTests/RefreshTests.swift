@@ -26,6 +26,7 @@ import FoundationEssentials
         }
         #expect(tokens == ["access-1"])
         #expect(server.requests == 1)
+        #expect(manager.coordinator.operationsSoFar == 1)
     }
 
     @Test func aTokenThatIsGoodIsNeitherReadNorRenewed() async throws {
@@ -117,7 +118,9 @@ import FoundationEssentials
             }
         }
         #expect(server.requests == 1)
+        // The next call waits: whatever a server refuses is no reason to ask it in a loop.
         #expect(try await manager.validAccessToken() == "access-1")
+        #expect(scene.pauses.all.count == 1)
     }
 
     @Test func anInvalidGrantEndsTheSession() async throws {
@@ -172,7 +175,7 @@ import FoundationEssentials
     }
 
     @Test func aRecordOfANewerProgramIsNotTakenForNone() async throws {
-        try await scene.storage.store(token: #"{"version":2,"tokens":"other"}"#, for: "work/session")
+        try await scene.storage.store(token: #"{"version":2,"tokens":"other"}"#, for: "auth/session/work")
         let manager = scene.manager(RotatingServer())
         await #expect(throws: TokenError.unknownRecord) { try await manager.validAccessToken() }
         #expect(try await scene.record() != nil)

@@ -108,7 +108,7 @@ import FoundationEssentials
             storage: scene.storage, account: "cookie", configuration: scene.configuration,
             extend: { request in
                 TokenRefreshResponse(
-                    accessToken: request.refreshToken, expiresIn: 600, refreshToken: request.refreshToken)
+                    accessToken: request.refreshToken + "+", expiresIn: 600)
             }
         ) { _ in
             SignIn(
@@ -116,8 +116,11 @@ import FoundationEssentials
                     accessToken: "sid=fake", accessTokenExpiry: scene.clock.now.addingTimeInterval(600)))
         }
         try await service.login(signIn)
-        scene.clock.advance(by: 601)
-        #expect(try await service.manager.validAccessToken() == "sid=fake")
+        // Each extension is asked for with the id of then.
+        for id in ["sid=fake+", "sid=fake++"] {
+            scene.clock.advance(by: 601)
+            #expect(try await service.manager.validAccessToken() == id)
+        }
         #expect(try await service.isAuthenticated())
     }
 

@@ -1,3 +1,4 @@
+import HookedStorage
 import Testing
 import TokenVault
 
@@ -199,23 +200,113 @@ import FoundationEssentials
     }
 
     @Test func aClockThatIsSetDoesNotChangeWhatTheServerSaid() async throws {
-        let scene = scene
-        let requests = Notes<Int>()
-        let manager = TokenManager(
-            storage: scene.storage, account: "work", configuration: scene.configuration
-        ) { _ in
-            requests.add(1)
-            return TokenRefreshResponse(
-                accessToken: "access-\(requests.all.count)", expiresIn: 3_600, serverDate: scene.clock.now)
-        }
-        try await manager.updateTokens(scene.tokens(goodFor: -1))
-        #expect(try await manager.validAccessToken() == "access-1")
+        let server = RotatingServer()
+        let manager = scene.manager(server)
+        let (api, other) = (RequestOrigin.https("api.example.com"), RequestOrigin.https("other.example.com"))
+        try await manager.updateTokens(scene.tokens())
+        let begin = scene.clock.now
+        manager.noteServerDate(begin, from: api)
         // Somebody sets this machine's clock two hours ahead; the server's next answer shows it.
-        let server = scene.clock.now
         scene.clock.advance(by: 7_200)
-        manager.noteServerDate(server)
+        manager.noteServerDate(begin, from: api)
+        #expect(try await manager.validAccessToken() == "access-0")
+        #expect(server.requests == 0)
+        // What another server's clock shows is its own affair, unless it changes.
+        for _ in 0..<3 {
+            manager.noteServerDate(begin.addingTimeInterval(86_400), from: other)
+            #expect(try await manager.validAccessToken() == "access-0")
+        }
+        scene.clock.advance(by: 3_600)
         #expect(try await manager.validAccessToken() == "access-1")
-        manager.noteServerDate(server.addingTimeInterval(3_600))
-        #expect(try await manager.validAccessToken() == "access-2")
+        #expect(server.requests == 1)
+    }
+
+    @Test func whoSignsInWhileAnotherSignsOutStaysSignedIn() async throws {
+        let place = Notes<TokenManager>()
+        let scene = scene
+        let next = TokenInfo(accessToken: "next-user", refreshToken: "next-refresh")
+        let manager = TokenManager(
+            storage: scene.storage, account: "work", configuration: scene.configuration,
+            revokeRequestProvider: { tokens in
+                guard tokens.refreshToken == "refresh-0" else { throw RefreshFailure(.refused("wrong_user")) }
+                try await place.all.first?.updateTokens(next)
+            },
+            refreshRequestProvider: RotatingServer().provider)
+        place.add(manager)
+        try await manager.updateTokens(scene.tokens())
+        try await manager.revokeTokens()
+        #expect(try await manager.validAccessToken() == "next-user")
+        // So it is while an account is deleted.
+        let service = OAuth2AuthService(manager: manager) { _ in SignIn(tokens: next) }
+        try await manager.updateTokens(scene.tokens())
+        try await AccountAuth(service: service) { _ in try await manager.updateTokens(next) }.deleteAccount()
+        #expect(try await manager.validAccessToken() == "next-user")
+    }
+
+    @Test func signingOutEndsAlsoWhatIsNotUnderstood() async throws {
+        try await scene.storage.store(token: #"{"version":2}"#, for: "auth/session/work")
+        let manager = scene.manager(RotatingServer())
+        await #expect(throws: TokenError.notRevoked(RefreshFailure(.refused("unknown_record")))) {
+            try await manager.revokeTokens()
+        }
+        #expect(await manager.authState() == .signedOut)
+    }
+
+    @Test func aProviderThatDoesNotReturnKeepsNobodySignedIn() async throws {
+        let scene = scene
+        let gate = Gate()
+        var configuration = scene.configuration
+        configuration.refreshTimeout = .milliseconds(1)
+        let manager = TokenManager(
+            storage: scene.storage, account: "work", configuration: configuration,
+            revokeRequestProvider: { _ in await gate.pass() },
+            refreshRequestProvider: RotatingServer().provider)
+        try await manager.updateTokens(scene.tokens())
+        await #expect(throws: TokenError.notRevoked(RefreshFailure(.interrupted))) {
+            try await manager.revokeTokens()
+        }
+        #expect(await manager.authState() == .signedOut)
+        gate.open()
+    }
+
+    @Test(arguments: ["", String(repeating: "a", count: 1_001), "a\u{0}b"])
+    func anAccountThatIsNoneIsRefused(_ account: String) async throws {
+        let manager = scene.manager(RotatingServer(), account: account)
+        for call in [
+            { try await manager.updateTokens(TokenInfo(accessToken: "a")) },
+            { _ = try await manager.currentTokens() },
+        ]
+            as [@Sendable () async throws -> Void]
+        {
+            await #expect { try await call() } throws: { error in
+                if case TokenError.storage(let reason) = error { reason.code == .invalidKey } else { false }
+            }
+        }
+    }
+
+    @Test func accountsAreListedWhileTheyAreLocked() async throws {
+        let vault = try SharedVault()
+        let storage = try vault.storage()
+        try await scene.manager(RotatingServer(), storage: storage).updateTokens(scene.tokens())
+        try await storage.store(token: "fake", for: "an app's own/session")
+        vault.lockAll()
+        #expect(try await TokenManager.accounts(in: storage) == ["work"])
+    }
+
+    @Test func aSignOutOfNobodyDoesNotHideTheNextSignIn() async throws {
+        let gate = Gate()
+        let begun = Gate()
+        let storage = HookedStorage(base: scene.storage) { call, moment, keys in
+            guard call == .commit, moment == .after, begun.isClosed else { return }
+            begun.open()
+            await gate.pass()
+        }
+        let manager = scene.manager(RotatingServer(), storage: storage)
+        let clear = Task { try await manager.clearTokens() }
+        await begun.pass()
+        try await manager.updateTokens(scene.tokens())
+        gate.open()
+        #expect(try await clear.value == false)
+        #expect(try await manager.validAccessToken() == "access-0")
     }
 }

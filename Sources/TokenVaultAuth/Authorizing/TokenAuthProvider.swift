@@ -56,7 +56,8 @@ public struct TokenAuthProvider: Sendable {
         _ sent: AuthorizedRequest<Request>, after response: ResponseFacts
     ) async throws(TokenError) -> AuthorizedRequest<Request>? {
         guard let token = sent.token else { return nil }
-        if let date = response.serverDate { manager.noteServerDate(date) }
+        guard mayCarryToken(sent.request), let origin = sent.request.origin else { return nil }
+        if let date = response.serverDate { manager.noteServerDate(date, from: origin) }
         guard response.status == 401, !sent.isRetry, sent.request.isReplayable else { return nil }
         do throws(TokenError) {
             let newer = try await manager.accessToken(replacing: token)

@@ -20,8 +20,10 @@ struct SessionSnapshot: Sendable {
     private(set) var knowledge: Knowledge = .unread
     /// Grows with every change: a read of the storage that began before it tells nothing.
     private(set) var epoch: UInt64 = 0
-    /// The server's clock less this machine's, as it was seen last, in seconds.
-    private(set) var skew: Double?
+    /// How far this machine's clock was set ahead since the tokens came, in seconds.
+    private(set) var shift = 0.0
+    /// Each server's clock less this machine's when the first of its answers since the tokens came was seen, in seconds.
+    private var baselines: [RequestOrigin: Double] = [:]
     private var accessToken: AccessToken?
     /// Until when the access token is good for longer than the buffer; `nil` for ever.
     private var freshUntil: Date?
@@ -76,9 +78,10 @@ struct SessionSnapshot: Sendable {
         generation = stored.generation
         knowledge = .signedIn(stored)
         let token = stored.record.isWithoutTokens ? nil : AccessToken(stored.record)
-        if known != token {
-            skew = stored.record.clockSkew
-            accessToken = token
+        accessToken = token
+        if known != nil, known != token {
+            shift = 0
+            baselines = [:]
         }
         judge(stored.record)
         return true
@@ -104,6 +107,12 @@ struct SessionSnapshot: Sendable {
         forget(.unread)
     }
 
+    /// Nobody is signed in, since a commit that began at `epoch`, of generation `ended`, or of none since there was nothing
+    /// to end.
+    mutating func end(_ ended: Generation?, since epoch: UInt64) {
+        if ended == nil, self.epoch != epoch { doubt() } else { end(ended) }
+    }
+
     /// Nobody is signed in, since the commit of generation `ended`. False when something newer is known.
     @discardableResult
     mutating func end(_ ended: Generation?) -> Bool {
@@ -121,15 +130,24 @@ struct SessionSnapshot: Sendable {
         forget(.unread)
     }
 
-    /// Notes the server's clock, `seconds` ahead of this machine's.
-    mutating func note(skew seconds: Double) {
-        skew = seconds
+    /// Notes the clock of a server, `seconds` ahead of this machine's. One server's clock tells nothing of another's: what
+    /// counts is that the difference has changed, which it does when this machine's clock is set.
+    mutating func note(_ origin: RequestOrigin, ahead seconds: Double) {
+        guard let baseline = baselines[origin] else {
+            if baselines.count < 100 { baselines[origin] = seconds + shift }
+            return
+        }
+        let moved = baseline - seconds
+        // A header tells whole seconds, and the way takes its time: less than that is no difference.
+        guard moved.isFinite, abs(moved - shift) >= 5 else { return }
+        shift = moved
         if let session { judge(session.record) }
     }
 
     private mutating func judge(_ record: SessionRecord) {
-        freshUntil = TokenJudgement(configuration, at: Date(timeIntervalSince1970: 0), skew: skew).freshUntil(
-            record)
+        freshUntil = TokenJudgement(configuration, at: Date(timeIntervalSince1970: 0), shift: shift)
+            .freshUntil(
+                record)
     }
 
     private mutating func forget(_ knowledge: Knowledge) {

@@ -1,3 +1,4 @@
+internal import Synchronization
 public import TokenVault
 
 #if canImport(FoundationEssentials)
@@ -34,29 +35,65 @@ extension TokenManager {
         /// The defaults.
         public init() {}
 
+        /// How many requests a call sends at most, in bounds.
+        var attemptLimit: Int { min(max(attempts, 1), 100) }
+        /// For how long a request is waited for after it was cancelled.
+        static var grace: Duration { .seconds(5) }
         /// For how long an intent keeps others away where no lock tells that its holder is gone, in seconds.
-        var intentSeconds: Double { refreshTimeout.inSeconds + 10 }
-        /// The longest such time that another configuration may have, in seconds.
-        var longestIntentSeconds: Double { max(intentSeconds, 3_600) }
-        /// For how long a caller waits at most.
-        var callLimit: Duration {
-            leaseTimeout + (refreshTimeout + patience) * max(attempts, 1) + .seconds(30)
+        var intentSeconds: Double { refreshTimeout.bounded.inSeconds + 10 }
+        /// For how long a refresh is waited for at most.
+        var flightLimit: Duration {
+            leaseTimeout.bounded + refreshTimeout.bounded + Self.grace + .seconds(30)
         }
     }
 }
 
+extension Duration {
+    /// The duration, and no more than a day: what can be added up and slept.
+    fileprivate var bounded: Duration { min(max(self, .zero), .seconds(86_400)) }
+}
+
 extension TokenManager.Configuration {
-    /// What `request` gives. It is cancelled after ``refreshTimeout`` and then waited for: an answer that comes late is an
-    /// answer.
+    /// What `request` gives. It is cancelled after ``refreshTimeout`` and waited for a little longer; an answer that comes
+    /// even later goes to `late`.
     func bounded<Value: Sendable>(
-        _ request: @escaping @Sendable () async throws -> Value
+        _ request: @escaping @Sendable () async throws -> Value,
+        late: @escaping @Sendable (Value) async -> Void = { _ in }
     ) async -> Result<Value, RefreshFailure> {
         let asking = Task.detached { try await request() }
-        let alarm = Task.detached { [refreshTimeout] in
-            try await Task.sleep(for: refreshTimeout)
-            asking.cancel()
+        let limit = refreshTimeout.bounded
+        return await withCheckedContinuation { continuation in
+            let waiting = OneAnswer(continuation)
+            let alarm = Task.detached {
+                try await Task.sleep(for: limit)
+                asking.cancel()
+                try await Task.sleep(for: Self.grace)
+                _ = waiting.answer(.failure(RefreshFailure(.interrupted)))
+            }
+            Task.detached {
+                let result = await asking.result.mapError {
+                    $0 as? RefreshFailure ?? RefreshFailure(.interrupted)
+                }
+                alarm.cancel()
+                if !waiting.answer(result), case .success(let value) = result { await late(value) }
+            }
         }
-        defer { alarm.cancel() }
-        return await asking.result.mapError { $0 as? RefreshFailure ?? RefreshFailure(.interrupted) }
+    }
+}
+
+/// A continuation that is given one answer, the first.
+private final class OneAnswer<Value: Sendable>: Sendable {
+    private let continuation: Mutex<CheckedContinuation<Value, Never>?>
+
+    init(_ continuation: CheckedContinuation<Value, Never>) { self.continuation = Mutex(continuation) }
+
+    /// Gives an answer; false when there was one before.
+    func answer(_ value: Value) -> Bool {
+        let waiting = continuation.withLock { continuation in
+            defer { continuation = nil }
+            return continuation
+        }
+        waiting?.resume(returning: value)
+        return waiting != nil
     }
 }

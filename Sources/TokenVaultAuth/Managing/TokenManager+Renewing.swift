@@ -4,6 +4,19 @@ internal import TokenVault
 internal import FoundationEssentials
 #endif
 
+/// What became of the one refresh that ran.
+struct RefreshFlight: Sendable {
+    /// Whose it was: an error, too, is of one session.
+    let session: String
+    let outcome: Result<Renewal, TokenError>
+
+    struct Renewal: Sendable {
+        let stored: StoredSession
+        /// Whether the server was asked for it: it is as good as it gets.
+        let isNew: Bool
+    }
+}
+
 extension TokenManager {
     func knownSession() async throws(TokenError) -> StoredSession {
         guard let stored = try await load(), !stored.record.isWithoutTokens else { throw .tokenNotFound }
@@ -11,90 +24,115 @@ extension TokenManager {
     }
 
     func judgement() -> TokenJudgement {
-        TokenJudgement(configuration, at: configuration.clock(), skew: board.snapshot.skew)
+        TokenJudgement(configuration, at: configuration.clock(), shift: board.snapshot.shift)
     }
 
     func session() async throws(TokenError) -> StoredSession {
         let known = try await knownSession()
         if unsaved == nil, judgement().isFresh(known.record) { return known }
+        let demand = TokenDemand(session: known.record.session, shift: board.snapshot.shift)
+        let isUsable = unsaved == nil && judgement().isUsable(known.record)
         do throws(TokenError) {
-            return try await obtain(TokenDemand(session: known.record.session, skew: board.snapshot.skew))
+            // A token that is still good is no reason to wait for a server that is not.
+            return try await obtain(demand, patience: isUsable ? .zero : configuration.patience)
         } catch {
-            // What the server cannot renew for now may still be good for what is left of it.
             switch error {
-            case .refreshFailed, .timedOut: break
+            case .refreshFailed, .timedOut, .storage: break
             default: throw error
             }
-            guard let current = board.snapshot.session,
-                AccessToken(current.record) == AccessToken(known.record),
-                judgement().isUsable(known.record)
+            guard isUsable, judgement().isUsable(known.record),
+                board.snapshot.session.map({ $0.record.session == known.record.session }) ?? true
             else { throw error }
-            return current
+            return board.snapshot.session ?? known
         }
     }
 
     /// What `demand` asks for, by way of the one refresh that runs.
-    func obtain(_ demand: TokenDemand) async throws(TokenError) -> StoredSession {
-        var attempt = 0
+    func obtain(_ demand: TokenDemand, patience: Duration? = nil) async throws(TokenError) -> StoredSession {
+        var (attempt, strangers) = (0, 0)
         while true {
+            let flight = try await coordinator.value { [self] () async throws(TokenError) in
+                await renew(demand)
+            }
+            guard flight.session == demand.session else {
+                // Another session's, which this caller has no part in.
+                strangers += 1
+                if strangers > 10 { throw .timedOut }
+                continue
+            }
             attempt += 1
-            do throws(TokenError) {
-                let stored = try await coordinator.value { [self] () async throws(TokenError) in
-                    try await renew(demand)
+            let isLast = attempt >= configuration.attemptLimit
+            switch flight.outcome {
+            case .success(let renewal):
+                guard renewal.stored.record.session == demand.session else { throw .sessionChanged }
+                // It may have been another caller's, who needed less.
+                if renewal.isNew || isLast || judgement().satisfies(demand, renewal.stored.record) {
+                    return renewal.stored
                 }
-                // It may have been another's demand, for less than this one.
-                if attempt >= configuration.attempts || judgement().satisfies(demand, stored.record) {
-                    return stored
-                }
-            } catch {
-                guard attempt < configuration.attempts, try await mayRetry(after: error, demand) else {
-                    throw error
-                }
+            case .failure(let error):
+                if isLast { throw error }
+                try await wait(after: error, patience ?? configuration.patience)
             }
         }
     }
 
-    /// Waits until the next attempt, if that is soon.
-    private func mayRetry(after error: TokenError, _ demand: TokenDemand) async throws(TokenError) -> Bool {
-        switch error {
-        case .refreshFailed(let failure, let time?):
-            let left = Duration.seconds(max(0, time.timeIntervalSince(configuration.clock())))
-            guard failure.isTemporary, left <= configuration.patience else { return false }
-            do { try await configuration.sleep(left) } catch { throw .cancelled }
-            return true
-        case .sessionChanged:
-            // That of another caller, who began with another session.
-            return board.snapshot.session.map { $0.record.session == demand.session } ?? false
-        default: return false
-        }
+    /// Waits until the next attempt, if there is one and it is soon; throws `error` otherwise.
+    private func wait(after error: TokenError, _ patience: Duration) async throws(TokenError) {
+        guard case .refreshFailed(let failure, let time?) = error, failure.isTemporary else { throw error }
+        let left = Duration.seconds(max(0, time.timeIntervalSince(configuration.clock())))
+        guard left <= patience else { throw error }
+        do { try await configuration.sleep(left) } catch { throw .cancelled }
     }
 
     /// The body of the one refresh that runs.
-    private func renew(_ demand: TokenDemand) async throws(TokenError) -> StoredSession {
+    private func renew(_ demand: TokenDemand) async -> RefreshFlight {
         do throws(TokenError) {
             let ending: RefreshTransaction.Ending
-            if let unsaved {
+            if let unsaved, unsaved.record.session == demand.session {
                 self.unsaved = nil
-                ending = try await transaction.save(unsaved, demand)
+                ending = try await transaction.save(unsaved)
             } else {
                 ending = try await transaction.run(demand)
             }
             switch ending {
-            case .current(let stored):
+            case .current(let stored, let isNew):
                 board.update { $0.take(stored) }
-                return stored
+                return RefreshFlight(
+                    session: demand.session,
+                    outcome: .success(RefreshFlight.Renewal(stored: stored, isNew: isNew)))
             case .unsaved(let session, let error):
                 unsaved = session
+                keepSaving(demand)
                 throw .notSaved(error)
             }
         } catch {
             switch error {
-            case .tokenNotFound, .sessionChanged, .sessionExpired:
+            case .sessionChanged, .sessionExpired:
                 board.update { $0.doubt() }
                 _ = try? await load()
             default: break
             }
-            throw error
+            return RefreshFlight(session: demand.session, outcome: .failure(error))
         }
+    }
+
+    /// Tries again, while nobody calls, to store what could not be: others wait for the lease.
+    private func keepSaving(_ demand: TokenDemand) {
+        guard saving == nil else { return }
+        saving = Task { [weak self] in
+            var pause = Duration.seconds(1)
+            while (try? await Task.sleep(for: pause)) != nil, await self?.saveAgain(demand) == false {
+                pause = min(pause * 2, .seconds(60))
+            }
+        }
+    }
+
+    /// Whether nothing is left to be stored.
+    private func saveAgain(_ demand: TokenDemand) async -> Bool {
+        if unsaved != nil {
+            _ = try? await coordinator.value { [self] () async throws(TokenError) in await renew(demand) }
+        }
+        if unsaved == nil { saving = nil }
+        return unsaved == nil
     }
 }

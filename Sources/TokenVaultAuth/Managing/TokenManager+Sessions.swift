@@ -10,8 +10,12 @@ extension TokenManager {
     /// stored any more. Readers of ``tokenStream`` see it when it is stored. Throws `malformed` for tokens that no header
     /// can carry, `storage`.
     public func updateTokens(_ tokens: TokenInfo, user: AuthUser? = nil) async throws(TokenError) {
-        guard tokens.accessSecret.isTokenText else { throw .malformed("the access token") }
-        guard tokens.refreshSecret?.isTokenText ?? true else { throw .malformed("the refresh token") }
+        func isUsable(_ token: Secret) -> Bool {
+            token.count <= TokenRefreshResponse.longestToken && token.isTokenText
+        }
+        guard isUsable(tokens.accessSecret) else { throw .malformed("the access token") }
+        guard tokens.refreshSecret.map(isUsable) ?? true else { throw .malformed("the refresh token") }
+        guard tokens.idSecret.map(isUsable) ?? true else { throw .malformed("the ID token") }
         try await begin(.beginning(tokens, user: user, at: configuration.clock()))
     }
 
@@ -23,40 +27,89 @@ extension TokenManager {
 
     private func begin(_ record: SessionRecord) async throws(TokenError) {
         watch()
-        let stored = try await store.begin(record)
-        unsaved = nil
-        board.update { $0.take(stored) }
+        do throws(TokenError) {
+            let stored = try await store.begin(record)
+            board.update { $0.take(stored) }
+        } catch {
+            // It may have been stored: the next call looks.
+            board.update { $0.doubt() }
+            throw error
+        }
+        dropUnsaved(unless: record.session)
     }
 
     /// Ends the session here; the server is not told. Whether there was one. Nothing of it is left in the storage. Throws
     /// `storage`: the session is still there then.
     @discardableResult
     public func clearTokens() async throws(TokenError) -> Bool {
-        let ended = try await store.end()
-        unsaved = nil
-        board.update { $0.end(ended.generation) }
-        return ended.existed
+        let epoch = board.snapshot.epoch
+        do throws(TokenError) {
+            let ended = try await store.end()
+            board.update { $0.end(ended.generation, since: epoch) }
+            dropUnsaved(unless: board.snapshot.session?.record.session)
+            return ended.existed
+        } catch {
+            board.update { $0.doubt() }
+            throw error
+        }
     }
 
-    /// Tells the server that the session is over and ends it here. A refresh that is under way, in any process, is waited
-    /// for, so that what it brings is revoked as well. Throws `storage` when the session could not be ended, `notRevoked`
-    /// when it was ended here and the server could not be told.
+    /// Ends one session here, if it is still the account's: somebody else may have signed in. Throws `storage`.
+    func clear(session: String) async throws(TokenError) {
+        while let stored = try await store.read(), stored.record.session == session {
+            if try await store.end(stored.generation) { break }
+        }
+        board.update { $0.doubt() }
+        _ = try? await load()
+    }
+
+    /// Tells the server that the session of now is over and ends it here. A refresh that is under way, in any process, is
+    /// waited for where the lease is a file, and what it brings is revoked as well. Who signs in meanwhile stays signed in.
+    /// Throws `storage` when the session could not be ended, `notRevoked` when it was ended here and the server could not
+    /// be told.
     public func revokeTokens() async throws(TokenError) {
         let hold: LeaseHold?
-        if let unsaved {
-            hold = unsaved.hold
+        if let unsaved, let held = unsaved.hold {
+            hold = held
         } else {
             hold = try? await transaction.lease.take(within: configuration.leaseTimeout)
         }
         defer { withExtendedLifetime(hold) {} }
         var failure: RefreshFailure?
-        if let revoke, let stored = try await store.read(), !stored.record.isWithoutTokens {
-            let tokens = unsaved?.record.tokens ?? stored.record.tokens
-            if case .failure(let reason) = await configuration.bounded({ try await revoke(tokens) }) {
-                failure = reason
+        var session: String?
+        do throws(TokenError) {
+            while let stored = try await store.read(),
+                stored.record.session == session ?? stored.record.session
+            {
+                session = stored.record.session
+                if let revoke, !stored.record.isWithoutTokens {
+                    var tokens = [stored.record.tokens]
+                    if let unsaved, unsaved.record.session == session { tokens.append(unsaved.record.tokens) }
+                    for tokens in tokens {
+                        if case .failure(let reason) = await configuration.bounded({
+                            try await revoke(tokens)
+                        }) {
+                            failure = reason
+                        }
+                    }
+                }
+                // What a refresh has put in its place meanwhile is revoked next.
+                if try await store.end(stored.generation) { break }
             }
+        } catch {
+            guard case .unknownRecord = error else { throw error }
+            failure = RefreshFailure(.refused("unknown_record"))
+            try await clearTokens()
         }
-        try await clearTokens()
+        board.update { $0.doubt() }
+        _ = try? await load()
         if let failure { throw .notRevoked(failure) }
+    }
+
+    /// Lets go of tokens that could not be stored, unless they are of `session`.
+    func dropUnsaved(unless session: String?) {
+        guard let unsaved, unsaved.record.session != session else { return }
+        self.unsaved = nil
+        transaction.revokeLater(unsaved.record.tokens)
     }
 }

@@ -52,10 +52,10 @@ extension TokenManager {
     /// Lets go of what is in memory; the next call reads the storage again.
     public func forget() { board.update { $0.doubt() } }
 
-    /// Notes the time that a server's answer carried (`Date` header): expiries are judged by it after the clock of this
-    /// machine was set. ``TokenAuthProvider`` does it for what it authorizes.
-    public nonisolated func noteServerDate(_ date: Date) {
-        let skew = date.timeIntervalSince(configuration.clock())
-        board.update { $0.note(skew: skew) }
+    /// Notes the time that an answer of `origin` carried (`Date` header): when this machine's clock was set since the answer
+    /// before, expiries are judged accordingly. ``TokenAuthProvider`` does it for what it authorizes.
+    public nonisolated func noteServerDate(_ date: Date, from origin: RequestOrigin) {
+        let ahead = date.timeIntervalSince(configuration.clock())
+        board.update { $0.note(origin, ahead: ahead) }
     }
 }

@@ -23,10 +23,12 @@ public actor TokenManager {
     let store: SessionStore
     nonisolated let board: SessionBoard
     let transaction: RefreshTransaction
-    let coordinator: TokenRefreshCoordinator<StoredSession>
+    nonisolated let coordinator: TokenRefreshCoordinator<RefreshFlight>
     let revoke: RevokeRequestProvider?
     /// Tokens that are here and could not be stored yet.
     var unsaved: UnsavedSession?
+    /// What tries to store them while nobody calls.
+    var saving: Task<Void, Never>?
     private var watching: Task<Void, Never>?
 
     /// The manager of `account` in `storage`. Nothing is read yet. The account is 1 to 1,000 bytes of UTF-8 without control
@@ -41,13 +43,16 @@ public actor TokenManager {
         store = SessionStore(storage: storage, account: account, policy: configuration.policy)
         board = SessionBoard(configuration)
         revoke = revokeRequestProvider
-        coordinator = TokenRefreshCoordinator(limit: configuration.callLimit)
+        coordinator = TokenRefreshCoordinator(limit: configuration.flightLimit)
         transaction = RefreshTransaction(
             store: store, lease: LeaseTaker(configuration.lease, storage: storage, account: account),
             configuration: configuration, provider: refreshRequestProvider, revoke: revokeRequestProvider)
     }
 
-    deinit { watching?.cancel() }
+    deinit {
+        watching?.cancel()
+        saving?.cancel()
+    }
 
     /// An access token that is good for longer than the buffer, as text: the one in memory, the one another process stored,
     /// or a new one.
@@ -68,7 +73,8 @@ public actor TokenManager {
     /// A token in place of one that a server refused: the newest, if that is another one already, or a new one. Throws as
     /// ``validAccessToken()``, and `sessionChanged` when `refused` is of another session than the one of now.
     public func accessToken(replacing refused: AccessToken) async throws(TokenError) -> AccessToken {
-        let demand = TokenDemand(session: refused.session, refused: refused.secret, skew: board.snapshot.skew)
+        let demand = TokenDemand(
+            session: refused.session, refused: refused.secret, shift: board.snapshot.shift)
         if let known = board.snapshot.session, judgement().satisfies(demand, known.record) {
             return AccessToken(known.record)
         }
@@ -81,7 +87,7 @@ public actor TokenManager {
         let known = try await knownSession()
         let refused = known.record.tokens.accessSecret
         return try await obtain(
-            TokenDemand(session: known.record.session, refused: refused, skew: board.snapshot.skew)
+            TokenDemand(session: known.record.session, refused: refused, shift: board.snapshot.shift)
         ).record.tokens
     }
 
@@ -98,6 +104,7 @@ public actor TokenManager {
             do throws(TokenError) {
                 let stored = try await store.read()
                 board.update { $0.take(read: stored, since: before.epoch) }
+                dropUnsaved(unless: stored?.record.session)
             } catch {
                 let hasSession = await store.flag()
                 board.update { $0.fail(error, hasSession: hasSession, since: before.epoch) }
@@ -128,6 +135,7 @@ public actor TokenManager {
             board.update { $0.expectNewer() }
         case .deleted(let key, let generation) where key == store.key:
             board.update { $0.end(generation) }
+            dropUnsaved(unless: board.snapshot.session?.record.session)
             return
         case .overflowed: board.update { $0.doubt() }
         default: return

@@ -27,8 +27,7 @@ struct RefreshBackOff: Sendable {
         if let retryAfter = failure.retryAfter {
             // What the server asks for, and a little chance on top: others were told the same.
             let asked = min(Self.longestAsked, max(0, retryAfter.timeIntervalSince(now)))
-            seconds = max(
-                asked + min(Self.first, asked) * 0.5 * jitter(), failure.kind == .throttled ? 0 : seconds)
+            seconds = max(asked + min(Self.first, asked) * 0.5 * jitter(), seconds)
         }
         return RefreshPause(failures: failures, until: now.timeIntervalSince1970 + seconds)
     }

@@ -32,10 +32,17 @@ public struct RefreshLease: Sendable, Hashable {
     /// The file for `storage`, if there is to be one.
     func file(for storage: any TokenStorage) -> FilePath? {
         switch place {
-        case .automatic: (storage as? any VaultBacked).map { FilePath("\($0.vaultPath).lease") }
-        case .file(let path): path
+        case .automatic:
+            (storage as? any VaultBacked).map { FilePath("\(Self.absolute($0.vaultPath)).lease") }
+        case .file(let path): Self.absolute(path)
         case .storedIntent: nil
         }
+    }
+
+    /// The path from the root: a program may go to another directory later.
+    private static func absolute(_ path: FilePath) -> FilePath {
+        guard path.isRelative, let here = try? PosixDirectory(".").absolutePath else { return path }
+        return here.pushing(path)
     }
 }
 
@@ -51,8 +58,17 @@ struct LeaseTaker: Sendable {
         offset = Int(truncatingIfNeeded: Hash.words(of: name).0 & (1 << 62 - 1))
     }
 
-    /// The lease, once nobody else has it. Throws `timedOut` after `limit`, `storage` when the file cannot be used.
+    /// The lease, once nobody else has it. Throws `timedOut` after `limit`, `storage` when the file cannot be used. The
+    /// caller's cancellation does not matter.
     func take(within limit: Duration) async throws(TokenError) -> LeaseHold {
+        try await Task.detached { () async -> Result<LeaseHold, TokenError> in
+            do throws(TokenError) { return .success(try await taken(within: limit)) } catch {
+                return .failure(error)
+            }
+        }.value.get()
+    }
+
+    private func taken(within limit: Duration) async throws(TokenError) -> LeaseHold {
         guard let file else { return LeaseHold(lock: nil) }
         let deadline = Deadline(after: limit)
         var pause = Duration.milliseconds(1)
@@ -67,7 +83,7 @@ struct LeaseTaker: Sendable {
                         advice: "make its directory writable, or name another place for it"))
             }
             if deadline.hasPassed { throw .timedOut }
-            // A lock can only be asked for. Nobody cancels the task of a refresh.
+            // A lock can only be asked for.
             try? await Task.sleep(for: min(pause, deadline.remaining))
             pause = min(pause * 2, .milliseconds(20))
         }
@@ -80,6 +96,7 @@ final class LeaseHold: Sendable {
 
     init(lock: ByteLock?) { self.lock = lock }
 
-    /// Whether an intent that is found now is that of somebody who is gone.
-    var provesOthersEnded: Bool { lock != nil }
+    /// Names the lock, for the intents that are stored under it; `nil` without one. Whoever finds an intent of the lock that
+    /// they hold themselves knows that its owner is gone.
+    var name: String? { lock.map { "\($0.identity.device):\($0.identity.inode)" } }
 }

@@ -18,8 +18,9 @@ struct SessionRecord: Codable, Sendable, Equatable {
     var user: AuthUser?
     /// When the tokens were got, in seconds since 1970 on this machine's clock.
     var obtained: Double
-    /// The server's clock less this machine's when they were got, in seconds.
-    var clockSkew: Double?
+    /// Whether it is of a guest that no server knows of: its token is none.
+    var isWithoutTokens: Bool { isLocalGuest ?? false }
+    var isLocalGuest: Bool?
     /// A refresh that was begun, and whose outcome is not stored yet.
     var intent: RefreshIntent?
     /// Until when the server is not asked again.
@@ -32,21 +33,22 @@ struct SessionRecord: Codable, Sendable, Equatable {
 
     /// A guest's session that no server knows of.
     static func guest(_ user: AuthUser, at now: Date) -> SessionRecord {
-        beginning(TokenInfo(accessToken: Random.name(), tokenType: localType), user: user, at: now)
+        var record = beginning(TokenInfo(accessToken: "none"), user: user, at: now)
+        record.isLocalGuest = true
+        return record
     }
-
-    /// Whether its token is none that a server gave.
-    var isWithoutTokens: Bool { tokens.tokenType == Self.localType }
-
-    private static let localType = "urn:tokenvault:guest"
 }
 
 /// Says that a refresh token may have been used: stored before the request is sent, gone when its outcome is stored.
 struct RefreshIntent: Codable, Sendable, Equatable {
     /// Whose it is.
     var name = Random.name()
-    /// When the one who stored it does not wait for the answer any more, in seconds since 1970.
-    var until: Double
+    /// When it was stored, in seconds since 1970 by the clock of who did.
+    var begun: Double
+    /// For how long at most the one who stored it waits for the answer, in seconds.
+    var seconds: Double
+    /// The lock under which it was stored; `nil` without one.
+    var lock: String?
     /// Whether that one has given up: the outcome is unknown, and the token may be tried again.
     var isOver = false
 }

@@ -12,15 +12,26 @@ struct SessionStore: Sendable {
     let policy: AccessPolicy?
 
     /// The key of the record.
-    var key: TokenKey { TokenKey("\(account)\(Self.suffix)") }
+    var key: TokenKey { TokenKey(Self.records + account) }
     /// The key of the flag.
-    var flagKey: TokenKey { TokenKey("\(account)/signed-in") }
+    var flagKey: TokenKey { TokenKey(Self.flags + account) }
 
-    /// How the keys of records end.
-    static let suffix = "/session"
+    private static let records = "auth/session/"
+    private static let flags = "auth/signed-in/"
+
+    /// Throws `storage` with `invalidKey` for an account that is none. What has control characters the storage refuses.
+    private func checkAccount() throws(TokenError) {
+        guard (1...1_000).contains(account.utf8.count) else {
+            throw .storage(
+                TokenStorageError(
+                    .invalidKey, operation: "sign in", backend: "auth",
+                    advice: "an account is 1 to 1,000 bytes of UTF-8 without control characters"))
+        }
+    }
 
     /// What is stored; `nil` when nobody is signed in.
     func read() async throws(TokenError) -> StoredSession? {
+        try checkAccount()
         let item: TokenItem?
         do throws(TokenStorageError) {
             item = try await storage.item(for: key)
@@ -48,6 +59,7 @@ struct SessionStore: Sendable {
 
     /// Stores a session whatever is there, with its flag.
     func begin(_ record: SessionRecord) async throws(TokenError) -> StoredSession {
+        try checkAccount()
         let change = TokenChange.store(
             try secret(of: record), for: key, details: TokenDetails(policy: policy))
         let isKept = storage.supportedPolicies.contains(.afterFirstUnlockThisDeviceOnly)
@@ -59,8 +71,8 @@ struct SessionStore: Sendable {
         return StoredSession(record: record, generation: generation)
     }
 
-    /// Stores a record in place of the one of generation `expected`; `nil` when another is there now, or none. When the
-    /// storage cannot tell whether it did, what is there afterwards does.
+    /// Stores a record in place of the one of generation `expected`; `nil` when another is there now, or none. Throws
+    /// `storage`, with `outcomeUnknown` when what is there now has to be looked at.
     func replace(
         _ expected: Generation, with record: SessionRecord
     ) async throws(TokenError) -> StoredSession? {
@@ -70,15 +82,8 @@ struct SessionStore: Sendable {
             guard let generation = try await storage.commit([change]).generation else { throw .other }
             return StoredSession(record: record, generation: generation)
         } catch {
-            switch error.code {
-            case .conflict, .notFound: return nil
-            case .outcomeUnknown:
-                guard let now = try await read() else { return nil }
-                if now.record == record { return now }
-                if now.generation == expected { throw .storage(error) }
-                return nil
-            default: throw .storage(error)
-            }
+            if error.code == .conflict || error.code == .notFound { return nil }
+            throw .storage(error)
         }
     }
 
@@ -114,11 +119,20 @@ struct SessionStore: Sendable {
         }
     }
 
-    /// The accounts in `storage` that have a session, in the order of their bytes. Throws `storage`.
+    /// The accounts in `storage` that have a session, in the order of their bytes. The flags tell of those that are locked.
+    /// Throws `storage`, with `locked` when there may be others.
     static func accounts(in storage: any TokenStorage) async throws(TokenError) -> [String] {
         do throws(TokenStorageError) {
-            let names = try await storage.list().items.map(\.key.name)
-            return names.filter { $0.hasSuffix(suffix) }.map { String($0.dropLast(suffix.count)) }
+            var names = Set<TokenKey>()
+            for prefix in [records, flags] {
+                let listing = try await storage.list(TokenQuery(prefix: prefix))
+                names.formUnion(listing.items.map { TokenKey(String($0.key.name.dropFirst(prefix.count))) })
+                let isKept = storage.supportedPolicies.contains(.afterFirstUnlockThisDeviceOnly)
+                if !isKept, listing.hiddenReasons[.locked] ?? 0 > 0 {
+                    throw TokenStorageError(.locked, operation: "list", backend: "auth")
+                }
+            }
+            return names.sorted().map(\.name)
         } catch {
             throw .storage(error)
         }

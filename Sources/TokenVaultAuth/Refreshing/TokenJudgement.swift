@@ -8,20 +8,18 @@ internal import FoundationEssentials
 struct TokenJudgement: Sendable {
     let configuration: TokenManager.Configuration
     let now: Date
-    /// The server's clock less this machine's, as it was seen last; `nil` when it was not seen since the tokens came.
-    var skew: Double?
+    /// How far this machine's clock was set ahead since the tokens came, in seconds.
+    let shift: Double
 
-    init(_ configuration: TokenManager.Configuration, at now: Date, skew: Double? = nil) {
+    init(_ configuration: TokenManager.Configuration, at now: Date, shift: Double) {
         self.configuration = configuration
         self.now = now
-        self.skew = skew
+        self.shift = shift
     }
 
     /// Whether the access token of `record` is what `demand` asks for.
     func satisfies(_ demand: TokenDemand, _ record: SessionRecord) -> Bool {
-        if let session = demand.session, session != record.session { return false }
-        if let refused = demand.refused { return refused != record.tokens.accessSecret }
-        return isFresh(record)
+        demand.session == record.session && demand.refused != record.tokens.accessSecret && isFresh(record)
     }
 
     /// Whether the access token is good for longer than the buffer.
@@ -45,20 +43,12 @@ struct TokenJudgement: Sendable {
     func isRefreshable(_ record: SessionRecord) -> Bool {
         guard record.tokens.refreshSecret != nil else { return false }
         guard let end = record.tokens.refreshTokenExpiry else { return true }
-        return now < shifted(end, record).addingTimeInterval(-configuration.refreshTokenBuffer.inSeconds)
+        // A clock that seems to have been set back does not keep a token from being sent: the server knows better.
+        return now < end.addingTimeInterval(max(0, shift) - configuration.refreshTokenBuffer.inSeconds)
     }
 
     private func end(_ record: SessionRecord) -> Date? {
-        record.tokens.accessTokenExpiry.map { shifted($0, record) }
-    }
-
-    /// A time on this machine's clock as it was when the tokens came, on the clock as it is now. The server's clock is
-    /// what both have in common; without a look at it since, the clock counts as unchanged.
-    private func shifted(_ date: Date, _ record: SessionRecord) -> Date {
-        guard let skew, let then = record.clockSkew else { return date }
-        // A header tells whole seconds, and the way takes its time: less than that is no difference.
-        let moved = then - skew
-        return abs(moved) < 2 ? date : date.addingTimeInterval(moved)
+        record.tokens.accessTokenExpiry?.addingTimeInterval(shift)
     }
 }
 

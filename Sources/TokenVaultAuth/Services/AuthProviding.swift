@@ -39,8 +39,9 @@ public struct AccountAuth: AuthProviding {
             try await service.manager.clearTokens()
             return
         }
-        try await deletion(try await service.manager.accessToken())
-        try await service.manager.clearTokens()
+        let token = try await service.manager.accessToken()
+        try await deletion(token)
+        try await service.manager.clear(session: token.session)
     }
 
     /// See ``AuthProviding/observeAuthState()``.

@@ -9,6 +9,7 @@ internal import FoundationEssentials
 /// Where the server does not say how long the access token is good for, and the token is a JSON Web Token (RFC 7519), its
 /// own `exp` says so. It is not verified: that is the server's to do, and nothing is decided by it but when to renew.
 public struct JWTAuthService: AuthenticationService {
+    /// The manager of the session.
     public let manager: TokenManager
     private let signIn: SignInProvider
     private let signsGuestsIn: Bool
@@ -29,8 +30,10 @@ public struct JWTAuthService: AuthenticationService {
             refreshRequestProvider: { request in
                 var response = try await refresh(request)
                 if response.expiresIn == nil {
+                    // The claim is a time of the server's clock.
+                    let now = response.serverDate ?? clock()
                     response.expiresIn = UnverifiedClaims(response.accessToken)?.expiry
-                        .map { $0 - clock().timeIntervalSince1970 }
+                        .map { $0 - now.timeIntervalSince1970 }
                 }
                 return response
             })

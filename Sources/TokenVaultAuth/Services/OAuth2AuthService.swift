@@ -4,6 +4,7 @@ public import TokenVault
 ///
 /// How to get them is passed in: `TokenVaultOAuth` has the flows, and any other client will do.
 public struct OAuth2AuthService: AuthenticationService {
+    /// The manager of the session.
     public let manager: TokenManager
     private let signIn: SignInProvider
     private let signsGuestsIn: Bool

@@ -6,6 +6,7 @@ public import TokenVault
 /// `Cookie` and whose prefix is none, or as the server wants it. There is no refresh token: at its end the session is over,
 /// unless `extend` gives it another one.
 public struct SessionAuthService: AuthenticationService {
+    /// The manager of the session.
     public let manager: TokenManager
     private let signIn: SignInProvider
     private let signsGuestsIn: Bool
@@ -24,7 +25,13 @@ public struct SessionAuthService: AuthenticationService {
         isExtended = extend != nil
         manager = TokenManager(
             storage: storage, account: account, configuration: configuration, revokeRequestProvider: end,
-            refreshRequestProvider: extend ?? { _ in throw RefreshFailure(.invalidGrant) })
+            refreshRequestProvider: { request in
+                guard let extend else { throw RefreshFailure(.invalidGrant) }
+                var response = try await extend(request)
+                // The next extension is asked for with the id of now.
+                if response.refreshToken == nil { response.refreshToken = response.accessToken }
+                return response
+            })
     }
 
     private let isExtended: Bool

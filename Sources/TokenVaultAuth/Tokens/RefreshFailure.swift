@@ -25,15 +25,15 @@ public struct RefreshFailure: Error, Sendable, Equatable {
     }
 
     /// What happened.
-    public var kind: Kind
+    public let kind: Kind
     /// When the server wants to be asked again at the earliest (`Retry-After`); `nil` when it did not say.
     public var retryAfter: Date?
     /// The `Date` header of the answer, if there was one.
     public var serverDate: Date?
 
-    /// A failure.
+    /// A failure. Of a code only one that is a word of lower-case letters and underscores is kept: no text of the server's.
     public init(_ kind: Kind, retryAfter: Date? = nil, serverDate: Date? = nil) {
-        self.kind = kind
+        if case .refused(let code) = kind { self.kind = .refused(Self.word(code)) } else { self.kind = kind }
         self.retryAfter = retryAfter
         self.serverDate = serverDate
     }
@@ -56,12 +56,11 @@ public struct RefreshFailure: Error, Sendable, Equatable {
 }
 
 extension RefreshFailure: CustomStringConvertible {
-    /// What happened, in a few words. A server's own text is never repeated: only an `error` code that is one word of
-    /// letters and underscores.
+    /// What happened, in a few words.
     public var description: String {
         switch kind {
         case .invalidGrant: "the server does not accept the refresh token any more (invalid_grant)"
-        case .refused(let code): "the server refused the request (\(Self.word(code)))"
+        case .refused(let code): "the server refused the request (\(code))"
         case .throttled: "the server asks to come back later"
         case .notSent: "the server cannot be reached"
         case .serverError(let status): "the server failed (\(status))"
@@ -75,6 +74,6 @@ extension RefreshFailure: CustomStringConvertible {
             && code.utf8.allSatisfy {
                 $0 == UInt8(ascii: "_") || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0)
             }
-        return isWord && !code.isEmpty ? code : "an error of its own"
+        return isWord && !code.isEmpty ? code : "other"
     }
 }

@@ -20,9 +20,9 @@ public struct TokenInfo: Sendable, Equatable {
     /// The scopes granted, separated by spaces; `nil` when the server did not say.
     public var scope: String?
     /// When the access token ends, on this machine's clock; `nil` when the server did not say.
-    public var accessTokenExpiry: Date?
-    /// When the refresh token ends; `nil` when the server did not say.
-    public var refreshTokenExpiry: Date?
+    public var accessTokenExpiry: Date? { didSet { accessTokenExpiry = accessTokenExpiry?.wholeSeconds } }
+    /// When the refresh token ends; `nil` when the server did not say. Both are kept as whole seconds.
+    public var refreshTokenExpiry: Date? { didSet { refreshTokenExpiry = refreshTokenExpiry?.wholeSeconds } }
 
     /// The tokens of a session.
     public init(
@@ -45,8 +45,8 @@ public struct TokenInfo: Sendable, Equatable {
         idSecret = id
         self.tokenType = tokenType
         self.scope = scope
-        self.accessTokenExpiry = accessTokenExpiry
-        self.refreshTokenExpiry = refreshTokenExpiry
+        self.accessTokenExpiry = accessTokenExpiry?.wholeSeconds
+        self.refreshTokenExpiry = refreshTokenExpiry?.wholeSeconds
     }
 
     /// The access token as text.
@@ -58,11 +58,11 @@ public struct TokenInfo: Sendable, Equatable {
 }
 
 extension TokenInfo: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The type and the expiries; no token and no scope.
+    /// The expiry, and whether there is a refresh token; nothing else.
     public var description: String {
         let refresh = refreshSecret == nil ? "none" : "<redacted>"
         let expiry = accessTokenExpiry.map { "\(Int64($0.timeIntervalSince1970))" } ?? "unknown"
-        return "TokenInfo(\(tokenType), access: <redacted>, refresh: \(refresh), expires: \(expiry))"
+        return "TokenInfo(access: <redacted>, refresh: \(refresh), expires: \(expiry))"
     }
     /// As ``description``.
     public var debugDescription: String { description }
@@ -112,5 +112,15 @@ extension Secret {
     /// Whether a token can stand in a header: one or more visible ASCII characters or spaces (RFC 6749 appendix A.12).
     var isTokenText: Bool {
         unprotectedText().map { !$0.isEmpty && $0.utf8.allSatisfy { (0x20...0x7e).contains($0) } } ?? false
+    }
+}
+
+extension Date {
+    /// The date rounded down to whole seconds, which every way of writing it keeps, and between 1970 and the year 9999;
+    /// `nil` for what is no date.
+    var wholeSeconds: Date? {
+        let seconds = timeIntervalSince1970
+        guard !seconds.isNaN else { return nil }
+        return Date(timeIntervalSince1970: min(max(seconds, 0), 253_402_300_799).rounded(.down))
     }
 }

@@ -53,7 +53,7 @@ extension TokenInfo {
     /// These tokens after `response` to a request that was begun at `begun`. What the answer leaves out stays; times
     /// count from when the request was begun, so that a slow answer makes no token last longer.
     func refreshed(by response: TokenRefreshResponse, begun: Date) -> TokenInfo {
-        let rotated = response.refreshToken.flatMap { $0.isEmpty ? nil : $0 }
+        let rotated = response.refreshToken
         let refreshExpiry = response.refreshTokenExpiresIn.map { begun.addingTimeInterval($0) }
         return TokenInfo(
             access: Secret(utf8: response.accessToken),
@@ -63,5 +63,31 @@ extension TokenInfo {
             accessTokenExpiry: response.expiresIn.map { begun.addingTimeInterval($0) },
             // A rotated token's end is unknown when it is not told; a kept one's stays.
             refreshTokenExpiry: refreshExpiry ?? (rotated == nil ? refreshTokenExpiry : nil))
+    }
+}
+
+extension TokenRefreshResponse {
+    /// The longest token that is taken, in bytes: what a header of any server holds is far below.
+    static let longestToken = 128 << 10
+
+    /// This answer without what makes no sense; `nil` when its tokens cannot be used at all. A lifetime that is none, or not
+    /// above zero, counts as not told.
+    var usable: TokenRefreshResponse? {
+        func isUsable(_ token: String) -> Bool {
+            token.utf8.count <= Self.longestToken && Secret(utf8: token).isTokenText
+        }
+        func lifetime(_ seconds: Double?) -> Double? {
+            seconds.flatMap { $0 > 0 ? min($0, 3_155_760_000) : nil }
+        }
+        var response = self
+        if response.refreshToken?.isEmpty == true { response.refreshToken = nil }
+        guard isUsable(accessToken), response.refreshToken.map(isUsable) ?? true else { return nil }
+        response.expiresIn = lifetime(expiresIn)
+        response.refreshTokenExpiresIn = lifetime(refreshTokenExpiresIn)
+        response.idToken = idToken.flatMap { isUsable($0) ? $0 : nil }
+        response.scope = scope.flatMap { $0.utf8.count <= 16 << 10 ? $0 : nil }
+        response.tokenType = tokenType.flatMap { (1...64).contains($0.utf8.count) ? $0 : nil }
+        response.serverDate = serverDate?.wholeSeconds
+        return response
     }
 }

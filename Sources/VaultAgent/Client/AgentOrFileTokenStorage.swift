@@ -1,4 +1,4 @@
-package import SystemPackage
+public import SystemPackage
 public import TokenVault
 internal import TokenVaultPlatform
 
@@ -174,5 +174,6 @@ extension AgentOrFileTokenStorage {
 }
 
 extension AgentOrFileTokenStorage: VaultBacked {
-    package var vaultPath: FilePath { vault.agent.path }
+    /// The vault's path.
+    public var vaultPath: FilePath { vault.agent.path }
 }

@@ -1,4 +1,4 @@
-package import SystemPackage
+public import SystemPackage
 public import TokenVault
 internal import TokenVaultPlatform
 
@@ -159,5 +159,6 @@ extension AgentTokenStorage {
 }
 
 extension AgentTokenStorage: VaultBacked {
-    package var vaultPath: FilePath { blocking.vault.path }
+    /// The vault's path.
+    public var vaultPath: FilePath { blocking.vault.path }
 }

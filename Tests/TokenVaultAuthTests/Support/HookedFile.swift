@@ -2,17 +2,15 @@ import HookedStorage
 import SystemPackage
 import TokenVault
 
-/// A file storage whose disk is full once: when the answer to a refresh is to be stored.
+/// A file storage whose disk is full from the answer to a refresh on, until there is room again.
 struct HookedFile: VaultBacked {
     let vaultPath: FilePath
     private let hooked: HookedStorage
 
-    init(base: FileTokenStorage, server: RotatingServer) {
+    init(base: FileTokenStorage, server: RotatingServer, hasRoom: Gate) {
         vaultPath = base.vaultPath
-        let failed = Notes<Int>()
         hooked = HookedStorage(base: base) { call, moment, _ throws(TokenStorageError) in
-            guard call == .commit, moment == .before, server.requests > 0, failed.all.isEmpty else { return }
-            failed.add(1)
+            guard call == .commit, moment == .before, server.requests > 0, hasRoom.isClosed else { return }
             throw TokenStorageError(.noSpace, operation: "store", backend: "file")
         }
     }

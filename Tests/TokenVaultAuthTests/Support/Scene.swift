@@ -34,6 +34,9 @@ final class Gate: Sendable {
         }
     }
 
+    /// Whether it is closed still.
+    var isClosed: Bool { state.withLock { !$0.isOpen } }
+
     func open() {
         let waiting = state.withLock { state in
             state.isOpen = true
@@ -63,6 +66,9 @@ struct Scene: Sendable {
         vault = InMemoryVault()
         storage = vault.storage(service: "com.example.app")
     }
+
+    /// The time of the clock, in seconds since 1970.
+    var seconds: Double { clock.now.timeIntervalSince1970 }
 
     var configuration: TokenManager.Configuration {
         var configuration = TokenManager.Configuration()
@@ -97,7 +103,7 @@ struct Scene: Sendable {
 
     /// The stored record as text; `nil` when there is none.
     func record(_ account: String = "work") async throws -> String? {
-        try await storage.retrieve(for: "\(account)/session")
+        try await storage.retrieve(for: "auth/session/\(account)")
     }
 }
 

@@ -1,0 +1,84 @@
+internal import TokenVault
+
+/// Tokens that the server gave and that could not be stored yet. While it lives nobody else sends the old token, where
+/// the lease is a file.
+struct UnsavedSession: Sendable {
+    let record: SessionRecord
+    /// The refresh token that was sent for them.
+    let sent: Secret
+    /// The generation of the record that they are to replace.
+    var replacing: Generation
+    let hold: LeaseHold?
+}
+
+extension RefreshTransaction {
+    private enum Verdict {
+        /// It is what is stored.
+        case saved(StoredSession)
+        /// The same session has newer tokens from somebody else.
+        case superseded(StoredSession)
+        /// The old tokens are there, in a record of this generation.
+        case open(Generation)
+        /// The session is not the account's any more.
+        case gone
+    }
+
+    /// Stores tokens that are here already, as long as the ones that they were got for are there: a new label or another's
+    /// intent does not matter. Throws `sessionChanged` when the session is gone: they are revoked then, not to stay good
+    /// for nobody.
+    func save(_ unsaved: UnsavedSession) async throws(TokenError) -> Ending {
+        var unsaved = unsaved
+        var attempt = 0
+        while true {
+            attempt += 1
+            var failure = TokenStorageError(.conflict, operation: "refresh", backend: "auth")
+            var isKnown = true
+            do throws(TokenError) {
+                if let stored = try await store.replace(unsaved.replacing, with: unsaved.record) {
+                    await configuration.step(.saved)
+                    return .current(stored, isNew: true)
+                }
+            } catch {
+                guard case .storage(let reason) = error, reason.code != .encodingFailed,
+                    reason.code != .tooLarge
+                else { throw error }
+                failure = reason
+                isKnown = reason.code == .outcomeUnknown
+            }
+            if isKnown {
+                do throws(TokenError) {
+                    switch try await verdict(unsaved) {
+                    case .saved(let stored): return .current(stored, isNew: true)
+                    case .superseded(let stored): return .current(stored, isNew: false)
+                    case .open(let generation): unsaved.replacing = generation
+                    case .gone:
+                        revokeLater(unsaved.record.tokens)
+                        throw .sessionChanged
+                    }
+                } catch {
+                    guard case .storage(let reason) = error else { throw error }
+                    failure = reason
+                }
+            }
+            guard attempt < 5 else { return .unsaved(unsaved, failure) }
+            try? await configuration.sleep(.milliseconds(10 << attempt))
+        }
+    }
+
+    private func verdict(_ unsaved: UnsavedSession) async throws(TokenError) -> Verdict {
+        guard let stored = try await store.read(), stored.record.session == unsaved.record.session else {
+            return .gone
+        }
+        let (now, new) = (stored.record.tokens, unsaved.record.tokens)
+        if now.accessSecret == new.accessSecret, now.refreshSecret == new.refreshSecret {
+            return .saved(stored)
+        }
+        return now.refreshSecret == unsaved.sent ? .open(stored.generation) : .superseded(stored)
+    }
+
+    /// Tells the server that tokens belong to nobody any more, if there is a way to; nobody waits for it.
+    func revokeLater(_ tokens: TokenInfo) {
+        guard let revoke else { return }
+        Task.detached { [configuration] in _ = await configuration.bounded { try await revoke(tokens) } }
+    }
+}

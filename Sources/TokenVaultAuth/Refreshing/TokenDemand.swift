@@ -1,0 +1,11 @@
+internal import TokenVault
+
+/// What a caller needs.
+struct TokenDemand: Sendable {
+    /// The session that the caller began with.
+    let session: String
+    /// An access token that was refused, so that another one is needed whatever its expiry says.
+    var refused: Secret?
+    /// How far this machine's clock was set ahead since the tokens came, in seconds.
+    var shift: Double
+}
