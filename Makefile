@@ -9,14 +9,16 @@ STRIP ?= strip
 
 # One scratch path and one set of flags per configuration: other flags would build everything anew.
 # The tests are optimized: those of crashes and tampering look at so many states that it saves most of their time.
-debug := --scratch-path .build -Xswiftc -warnings-as-errors -Xswiftc -O
+# The trait is on everywhere: TokenVaultOAuth is built and tested with the rest, and what the programs link is what it is
+# for those who build all of them.
+debug := --scratch-path .build --traits OAuth -Xswiftc -warnings-as-errors -Xswiftc -O
 # Lazy binding leaves copies of vector registers on the stack, where the tests that search memory find them.
 run_tests = LD_BIND_NOW=1 Scripts/test.sh swift test $(debug) --skip-build --disable-xctest
 # Static links of the standard library warn about `mktemp` with any linker but lld.
 # libstdc++, which the Swift runtime uses, is linked statically too where the compiler has it: a fifth of the time of a
 # command was the loading of it. The linker takes what it finds in this directory before the shared library.
 release_libraries := $(CURDIR)/.build-release/libraries
-release := --scratch-path .build-release --configuration release --static-swift-stdlib -Xswiftc -use-ld=lld \
+release := --scratch-path .build-release --traits OAuth --configuration release --static-swift-stdlib -Xswiftc -use-ld=lld \
 	-Xlinker -L$(release_libraries)
 vaultctl := .build-release/release/vaultctl
 

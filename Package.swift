@@ -13,19 +13,45 @@ let settings: [SwiftSetting] = [
 /// Rooms that may not touch memory by hand: the compiler reports every unsafe use in them.
 let safeSettings = settings + [.strictMemorySafety()]
 
+/// What signing in over the network needs. Without the trait none of it is resolved, loaded or built.
+let withOAuth: TargetDependencyCondition? = .when(traits: ["OAuth"])
+let networking: [Target.Dependency] = [
+    .product(name: "AsyncHTTPClient", package: "async-http-client", condition: withOAuth),
+    .product(name: "NIOCore", package: "swift-nio", condition: withOAuth),
+    .product(name: "NIOHTTP1", package: "swift-nio", condition: withOAuth),
+    .product(name: "NIOPosix", package: "swift-nio", condition: withOAuth),
+    .product(name: "NIOSSL", package: "swift-nio-ssl", condition: withOAuth),
+]
+let signatures: [Target.Dependency] = [
+    .product(name: "Crypto", package: "swift-crypto", condition: withOAuth),
+    .product(name: "JWTKit", package: "jwt-kit", condition: withOAuth),
+]
+
 let package = Package(
     name: "TokenVault",
     products: [
         .library(name: "TokenVault", targets: ["TokenVault"]),
         .library(name: "TokenVaultAuth", targets: ["TokenVaultAuth"]),
+        .library(name: "TokenVaultOAuth", targets: ["TokenVaultOAuth"]),
         .library(name: "TokenVaultTesting", targets: ["TokenVaultTesting"]),
         .library(name: "VaultAgent", targets: ["VaultAgent"]),
         .executable(name: "vaultctl", targets: ["vaultctl"]),
         .executable(name: "vaultctl-agent", targets: ["vaultctl-agent"]),
     ],
+    traits: [
+        .default(enabledTraits: []),
+        .trait(
+            name: "OAuth",
+            description: "TokenVaultOAuth: OAuth 2 and OpenID Connect over AsyncHTTPClient and jwt-kit."),
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0", traits: []),
+        .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
     ],
     targets: [
         .systemLibrary(
@@ -71,6 +97,15 @@ let package = Package(
                 "TokenVault", "TokenVaultCrypto", "TokenVaultPlatform",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
+            swiftSettings: safeSettings
+        ),
+        // OAuth 2 and OpenID Connect; nothing without the trait.
+        .target(
+            name: "TokenVaultOAuth",
+            dependencies: [
+                "TokenVault", "TokenVaultAuth", "TokenVaultCrypto",
+                .product(name: "SystemPackage", package: "swift-system"),
+            ] + networking + signatures,
             swiftSettings: safeSettings
         ),
         // What the agent and its clients say to one another, and the client.
@@ -231,6 +266,25 @@ let package = Package(
         .testTarget(
             name: "PublicAPITests",
             dependencies: ["TokenVault"],
+            swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "RefreshWorker",
+            dependencies: [
+                "TokenVault", "TokenVaultAuth", "TokenVaultOAuth",
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            path: "Tests/Support/RefreshWorker",
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "TokenVaultOAuthTests",
+            dependencies: [
+                "RefreshWorker", "TokenVault", "TokenVaultAuth", "TokenVaultCrypto", "TokenVaultOAuth",
+                "TokenVaultPlatform",
+                .product(name: "SystemPackage", package: "swift-system"),
+                .product(name: "CryptoExtras", package: "swift-crypto", condition: withOAuth),
+            ] + networking + signatures,
             swiftSettings: settings
         ),
         .testTarget(

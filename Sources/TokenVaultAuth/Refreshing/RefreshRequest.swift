@@ -6,6 +6,8 @@ public struct RefreshRequest: Sendable {
     public let refreshToken: String
     /// The scopes the session has, separated by spaces; `nil` when they are not known. A request need not name them.
     public let scope: String?
+    /// The ID token the session has; `nil` when it has none. A new one has to be of the same person.
+    public internal(set) var idToken: String?
     /// Whether an earlier request with this token may have reached the server and its answer was lost.
     public let isRetryOfUnknownOutcome: Bool
 }

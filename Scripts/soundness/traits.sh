@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# A client that does not ask for the trait `OAuth` resolves nothing that only TokenVaultOAuth needs, and that room is
+# empty for it.
+set -euo pipefail
+cd "${BASH_SOURCE[0]%/*}/../.."
+root=$PWD
+
+directory=$(mktemp -d)
+trap 'rm -rf "$directory"' EXIT
+
+# resolved TRAITS: the packages that a client with these traits resolves and checks out, but for ours.
+resolved() {
+    rm -rf "$directory/client"
+    mkdir -p "$directory/client/Sources/client" "$directory/package"
+    ln -sfn "$root/Package.swift" "$root/Sources" "$root/Tests" "$directory/package/"
+    printf 'import TokenVaultAuth\n' >"$directory/client/Sources/client/client.swift"
+    cat >"$directory/client/Package.swift" <<SWIFT
+// swift-tools-version: 6.2
+import PackageDescription
+let package = Package(
+    name: "client",
+    dependencies: [.package(name: "TokenVault", path: "$directory/package", traits: [$1])],
+    targets: [
+        .target(
+            name: "client",
+            dependencies: [
+                .product(name: "TokenVaultAuth", package: "TokenVault"),
+                .product(name: "TokenVaultOAuth", package: "TokenVault"),
+            ])
+    ])
+SWIFT
+    swift package --package-path "$directory/client" resolve >"$directory/said" 2>&1 || { cat "$directory/said"; return 1; }
+    ls "$directory/client/.build/checkouts"
+}
+# guarded FOLDER: every file of it is nothing without the trait.
+guarded() {
+    local file found=0
+    while IFS= read -r file; do
+        if [[ $(head -n 1 "$file") != '#if OAuth' || $(tail -n 1 "$file") != '#endif' ]]; then
+            printf '%s: is not all inside #if OAuth\n' "$file"
+            found=1
+        fi
+    done < <(find "$1" -name '*.swift')
+    find "$1" -name '*.swift' -exec swiftc -typecheck -swift-version 6 {} + || found=1
+    return $found
+}
+
+if [[ ${1:-} == --self-test ]]; then
+    with=$(resolved "\"OAuth\"") || { printf "%s\n" "$with"; exit 1; }
+    [[ $with == *swift-nio* && $with == *jwt-kit* ]] || { printf 'the trait brings no NIO:\n%s\n' "$with"; exit 1; }
+    mkdir "$directory/planted"
+    printf '#if OAuth\nimport NoSuchModule\n#endif\n' >"$directory/planted/a.swift"
+    guarded "$directory/planted" || { echo "a file inside the trait is refused"; exit 1; }
+    printf 'let planted = 1\n' >"$directory/planted/a.swift"
+    if guarded "$directory/planted" >/dev/null; then echo "a file outside the trait passes"; exit 1; fi
+    printf '#if OAuth\n#endif\nimport NoSuchModule\n#if OAuth\n#endif\n' >"$directory/planted/a.swift"
+    if guarded "$directory/planted" >/dev/null 2>&1; then echo "a line outside the trait passes"; exit 1; fi
+    exit
+fi
+
+without=$(resolved "") || { printf "%s\n" "$without"; exit 1; }
+expected=$'swift-argument-parser\nswift-system'
+if [[ $without != "$expected" ]]; then
+    printf 'a client without the trait resolves\n%s\n' "$without"
+    exit 1
+fi
+guarded Sources/TokenVaultOAuth
+guarded Tests/TokenVaultOAuthTests

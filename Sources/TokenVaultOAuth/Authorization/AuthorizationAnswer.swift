@@ -1,0 +1,43 @@
+#if OAuth
+internal import TokenVault
+
+/// What a browser brought back (RFC 6749 section 4.1.2), from the provider that was asked and to the request that was sent.
+enum AuthorizationAnswer: Sendable {
+    case granted(code: Secret)
+    case refused(OAuthError)
+
+    /// The answer in `query`. Throws `wrongState` for one to another request, whatever else it says, `wrongIssuer` for one of
+    /// another provider (RFC 9207 section 2.4), `malformedResponse`.
+    init(query: String, expecting state: Secret, from provider: ProviderMetadata) throws(OAuthError) {
+        guard let fields = FormEncoding.decode(query) else { throw .malformedResponse("the query") }
+        // Compared in constant time.
+        guard let repeated = fields["state"], Secret(utf8: repeated) == state else { throw .wrongState }
+        if let issuer = fields["iss"] {
+            guard issuer.utf8.elementsEqual(provider.issuer.utf8) else { throw .wrongIssuer }
+        }
+        if let error = fields["error"] {
+            // Providers leave `iss` out of refusals, where nothing is given away.
+            let word = TokenEndpointFailure.word(error)
+            self = .refused(word == "access_denied" ? .accessDenied : .authorizationRefused(word))
+            return
+        }
+        guard fields["iss"] != nil || !provider.authorizationResponseIssParameterSupported else {
+            throw .wrongIssuer
+        }
+        if let code = fields["code"], !code.isEmpty,
+            code.utf8.allSatisfy({ (0x20...0x7e).contains($0) })
+        {
+            self = .granted(code: Secret(utf8: code))
+        } else {
+            throw .malformedResponse("the code")
+        }
+    }
+
+    func code() throws(OAuthError) -> String {
+        switch self {
+        case .granted(let code): return code.unprotectedText() ?? ""
+        case .refused(let error): throw error
+        }
+    }
+}
+#endif

@@ -1,0 +1,107 @@
+#if OAuth
+public import TokenVault
+
+/// A request that a browser carries to a provider (RFC 6749 section 4.1.1), and what its answer is held against.
+///
+/// Printing it shows none of its secrets. ``url`` has the state and the nonce in it: it is for the person's own browser.
+public struct AuthorizationRequest: Sendable {
+    /// Where the browser is sent.
+    public let url: String
+    /// Where the provider sends the browser back to.
+    public let redirectURI: String
+    /// What the answer has to repeat.
+    public let state: Secret
+    let scopes: [String]
+    let nonce: Secret?
+    let proofKey: ProofKey
+}
+
+extension AuthorizationRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Says only what it is.
+    public var description: String { "AuthorizationRequest(<redacted>)" }
+    /// As ``description``.
+    public var debugDescription: String { description }
+    /// Shows no children.
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
+}
+
+extension OAuthClient {
+    /// Parameters that a request has already; what is given beside them may not say them again.
+    private static let taken: Set<String> = [
+        "response_type", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge",
+        "code_challenge_method", "request", "request_uri", "response_mode", "client_secret",
+    ]
+
+    /// A new request, with PKCE by S256, a state and, where an ID token is asked for, a nonce, all of them random.
+    ///
+    /// `redirectURI` is `https`, a loopback address, or one of a scheme of the app's own (RFC 8252 section 7). `parameters`
+    /// are the provider's own, such as `prompt` or `audience`. Throws `unsupported` when the provider has no such endpoint or
+    /// lists PKCE methods without S256, and `invalid`.
+    public func authorizationRequest(
+        redirectURI: String, scopes: [String], parameters: [String: String] = [:]
+    ) throws(OAuthError) -> AuthorizationRequest {
+        try authorizationRequest(
+            redirectURI: redirectURI, state: RandomText.make(), scopes: scopes, parameters: parameters)
+    }
+
+    func authorizationRequest(
+        redirectURI: String, state: Secret, scopes: [String], parameters: [String: String]
+    ) throws(OAuthError) -> AuthorizationRequest {
+        let endpoint = try provider.endpoint(provider.authorizationEndpoint, for: "sign-in in a browser")
+        guard provider.codeChallengeMethodsSupported?.contains("S256") ?? true else {
+            throw .unsupported("PKCE with S256")
+        }
+        guard redirectURI.utf8.allSatisfy({ (0x21...0x7e).contains($0) }), redirectURI.contains(":"),
+            !redirectURI.contains("#"),
+            !redirectURI.hasPrefix("http:") || WebAddress.secure(redirectURI) != nil
+        else { throw .invalid("the redirection address") }
+        guard Self.taken.isDisjoint(with: parameters.keys) else { throw .invalid("a parameter") }
+        let proofKey = ProofKey()
+        let nonce = scopes.contains("openid") ? RandomText.make() : nil
+        var fields: FormEncoding.Fields = [
+            ("response_type", "code"), ("client_id", clientID), ("redirect_uri", redirectURI),
+        ]
+        fields += try Scopes.fields(scopes)
+        fields += [
+            ("state", state.unprotectedText() ?? ""), ("code_challenge", proofKey.challenge),
+            ("code_challenge_method", "S256"),
+        ]
+        if let nonce = nonce?.unprotectedText() { fields.append(("nonce", nonce)) }
+        fields += parameters.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+        return AuthorizationRequest(
+            url: endpoint.adding(fields), redirectURI: redirectURI, state: state, scopes: scopes,
+            nonce: nonce,
+            proofKey: proofKey)
+    }
+
+    /// Exchanges what the browser brought back for tokens. `callback` is the whole address that it was sent to, or its
+    /// query.
+    ///
+    /// Throws `wrongState`, `wrongIssuer`, `accessDenied`, `authorizationRefused`, `malformedResponse` for the answer, and
+    /// `requestFailed`, `malformedResponse`, `unsupported`, `invalidIDToken`, `cancelled` for the exchange.
+    public func signIn(
+        _ request: AuthorizationRequest, callback: String
+    ) async throws(OAuthError) -> SignInResult {
+        let query = callback.split(separator: "?", maxSplits: 1).last.map(String.init) ?? ""
+        return try await exchange(
+            try AuthorizationAnswer(query: query, expecting: request.state, from: provider), of: request)
+    }
+
+    func exchange(
+        _ answer: AuthorizationAnswer, of request: AuthorizationRequest
+    ) async throws(OAuthError) -> SignInResult {
+        let begun = clock()
+        switch await ask([
+            ("grant_type", "authorization_code"), ("code", try answer.code()),
+            ("redirect_uri", request.redirectURI),
+            ("code_verifier", request.proofKey.verifier.unprotectedText() ?? ""),
+        ]) {
+        case .success(let response):
+            return try await result(
+                response, begun: begun, nonce: request.nonce?.unprotectedText(),
+                scopes: request.scopes)
+        case .failure(let failure): throw failure.signInError
+        }
+    }
+}
+#endif

@@ -1,0 +1,97 @@
+#if OAuth
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOPosix
+internal import TokenVault
+internal import TokenVaultAuth
+
+/// Where a browser brings a provider's answer on this machine: a port of the loopback that is open while somebody signs in
+/// (RFC 8252 section 7.3).
+///
+/// It takes one answer: a `GET` of its path with the state of its request in it. Everything else is refused and changes
+/// nothing: another path, method or host (`404`), another state (`400`), whatever comes after the answer.
+public final class LoopbackRedirect: Sendable {
+    /// The address to give to the provider, with the port that was found.
+    public let redirectURI: String
+    let state: Secret
+    private let answers: AnswerBox
+    private let channel: any Channel
+
+    /// The longest that one connection may take to ask.
+    private static let patience = TimeAmount.seconds(10)
+
+    private init(channel: any Channel, answers: AnswerBox, redirectURI: String) {
+        self.channel = channel
+        self.answers = answers
+        self.redirectURI = redirectURI
+        state = answers.state
+    }
+
+    deinit { channel.close(promise: nil) }
+
+    /// Listens on 127.0.0.1 for an answer of `provider`. `path` begins with a slash; `port` 0 is any that is free, which a
+    /// provider has to take (RFC 8252 section 7.3). Throws `invalid`, `cannotListen`.
+    public static func listen(
+        for provider: ProviderMetadata, path: String = "/callback", port: Int = 0
+    ) async throws(OAuthError) -> LoopbackRedirect {
+        guard path.hasPrefix("/"), WebAddress("http://127.0.0.1\(path)")?.path == path,
+            (0...65_535).contains(port)
+        else { throw .invalid("the redirection's path or port") }
+        let answers = AnswerBox(provider: provider, path: path)
+        do {
+            let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .serverChannelOption(.backlog, value: 16)
+                .childChannelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        let pipeline = channel.pipeline.syncOperations
+                        try pipeline.addHandler(IdleStateHandler(allTimeout: patience))
+                        try pipeline.configureHTTPServerPipeline(withErrorHandling: true)
+                        try pipeline.addHandler(RedirectHandler(answers: answers))
+                    }
+                }
+                .bind(host: "127.0.0.1", port: port).get()
+            guard let port = channel.localAddress?.port else { throw OAuthError.cannotListen }
+            answers.listens(at: "127.0.0.1:\(port)")
+            return LoopbackRedirect(
+                channel: channel, answers: answers, redirectURI: "http://127.0.0.1:\(port)\(path)")
+        } catch {
+            throw .cannotListen
+        }
+    }
+
+    /// Waits for the answer, and ends the listening. Throws `timedOut`, `cancelled`, `wrongIssuer`, `malformedResponse`.
+    func answer(within timeout: Duration) async throws(OAuthError) -> AuthorizationAnswer {
+        let answers = answers
+        let alarm = Task {
+            try await Task.sleep(for: timeout)
+            answers.settle(.failure(.timedOut))
+        }
+        let outcome = await withTaskCancellationHandler {
+            await answers.value()
+        } onCancel: {
+            answers.settle(.failure(.cancelled))
+        }
+        alarm.cancel()
+        try? await channel.close()
+        return try outcome.get()
+    }
+}
+
+extension OAuthClient {
+    /// Signs a person in with a browser on this machine (RFC 8252): listens on the loopback, has `open` show the browser the
+    /// address, waits for the answer and exchanges it.
+    ///
+    /// `open` returns when the browser was started; the address it is given has to reach nobody but the person. Throws as
+    /// ``authorizationRequest(redirectURI:scopes:parameters:)`` and ``signIn(_:callback:)``, `cannotListen`, `timedOut`.
+    public func signIn(
+        scopes: [String], parameters: [String: String] = [:], path: String = "/callback", port: Int = 0,
+        timeout: Duration = .seconds(300), open: @Sendable (String) async throws(OAuthError) -> Void
+    ) async throws(OAuthError) -> SignInResult {
+        let redirect = try await LoopbackRedirect.listen(for: provider, path: path, port: port)
+        let request = try authorizationRequest(
+            redirectURI: redirect.redirectURI, state: redirect.state, scopes: scopes, parameters: parameters)
+        try await open(request.url)
+        return try await exchange(try await redirect.answer(within: timeout), of: request)
+    }
+}
+#endif

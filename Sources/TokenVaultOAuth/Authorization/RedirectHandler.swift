@@ -1,0 +1,83 @@
+#if OAuth
+internal import NIOCore
+internal import NIOHTTP1
+
+/// One connection of a browser to the listener: one request, one page, the end.
+final class RedirectHandler: ChannelInboundHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    private let answers: AnswerBox
+    private var isAnswered = false
+
+    init(answers: AnswerBox) { self.answers = answers }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        // What a request carries beyond its head is not waited for.
+        guard case .head(let head) = unwrapInboundIn(data), !isAnswered else { return }
+        isAnswered = true
+        let hosts = head.headers["Host"]
+        let reply = answers.take(
+            isGet: head.method == .GET, target: head.uri, host: hosts.count == 1 ? hosts[0] : nil)
+        write(Page(reply), for: head, context)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event is IdleStateHandler.IdleStateEvent {
+            context.close(promise: nil)
+        } else {
+            context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+
+    private func write(_ page: Page, for head: HTTPRequestHead, _ context: ChannelHandlerContext) {
+        let body = context.channel.allocator.buffer(string: page.html)
+        var headers = HTTPHeaders([
+            ("Content-Type", "text/html; charset=utf-8"), ("Content-Length", "\(body.readableBytes)"),
+            ("Connection", "close"), ("Cache-Control", "no-store"), ("Referrer-Policy", "no-referrer"),
+            ("X-Content-Type-Options", "nosniff"),
+        ])
+        headers.add(name: "Content-Security-Policy", value: "default-src 'none'; frame-ancestors 'none'")
+        let response = HTTPResponseHead(version: .http1_1, status: page.status, headers: headers)
+        context.write(wrapOutboundOut(.head(response)), promise: nil)
+        if head.method != .HEAD { context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil) }
+        let channel = context.channel
+        context.writeAndFlush(wrapOutboundOut(.end(nil))).whenComplete { _ in channel.close(promise: nil) }
+    }
+}
+
+/// What a person sees in the browser. Nothing of the request is in it.
+private struct Page {
+    let status: HTTPResponseStatus
+    let html: String
+
+    init(_ reply: AnswerBox.Reply) {
+        let title: String
+        let text: String
+        switch reply {
+        case .signedIn:
+            (status, title, text) = (
+                .ok, "Done", "The program goes on signing you in. You can close this window."
+            )
+        case .notSignedIn:
+            (status, title, text) = (
+                .ok, "Not signed in",
+                "The provider did not sign you in. You can close this window and go back."
+            )
+        case .wrongRequest:
+            (status, title, text) = (
+                .badRequest, "Not signed in", "This is the answer to another request. Sign in again."
+            )
+        case .notFound: (status, title, text) = (.notFound, "Nothing here", "There is no such page.")
+        }
+        html = """
+            <!DOCTYPE html>
+            <html lang="en"><head><meta charset="utf-8"><title>\(title)</title></head>
+            <body><h1>\(title)</h1><p>\(text)</p></body></html>
+
+            """
+    }
+}
+#endif

@@ -1,0 +1,87 @@
+#if OAuth
+public import AsyncHTTPClient
+public import NIOCore
+internal import NIOHTTP1
+public import TokenVaultAuth
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#endif
+
+/// An HTTP client that puts an account's access token into requests, renews it when it is due, and answers a 401 with one new
+/// try.
+///
+/// ```swift
+/// let api = AuthorizedHTTPClient(
+///     authorizer: TokenAuthProvider(manager: manager, allowedOrigins: [.https("api.example.com")]))
+/// let response = try await api.execute(HTTPClientRequest(url: "https://api.example.com/me"))
+/// ```
+///
+/// Redirections are followed here, one step at a time: each step is authorized anew, so that a token reaches the allowed
+/// origins alone, and what the request had for its first origin (`Authorization`, `Cookie` and the token's header) goes to no
+/// other.
+public final class AuthorizedHTTPClient: Sendable {
+    /// Whose tokens are used, and who is given them.
+    public let authorizer: TokenAuthProvider
+    /// How many redirections are followed; the answer of the one after that is the answer.
+    public let maximumRedirects: Int
+    private let client: HTTPClient
+
+    /// A client with `configuration`, but for its redirections. Its threads are those that all of the process's networking
+    /// shares.
+    public init(
+        authorizer: TokenAuthProvider, configuration: HTTPClient.Configuration = HTTPClient.Configuration(),
+        maximumRedirects: Int = 5
+    ) {
+        self.authorizer = authorizer
+        self.maximumRedirects = maximumRedirects
+        var configuration = configuration
+        // A client that follows redirections by itself would take the token along.
+        configuration.redirectConfiguration = .disallow
+        client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    }
+
+    deinit {
+        // A client that was not shut down ends the process.
+        Task { [client] in try? await client.shutdown() }
+    }
+
+    /// Ends the connections; requests fail from now on.
+    public func shutdown() async throws { try await client.shutdown() }
+
+    /// Sends `request` with a token. `body` is sent in place of the request's own: only a body that is given here, or none,
+    /// can be sent a second time after a 401 or a redirection that keeps it.
+    ///
+    /// `timeout` is for all steps together, up to the head of the answer. Throws ``TokenVaultAuth/TokenError`` when there is
+    /// no token to be had, and what AsyncHTTPClient throws.
+    public func execute(
+        _ request: HTTPClientRequest, body: ByteBuffer? = nil, timeout: Duration = .seconds(60)
+    ) async throws -> HTTPClientResponse {
+        let deadline = NIODeadline.now() + TimeAmount(timeout)
+        var step = OutgoingRequest(request, body: body)
+        var redirects = 0
+        while true {
+            let response = try await authorizer.send(step, facts: facts) { request in
+                try await self.client.execute(request.request, deadline: deadline)
+            }
+            guard redirects < maximumRedirects,
+                let next = step.redirected(by: response, without: authorizer.headerName)
+            else { return response }
+            redirects += 1
+            step = next
+            await Self.drain(response)
+        }
+    }
+
+    private func facts(of response: HTTPClientResponse) -> ResponseFacts {
+        ResponseFacts(
+            status: Int(response.status.code),
+            serverDate: response.headers.first(name: "Date").flatMap { HTTPDate.parse($0, now: Date()) })
+    }
+
+    /// Reads what is left of a short answer, so that its connection can be used again.
+    private static func drain(_ response: HTTPClientResponse) async {
+        _ = try? await response.body.collect(upTo: 64 << 10)
+    }
+}
+#endif

@@ -1,0 +1,69 @@
+#if OAuth
+internal import AsyncHTTPClient
+internal import NIOCore
+internal import NIOHTTP1
+internal import TokenVaultAuth
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#endif
+
+/// One step of a request: to the address that was asked for, or to one that a redirection led to.
+struct OutgoingRequest: AuthorizableRequest {
+    private(set) var request: HTTPClientRequest
+    let isReplayable: Bool
+
+    var origin: RequestOrigin? { WebAddress(request.url)?.origin }
+
+    /// A request with `body`, or with the request's own, which may be a stream that comes once.
+    init(_ request: HTTPClientRequest, body: ByteBuffer?) {
+        self.request = request
+        isReplayable = body != nil || request.body == nil
+        if let body { self.request.body = .bytes(body) }
+    }
+
+    private init(_ request: HTTPClientRequest, isReplayable: Bool) {
+        self.request = request
+        self.isReplayable = isReplayable
+    }
+
+    mutating func setHeader(_ name: String, to value: String) {
+        request.headers.replaceOrAdd(name: name, value: value)
+    }
+
+    /// The next step after `response` (RFC 9110 section 15.4); `nil` when the response is the answer: it is no redirection,
+    /// it leads to no address or out of encryption, or its body cannot be sent again. Another origin gets neither the
+    /// request's credentials nor the header `secret`.
+    func redirected(by response: HTTPClientResponse, without secret: String) -> OutgoingRequest? {
+        let status = Int(response.status.code)
+        guard [301, 302, 303, 307, 308].contains(status),
+            let location = response.headers.first(name: "Location"),
+            let here = WebAddress(request.url), let base = URL(string: request.url),
+            let place = URL(string: location, relativeTo: base)?.absoluteString,
+            // Where a fragment leads is the browser's business.
+            let there = WebAddress(String(place.prefix { $0 != "#" })),
+            there.origin.scheme == "https" || here.origin.scheme == "http"
+        else { return nil }
+        var next = request
+        next.url = there.text
+        let becomesGet =
+            (status == 303 && request.method != .HEAD) || (status <= 302 && request.method == .POST)
+        if becomesGet {
+            next.method = .GET
+            next.body = nil
+            for name in ["Content-Type", "Content-Length", "Content-Encoding", "Transfer-Encoding"] {
+                next.headers.remove(name: name)
+            }
+        } else if !isReplayable {
+            return nil
+        }
+        next.headers.remove(name: "Host")
+        if there.origin != here.origin {
+            for name in ["Authorization", "Cookie", "Proxy-Authorization", secret] {
+                next.headers.remove(name: name)
+            }
+        }
+        return OutgoingRequest(next, isReplayable: isReplayable || becomesGet)
+    }
+}
+#endif

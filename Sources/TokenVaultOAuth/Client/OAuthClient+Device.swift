@@ -1,0 +1,156 @@
+#if OAuth
+internal import TokenVault
+internal import TokenVaultAuth
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#endif
+
+/// What a person is shown who signs in with another device (RFC 8628 section 3.2). All of it is visible ASCII: it is fit
+/// for a terminal.
+public struct DeviceAuthorization: Sendable {
+    /// What the person types in.
+    public let userCode: String
+    /// Where the person types it in.
+    public let verificationURI: String
+    /// The same with the code in it, for a QR code; `nil` when the provider gives none.
+    public let verificationURIComplete: String?
+    /// When the code ends, on this machine's clock.
+    public let expiry: Date
+    /// How long to wait between requests.
+    public let interval: Duration
+    let deviceCode: Secret
+    let scopes: [String]
+}
+
+extension OAuthClient {
+    /// Asks for a code that a person types in on another device. Throws `unsupported`, `requestFailed`,
+    /// `malformedResponse`, `cancelled`.
+    public func authorizeDevice(scopes: [String]) async throws(OAuthError) -> DeviceAuthorization {
+        let endpoint = try provider.endpoint(provider.deviceAuthorizationEndpoint, for: "the device grant")
+        let begun = clock()
+        // The client's name is in the form whatever the authentication (RFC 8628 section 3.1).
+        var form = try Scopes.fields(scopes) + authentication.fields(of: clientID)
+        if case .clientSecretBasic = authentication { form.append(("client_id", clientID)) }
+        switch await transport.post(form, to: endpoint, authorization: authentication.header(of: clientID)) {
+        case .failure(let failure): throw Task.isCancelled ? .cancelled : .requestFailed(failure)
+        case .success(let answer):
+            guard answer.status == 200 else {
+                throw .requestFailed(TokenEndpointFailure.failure(of: answer).withoutRefreshToken)
+            }
+            return try DeviceAuthorization(
+                answer.body, begun: begun, scopes: scopes)
+        }
+    }
+
+    /// Waits until the person has said yes: asks at the interval the provider wants, five seconds slower each time it asks
+    /// for that, twice as slow after a connection that broke (RFC 8628 section 3.5). Throws `accessDenied`, `timedOut` at
+    /// the code's end, `requestFailed`, `malformedResponse`, `invalidIDToken`, `cancelled`.
+    public func signIn(with device: DeviceAuthorization) async throws(OAuthError) -> SignInResult {
+        var interval = device.interval
+        while true {
+            guard clock().addingTimeInterval(interval.seconds) < device.expiry else { throw .timedOut }
+            do { try await sleep(interval) } catch { throw .cancelled }
+            let begun = clock()
+            let form: FormEncoding.Fields = [
+                ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
+                ("device_code", device.deviceCode.unprotectedText() ?? ""),
+            ]
+            switch await ask(form) {
+            case .success(let response):
+                return try await result(
+                    response, begun: begun, nonce: nil, scopes: device.scopes)
+            case .failure(.useless(let error)): throw error
+            case .failure(.failed(let failure)):
+                switch failure.kind {
+                case .refused("authorization_pending"): break
+                case .refused("slow_down"): interval += .seconds(5)
+                case .refused("access_denied"): throw .accessDenied
+                case .refused("expired_token"): throw .timedOut
+                case .notSent, .interrupted, .serverError, .throttled:
+                    if Task.isCancelled { throw .cancelled }
+                    interval = min(interval * 2, .seconds(60))
+                    if let wait = failure.retryAfter.map({ $0.timeIntervalSince(clock()) }) {
+                        interval = max(interval, .seconds(min(wait, 3_600)))
+                    }
+                default: throw .requestFailed(failure.withoutRefreshToken)
+                }
+            }
+        }
+    }
+
+    /// The result of a sign-in, with the ID token looked at.
+    func result(
+        _ response: TokenResponse, begun: Date, nonce: String?, scopes: [String]
+    ) async throws(OAuthError) -> SignInResult {
+        var claims: IDTokenClaims?
+        if let idToken = response.idToken {
+            claims = try await idTokenValidator.validate(
+                idToken, expecting: IDTokenExpectation(nonce: nonce, accessToken: response.accessToken),
+                serverDate: response.serverDate)
+        } else if scopes.contains("openid") {
+            throw .invalidIDToken(.missing)
+        }
+        return SignInResult(
+            tokens: response.tokens(begun: begun, scopes: scopes), claims: claims,
+            serverDate: response.serverDate)
+    }
+}
+
+extension DeviceAuthorization {
+    private struct Document: Decodable {
+        let deviceCode: String
+        let userCode: String
+        // Google's name for it came first.
+        let verificationUri: String?
+        let verificationUrl: String?
+        let verificationUriComplete: String?
+        let expiresIn: Lifetime
+        let interval: Lifetime?
+    }
+
+    init(_ body: [UInt8], begun: Date, scopes: [String]) throws(OAuthError) {
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        guard let document = try? decoder.decode(Document.self, from: Data(body)) else {
+            throw .malformedResponse("the document")
+        }
+        let isVisible = { (text: String) in
+            !text.isEmpty && text.utf8.allSatisfy { (0x20...0x7e).contains($0) }
+        }
+        guard isVisible(document.deviceCode) else { throw .malformedResponse("the device code") }
+        guard isVisible(document.userCode), document.userCode.utf8.count <= 64 else {
+            throw .malformedResponse("the user's code")
+        }
+        guard let address = document.verificationUri ?? document.verificationUrl,
+            WebAddress.secure(address) != nil,
+            document.verificationUriComplete.map({ WebAddress.secure($0) != nil }) ?? true
+        else { throw .malformedResponse("the verification address") }
+        userCode = document.userCode
+        verificationURI = address
+        verificationURIComplete = document.verificationUriComplete
+        expiry = begun.addingTimeInterval(document.expiresIn.seconds)
+        // RFC 8628 section 3.2: five seconds when nothing is said.
+        interval = .seconds(min(max(document.interval?.seconds ?? 5, 1), 600))
+        deviceCode = Secret(utf8: document.deviceCode)
+        self.scopes = scopes
+    }
+}
+
+/// The codes are for one person's eyes: what is printed of them has neither.
+extension DeviceAuthorization: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Says only what it is.
+    public var description: String { "DeviceAuthorization(<redacted>)" }
+    /// As ``description``.
+    public var debugDescription: String { description }
+    /// Shows no children.
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
+}
+
+extension Duration {
+    var seconds: Double {
+        let parts = components
+        return Double(parts.seconds) + Double(parts.attoseconds) / 1e18
+    }
+}
+#endif

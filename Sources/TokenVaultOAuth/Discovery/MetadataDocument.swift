@@ -1,0 +1,89 @@
+#if OAuth
+internal import TokenVaultAuth
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#endif
+
+/// A metadata document as it is written.
+struct MetadataDocument: Codable {
+    var issuer: String
+    var authorizationEndpoint: String?
+    var tokenEndpoint: String?
+    var deviceAuthorizationEndpoint: String?
+    var revocationEndpoint: String?
+    var jwksURI: String?
+    var userInfoEndpoint: String?
+    var endSessionEndpoint: String?
+    var scopesSupported: [String]?
+    var codeChallengeMethodsSupported: [String]?
+    var grantTypesSupported: [String]?
+    var tokenEndpointAuthMethodsSupported: [String]?
+    var idTokenSigningAlgValuesSupported: [String]?
+    var authorizationResponseIssParameterSupported: Bool?
+
+    private enum CodingKeys: String, CodingKey {
+        case issuer
+        case authorizationEndpoint = "authorization_endpoint"
+        case tokenEndpoint = "token_endpoint"
+        case deviceAuthorizationEndpoint = "device_authorization_endpoint"
+        case revocationEndpoint = "revocation_endpoint"
+        case jwksURI = "jwks_uri"
+        case userInfoEndpoint = "userinfo_endpoint"
+        case endSessionEndpoint = "end_session_endpoint"
+        case scopesSupported = "scopes_supported"
+        case codeChallengeMethodsSupported = "code_challenge_methods_supported"
+        case grantTypesSupported = "grant_types_supported"
+        case tokenEndpointAuthMethodsSupported = "token_endpoint_auth_methods_supported"
+        case idTokenSigningAlgValuesSupported = "id_token_signing_alg_values_supported"
+        case authorizationResponseIssParameterSupported = "authorization_response_iss_parameter_supported"
+    }
+
+    /// The metadata in `body`, if it is of `issuer`. Throws `invalidMetadata`.
+    static func metadata(in body: [UInt8], of issuer: String) throws(OAuthError) -> ProviderMetadata {
+        guard let document = try? JSONDecoder().decode(Self.self, from: Data(body)) else {
+            throw .invalidMetadata("the document")
+        }
+        // RFC 8414 section 3.3: identical, or a provider could speak for another.
+        guard document.issuer.utf8.elementsEqual(issuer.utf8) else { throw .invalidMetadata("the issuer") }
+        return try document.metadata()
+    }
+
+    /// What it says, looked at. Throws `invalidMetadata`.
+    func metadata() throws(OAuthError) -> ProviderMetadata {
+        guard let tokenEndpoint else { throw .invalidMetadata("the token endpoint") }
+        return try ProviderMetadata(
+            issuer: issuer, authorizationEndpoint: authorizationEndpoint, tokenEndpoint: tokenEndpoint,
+            deviceAuthorizationEndpoint: deviceAuthorizationEndpoint, revocationEndpoint: revocationEndpoint,
+            jwksURI: jwksURI, userInfoEndpoint: userInfoEndpoint, endSessionEndpoint: endSessionEndpoint,
+            scopesSupported: scopesSupported, codeChallengeMethodsSupported: codeChallengeMethodsSupported,
+            grantTypesSupported: grantTypesSupported,
+            tokenEndpointAuthMethodsSupported: tokenEndpointAuthMethodsSupported,
+            idTokenSigningAlgValuesSupported: idTokenSigningAlgValuesSupported,
+            authorizationResponseIssParameterSupported: authorizationResponseIssParameterSupported ?? false)
+    }
+}
+
+/// As the document that a provider publishes (RFC 8414 section 3.2), so that a program can keep it.
+extension ProviderMetadata: Codable {
+    /// Reads the metadata and looks at it as at what was just fetched. Throws what `decoder` throws and
+    /// ``OAuthError/invalidMetadata(_:)``.
+    public init(from decoder: any Decoder) throws {
+        self = try MetadataDocument(from: decoder).metadata()
+    }
+
+    /// Writes the metadata. Throws what `encoder` throws.
+    public func encode(to encoder: any Encoder) throws {
+        try MetadataDocument(
+            issuer: issuer, authorizationEndpoint: authorizationEndpoint, tokenEndpoint: tokenEndpoint,
+            deviceAuthorizationEndpoint: deviceAuthorizationEndpoint, revocationEndpoint: revocationEndpoint,
+            jwksURI: jwksURI, userInfoEndpoint: userInfoEndpoint, endSessionEndpoint: endSessionEndpoint,
+            scopesSupported: scopesSupported, codeChallengeMethodsSupported: codeChallengeMethodsSupported,
+            grantTypesSupported: grantTypesSupported,
+            tokenEndpointAuthMethodsSupported: tokenEndpointAuthMethodsSupported,
+            idTokenSigningAlgValuesSupported: idTokenSigningAlgValuesSupported,
+            authorizationResponseIssParameterSupported: authorizationResponseIssParameterSupported
+        ).encode(to: encoder)
+    }
+}
+#endif

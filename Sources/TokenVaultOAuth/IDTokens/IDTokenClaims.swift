@@ -1,0 +1,139 @@
+#if OAuth
+internal import TokenVaultCrypto
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#endif
+
+/// What an ID token says (OpenID Connect Core section 2).
+public struct IDTokenClaims: Sendable, Equatable {
+    /// Who says it: the provider (`iss`).
+    public let issuer: String
+    /// The person, by a name that is the provider's and never changes (`sub`).
+    public let subject: String
+    /// For which clients (`aud`).
+    public let audience: [String]
+    /// To which client it was given (`azp`).
+    public let authorizedParty: String?
+    /// When it ends (`exp`), on the provider's clock.
+    public let expiry: Date
+    /// When it was made (`iat`), on the provider's clock.
+    public let issued: Date
+    /// From when it is good (`nbf`).
+    public let notBefore: Date?
+    /// When the person signed in (`auth_time`).
+    public let authenticated: Date?
+    /// The person's address (`email`).
+    public let email: String?
+    /// Whether the provider knows that the address is the person's (`email_verified`).
+    public let isEmailVerified: Bool?
+    /// The person's name (`name`).
+    public let name: String?
+    /// How the person is called there (`preferred_username`).
+    public let preferredUsername: String?
+    let nonce: String?
+    let accessTokenHash: String?
+
+    /// What `token` says, which is not checked; `nil` when it is not a JWT with the claims that are required.
+    init?(unverified token: String) {
+        guard let token = SignedToken(token) else { return nil }
+        self.init(token)
+    }
+
+    init?(_ token: SignedToken) {
+        guard let document = try? JSONDecoder().decode(Document.self, from: Data(token.payload)),
+            document.iss.utf8.count <= 2_048, (1...1_024).contains(document.sub.utf8.count)
+        else { return nil }
+        issuer = document.iss
+        subject = document.sub
+        audience = document.aud.names
+        authorizedParty = document.azp
+        expiry = document.exp.time
+        issued = document.iat.time
+        notBefore = document.nbf?.time
+        authenticated = document.auth_time?.time
+        email = document.email
+        isEmailVerified = document.email_verified?.value
+        name = document.name
+        preferredUsername = document.preferred_username
+        nonce = document.nonce
+        accessTokenHash = document.at_hash
+    }
+
+    /// Whether a refresh may answer with these after `previous` (OpenID Connect Core section 12.2).
+    func isContinuation(of previous: IDTokenClaims) -> Bool {
+        issuer.utf8.elementsEqual(previous.issuer.utf8) && subject.utf8.elementsEqual(previous.subject.utf8)
+            && audience.map { Array($0.utf8) } == previous.audience.map { Array($0.utf8) }
+    }
+
+    private struct Document: Decodable {
+        let iss: String
+        let sub: String
+        let aud: Names
+        let azp: String?
+        let exp: Time
+        let iat: Time
+        let nbf: Time?
+        let auth_time: Time?  // swift-format-ignore: AlwaysUseLowerCamelCase
+        let nonce: String?
+        let at_hash: String?  // swift-format-ignore: AlwaysUseLowerCamelCase
+        let email: String?
+        let email_verified: Truth?  // swift-format-ignore: AlwaysUseLowerCamelCase
+        let name: String?
+        let preferred_username: String?  // swift-format-ignore: AlwaysUseLowerCamelCase
+    }
+
+    /// One name, or several (RFC 7519 section 4.1.3).
+    private struct Names: Decodable {
+        let names: [String]
+
+        init(from decoder: any Decoder) throws {
+            let value = try decoder.singleValueContainer()
+            if let name = try? value.decode(String.self) {
+                names = [name]
+            } else {
+                names = try value.decode([String].self)
+            }
+        }
+    }
+
+    /// Seconds since 1970 (RFC 7519 section 2, NumericDate), before the year 10000.
+    private struct Time: Decodable {
+        let time: Date
+
+        init(from decoder: any Decoder) throws {
+            let value = try decoder.singleValueContainer()
+            let seconds = try value.decode(Double.self)
+            guard (0...253_402_300_799).contains(seconds) else {
+                throw DecodingError.dataCorruptedError(in: value, debugDescription: "no time")
+            }
+            time = Date(timeIntervalSince1970: seconds)
+        }
+    }
+
+    /// A truth value, which some providers write as text.
+    private struct Truth: Decodable {
+        let value: Bool
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            if let value = try? container.decode(Bool.self) {
+                self.value = value
+            } else {
+                value = try container.decode(String.self) == "true"
+            }
+        }
+    }
+}
+
+extension IDTokenClaims: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Who says it and when it ends; nothing of the person.
+    public var description: String {
+        "IDTokenClaims(\(issuer), expires: \(Int64(expiry.timeIntervalSince1970)))"
+    }
+    /// As ``description``.
+    public var debugDescription: String { description }
+    /// Shows no children.
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
+}
+#endif

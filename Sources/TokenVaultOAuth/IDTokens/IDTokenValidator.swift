@@ -1,0 +1,154 @@
+#if OAuth
+internal import TokenVault
+internal import TokenVaultAuth
+internal import TokenVaultCrypto
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#endif
+
+/// What an ID token is held against beside the provider and the client.
+public struct IDTokenExpectation: Sendable {
+    /// The nonce of the request; `nil` for a grant that has none.
+    public var nonce: String?
+    /// The access token it came with; `nil` when that is not known.
+    public var accessToken: String?
+    /// How long ago the person may have signed in at most (`max_age`); `nil` for any time.
+    public var maximumAge: Duration?
+
+    /// An expectation.
+    public init(nonce: String? = nil, accessToken: String? = nil, maximumAge: Duration? = nil) {
+        self.nonce = nonce
+        self.accessToken = accessToken
+        self.maximumAge = maximumAge
+    }
+}
+
+extension IDTokenExpectation: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Says only what it is.
+    public var description: String { "IDTokenExpectation(<redacted>)" }
+    /// As ``description``.
+    public var debugDescription: String { description }
+    /// Shows no children.
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
+}
+
+/// Looks at ID tokens (OpenID Connect Core section 3.1.3.7): their signature by one of the provider's keys first, then what
+/// they say. The keys are kept, and fetched anew when a token names another one.
+public struct IDTokenValidator: Sendable {
+    /// What is accepted.
+    public struct Configuration: Sendable {
+        /// The algorithms that are accepted; the provider's list, if it has one, is held against it too. Default: all with a
+        /// public key.
+        public var algorithms: Set<SigningAlgorithm> = Set(SigningAlgorithm.allCases)
+        /// How far the provider's clock may be off. Default: 60 s.
+        public var leeway: Duration = .seconds(60)
+        /// Other clients that a token may be for as well. Default: none.
+        public var trustedAudiences: Set<String> = []
+        /// The pause between two fetches of the keys. Default: 60 s.
+        public var keySetCoolDown: Duration = .seconds(60)
+        /// After what time the keys are fetched anew: a key that the provider took back is accepted no longer than that.
+        /// Default: an hour.
+        public var keySetAge: Duration = .seconds(3_600)
+
+        /// The defaults.
+        public init() {}
+    }
+
+    private let issuer: String
+    private let clientID: String
+    private let configuration: Configuration
+    private let algorithms: Set<SigningAlgorithm>
+    private let clock: @Sendable () -> Date
+    private let keySet: ProviderKeySet?
+
+    /// A validator of the tokens that `provider` gives to `clientID`. Nothing is fetched yet.
+    public init(
+        provider: ProviderMetadata, clientID: String, configuration: Configuration = Configuration(),
+        transport: OAuthTransport, clock: @escaping @Sendable () -> Date = { Date() }
+    ) {
+        issuer = provider.issuer
+        self.clientID = clientID
+        self.configuration = configuration
+        self.clock = clock
+        let offered = provider.idTokenSigningAlgValuesSupported.map {
+            Set($0.compactMap(SigningAlgorithm.init(rawValue:)))
+        }
+        algorithms = offered.map { $0.intersection(configuration.algorithms) } ?? configuration.algorithms
+        keySet = provider.jwksURI.flatMap(WebAddress.secure).map { address in
+            ProviderKeySet(
+                coolDown: configuration.keySetCoolDown, longestAge: configuration.keySetAge, clock: clock
+            ) {
+                switch await transport.get(address) {
+                case .failure(let failure): return .failure(.requestFailed(failure))
+                case .success(let answer) where answer.status == 200:
+                    guard let keys = ProviderKey.keys(in: answer.body) else {
+                        return .failure(.malformedResponse("the key set"))
+                    }
+                    return .success(keys)
+                case .success(let answer):
+                    return .failure(.requestFailed(TokenEndpointFailure.failure(of: answer)))
+                }
+            }
+        }
+    }
+
+    /// What `token` says, once all of it is found to be right. `serverDate` is the `Date` header of the answer it came with:
+    /// times are then held against the provider's own clock.
+    ///
+    /// Throws `invalidIDToken` with the problem, `requestFailed` and `malformedResponse` when the keys could not be fetched,
+    /// `unsupported` when the provider has none.
+    public func validate(
+        _ token: String, expecting expectation: IDTokenExpectation = IDTokenExpectation(),
+        serverDate: Date? = nil
+    ) async throws(OAuthError) -> IDTokenClaims {
+        guard let signed = SignedToken(token) else { throw .invalidIDToken(.malformed) }
+        guard let algorithm = SigningAlgorithm(rawValue: signed.algorithm), algorithms.contains(algorithm)
+        else { throw .invalidIDToken(.algorithm) }
+        guard let keySet else { throw .unsupported("keys for ID tokens") }
+        let key = try await keySet.key(named: signed.keyID, for: algorithm)
+        guard await key.verifies(signed, with: algorithm) else { throw .invalidIDToken(.signature) }
+        guard let claims = IDTokenClaims(signed) else { throw .invalidIDToken(.malformed) }
+        if let problem = problem(of: claims, expectation, algorithm, now: serverDate ?? clock()) {
+            throw .invalidIDToken(problem)
+        }
+        return claims
+    }
+
+    private func problem(
+        of claims: IDTokenClaims, _ expectation: IDTokenExpectation, _ algorithm: SigningAlgorithm, now: Date
+    ) -> IDTokenProblem? {
+        let leeway = configuration.leeway.seconds
+        guard claims.issuer.utf8.elementsEqual(issuer.utf8) else { return .issuer }
+        let others = claims.audience.filter { !$0.utf8.elementsEqual(clientID.utf8) }
+        guard others.count < claims.audience.count,
+            others.allSatisfy(configuration.trustedAudiences.contains)
+        else { return .audience }
+        if let party = claims.authorizedParty {
+            guard party.utf8.elementsEqual(clientID.utf8) else { return .authorizedParty }
+        } else if claims.audience.count > 1 {
+            return .authorizedParty
+        }
+        guard now.timeIntervalSince(claims.expiry) < leeway else { return .expired }
+        guard claims.issued.timeIntervalSince(now) <= leeway,
+            (claims.notBefore ?? claims.issued).timeIntervalSince(now) <= leeway
+        else { return .notYetValid }
+        if let nonce = expectation.nonce {
+            guard let repeated = claims.nonce, Secret(utf8: repeated) == Secret(utf8: nonce) else {
+                return .nonce
+            }
+        }
+        if let accessToken = expectation.accessToken, let hash = claims.accessTokenHash,
+            let computed = algorithm.halfDigest(of: accessToken), Base64.urlDecode(hash) != computed
+        {
+            return .accessTokenHash
+        }
+        if let longest = expectation.maximumAge?.seconds {
+            guard let authenticated = claims.authenticated,
+                now.timeIntervalSince(authenticated) <= longest + leeway
+            else { return .expired }
+        }
+        return nil
+    }
+}
+#endif

@@ -1,0 +1,65 @@
+#if OAuth
+internal import JWTKit
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#endif
+
+/// A provider's public key (RFC 7517 section 4).
+struct ProviderKey: Sendable, Decodable {
+    private let kty: String
+    private let use: String?
+    private let alg: String?
+    private let crv: String?
+    private let n: String?
+    private let e: String?
+    private let x: String?
+    private let y: String?
+    /// Its name.
+    let kid: String?
+
+    /// The keys of a key set that can be read. One of a kind that is not known does not spoil the others.
+    static func keys(in body: [UInt8]) -> [ProviderKey]? {
+        struct Entry: Decodable {
+            let key: ProviderKey?
+            init(from decoder: any Decoder) throws { key = try? ProviderKey(from: decoder) }
+        }
+        struct Document: Decodable { let keys: [Entry] }
+        return (try? JSONDecoder().decode(Document.self, from: Data(body)))?.keys.compactMap(\.key)
+    }
+
+    /// Whether it is for `algorithm`: of its type and curve, and not kept for another one or for encryption.
+    func fits(_ algorithm: SigningAlgorithm) -> Bool {
+        kty == algorithm.keyType && (alg == nil || alg == algorithm.rawValue) && (use == nil || use == "sig")
+            && (algorithm.curve == nil || crv == algorithm.curve)
+    }
+
+    /// Whether `token` is signed by it with `algorithm`, which it fits. The key is made for this algorithm alone, whatever
+    /// the token's header says.
+    func verifies(_ token: SignedToken, with algorithm: SigningAlgorithm) async -> Bool {
+        guard let jwk = jwk(for: algorithm) else { return false }
+        do {
+            let keys = JWTKeyCollection()
+            try await keys.add(jwk: jwk)
+            return try await keys.getKey(for: Self.name).verify(token.signature, signs: token.signed)
+        } catch {
+            return false
+        }
+    }
+
+    private static let name: JWKIdentifier = "key"
+
+    private func jwk(for algorithm: SigningAlgorithm) -> JWK? {
+        guard let wanted = JWK.Algorithm(rawValue: algorithm.rawValue) else { return nil }
+        switch algorithm.keyType {
+        case "RSA": return .rsa(wanted, identifier: Self.name, modulus: n, exponent: e)
+        case "EC":
+            return .ecdsa(
+                wanted, identifier: Self.name, x: x, y: y, curve: crv.flatMap(ECDSACurve.init(rawValue:)))
+        default:
+            return .octetKeyPair(
+                wanted, identifier: Self.name, x: x, y: nil, curve: crv.flatMap(EdDSACurve.init(rawValue:)))
+        }
+    }
+}
+#endif

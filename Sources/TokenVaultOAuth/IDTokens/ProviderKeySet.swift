@@ -1,0 +1,80 @@
+#if OAuth
+internal import TokenVaultAuth
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#endif
+
+/// A provider's keys, fetched when they are needed: at first, when a token names one that is not known, and once they are
+/// old. Between two fetches there is a pause, so that tokens with made-up names make no storm of requests.
+actor ProviderKeySet {
+    typealias Fetch = @Sendable () async -> Result<[ProviderKey], OAuthError>
+
+    private let fetch: Fetch
+    private let clock: @Sendable () -> Date
+    private let coolDown: Double
+    private let longestAge: Double
+    private var keys: [ProviderKey] = []
+    private var fetched: Date?
+    private var tried: Date?
+    private var failure: OAuthError?
+    private var fetching: Task<Void, Never>?
+
+    init(
+        coolDown: Duration, longestAge: Duration, clock: @escaping @Sendable () -> Date,
+        fetch: @escaping Fetch
+    ) {
+        self.coolDown = coolDown.seconds
+        self.longestAge = longestAge.seconds
+        self.clock = clock
+        self.fetch = fetch
+    }
+
+    /// The key that signed a token with `algorithm`, named `keyID`. Without a name it is the only one that fits. Throws
+    /// `invalidIDToken` with `unknownKey`, and what the fetch said when no key is known at all.
+    func key(named keyID: String?, for algorithm: SigningAlgorithm) async throws(OAuthError) -> ProviderKey {
+        if isOld { await renew() }
+        if let key = known(keyID, algorithm) { return key }
+        await renew()
+        if let key = known(keyID, algorithm) { return key }
+        if fetched == nil, let failure { throw failure }
+        throw .invalidIDToken(.unknownKey)
+    }
+
+    private func known(_ keyID: String?, _ algorithm: SigningAlgorithm) -> ProviderKey? {
+        let fitting = keys.filter { $0.fits(algorithm) && (keyID == nil || $0.kid == keyID) }
+        return fitting.count == 1 ? fitting[0] : nil
+    }
+
+    private var isOld: Bool {
+        guard let fetched else { return true }
+        let age = clock().timeIntervalSince(fetched)
+        return age < 0 || age >= longestAge
+    }
+
+    private func renew() async {
+        if let fetching { return await fetching.value }
+        if let tried {
+            let passed = clock().timeIntervalSince(tried)
+            // A clock that went back keeps nobody waiting.
+            if passed >= 0, passed < coolDown { return }
+        }
+        tried = clock()
+        // Not the task of who asks first, whose end would be the end of it for all.
+        let task = Task { [fetch] in take(await fetch()) }
+        fetching = task
+        await task.value
+        fetching = nil
+    }
+
+    private func take(_ result: Result<[ProviderKey], OAuthError>) {
+        switch result {
+        case .success(let keys):
+            self.keys = keys
+            fetched = clock()
+            failure = nil
+        case .failure(let error): failure = error
+        }
+    }
+}
+#endif

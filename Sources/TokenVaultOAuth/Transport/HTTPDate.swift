@@ -1,0 +1,60 @@
+#if OAuth
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#endif
+
+/// The dates of HTTP headers (RFC 9110 section 5.6.7), in all three forms that a recipient has to know.
+enum HTTPDate {
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+
+    /// The time that `text` says; `nil` when it says none. `now` tells the century of a year of two digits.
+    static func parse(_ text: String, now: Date) -> Date? {
+        let words = text.split(whereSeparator: { " ,-".contains($0) }).map(String.init)
+        if text.contains("GMT") {
+            // Sun, 06 Nov 1994 08:49:37 GMT, and Sunday, 06-Nov-94 08:49:37 GMT
+            guard words.count == 6, words[5] == "GMT", let written = number(words[3]) else { return nil }
+            let isShort = words[3].utf8.count == 2
+            guard isShort || words[3].utf8.count == 4 else { return nil }
+            return date(
+                year: isShort ? century(of: written, now: now) : written, month: words[2], day: words[1],
+                time: words[4])
+        }
+        // Sun Nov  6 08:49:37 1994
+        guard words.count == 5, words[4].utf8.count == 4, let year = number(words[4]) else { return nil }
+        return date(year: year, month: words[1], day: words[2], time: words[3])
+    }
+
+    private static func date(year: Int, month: String, day: String, time: String) -> Date? {
+        let clock = time.split(separator: ":", omittingEmptySubsequences: false).map { number(String($0)) }
+        guard let month = months.firstIndex(of: month), let day = number(day), (1...31).contains(day),
+            clock.count == 3, let hour = clock[0], let minute = clock[1], let second = clock[2],
+            hour < 24, minute < 60, second <= 60, year >= 1_970
+        else { return nil }
+        let seconds = ((days(year, month + 1, day) * 24 + hour) * 60 + minute) * 60 + second
+        return Date(timeIntervalSince1970: Double(seconds))
+    }
+
+    /// The year that ends with these two digits and is not more than 50 years ahead.
+    private static func century(of year: Int, now: Date) -> Int {
+        let thisYear = 1_970 + Int(now.timeIntervalSince1970 / 31_556_952)
+        let candidate = thisYear / 100 * 100 + year
+        return candidate > thisYear + 50 ? candidate - 100 : candidate
+    }
+
+    /// Days from 1970 to a day of the Gregorian calendar, counted in years that begin in March.
+    private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
+        let year = month <= 2 ? year - 1 : year
+        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
+        return year * 365 + year / 4 - year / 100 + year / 400 + dayOfYear - 719_468
+    }
+
+    private static func number(_ text: String) -> Int? {
+        guard !text.isEmpty, text.utf8.count <= 4, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            return nil
+        }
+        return Int(text)
+    }
+}
+#endif

@@ -1,0 +1,144 @@
+#if OAuth
+import Foundation
+import Synchronization
+import Testing
+import TokenVault
+import TokenVaultAuth
+@testable import TokenVaultOAuth
+
+/// The device grant (RFC 8628) against a server that says what is told, on a clock that does not wait.
+@Suite struct DeviceTests {
+    private static let codes = #"""
+        {"device_code":"fake-device","user_code":"FAKE-CODE","expires_in":600,"interval":5,
+         "verification_uri":"https://a.example/device","verification_uri_complete":"https://a.example/device?c=1"}
+        """#
+
+    /// A server that answers the requests for tokens one after the other, the last answer for ever.
+    private func server(codes: String = codes, _ answers: [ScriptedServer.Reply]) async throws
+        -> ScriptedServer
+    {
+        let next = Counter()
+        return try await ScriptedServer { asked in
+            asked.path == "/device" ? .json(codes) : answers[min(next.increment(), answers.count - 1)]
+        }
+    }
+
+    private final class Counter: Sendable {
+        private let value = Mutex(0)
+        func increment() -> Int {
+            value.withLock { value in
+                defer { value += 1 }
+                return value
+            }
+        }
+    }
+
+    private static func refusal(_ code: String) -> ScriptedServer.Reply {
+        .json(#"{"error":"\#(code)"}"#, status: 400)
+    }
+
+    @Test func aDeviceWaitsAsItIsTold() async throws {
+        let server = try await server([
+            Self.refusal("authorization_pending"), Self.refusal("slow_down"),
+            Self.refusal("authorization_pending"), Self.refusal("slow_down"), .json(tokenAnswer),
+        ])
+        let clock = TestClock()
+        let client = try client(server, clock: clock)
+        let device = try await client.authorizeDevice(scopes: ["read"])
+        #expect(device.userCode == "FAKE-CODE")
+        #expect(device.verificationURI == "https://a.example/device")
+        #expect(device.verificationURIComplete == "https://a.example/device?c=1")
+        #expect(device.expiry == clock.now.addingTimeInterval(600))
+        let result = try await client.signIn(with: device)
+        #expect(result.tokens.accessToken == "fake-access")
+        #expect(result.tokens.scope == "read")
+        #expect(clock.slept == [5, 5, 10, 10, 15])
+        #expect(server.asked[0].form == ["scope": "read", "client_id": "fake-client"])
+        #expect(
+            server.asked[1].form == [
+                "grant_type": "urn:ietf:params:oauth:grant-type:device_code", "device_code": "fake-device",
+                "client_id": "fake-client",
+            ])
+    }
+
+    @Test(arguments: [
+        ("access_denied", OAuthError.accessDenied), ("expired_token", .timedOut),
+        ("invalid_grant", .requestFailed(RefreshFailure(.refused("invalid_grant")))),
+        ("unauthorized_client", .requestFailed(RefreshFailure(.refused("unauthorized_client")))),
+    ])
+    func refusalsEndIt(_ code: String, _ error: OAuthError) async throws {
+        let server = try await server([Self.refusal("authorization_pending"), Self.refusal(code)])
+        let client = try client(server)
+        let device = try await client.authorizeDevice(scopes: [])
+        #expect(
+            await failure { () async throws(OAuthError) in try await client.signIn(with: device) } == error)
+        #expect(server.asked.count == 3)
+    }
+
+    @Test func itEndsWithTheCode() async throws {
+        let server = try await server([Self.refusal("authorization_pending")])
+        let clock = TestClock()
+        let client = try client(server, clock: clock)
+        let device = try await client.authorizeDevice(scopes: [])
+        #expect(
+            await failure { () async throws(OAuthError) in try await client.signIn(with: device) }
+                == .timedOut)
+        #expect(clock.now < device.expiry)
+        #expect(clock.slept.count == 119)
+    }
+
+    /// RFC 8628 section 3.5: exponential back-off after a connection that failed.
+    @Test func brokenConnectionsAreTriedAgainSlower() async throws {
+        let server = try await server([.dropped, .init(status: 502), .json(tokenAnswer)])
+        let clock = TestClock()
+        let client = try client(server, clock: clock)
+        let device = try await client.authorizeDevice(scopes: [])
+        _ = try await client.signIn(with: device)
+        #expect(clock.slept == [5, 10, 20])
+    }
+
+    @Test func anIDTokenThatWasAskedForHasToCome() async throws {
+        let server = try await server([.json(tokenAnswer)])
+        let client = try client(server)
+        let device = try await client.authorizeDevice(scopes: ["openid"])
+        #expect(
+            await failure { () async throws(OAuthError) in try await client.signIn(with: device) }
+                == .invalidIDToken(.missing))
+    }
+
+    @Test func aCancelledDeviceStops() async throws {
+        let server = try await server([Self.refusal("authorization_pending")])
+        let client = try client(server)
+        let device = try await client.authorizeDevice(scopes: [])
+        let waiting = Task {
+            await failure { () async throws(OAuthError) in try await client.signIn(with: device) }
+        }
+        waiting.cancel()
+        let ending = await waiting.value
+        #expect(ending == .cancelled)
+    }
+
+    @Test(arguments: [
+        (#""user_code":"A\u001b[2J","verification_uri":"https://a.example""#, "the user's code"),
+        (#""user_code":"","verification_uri":"https://a.example""#, "the user's code"),
+        (#""user_code":"A","verification_uri":"http://a.example""#, "the verification address"),
+        (#""user_code":"A","verification_uri":"https://a.example/\u001b[2J""#, "the verification address"),
+        (#""user_code":"A""#, "the verification address"),
+    ])
+    func whatIsNotFitForATerminalIsRefused(_ members: String, _ what: String) async throws {
+        let server = try await server(codes: #"{"device_code":"d","expires_in":60,\#(members)}"#, [.dropped])
+        let client = try client(server)
+        #expect(
+            await failure { () async throws(OAuthError) in try await client.authorizeDevice(scopes: []) }
+                == .malformedResponse(what))
+    }
+
+    @Test func withoutAnIntervalItIsFiveSeconds() async throws {
+        let server = try await server(
+            codes:
+                #"{"device_code":"d","user_code":"u","expires_in":"60","verification_url":"https://a.example"}"#,
+            [.dropped])
+        #expect(try await client(server).authorizeDevice(scopes: []).interval == .seconds(5))
+    }
+}
+#endif

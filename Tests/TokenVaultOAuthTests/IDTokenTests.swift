@@ -1,0 +1,311 @@
+#if OAuth
+import Crypto
+import CryptoExtras
+import Foundation
+import Synchronization
+import Testing
+import TokenVault
+import TokenVaultCrypto
+@testable import TokenVaultAuth
+@testable import TokenVaultOAuth
+
+/// A provider that publishes keys, and the validator of a client of it.
+final class KeyProvider: Sendable {
+    let server: ScriptedServer
+    let clock = TestClock()
+    let validator: IDTokenValidator
+    private let published: Published
+
+    private final class Published: Sendable {
+        let keys = Mutex<String?>(nil)
+    }
+
+    init(
+        _ keys: [SigningKey], algorithms: [String]? = nil,
+        _ configure: (inout IDTokenValidator.Configuration) -> Void = { _ in }
+    )
+        async throws
+    {
+        let published = Published()
+        self.published = published
+        server = try await ScriptedServer { _ in
+            published.keys.withLock { $0 }.map { .json($0) } ?? .init(status: 500)
+        }
+        var configuration = IDTokenValidator.Configuration()
+        configure(&configuration)
+        validator = IDTokenValidator(
+            provider: try metadata(server.origin, jwksURI: "\(server.origin)/keys", algorithms: algorithms),
+            clientID: "fake-client", configuration: configuration, transport: OAuthTransport(),
+            clock: clock.read)
+        publish(keys.map(\.jwk))
+    }
+
+    func publish(_ keys: [String]?) {
+        published.keys.withLock { $0 = keys.map { "{\"keys\":[\($0.joined(separator: ","))]}" } }
+    }
+
+    /// How often the keys were fetched.
+    var fetches: Int { server.asked.count }
+
+    /// The claims of a token that is good now, with some replaced; `nil` removes one. Values are JSON.
+    func claims(_ changes: [String: String?] = [:]) -> String {
+        let now = Int(clock.now.timeIntervalSince1970)
+        var members: [String: String] = [
+            "iss": "\"\(server.origin)\"", "sub": "\"fake-person\"", "aud": "\"fake-client\"",
+            "exp": "\(now + 600)", "iat": "\(now - 5)", "nonce": "\"fake-nonce\"",
+        ]
+        for (name, value) in changes { members[name] = value }
+        return "{"
+            + members.sorted { $0.key < $1.key }.map { "\"\($0.key)\":\($0.value)" }.joined(separator: ",")
+            + "}"
+    }
+
+    func problem(
+        _ token: String, _ expectation: IDTokenExpectation = IDTokenExpectation(nonce: "fake-nonce"),
+        serverDate: Date? = nil
+    ) async -> IDTokenProblem? {
+        let error = await failure { () async throws(OAuthError) in
+            try await validator.validate(token, expecting: expectation, serverDate: serverDate)
+        }
+        guard case .invalidIDToken(let problem) = error else { return nil }
+        return problem
+    }
+}
+
+/// ID tokens that are right, and every way in which one is not.
+@Suite struct IDTokenTests {
+    @Test(arguments: ["RS256", "PS256", "ES256", "ES384", "EdDSA"])
+    func aTokenThatIsRightIsTaken(_ algorithm: String) async throws {
+        let key = try #require(SigningKey.make(algorithm))
+        let provider = try await KeyProvider([key])
+        let claims = try await provider.validator.validate(
+            try key.sign(provider.claims(["email": "\"a@example.com\"", "email_verified": "\"true\""])),
+            expecting: IDTokenExpectation(nonce: "fake-nonce"))
+        #expect(claims.subject == "fake-person")
+        #expect(claims.audience == ["fake-client"])
+        #expect(claims.email == "a@example.com")
+        #expect(claims.isEmailVerified == true)
+        #expect(claims.expiry == provider.clock.now.addingTimeInterval(600))
+        // A bit of the signature, and of what is signed.
+        let token = try key.sign(provider.claims())
+        for place in [token.count - 10, token.count / 2] {
+            var letters = Array(token)
+            letters[place] = letters[place] == "A" ? "B" : "A"
+            #expect(await provider.problem(String(letters)) == .signature || place != token.count - 10)
+            #expect(await provider.problem(String(letters)) != nil)
+        }
+    }
+
+    @Test(
+        arguments: [
+            (["iss": "\"https://other.example\""], IDTokenProblem.issuer), (["iss": "\"\""], .issuer),
+            (["aud": "\"other\""], .audience), (["aud": "[]"], .audience),
+            (["aud": #"["fake-client","other"]"#], .audience),
+            (["aud": #"["fake-client","fake-client"]"#], .authorizedParty),
+            (["azp": "\"other\""], .authorizedParty),
+            (["exp": "1799999000"], .expired), (["exp": "1799999940"], .expired), (["exp": "0"], .expired),
+            (["iat": "1800000100"], .notYetValid), (["nbf": "1800000100"], .notYetValid),
+            (["nonce": "\"other\""], .nonce), (["nonce": nil], .nonce), (["nonce": "\"\""], .nonce),
+            (["iss": nil], .malformed), (["sub": nil], .malformed), (["aud": nil], .malformed),
+            (["exp": nil], .malformed), (["iat": nil], .malformed), (["sub": "\"\""], .malformed),
+            (["exp": "\"1800000600\""], .malformed), (["exp": "1e300"], .malformed),
+            (["exp": "-1"], .malformed),
+            (["sub": "7"], .malformed), (["aud": "7"], .malformed),
+        ] as [([String: String?], IDTokenProblem)])
+    func claimsThatAreWrongAreRefused(_ changes: [String: String?], _ problem: IDTokenProblem) async throws {
+        let key = try #require(SigningKey.make("ES256"))
+        let provider = try await KeyProvider([key])
+        #expect(await provider.problem(try key.sign(provider.claims(changes))) == problem)
+    }
+
+    @Test(arguments: [
+        ["exp": "1799999941"], ["iat": "1800000060"], ["nbf": "1800000060"], ["azp": "\"fake-client\""],
+        ["aud": #"["fake-client"]"#], ["unknown": "{}"],
+    ])
+    func claimsAtTheEdgeAreTaken(_ changes: [String: String]) async throws {
+        let key = try #require(SigningKey.make("ES256"))
+        let provider = try await KeyProvider([key])
+        #expect(await provider.problem(try key.sign(provider.claims(changes))) == nil)
+    }
+
+    @Test func otherAudiencesHaveToBeTrustedAndTheClientNamed() async throws {
+        let key = try #require(SigningKey.make("ES256"))
+        let provider = try await KeyProvider([key]) { $0.trustedAudiences = ["friend"] }
+        let both = #"["friend","fake-client"]"#
+        #expect(await provider.problem(try key.sign(provider.claims(["aud": both]))) == .authorizedParty)
+        let named = try key.sign(provider.claims(["aud": both, "azp": "\"fake-client\""]))
+        #expect(await provider.problem(named) == nil)
+    }
+
+    @Test func timesAreThoseOfTheServersClock() async throws {
+        let key = try #require(SigningKey.make("ES256"))
+        let provider = try await KeyProvider([key])
+        // This machine's clock is a day behind the provider's.
+        let token = try key.sign(provider.claims(["iat": "1800086400", "exp": "1800087000"]))
+        #expect(await provider.problem(token) == .notYetValid)
+        let serverDate = provider.clock.now.addingTimeInterval(86_400)
+        #expect(await provider.problem(token, serverDate: serverDate) == nil)
+    }
+
+    @Test(arguments: ["RS256", "ES384", "EdDSA"])
+    func theAccessTokenItCameWithIsHeldAgainstIt(_ algorithm: String) async throws {
+        let key = try #require(SigningKey.make(algorithm))
+        let provider = try await KeyProvider([key])
+        let digest =
+            algorithm == "ES384"
+            ? Array(SHA384.hash(data: Data("fake-access".utf8)).prefix(24))
+            : Array(SHA256.hash(data: Data("fake-access".utf8)).prefix(16))
+        let token = try key.sign(provider.claims(["at_hash": "\"\(Base64.urlText(digest))\""]))
+        let right = IDTokenExpectation(nonce: "fake-nonce", accessToken: "fake-access")
+        let wrong = IDTokenExpectation(nonce: "fake-nonce", accessToken: "fake-other")
+        #expect(await provider.problem(token, right) == nil)
+        #expect(await provider.problem(token, wrong) == (algorithm == "EdDSA" ? nil : .accessTokenHash))
+        #expect(await provider.problem(try key.sign(provider.claims()), wrong) == nil)
+    }
+
+    /// The standard's own example (OpenID Connect Core appendix A.3).
+    @Test func theStandardsHash() {
+        let hash = SigningAlgorithm.rs256.halfDigest(of: "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y")
+        #expect(hash.map { Base64.urlText($0) } == "77QmUPtjPfzWtF2AnpK9RQ")
+    }
+
+    @Test func howLongAgoThePersonSignedIn() async throws {
+        let key = try #require(SigningKey.make("ES256"))
+        let provider = try await KeyProvider([key])
+        let expectation = IDTokenExpectation(nonce: "fake-nonce", maximumAge: .seconds(100))
+        let fresh = try key.sign(provider.claims(["auth_time": "1799999900"]))
+        let old = try key.sign(provider.claims(["auth_time": "1799999800"]))
+        #expect(await provider.problem(fresh, expectation) == nil)
+        #expect(await provider.problem(old, expectation) == .expired)
+        #expect(await provider.problem(try key.sign(provider.claims()), expectation) == .expired)
+    }
+
+    // MARK: Algorithms
+
+    @Test func unsignedTokensAreRefused() async throws {
+        let provider = try await KeyProvider([try #require(SigningKey.make("RS256"))])
+        for algorithm in ["none", "None", "NONE", "nOnE", ""] {
+            let token = try SigningKey(algorithm: algorithm, kind: .none).sign(provider.claims())
+            #expect(await provider.problem(token) == .algorithm)
+        }
+        #expect(provider.fetches == 0)
+    }
+
+    /// The classic: the public key, which everybody has, as the secret of HS256.
+    @Test func aPublicKeyIsNoSecret() async throws {
+        let key = try #require(SigningKey.make("RS256"))
+        let provider = try await KeyProvider([key])
+        let pem = try #require(SigningKey.rsaKey).publicKey.pemRepresentation
+        for secret in [Array(pem.utf8), Array(key.jwk.utf8), []] {
+            let token = try SigningKey(algorithm: "HS256", kind: .shared(secret)).sign(provider.claims())
+            #expect(await provider.problem(token) == .algorithm)
+            // Nor with the name of an algorithm that is accepted.
+            let claimed = try SigningKey(algorithm: "RS256", kind: .shared(secret)).sign(provider.claims())
+            #expect(await provider.problem(claimed) == .signature)
+        }
+        let shared = SigningKey(algorithm: "HS256", kind: .shared(Array("fake-secret".utf8)))
+        provider.publish([shared.jwk])
+        #expect(await provider.problem(try shared.sign(provider.claims())) == .algorithm)
+    }
+
+    @Test func aKeyOfAnotherTypeIsNotTried() async throws {
+        let rsa = try #require(SigningKey.make("RS256"))
+        let curve = try #require(SigningKey.make("ES256"))
+        let provider = try await KeyProvider([rsa])
+        #expect(await provider.problem(try curve.sign(provider.claims())) == .unknownKey)
+    }
+
+    @Test func aKeyIsForItsOwnAlgorithmAndUse() async throws {
+        let key = try #require(SigningKey.make("RS256"))
+        for member in [#""alg":"PS256""#, #""use":"enc""#] {
+            let provider = try await KeyProvider([])
+            provider.publish(["{\(member)," + key.jwk.dropFirst()])
+            #expect(await provider.problem(try key.sign(provider.claims())) == .unknownKey)
+        }
+        let provider = try await KeyProvider([])
+        provider.publish([#"{"alg":"RS256","use":"sig","# + key.jwk.dropFirst()])
+        #expect(await provider.problem(try key.sign(provider.claims())) == nil)
+    }
+
+    @Test func onlyWhatTheProviderListsIsTaken() async throws {
+        let key = try #require(SigningKey.make("ES256"))
+        let provider = try await KeyProvider([key], algorithms: ["RS256", "HS256"])
+        #expect(await provider.problem(try key.sign(provider.claims())) == .algorithm)
+        let narrow = try await KeyProvider([key]) { $0.algorithms = [.rs256] }
+        #expect(await narrow.problem(try key.sign(narrow.claims())) == .algorithm)
+    }
+
+    @Test func theKeyOfTheHeaderIsNotBelieved() async throws {
+        let key = try #require(SigningKey.make("RS256"))
+        let other = try #require(SigningKey.make("RS256", other: true))
+        let provider = try await KeyProvider([key])
+        for member in [#""jwk":\#(other.jwk)"#, #""jku":"\#(provider.server.origin)/other""#] {
+            let token = try other.sign(
+                provider.claims(), header: #"{"alg":"RS256","kid":"key-1",\#(member)}"#)
+            #expect(await provider.problem(token) == .signature)
+        }
+        #expect(provider.server.asked.allSatisfy { $0.target == "/keys" })
+    }
+
+    @Test func tokensThatAreNoneAreRefused() async throws {
+        let key = try #require(SigningKey.make("ES256"))
+        let provider = try await KeyProvider([key])
+        let token = try key.sign(provider.claims())
+        let parts = token.split(separator: ".").map(String.init)
+        let wrong = [
+            "", ".", "..", "...", parts[0] + "." + parts[1], token + ".x", token + "=", token + " ",
+            "é." + parts[1] + "." + parts[2], parts[1] + "." + parts[1] + "." + parts[2],
+            try key.sign(provider.claims(), header: #"{"alg":"ES256","kid":"key-1","crit":["b64"]}"#),
+            try key.sign(provider.claims(), header: "[]"), try key.sign("[]"), try key.sign(""),
+            String(repeating: "a", count: 300 << 10) + "." + parts[1] + "." + parts[2],
+        ]
+        for token in wrong { #expect(await provider.problem(token) == .malformed) }
+    }
+
+    // MARK: Refreshing
+
+    private func renewed(_ changes: [String: String?]) async throws -> Result<
+        TokenRefreshResponse, RefreshFailure
+    > {
+        let key = try #require(SigningKey.make("ES256"))
+        let said = Mutex("")
+        let server = try await ScriptedServer { asked in
+            asked.path == "/keys" ? .json("{\"keys\":[\(key.jwk)]}") : .json(said.withLock { $0 })
+        }
+        let clock = TestClock()
+        let client = try client(server, clock: clock)
+        let now = Int(clock.now.timeIntervalSince1970)
+        func token(_ changes: [String: String?]) throws -> String {
+            var members: [String: String] = [
+                "iss": "\"\(server.origin)\"", "sub": "\"p\"", "aud": "\"fake-client\"", "exp": "\(now + 60)",
+                "iat": "\(now)",
+            ]
+            for (name, value) in changes { members[name] = value }
+            return try key.sign(
+                "{" + members.map { "\"\($0.key)\":\($0.value)" }.joined(separator: ",") + "}")
+        }
+        let next = try token(changes)
+        said.withLock {
+            $0 = #"{"access_token":"a","token_type":"Bearer","refresh_token":"r","id_token":"\#(next)"}"#
+        }
+        return await refreshRequest(client, idToken: try token([:]))
+    }
+
+    @Test func aNewIDTokenOfTheSamePersonIsTaken() async throws {
+        #expect(try await renewed([:]).get().idToken != nil)
+    }
+
+    @Test(arguments: ["sub", "iss", "aud"])
+    func aNewIDTokenOfAnotherIsASessionOfAnother(_ name: String) async throws {
+        #expect(try await renewed([name: "\"other\""]).failure?.kind == .refused("id_token_mismatch"))
+    }
+
+    /// The refresh token was rotated: it is kept though the ID token is of no use.
+    @Test(arguments: [["exp": "1"], ["at_hash": "\"AAAA\""]])
+    func aRotatedTokenIsKeptWhenTheIDTokenIsWrong(_ changes: [String: String]) async throws {
+        let response = try await renewed(changes).get()
+        #expect(response.refreshToken == "r")
+        #expect(response.idToken == nil)
+    }
+}
+#endif

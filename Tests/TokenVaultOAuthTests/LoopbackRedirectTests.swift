@@ -1,0 +1,197 @@
+#if OAuth
+import AsyncHTTPClient
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import Testing
+import TokenVault
+@testable import TokenVaultOAuth
+
+/// The port that a browser brings an answer to, and everybody else who finds it.
+@Suite struct LoopbackRedirectTests {
+    static let issuer = "https://id.example"
+    /// It says at once that a connection is refused.
+    private static let browser: HTTPClient = {
+        var configuration = HTTPClient.Configuration()
+        configuration.connectionPool.retryConnectionEstablishment = false
+        return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    }()
+
+    private func listen(iss: Bool = false, path: String = "/callback") async throws -> LoopbackRedirect {
+        try await LoopbackRedirect.listen(for: try metadata(Self.issuer, iss: iss), path: path)
+    }
+
+    private func get(
+        _ address: String, method: HTTPMethod = .GET, host: String? = nil
+    ) async throws -> (status: Int, body: String, headers: HTTPHeaders) {
+        var request = HTTPClientRequest(url: address)
+        request.method = method
+        if let host { request.headers.add(name: "Host", value: host) }
+        let response = try await Self.browser.execute(request, timeout: .seconds(300))
+        let body = try await response.body.collect(upTo: 1 << 20)
+        return (Int(response.status.code), String(buffer: body), response.headers)
+    }
+
+    private func state(_ redirect: LoopbackRedirect) throws -> String {
+        try #require(redirect.state.unprotectedText())
+    }
+
+    @Test func anAnswerIsTakenOnce() async throws {
+        let redirect = try await listen()
+        #expect(redirect.redirectURI.hasPrefix("http://127.0.0.1:"))
+        #expect(redirect.redirectURI.hasSuffix("/callback"))
+        async let answer = redirect.answer(within: .seconds(300))
+        let page = try await get("\(redirect.redirectURI)?code=fake-code&state=\(try state(redirect))")
+        #expect(page.status == 200)
+        #expect(page.body.contains("close this window"))
+        #expect(!page.body.contains("fake-code"))
+        #expect(page.headers["Cache-Control"] == ["no-store"])
+        #expect(page.headers["Referrer-Policy"] == ["no-referrer"])
+        #expect(page.headers["Connection"] == ["close"])
+        #expect(try await answer.code() == "fake-code")
+        // Nobody listens any more.
+        await #expect(throws: (any Error).self) { try await get(redirect.redirectURI) }
+    }
+
+    @Test func whatIsNotTheAnswerChangesNothing() async throws {
+        let redirect = try await listen()
+        let state = try state(redirect)
+        let origin = String(redirect.redirectURI.dropLast("/callback".count))
+        let query = "?code=forged&state=\(state)"
+        for path in [
+            "/", "/callback/", "/Callback", "/callback%20", "/favicon.ico", "//callback", "/callback;x",
+        ] {
+            #expect(try await get(origin + path + query).status == 404)
+        }
+        for method in [HTTPMethod.POST, .PUT, .HEAD, .OPTIONS, .DELETE] {
+            #expect(try await get(redirect.redirectURI + query, method: method).status == 404)
+        }
+        for host in ["evil.example", "localhost", "127.0.0.1", "127.0.0.1:1", "127.0.0.1.evil.example"] {
+            #expect(try await get(redirect.redirectURI + query, host: host).status == 404)
+        }
+        for wrong in [
+            "", "?", "?code=forged", "?code=forged&state=", "?code=forged&state=\(state)x",
+            "?code=forged&state=\(state.dropLast())", "?error=access_denied", "?error=access_denied&state=x",
+            "?code=forged&state=\(state)&state=\(state)", "?code=a&code=b&state=\(state)", "?state=%zz",
+        ] {
+            #expect(try await get(redirect.redirectURI + wrong).status == 400)
+        }
+        async let answer = redirect.answer(within: .seconds(300))
+        #expect(try await get("\(redirect.redirectURI)?state=\(state)&code=right").status == 200)
+        #expect(try await answer.code() == "right")
+    }
+
+    @Test func theSecondAnswerIsLate() async throws {
+        let redirect = try await listen()
+        let query = "&state=\(try state(redirect))"
+        #expect(try await get("\(redirect.redirectURI)?code=first\(query)").status == 200)
+        #expect(try await get("\(redirect.redirectURI)?code=second\(query)").status == 404)
+        #expect(try await redirect.answer(within: .seconds(300)).code() == "first")
+    }
+
+    @Test func refusalsAreTold() async throws {
+        for (error, expected) in [
+            ("access_denied", OAuthError.accessDenied),
+            ("invalid_scope", .authorizationRefused("invalid_scope")),
+            ("%3Cscript%3E", .authorizationRefused("unknown_error")),
+        ] {
+            let redirect = try await listen()
+            let page = try await get("\(redirect.redirectURI)?error=\(error)&state=\(try state(redirect))")
+            #expect(page.status == 200)
+            #expect(page.body.contains("Not signed in"))
+            #expect(!page.body.contains("script"))
+            #expect(
+                await failure { () async throws(OAuthError) in
+                    try await redirect.answer(within: .seconds(300)).code()
+                } == expected)
+        }
+    }
+
+    /// RFC 9207: the answer of another provider is no answer of this one's, though it has the state.
+    @Test func anotherProvidersAnswerEndsIt() async throws {
+        for issuer in ["&iss=https%3A%2F%2Fevil.example", ""] {
+            let redirect = try await listen(iss: true)
+            _ = try await get("\(redirect.redirectURI)?code=c&state=\(try state(redirect))\(issuer)")
+            #expect(
+                await failure { () async throws(OAuthError) in
+                    try await redirect.answer(within: .seconds(300))
+                }
+                    == .wrongIssuer)
+        }
+        let redirect = try await listen(iss: true)
+        let iss = "&iss=https%3A%2F%2Fid.example"
+        _ = try await get("\(redirect.redirectURI)?code=c&state=\(try state(redirect))\(iss)")
+        #expect(try await redirect.answer(within: .seconds(300)).code() == "c")
+    }
+
+    @Test func itEndsWithTheTimeOrTheTask() async throws {
+        let redirect = try await listen()
+        #expect(
+            await failure { () async throws(OAuthError) in try await redirect.answer(within: .zero) }
+                == .timedOut)
+        let other = try await listen()
+        let waiting = Task {
+            await failure { () async throws(OAuthError) in try await other.answer(within: .seconds(300)) }
+        }
+        waiting.cancel()
+        #expect(await waiting.value == .cancelled)
+        await #expect(throws: (any Error).self) { try await get(other.redirectURI) }
+    }
+
+    /// Bytes that are no HTTP, and a head that never ends, keep nobody else out.
+    @Test func connectionsThatAreNoBrowserAreClosed() async throws {
+        let redirect = try await listen()
+        let port = try #require(Int(redirect.redirectURI.split(separator: ":")[2].prefix { $0 != "/" }))
+        for bytes in [
+            "\u{16}\u{03}\u{01}garbage\r\n\r\n", "GET /callback HTTP/9.9\r\n\r\n", "GET\r\n\r\n",
+            "GET /callback?\(String(repeating: "x", count: 1 << 20)) HTTP/1.1\r\n\r\n",
+            "POST /callback HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        ] {
+            try await endOfConnection(to: port, sending: bytes)
+        }
+        let slow = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .connect(host: "127.0.0.1", port: port).get()
+        try await slow.writeAndFlush(ByteBuffer(string: "GET /callback?code="))
+        async let answer = redirect.answer(within: .seconds(300))
+        #expect(try await get("\(redirect.redirectURI)?code=c&state=\(try state(redirect))").status == 200)
+        #expect(try await answer.code() == "c")
+        try? await slow.close()
+    }
+
+    /// Returns when the other end has closed the connection.
+    private func endOfConnection(to port: Int, sending bytes: String) async throws {
+        let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .connect(host: "127.0.0.1", port: port).get()
+        try? await channel.writeAndFlush(ByteBuffer(string: bytes))
+        try? await channel.closeFuture.get()
+    }
+
+    @Test func onlyTheLoopbackIsListenedOn() async throws {
+        let redirect = try await listen()
+        let port = try #require(Int(redirect.redirectURI.split(separator: ":")[2].prefix { $0 != "/" }))
+        await #expect(throws: (any Error).self) {
+            try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .connect(host: "127.0.0.2", port: port).get()
+        }
+    }
+
+    @Test(arguments: ["callback", "", "/a?b", "/a#b", "/a b", "/\u{e4}"])
+    func pathsThatAreNoneAreRefused(_ path: String) async throws {
+        let provider = try metadata(Self.issuer)
+        #expect(
+            await failure { () async throws(OAuthError) in
+                try await LoopbackRedirect.listen(for: provider, path: path)
+            } == .invalid("the redirection's path or port"))
+    }
+
+    @Test func aPortThatIsTakenIsTold() async throws {
+        let redirect = try await listen()
+        let port = try #require(Int(redirect.redirectURI.split(separator: ":")[2].prefix { $0 != "/" }))
+        let provider = try metadata(Self.issuer)
+        #expect(
+            await failure { () async throws(OAuthError) in
+                try await LoopbackRedirect.listen(for: provider, port: port)
+            } == .cannotListen)
+    }
+}
+#endif

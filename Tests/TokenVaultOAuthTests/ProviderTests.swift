@@ -1,0 +1,267 @@
+#if OAuth
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+import Testing
+import TokenVault
+@testable import TokenVaultAuth
+@testable import TokenVaultOAuth
+
+/// All of it against a real provider: django-oauth-toolkit, with rotation and reuse detection on.
+@Suite(.serialized) struct ProviderTests {
+    let provider: RunningProvider
+    let transport: OAuthTransport
+
+    init() throws {
+        provider = try RunningProvider()
+        var configuration = OAuthTransport.Configuration()
+        configuration.requestTimeout = .seconds(300)
+        transport = OAuthTransport(configuration: configuration)
+    }
+
+    private func client(_ name: String = "browser", secret: Bool = false) async throws -> OAuthClient {
+        let metadata = try await ProviderMetadata.discover(issuer: provider.issuer, transport: transport)
+        let text = provider.facts["clients"][name]["secret"].text
+        return try OAuthClient(
+            provider: metadata, clientID: provider.clientID(name),
+            authentication: secret ? .clientSecretBasic(Secret(utf8: text)) : .none, transport: transport)
+    }
+
+    private func signIn(_ client: OAuthClient, user: String = "alice") async throws -> SignInResult {
+        let provider = provider
+        let browser = Browser()
+        let result = try await client.signIn(scopes: ["openid", "email", "read"]) { address in
+            browser.start { try await provider.have("browse", ["url": address, "user": user]) }
+        }
+        let page = try await browser.page()
+        #expect(page["status"].number == 200)
+        #expect(page["body"].text.contains("close this window"))
+        return result
+    }
+
+    /// A person at work beside the program.
+    private final class Browser: @unchecked Sendable {
+        private var task: Task<RunningProvider.JSON, any Error>?
+        func start(_ body: @escaping @Sendable () async throws -> RunningProvider.JSON) {
+            task = Task { try await body() }
+        }
+        func page() async throws -> RunningProvider.JSON { try await #require(task).value }
+    }
+
+    private func configuration() -> TokenManager.Configuration {
+        var configuration = TokenManager.Configuration()
+        configuration.refreshTimeout = .seconds(300)
+        configuration.leaseTimeout = .seconds(300)
+        return configuration
+    }
+
+    private func echo(_ token: String) async throws -> HTTPResponseStatus {
+        var request = HTTPClientRequest(url: "\(provider.origin)/api/echo")
+        request.headers.add(name: "Authorization", value: "Bearer \(token)")
+        return try await HTTPClient.shared.execute(request, timeout: .seconds(300)).status
+    }
+
+    @Test(arguments: ProviderMetadata.WellKnown.allCases)
+    func itIsDiscovered(_ place: ProviderMetadata.WellKnown) async throws {
+        let found = try await ProviderMetadata.discover(
+            issuer: provider.issuer, at: [place], transport: transport)
+        #expect(found.authorizationEndpoint != nil)
+        #expect(found.deviceAuthorizationEndpoint != nil)
+        #expect(found.revocationEndpoint != nil)
+        #expect(found.codeChallengeMethodsSupported?.contains("S256") == true)
+    }
+
+    @Test func aPersonSignsInWithABrowser() async throws {
+        let client = try await client()
+        let result = try await signIn(client)
+        let claims = try #require(result.claims)
+        #expect(claims.issuer == provider.issuer)
+        #expect(claims.subject == provider.facts["users"][0]["subject"].text)
+        #expect(claims.email == "alice@example.com")
+        #expect(result.tokens.refreshToken != nil)
+        #expect(result.tokens.accessTokenExpiry != nil)
+        #expect(result.serverDate != nil)
+        #expect(try await echo(result.tokens.accessToken) == .ok)
+    }
+
+    @Test func aPersonSaysNo() async throws {
+        let client = try await client()
+        let provider = provider
+        let browser = Browser()
+        let error = await failure { () async throws(OAuthError) in
+            try await client.signIn(scopes: ["openid"]) { address in
+                browser.start { try await provider.have("deny", ["url": address]) }
+            }
+        }
+        #expect(error == .accessDenied)
+        #expect(try await browser.page()["body"].text.contains("Not signed in"))
+    }
+
+    /// The code was used: it is not accepted again, nor without the verifier.
+    @Test func aCodeIsGoodOnceAndWithItsVerifier() async throws {
+        let client = try await client()
+        let redirect = try await LoopbackRedirect.listen(for: client.provider)
+        let request = try client.authorizationRequest(
+            redirectURI: redirect.redirectURI, state: redirect.state, scopes: ["read"], parameters: [:])
+        let provider = provider
+        async let page = provider.have("browse", ["url": request.url])
+        let answer = try await redirect.answer(within: .seconds(300))
+        _ = try await page
+        let forged = AuthorizationRequest(
+            url: request.url, redirectURI: request.redirectURI, state: request.state, scopes: [], nonce: nil,
+            proofKey: ProofKey())
+        let refused = OAuthError.requestFailed(RefreshFailure(.refused("invalid_grant")))
+        let first = await failure { () async throws(OAuthError) in
+            try await client.exchange(answer, of: forged)
+        }
+        guard case .requestFailed(let failed) = first else {
+            Issue.record("\(String(describing: first))")
+            return
+        }
+        #expect(failed.kind == .refused("invalid_grant"))
+        let second = await failure { () async throws(OAuthError) in
+            _ = try await client.exchange(answer, of: request)
+            _ = try await client.exchange(answer, of: request)
+        }
+        guard case .requestFailed(let again) = second else {
+            Issue.record("\(String(describing: second)), not \(refused)")
+            return
+        }
+        #expect(again.kind == .refused("invalid_grant"))
+    }
+
+    @Test func aDeviceSignsIn() async throws {
+        let client = try await client("device")
+        let device = try await client.authorizeDevice(scopes: ["read"])
+        async let signedIn = client.signIn(with: device)
+        _ = try await provider.have("approve-device", ["user_code": device.userCode])
+        let result = try await signedIn
+        #expect(try await echo(result.tokens.accessToken) == .ok)
+    }
+
+    @Test func aDeviceIsRefused() async throws {
+        let client = try await client("device")
+        let device = try await client.authorizeDevice(scopes: ["read"])
+        _ = try await provider.have("deny-device", ["user_code": device.userCode])
+        #expect(
+            await failure { () async throws(OAuthError) in try await client.signIn(with: device) }
+                == .accessDenied)
+    }
+
+    @Test func aServiceSignsInByItself() async throws {
+        let client = try await client("service", secret: true)
+        let result = try await client.clientCredentials(scopes: ["read"])
+        #expect(result.tokens.refreshToken == nil)
+        #expect(try await echo(result.tokens.accessToken) == .ok)
+    }
+
+    @Test func aKeyIsRotated() async throws {
+        let client = try await client()
+        _ = try await signIn(client)
+        try provider.tell("rotate-key")
+        // The cool-down of a minute is not over: a validator of its own.
+        let other = try await self.client()
+        #expect(try await signIn(other).claims != nil)
+    }
+
+    /// 10,000 tasks with an expired token: one request. The server tells a second one: it would be of a token that was used.
+    @Test func tenThousandTasksRefreshOnce() async throws {
+        let client = try await client()
+        let signedIn = try await signIn(client)
+        let manager = client.tokenManager(
+            storage: InMemoryTokenStorage(service: "s"), account: "a", configuration: configuration())
+        try await manager.updateTokens(
+            TokenInfo(
+                accessToken: signedIn.tokens.accessToken, refreshToken: signedIn.tokens.refreshToken,
+                idToken: signedIn.tokens.idToken, accessTokenExpiry: Date().addingTimeInterval(-1)))
+        let tokens = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<10_000 { group.addTask { try await manager.validAccessToken() } }
+            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+        #expect(tokens.count == 1)
+        #expect(tokens.first != signedIn.tokens.accessToken)
+        #expect(try provider.requests("refresh_token") == 1)
+        #expect(try await echo(try #require(tokens.first)) == .ok)
+        #expect(try await manager.currentTokens()?.refreshToken != signedIn.tokens.refreshToken)
+    }
+
+    @Test func rotationGoesOnAndReuseEndsTheSession() async throws {
+        let client = try await client()
+        let signedIn = try await signIn(client)
+        let manager = client.tokenManager(
+            storage: InMemoryTokenStorage(service: "s"), account: "a", configuration: configuration())
+        try await manager.updateTokens(signedIn.tokens)
+        for _ in 0..<5 { try await manager.refreshTokens() }
+        #expect(try await manager.currentTokens()?.idToken != nil)
+        // A thief uses the first token.
+        #expect(await refreshFailure(client, signedIn.tokens.refreshToken)?.kind == .invalidGrant)
+        await #expect(throws: TokenError.sessionExpired) { try await manager.refreshTokens() }
+        #expect(try await manager.isAuthenticated() == false)
+    }
+
+    private func refreshFailure(_ client: OAuthClient, _ token: String?) async -> RefreshFailure? {
+        let request = RefreshRequest(
+            account: "a", refreshToken: token ?? "", scope: nil, idToken: nil, isRetryOfUnknownOutcome: false)
+        do {
+            _ = try await client.refreshRequestProvider(request)
+            return nil
+        } catch {
+            return error as? RefreshFailure
+        }
+    }
+
+    @Test func aSessionIsRevoked() async throws {
+        let client = try await client()
+        let signedIn = try await signIn(client)
+        let manager = client.tokenManager(
+            storage: InMemoryTokenStorage(service: "s"), account: "a", configuration: configuration())
+        try await manager.updateTokens(signedIn.tokens)
+        #expect(try await echo(signedIn.tokens.accessToken) == .ok)
+        try await manager.revokeTokens()
+        #expect(try await manager.currentTokens() == nil)
+        #expect(try await echo(signedIn.tokens.accessToken) != .ok)
+        #expect(await refreshFailure(client, signedIn.tokens.refreshToken)?.kind == .invalidGrant)
+    }
+
+    @Test(arguments: [
+        ("503", ["Retry-After": "7"], RefreshFailure.Kind.throttled), ("429", [:], .throttled),
+        ("500", [:], .serverError(500)), ("drop-before", [:], .interrupted),
+        ("drop-after", [:], .interrupted),
+        ("garbage-json", [:], .interrupted),
+    ])
+    func faultsAreToldApart(_ how: String, _ headers: [String: String], _ kind: RefreshFailure.Kind)
+        async throws
+    {
+        let client = try await client()
+        let signedIn = try await signIn(client)
+        try provider.tell("fail", ["path": "/o/token/", "how": how, "headers": headers])
+        let failure = await refreshFailure(client, signedIn.tokens.refreshToken)
+        #expect(failure?.kind == kind)
+        #expect((failure?.retryAfter != nil) == (headers["Retry-After"] != nil))
+    }
+
+    /// The header, the renewal after a 401, and a redirection, against a resource that looks at tokens.
+    @Test func requestsAreAuthorized() async throws {
+        let client = try await client()
+        let signedIn = try await signIn(client)
+        let manager = client.tokenManager(
+            storage: InMemoryTokenStorage(service: "s"), account: "a", configuration: configuration())
+        try await manager.updateTokens(signedIn.tokens)
+        let port = provider.facts["port"].number
+        let api = AuthorizedHTTPClient(
+            authorizer: TokenAuthProvider(
+                manager: manager,
+                allowedOrigins: [RequestOrigin(scheme: "http", host: "127.0.0.1", port: port)]))
+        var request = HTTPClientRequest(url: "\(provider.origin)/api/echo")
+        #expect(try await api.execute(request, timeout: .seconds(300)).status == .ok)
+        try provider.tell("expire", ["token": signedIn.tokens.accessToken])
+        request.method = .POST
+        let again = try await api.execute(request, body: ByteBuffer(string: "twice"), timeout: .seconds(300))
+        #expect(again.status == .ok)
+        #expect(try provider.requests("refresh_token") == 1)
+        let there = HTTPClientRequest(url: "\(provider.origin)/api/redirect?to=\(provider.origin)/api/echo")
+        #expect(try await api.execute(there, timeout: .seconds(300)).status == .ok)
+    }
+}
+#endif

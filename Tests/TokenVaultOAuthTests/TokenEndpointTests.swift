@@ -1,0 +1,202 @@
+#if OAuth
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import Testing
+import TokenVault
+@testable import TokenVaultAuth
+@testable import TokenVaultOAuth
+
+/// What each answer of a token endpoint means for a refresh, and what is sent to it.
+@Suite struct TokenEndpointTests {
+    private func outcome(
+        _ reply: ScriptedServer.Reply, clock: TestClock = TestClock()
+    ) async throws -> Result<TokenRefreshResponse, RefreshFailure> {
+        let server = try await ScriptedServer(always: reply)
+        return await refreshRequest(try client(server, clock: clock))
+    }
+
+    @Test func aRefreshSendsWhatItHasTo() async throws {
+        let server = try await ScriptedServer(
+            always: .json(tokenAnswer, headers: [("Date", "Sun, 06 Nov 1994 08:49:37 GMT")]))
+        let response = try await refreshRequest(try client(server)).get()
+        #expect(response.accessToken == "fake-access")
+        #expect(response.refreshToken == "fake-refresh")
+        #expect(response.expiresIn == 60)
+        #expect(response.serverDate?.timeIntervalSince1970 == 784_111_777)
+        let asked = try #require(server.asked.first)
+        #expect(asked.method == "POST")
+        #expect(asked.target == "/token")
+        #expect(
+            asked.form == [
+                "grant_type": "refresh_token", "refresh_token": "fake-old", "client_id": "fake-client",
+            ])
+        #expect(asked.headers["Authorization"].isEmpty)
+        #expect(asked.headers["Accept"] == ["application/json"])
+    }
+
+    @Test func aClientShowsItsSecretInOnePlace() async throws {
+        let server = try await ScriptedServer(always: .json(tokenAnswer))
+        let secret = Secret(utf8: "fake-secret")
+        _ = try await refreshRequest(try client(server, authentication: .clientSecretBasic(secret))).get()
+        _ = try await refreshRequest(try client(server, authentication: .clientSecretPost(secret))).get()
+        #expect(server.asked[0].headers["Authorization"].count == 1)
+        #expect(server.asked[0].form["client_secret"] == nil)
+        #expect(server.asked[1].headers["Authorization"].isEmpty)
+        #expect(server.asked[1].form["client_secret"] == "fake-secret")
+    }
+
+    @Test(arguments: [
+        (400, #"{"error":"invalid_grant"}"#, RefreshFailure.Kind.invalidGrant),
+        (401, #"{"error":"invalid_grant"}"#, .invalidGrant),
+        (401, #"{"error":"invalid_client"}"#, .refused("invalid_client")),
+        (400, #"{"error":"fake <text>"}"#, .refused("unknown_error")),
+        (400, "<html>", .interrupted), (403, "", .interrupted), (404, "{}", .interrupted),
+        (429, "", .throttled), (429, #"{"error":"invalid_grant"}"#, .throttled),
+        (503, "", .serverError(503)), (500, #"{"error":"invalid_grant"}"#, .serverError(500)),
+        (302, "", .interrupted), (204, "", .interrupted), (200, "{}", .interrupted),
+        (200, #"{"error":"invalid_grant"}"#, .interrupted),
+        (200, #"{"access_token":"a","token_type":"mac"}"#, .interrupted),
+        (200, #"{"access_token":"fake"#, .interrupted),
+    ])
+    func answersMean(_ status: Int, _ body: String, _ kind: RefreshFailure.Kind) async throws {
+        #expect(try await outcome(.json(body, status: status)).failure?.kind == kind)
+    }
+
+    @Test(arguments: [429, 503])
+    func aServerSaysWhenToComeBack(_ status: Int) async throws {
+        let clock = TestClock()
+        let seconds = try await outcome(
+            .init(status: status, headers: [("Retry-After", "120")]), clock: clock
+        ).failure
+        #expect(seconds?.kind == .throttled)
+        #expect(seconds?.retryAfter == clock.now.addingTimeInterval(120))
+        // The server's clock is in 1994: it wants 30 s from then.
+        let date = try await outcome(
+            .init(
+                status: status,
+                headers: [
+                    ("Retry-After", "Sun, 06 Nov 1994 08:50:07 GMT"),
+                    ("Date", "Sun, 06 Nov 1994 08:49:37 GMT"),
+                ]), clock: clock
+        ).failure
+        #expect(date?.retryAfter == clock.now.addingTimeInterval(30))
+        #expect(date?.serverDate?.timeIntervalSince1970 == 784_111_777)
+    }
+
+    @Test func aConnectionThatBreaksLeavesTheOutcomeUnknown() async throws {
+        #expect(try await outcome(.dropped).failure?.kind == .interrupted)
+    }
+
+    @Test func aRefusedConnectionIsNotSent() async throws {
+        let port = try UnansweredPort()
+        for host in ["127.0.0.1", "localhost"] {
+            let client = try OAuthClient(
+                provider: try metadata("http://\(host):\(port.number)"), clientID: "a",
+                transport: OAuthTransport())
+            #expect(await refreshRequest(client).failure?.kind == .notSent)
+        }
+    }
+
+    /// A name under `.invalid` is never found (RFC 6761 section 6.4).
+    @Test func aNameThatIsNotFoundIsNotSent() async throws {
+        let provider = try ProviderMetadata(
+            issuer: "https://a.invalid", tokenEndpoint: "https://a.invalid/token")
+        let client = try OAuthClient(provider: provider, clientID: "a", transport: OAuthTransport())
+        #expect(await refreshRequest(client).failure?.kind == .notSent)
+    }
+
+    @Test func aServerThatDoesNotEncryptIsNotSent() async throws {
+        let server = try await ScriptedServer(always: .json(tokenAnswer))
+        let origin = "https://127.0.0.1:\(server.port)"
+        let client = try OAuthClient(
+            provider: try metadata(origin), clientID: "a", transport: OAuthTransport())
+        #expect(await refreshRequest(client).failure?.kind == .notSent)
+        #expect(server.asked.isEmpty)
+    }
+
+    @Test func noConnectionIsUsedTwice() async throws {
+        let server = try await ScriptedServer(always: .json(tokenAnswer))
+        let client = try client(server)
+        for _ in 0..<3 { _ = try await refreshRequest(client).get() }
+        #expect(server.connections == 3)
+    }
+
+    @Test func clientCredentialsAreSent() async throws {
+        let server = try await ScriptedServer(always: .json(tokenAnswer))
+        let clock = TestClock()
+        let client = try client(
+            server, authentication: .clientSecretPost(Secret(utf8: "fake-secret")), clock: clock)
+        let result = try await client.clientCredentials(scopes: ["a", "b"])
+        #expect(result.tokens.accessToken == "fake-access")
+        #expect(result.tokens.accessTokenExpiry == clock.now.addingTimeInterval(60))
+        #expect(server.asked[0].form["grant_type"] == "client_credentials")
+        #expect(server.asked[0].form["scope"] == "a b")
+        let open = try self.client(server)
+        #expect(
+            await failure { () async throws(OAuthError) in try await open.clientCredentials() }
+                == .unsupported("client credentials without a secret"))
+    }
+
+    private func client(
+        _ server: ScriptedServer, authentication: ClientAuthentication = .none, clock: TestClock = TestClock()
+    ) throws -> OAuthClient {
+        try TokenVaultOAuthTests.client(server, authentication: authentication, clock: clock)
+    }
+
+    @Test func bothTokensAreRevoked() async throws {
+        let server = try await ScriptedServer(always: .init())
+        let revoke = try #require(try client(server).revokeRequestProvider)
+        try await revoke(TokenInfo(accessToken: "fake-access", refreshToken: "fake-refresh"))
+        #expect(server.asked.map(\.target) == ["/revoke", "/revoke"])
+        #expect(server.asked.map { $0.form["token"] } == ["fake-refresh", "fake-access"])
+        #expect(server.asked.map { $0.form["token_type_hint"] } == ["refresh_token", "access_token"])
+    }
+
+    @Test func aFailedRevocationIsTold() async throws {
+        let server = try await ScriptedServer { asked in
+            .init(status: asked.form["token"] == "fake-refresh" ? 503 : 200)
+        }
+        let revoke = try #require(try client(server).revokeRequestProvider)
+        await #expect(throws: RefreshFailure(.serverError(503))) {
+            try await revoke(TokenInfo(accessToken: "fake-access", refreshToken: "fake-refresh"))
+        }
+        // The access token was revoked all the same.
+        #expect(server.asked.count == 2)
+    }
+
+    @Test func aProviderThatCannotRevokeAccessTokensIsNoFailure() async throws {
+        let server = try await ScriptedServer { asked in
+            asked.form["token_type_hint"] == "access_token"
+                ? .json(#"{"error":"unsupported_token_type"}"#, status: 400) : .init()
+        }
+        let revoke = try #require(try client(server).revokeRequestProvider)
+        try await revoke(TokenInfo(accessToken: "fake-access", refreshToken: "fake-refresh"))
+        let none = try OAuthClient(
+            provider: try ProviderMetadata(issuer: server.origin, tokenEndpoint: "\(server.origin)/token"),
+            clientID: "a", transport: OAuthTransport())
+        #expect(none.revokeRequestProvider == nil)
+    }
+
+    /// Refusals of a sign-in: the provider's code, or that it was none of the provider's words.
+    @Test(arguments: [
+        (
+            400, #"{"error":"invalid_scope"}"#,
+            OAuthError.requestFailed(RefreshFailure(.refused("invalid_scope")))
+        ),
+        (400, #"{"error":"invalid_grant"}"#, .requestFailed(RefreshFailure(.refused("invalid_grant")))),
+        (403, "<html>", .malformedResponse("the status")), (302, "", .malformedResponse("the status")),
+        (500, "", .requestFailed(RefreshFailure(.serverError(500)))),
+        (200, #"{"access_token":"a","token_type":"mac"}"#, .unsupported("bearer tokens")),
+        (200, "", .malformedResponse("the document")),
+    ])
+    func refusalsOfASignInMean(_ status: Int, _ body: String, _ error: OAuthError) async throws {
+        let server = try await ScriptedServer(always: .json(body, status: status))
+        let client = try client(server, authentication: .clientSecretPost(Secret(utf8: "fake-secret")))
+        #expect(
+            await failure { () async throws(OAuthError) in try await client.clientCredentials() } == error)
+    }
+}
+#endif
