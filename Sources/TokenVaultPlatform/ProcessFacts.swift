@@ -15,6 +15,14 @@ package enum ProcessFacts {
     /// (`sched_getaffinity`).
     package static var processors: Int { min(8, max(1, Int(clinux_processors()))) }
 
+    /// Raises the soft limit of open descriptors to the hard one (`RLIMIT_NOFILE`): a server needs one for each client.
+    package static func allowAllDescriptors() {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        limit.rlim_cur = limit.rlim_max
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    }
+
     /// Makes core files and `ptrace` by the same user impossible from now on.
     package static func forbidDumps() {
         _ = clinux_forbid_dumps()

@@ -41,6 +41,14 @@ enum AgentProgram {
             default: return refuse(usage)
             }
         }
+        if let ready, !ReadySignal.exists(ready) {
+            return refuse(
+                "vaultctl-agent: there is no descriptor \(ready): pass the one that --ready-fd names")
+        }
+        ProcessFacts.allowAllDescriptors()
+        // The first timer makes libdispatch open what it needs, and end the process when there is no descriptor left: now,
+        // while there are, and not when a client subscribes.
+        Task.detached { try? await Task.sleep(for: .nanoseconds(1)) }
         do {
             let inherited = try SocketListener.inherited()
             let listening = try AgentListening(at: place, inherited: inherited)

@@ -92,6 +92,19 @@ import VaultAgent
         #expect(buffer.capacity == 64)
     }
 
+    @Test func moreAttributesThanAnItemHasAreNotRead() throws {
+        for count in [64, 65] {
+            var attributes = TokenAttributes()
+            for index in 0..<count { attributes["\(index)"] = "fake" }
+            let bytes = try Samples.frame(.list(service: "s", query: TokenQuery(attributes: attributes)))
+            if count == 64 {
+                #expect(try Samples.read(bytes) != nil)
+            } else {
+                #expect(throws: WireError.outOfBounds) { try Samples.read(bytes) }
+            }
+        }
+    }
+
     @Test func aSecretOfEveryLengthFitsAndMoreDoesNot() throws {
         let secret = Secret(repeatElement(UInt8(7), count: Secret.maximumLength))
         let name = String(repeating: "n", count: 1_024)

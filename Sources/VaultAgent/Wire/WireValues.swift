@@ -108,6 +108,8 @@ extension WireReader {
 
     package mutating func attributes() throws(WireError) -> TokenAttributes {
         let count = Int(try integer(UInt16.self))
+        // What no item has is not read: it would take far more memory than it took on the way.
+        guard count <= TokenAttributes.maximumCount else { throw .outOfBounds }
         var attributes = TokenAttributes()
         var last: TokenKey?
         for _ in 0..<count {
