@@ -22,10 +22,10 @@ package final class SocketDirectory: Sendable {
     private let descriptor: CInt
 
     /// Opens the directory at `path`, never through a link in its last part. With `creating` it is made, 0700, when it
-    /// is missing, and what is missing above.
+    /// is missing; what it is to be in has to be there.
     package init(_ path: FilePath, creating: Bool) throws(Failure) {
-        if creating {
-            do { try PosixDirectory.makeAll(path) } catch { throw .system(error) }
+        if creating, path.withPlatformString({ mkdir($0, 0o700) }) != 0, errno != EEXIST {
+            throw .system(SystemFailure(Errno(rawValue: errno), "mkdir"))
         }
         let opened = path.withPlatformString {
             clinux_openat(AT_FDCWD, $0, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0)

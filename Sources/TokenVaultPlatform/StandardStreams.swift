@@ -26,6 +26,14 @@ package enum StandardStream: CInt, Sendable {
         clinux_ignore_signal(SIGXFSZ)
     }
 
+    /// Leads what is written to the stream from now on nowhere (`/dev/null`).
+    package func drop() {
+        let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
+        guard nowhere >= 0 else { return }
+        dup2(nowhere, rawValue)
+        close(nowhere)
+    }
+
     /// Whether the stream is a terminal (`isatty`).
     package var isTerminal: Bool { isatty(rawValue) == 1 }
 

@@ -20,6 +20,8 @@ public struct AgentPlace: Hashable, Sendable {
     package static let lockName = "agent.lock"
     /// How errors of the way to the agent name their backend.
     package static let backend = "agent"
+    /// What is told when the system keeps this user out of the agent's directory.
+    package static let closedDirectory = "the agent's directory cannot be entered"
 }
 
 extension SocketDirectory.Failure {
@@ -46,6 +48,11 @@ extension SocketDirectory.Failure {
                 error(
                     .resourcesExhausted, "\(failure.call): \(failure.errno.description)",
                     "close other files or programs")
+            case .permissionDenied, Errno.notPermitted:
+                // No reason to ask again.
+                error(
+                    .insecurePermissions, AgentPlace.closedDirectory,
+                    "name a directory of this user's, mode 0700")
             default:
                 error(
                     .unavailable, "no agent: \(failure.call): \(failure.errno.description)",

@@ -1,3 +1,4 @@
+internal import SystemPackage
 package import TokenVault
 package import TokenVaultPlatform
 package import VaultAgent
@@ -11,7 +12,7 @@ package struct AgentListening {
 
     /// Listens at `place`, or at what a service manager passed on. Throws `conflict` when an agent runs there already,
     /// `alreadyExists` when something that is no socket is in its place, `insecurePermissions` when others may look into
-    /// the directory or what is there is another user's, and what the system failed with.
+    /// the directory or what is there is another user's, and `unavailable` with what the system failed with.
     package init(at place: AgentPlace, inherited: SocketListener? = nil) throws(TokenStorageError) {
         do throws(SocketDirectory.Failure) {
             directory = try SocketDirectory(place.directory, creating: true)
@@ -23,10 +24,23 @@ package struct AgentListening {
                 listener = try directory.listen(at: AgentPlace.socketName)
             }
         } catch {
-            var error = error.error
-            error.operation = "agent"
-            throw error
+            throw Self.error(for: error, place)
         }
+    }
+
+    private static func error(for failure: SocketDirectory.Failure, _ place: AgentPlace) -> TokenStorageError
+    {
+        var error = failure.error
+        error.operation = "agent"
+        if case .system(let failure) = failure {
+            // It is not there to be started otherwise.
+            error.code = .unavailable
+            error.underlying =
+                "the directory \(place.directory) cannot be \(failure.call == "mkdir" ? "made" : "used"): "
+                + failure.errno.description
+            error.advice = "check XDG_RUNTIME_DIR, which has to name a directory of yours, or unset it"
+        }
+        return error
     }
 
     /// Removes the socket, so that nobody comes to it any more; before the lock goes. False for one that was passed on,

@@ -75,7 +75,7 @@ package final class HeldVaults: Sendable {
         let locks = known?.vault.lockCount ?? 0
         let vault: BlockingFileVault
         var idleTime = order.idleTime
-        if let known, known.vault.identifier == fresh.identifier, (try? known.vault.lockState()) != nil {
+        if let known, known.vault.identifier == fresh.identifier, Self.isInPlace(known.vault) {
             defer { fresh.close() }
             let wasOpen = Self.isOpen(known.vault)
             if wasOpen, try opensLess(fresh, with: order.method) { return known.vault }
@@ -127,6 +127,18 @@ package final class HeldVaults: Sendable {
         case .keyFile, .secretService:
             try vault.unlock(with: method, mending: false)
             return !Self.isOpen(vault)
+        }
+    }
+
+    /// Whether the file that is open is still the one at the vault's path. One that was removed, perhaps with its directory,
+    /// is not the one that was put there since.
+    private static func isInPlace(_ vault: BlockingFileVault) -> Bool {
+        do throws(TokenStorageError) {
+            _ = try vault.lockState()
+            try vault.refresh()
+            return true
+        } catch {
+            return false
         }
     }
 
@@ -189,14 +201,25 @@ package final class HeldVaults: Sendable {
         return true
     }
 
-    /// Lets go of a vault that is not the one at its path any more: another one was made there. Whether it was so.
+    /// Lets go of a vault that is not the one at its path any more: another one was made there, or its file was removed and
+    /// put back elsewhere or anew. Whether it was so.
     func closeIfReplaced(_ reference: VaultReference) -> Bool {
         guard let held = held(reference),
             let now = try? BlockingFileVault.open(
                 at: reference.path, configuration: FileVaultConfiguration(stateDirectory: nil)),
-            now.identifier != held.vault.identifier
+            now.identifier != held.vault.identifier || Self.isGone(held.vault)
         else { return false }
         return close(reference)
+    }
+
+    /// Whether there is nothing any more where the vault was.
+    private static func isGone(_ vault: BlockingFileVault) -> Bool {
+        do throws(TokenStorageError) {
+            try vault.refresh()
+            return false
+        } catch {
+            return error.code == .unavailable
+        }
     }
 
     /// Lets go of every vault, for good.

@@ -123,7 +123,9 @@ struct RequestHandler: Sendable {
                 return .success(.none)
             }
         case .status:
-            guard let status = vaults.statuses(of: request.vault, looking: true).first else {
+            guard !vaults.closeIfReplaced(request.vault),
+                let status = vaults.statuses(of: request.vault, looking: true).first
+            else {
                 answerNotHeld(request, &writer)
                 return .success(.none)
             }

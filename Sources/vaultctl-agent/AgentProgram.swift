@@ -7,7 +7,8 @@ import VaultAgentServer
 /// The program: arguments in, status out. It takes no secret but through its socket.
 enum AgentProgram {
     private static let usage = """
-        usage: vaultctl-agent [--directory PATH] [--ready-fd NUMBER] [--credential NAME:VAULT]… [--state-dir PATH]
+        usage: vaultctl-agent [--directory PATH] [--ready-fd NUMBER] [--credential NAME:VAULT]… [--state-dir PATH] \
+        [--background]
         """
 
     /// Runs the agent that `arguments` ask for to its end; `nil` stands for arguments that are not UTF-8.
@@ -16,6 +17,7 @@ enum AgentProgram {
         var ready: Int32?
         var credentials: [CredentialUnlock] = []
         var stateDirectory = UserDirectories.state?.appending("tokenvault")
+        var isInBackground = false
         var rest = (arguments ?? ["?"])[...]
         while let argument = rest.popFirst() {
             switch argument {
@@ -35,6 +37,7 @@ enum AgentProgram {
             case "--state-dir":
                 guard let path = rest.popFirst(), FilePath(path).isAbsolute else { return refuse(usage) }
                 stateDirectory = FilePath(path)
+            case "--background": isInBackground = true
             case "--help":
                 say(usage)
                 return 0
@@ -65,6 +68,8 @@ enum AgentProgram {
             for credential in credentials {
                 try credential.perform(server.vaults, stateDirectory: stateDirectory)
             }
+            // Who started it listens no longer.
+            if isInBackground { StandardStream.error.drop() }
             if let ready { try ReadySignal.send(to: ready) }
             notify(.ready)
             try server.run(listening, signals: signals) { notify(.stopping) }

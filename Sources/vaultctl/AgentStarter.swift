@@ -21,6 +21,12 @@ enum AgentStarter {
     /// Where there is no place for an agent.
     static let placeAdvice = "set XDG_RUNTIME_DIR to a directory of yours, mode 0700"
 
+    /// What to do when the agent's directory cannot be entered.
+    static var closedAdvice: String {
+        guard case .text = ProgramContext.variable("XDG_RUNTIME_DIR") else { return placeAdvice }
+        return "XDG_RUNTIME_DIR is another user's or cannot be entered; unset it"
+    }
+
     /// Throws `unavailable` when another user has taken the agent's place: there is none, and none can be started.
     static func requirePlace() throws(CommandFailure) {
         guard let place = AgentPlaces.takenByAnother else { return }
@@ -32,9 +38,12 @@ enum AgentStarter {
     static func start(_ console: Console) throws(CommandFailure) {
         try requirePlace()
         let place = AgentPlaces.own
-        guard try !calling({ () throws(TokenStorageError) in try AgentControl.isRunning(at: place) }) else {
-            return
-        }
+        let limit = console.deadline?.remaining ?? .seconds(30)
+        guard
+            try !calling({ () throws(TokenStorageError) in
+                try AgentControl.isRunning(at: place, within: limit)
+            })
+        else { return }
         let program = try program()
         var environment = ["PATH=/usr/bin:/bin", "SWIFT_BACKTRACE=enable=no"]
         // The one other thing that it asks for: where the bus is that tells when the person leaves.
@@ -46,10 +55,10 @@ enum AgentStarter {
             started = try BackgroundProgram(
                 program,
                 [
-                    "--directory", place.directory.string, "--ready-fd",
+                    "--directory", place.directory.string, "--background", "--ready-fd",
                     String(BackgroundProgram.readyDescriptor),
                 ],
-                environment: environment,
+                environment: environment, errors: .kept,
                 within: console.deadline?.remaining ?? .seconds(30))
         } catch {
             throw CommandFailure(
@@ -58,6 +67,14 @@ enum AgentStarter {
         // Another one may have been a little faster.
         guard !started.isReady, started.wait() != ExitStatus.conflict.rawValue else { return }
         throw CommandFailure(
-            .unavailable, "the agent does not start", "start it with \"vaultctl agent\" to see why")
+            .unavailable, "the agent does not start",
+            reason(in: started.errors) ?? "start it with \"vaultctl agent\" to see why")
+    }
+
+    /// The last line of what the agent said, without its name.
+    private static func reason(in errors: String) -> String? {
+        guard let line = errors.split(separator: "\n").last else { return nil }
+        let name = "vaultctl-agent: "
+        return String(line.hasPrefix(name) ? line.dropFirst(name.count) : line)
     }
 }

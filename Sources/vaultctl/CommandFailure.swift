@@ -1,6 +1,7 @@
 import SystemPackage
 import TokenVault
 import TokenVaultPlatform
+import VaultAgent
 
 /// Why a command ends without having done its work: the status and the one line on standard error.
 ///
@@ -36,8 +37,25 @@ struct CommandFailure: Error, Equatable {
         self.init(
             ExitStatus(error.code), happened,
             Self.advice(for: error) ?? error.advice ?? Self.advice(for: error.code) ?? error.code.nextStep)
+        if error.underlying == AgentPlace.closedDirectory {
+            self.happened = "the agent's directory \(AgentPlaces.own.directory) cannot be used"
+            advice = AgentStarter.closedAdvice
+        }
         mayBeDone = error.code == .outcomeUnknown
         cause = error
+    }
+
+    /// The failure with what a person cannot know who set `variable` to open the vault: that the agent holds it, and says
+    /// when it is open. `nil` when that is not so.
+    func told(passingOver variable: String?) -> CommandFailure {
+        guard status == .locked, let variable else { return self }
+        var told = self
+        told.happened =
+            cause?.code == .locked ? "locked by the agent, which holds the vault" : "\(happened) by the agent"
+        told.happened += "; \(variable) does not count while it does"
+        let option = variable == "VAULTCTL_KEY_FILE" ? "--key-file" : "--passphrase-file"
+        told.advice = "\"vaultctl unlock\" it, or give \(option) or --no-agent"
+        return told
     }
 
     /// What a failed system call means, having been about `subject`.
@@ -68,19 +86,28 @@ struct CommandFailure: Error, Equatable {
     private static func advice(for error: TokenStorageError) -> String? {
         switch (error.code, error.underlying) {
         case (.readOnly, WritingObstacle.reasonWhenAsked): "leave --read-only out"
+        case (.wrongDevice, let reason?) where reason.hasPrefix("no device key at"):
+            "the state directory may not be the one it was stored with: check HOME, XDG_STATE_HOME, --state-dir; if it "
+                + "is, \(foreign)"
+        // Advice for programs, which says less.
+        case (.notPermitted, _) where error.advice?.hasPrefix("unlock with a passphrase") == true:
+            advice(for: .notPermitted)
         default: nil
         }
     }
+
+    /// What there is to do about an item that another device stored.
+    private static let foreign =
+        "read it on the device that stored it; here, use another key, or \"vaultctl device remove\" that device, "
+        + "with all that only it may read"
 
     /// Advice in terms of this program, where it has any that is better than the library's.
     private static func advice(for code: TokenStorageError.Code) -> String? {
         switch code.kind {
         case .locked: "\"vaultctl unlock\" it, or give --passphrase-file or --key-file"
-        case .wrongDevice:
-            "read it on the device that stored it; here, use another key, or \"vaultctl device remove\" that device, "
-                + "with all that only it may read"
+        case .wrongDevice: foreign
         case .notPermitted:
-            "unlock with a passphrase, or another slot that leads to it; an item that a key file alone is to read takes "
+            "\"vaultctl unlock --passphrase-file …\", or with another slot that leads to it; an item that a key file alone is to read takes "
                 + "\"vaultctl set KEY --policy after-first-unlock-this-device-only\""
         case .notFound:
             "\"vaultctl list\" shows the keys of this service, which is the one of --service, else VAULTCTL_SERVICE, else "

@@ -19,7 +19,7 @@ struct Program {
             // What a command had printed before it failed was asked for; that it could not be printed
             // matters less than why the command failed.
             try? console.output.finish()
-            console.say(error.line)
+            console.say(error.told(passingOver: console.variablePassedOver).line)
             return error.status
         }
     }

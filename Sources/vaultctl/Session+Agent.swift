@@ -6,27 +6,36 @@ import VaultAgent
 extension Session {
     /// The vault by way of the agent, if the agent holds it and may be asked. What it says is final then, `locked` too.
     func agentVault() throws(CommandFailure) -> BlockingAgentVault? {
+        guard let vault = try agentToAsk() else { return nil }
+        guard try calling({ () throws(TokenStorageError) in try vault.heldFacts() }) != nil else {
+            return nil
+        }
+        console.variablePassedOver = unlockVariable
+        return vault
+    }
+
+    /// The vault by way of the agent, if that may be asked, whether it is held there or not.
+    func agentToAsk() throws(CommandFailure) -> BlockingAgentVault? {
         guard backend == .file, asksAgent else { return nil }
         if let place = AgentPlaces.takenByAnother {
             console.note("no agent is asked, since \(place) is another user's: \(AgentStarter.placeAdvice)")
             return nil
         }
-        let vault = try agentClient()
-        let facts = try calling { () throws(TokenStorageError) in try vault.heldFacts() }
-        return facts == nil ? nil : vault
+        return try agentClient()
     }
 
     /// The vault by way of the agent, whether it is held there or not.
     func agentClient() throws(CommandFailure) -> BlockingAgentVault {
         try requireFile()
+        let left = console.deadline?.remaining ?? timeout
         return BlockingAgentVault(
-            at: try vaultPath, agent: AgentPlaces.own,
-            timeout: console.deadline?.remaining ?? timeout ?? .seconds(30))
+            at: try vaultPath, agent: AgentPlaces.own, timeout: left ?? .seconds(30),
+            unlockTimeout: left ?? .seconds(120))
     }
 
-    /// Makes the agent let go of the vault, which is gone or another one by now.
+    /// Makes the agent let go of the vault, which is gone or another one by now, unless it is not to be talked to.
     func releaseFromAgent() {
-        guard let vault = try? agentClient() else { return }
+        guard mayTellAgent, AgentPlaces.takenByAnother == nil, let vault = try? agentClient() else { return }
         _ = try? vault.release()
     }
 }

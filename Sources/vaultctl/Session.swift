@@ -14,6 +14,10 @@ struct Session {
     private let isReadOnly: Bool
     /// Whether the agent is asked for the vault.
     let asksAgent: Bool
+    /// Whether the agent may be told what became of the vault.
+    let mayTellAgent: Bool
+    /// The variable of the environment that names what opens the vault, when that does.
+    let unlockVariable: String?
     /// What a new passphrase's slot costs.
     private var keyDerivationCost = KeyDerivationCost.moderate
 
@@ -26,6 +30,7 @@ struct Session {
         isReadOnly = location.readOnly
         // What opens the vault is on the line: that is meant, also when the agent says that it is locked.
         asksAgent = !location.noAgent && !location.readOnly && !unlock.areGiven
+        mayTellAgent = !location.noAgent
         timeout = try Settings.timeout(location.timeout)
         console.deadline = timeout.map { Deadline(after: $0) }
         StandardStream.deadline = console.deadline
@@ -36,6 +41,7 @@ struct Session {
         stateOption = try Settings.path(
             location.stateDirectory, named: "--state-dir", environment: "VAULTCTL_STATE_DIR")
         self.unlock = try UnlockSource(unlock)
+        unlockVariable = unlock.areGiven ? nil : self.unlock.variable
         if backend == .file { console.vault = (try? vaultPath)?.string }
     }
 

@@ -37,7 +37,18 @@ import VaultAgent
         #expect(list.status == 4 && list.output == "open\n" && list.error.contains("1 item is"))
         // The key file of the environment is no reason to go past the agent; one on the line is.
         let variable = "VAULTCTL_KEY_FILE=\(home.keyFile)"
-        #expect(try home.run("retrieve", "dark", with: [variable]).status == 4)
+        let passedOver = try home.run("retrieve", "dark", with: [variable])
+        #expect(passedOver.status == 4)
+        #expect(
+            passedOver.error
+                == "vaultctl: locked by the agent, which holds the vault; VAULTCTL_KEY_FILE does not count while it does: "
+                + "\"vaultctl unlock\" it, or give --key-file or --no-agent\n")
+        let words = try home.file("words", "fake words")
+        #expect(
+            try home.run("retrieve", "dark", with: ["VAULTCTL_PASSPHRASE_FILE=\(words)"]).error
+                .contains("VAULTCTL_PASSPHRASE_FILE does not count while it does"))
+        #expect(try home.run("list", with: [variable]).error.contains("VAULTCTL_KEY_FILE does not count"))
+        #expect(!locked.error.contains("does not count"))
         #expect(try home.run("retrieve", "dark", "--no-agent", with: [variable]).output == "a")
         #expect(try home.run("retrieve", "dark", "--key-file", home.keyFile).output == "a")
         #expect(try home.run("retrieve", "dark", "--no-agent", "--no-input").status == 4)
@@ -71,7 +82,12 @@ import VaultAgent
     @Test func whatCannotBeUnlockedSaysWhy() throws {
         let wrong = try home.file("wrong.key", "another unreal key 0123456789abcdef0123456789abcdef")
         #expect(try home.run("unlock", "--key-file", wrong).status == 5)
-        #expect(try home.run("unlock", "--no-input").status == 4)
+        let alone = try home.run("unlock", "--no-input", input: "fake words\n")
+        #expect(alone.status == 4)
+        #expect(
+            alone.error
+                == "vaultctl: there is nobody to ask: give --passphrase-file, --passphrase-fd 0 or --key-file\n"
+        )
         #expect(try home.run("unlock", "--key-file", home.keyFile, "--for", "soon").status == 64)
         #expect(try home.run("unlock", "--key-file", home.keyFile, "--for", "0s").status == 64)
         #expect(try home.run("unlock", "--key-file", home.keyFile, "--no-agent").status == 64)
@@ -146,6 +162,8 @@ final class CommandHome: Sendable {
     init() throws {
         var template = Array("/tmp/vaultctl-agent-XXXXXX".utf8CString)
         path = try #require(mkdtemp(&template).map { String(cString: $0) })
+        // As a login makes it.
+        try #require(mkdir(path + "/run", 0o700) == 0)
         try #require(try run("init", "--key-file", keyFile).status == 0)
     }
 

@@ -90,14 +90,23 @@ import VaultAgent
         let added = try home.run(
             "slot", "add", "key-file", narrow, "--scope", "after-first-unlock", "--key-file", home.keyFile)
         #expect(added.status == 0, "\(added.error)")
-        #expect(try home.run("unlock", "--key-file", narrow).status == 0)
+        _ = try home.run("store", "shut", "--key-file", home.keyFile, input: "fake")
+        let unlock = try home.run("unlock", "--key-file", narrow)
+        #expect(unlock.status == 0 && unlock.error.hasPrefix("vaultctl: note: "), "\(unlock.error)")
+        #expect(unlock.error.contains("\"vaultctl unlock --passphrase-file …\""), "\(unlock.error)")
+        let shut = try home.run("retrieve", "shut")
+        #expect(
+            shut.status == 5 && shut.error.contains("\"vaultctl unlock --passphrase-file …\""),
+            "\(shut.error)")
         let json = try home.run("status", "--json").output
         #expect(
             json.contains(#""agent":true"#) && json.contains(#""scope":"after-first-unlock","slots""#),
             "\(json)")
         let text = try home.run("status").output
         #expect(text.contains("unlocked:    only what may be read after the first unlock"), "\(text)")
-        #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
+        let all = try home.run("unlock", "--key-file", home.keyFile)
+        #expect(all.status == 0 && all.error.isEmpty, "\(all.error)")
+        #expect(try home.run("unlock", "--key-file", narrow).error.isEmpty)
         #expect(try home.run("status", "--json").output.contains(#""scope":"all","slots""#))
     }
 

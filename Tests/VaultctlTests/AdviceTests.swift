@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 /// Error lines say what is at fault and what to do about it here.
@@ -40,6 +41,46 @@ import Testing
         #expect(try sandbox.shell("cat \"\(place).aside\"").text == "fake\n")
         #expect(
             try sandbox.run("restore", "\(sandbox.home)/backup", "--yes", "--vault", place).status == 0)
+    }
+
+    @Test func anotherStateDirectoryIsSuspectedBeforeAnotherDevice() throws {
+        let sandbox = try Sandbox.withVault()
+        _ = try sandbox.run("store", "k", input: "fake")
+        let elsewhere = "\(sandbox.home)/elsewhere"
+        let refused = try sandbox.run("retrieve", "k", "--state-dir", elsewhere)
+        expectOneLine(refused, status: 6)
+        let state = try #require(
+            refused.error.firstRange(of: "check HOME, XDG_STATE_HOME, --state-dir"), "\(refused.error)")
+        let remove = try #require(refused.error.firstRange(of: "vaultctl device remove"), "\(refused.error)")
+        #expect(state.upperBound < remove.lowerBound)
+        // Who restores is told before the other device is given away.
+        let backup = "\(sandbox.home)/backup"
+        _ = try sandbox.shell("cp -p '\(sandbox.vault)' backup")
+        for (directory, isTold) in [(elsewhere, true), ("\(sandbox.home)/.local/state/tokenvault", false)] {
+            let restored = try sandbox.run(
+                "restore", backup, "--yes", "--vault", isTold ? "\(sandbox.home)/other.vault" : sandbox.vault,
+                "--state-dir", directory)
+            #expect(restored.status == 0, "\(restored.error)")
+            #expect(
+                restored.error.contains("note: 1 item cannot be read on this device") == isTold,
+                "\(restored.error)")
+        }
+    }
+
+    @Test func aPassphraseThatNobodyTypesIsAskedOfNobody() throws {
+        let sandbox = try Sandbox.withVault()
+        let refused = try sandbox.run("passphrase", without: "VAULTCTL_KEY_FILE")
+        expectOneLine(refused, status: 4)
+        #expect(
+            refused.error.hasSuffix(": give --passphrase-file or --passphrase-fd 0\n"), "\(refused.error)")
+        let unlock = try sandbox.run(
+            "unlock", input: "x", without: "VAULTCTL_KEY_FILE",
+            with: [
+                "XDG_RUNTIME_DIR": sandbox.home, "DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/no/bus",
+            ])
+        expectOneLine(unlock, status: 4)
+        #expect(unlock.error.contains("there is nobody to ask: give --passphrase-file, --passphrase-fd 0 or"))
+        #expect(access("\(sandbox.home)/tokenvault", F_OK) != 0)
     }
 
     @Test func aConflictNamesTheOptionThatSettlesIt() throws {

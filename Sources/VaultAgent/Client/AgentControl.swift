@@ -3,12 +3,15 @@ package import TokenVault
 
 /// What concerns the agent and no vault of it.
 package enum AgentControl {
-    private static let timeout: Duration = .seconds(30)
+    package static let timeout: Duration = .seconds(30)
 
     /// Whether an agent answers at `place`. Throws what makes it one that is not to be trusted, and `timedOut`.
-    package static func isRunning(at place: AgentPlace) throws(TokenStorageError) -> Bool {
+    package static func isRunning(
+        at place: AgentPlace, within timeout: Duration = timeout
+    ) throws(TokenStorageError) -> Bool {
         do throws(AgentConnection.Failure) {
-            _ = try ask(.vaults, at: place) { (reader, _) throws(WireError) in try reader.statuses() }
+            _ = try ask(.vaults, at: place, timeout) { (reader, _) throws(WireError) in try reader.statuses()
+            }
             return true
         } catch {
             if case .absent = error { return false }
@@ -19,7 +22,9 @@ package enum AgentControl {
     /// The vaults that the agent holds; none when no agent runs.
     package static func vaults(at place: AgentPlace) throws(TokenStorageError) -> [AgentVaultStatus] {
         do throws(AgentConnection.Failure) {
-            return try ask(.vaults, at: place) { (reader, _) throws(WireError) in try reader.statuses() }
+            return try ask(.vaults, at: place, timeout) { (reader, _) throws(WireError) in
+                try reader.statuses()
+            }
         } catch {
             if case .absent = error { return [] }
             throw error.error("status", isWrite: false)
@@ -27,20 +32,24 @@ package enum AgentControl {
     }
 
     /// Locks every vault that the agent holds. Nothing happens when no agent runs.
-    package static func lockAll(at place: AgentPlace) throws(TokenStorageError) {
-        try tell(.lockAll, at: place, "lock")
+    package static func lockAll(
+        at place: AgentPlace, within timeout: Duration = timeout
+    ) throws(TokenStorageError) {
+        try tell(.lockAll, at: place, timeout, "lock")
     }
 
     /// Ends the agent, when one runs.
-    package static func stop(at place: AgentPlace) throws(TokenStorageError) {
-        try tell(.stop, at: place, "agent")
+    package static func stop(
+        at place: AgentPlace, within timeout: Duration = timeout
+    ) throws(TokenStorageError) {
+        try tell(.stop, at: place, timeout, "agent")
     }
 
     private static func tell(
-        _ operation: AgentOperation, at place: AgentPlace, _ name: String
+        _ operation: AgentOperation, at place: AgentPlace, _ timeout: Duration, _ name: String
     ) throws(TokenStorageError) {
         do throws(AgentConnection.Failure) {
-            try ask(operation, at: place) { (_, _) throws(WireError) in }
+            try ask(operation, at: place, timeout) { (_, _) throws(WireError) in }
         } catch {
             if case .absent = error { return }
             throw error.error(name, isWrite: false)
@@ -48,7 +57,7 @@ package enum AgentControl {
     }
 
     private static func ask<Value: Sendable>(
-        _ operation: AgentOperation, at place: AgentPlace,
+        _ operation: AgentOperation, at place: AgentPlace, _ timeout: Duration,
         _ read: (inout WireReader, _ isLast: Bool) throws(WireError) -> Value
     ) throws(AgentConnection.Failure) -> Value {
         // None of these does more when it is done twice.

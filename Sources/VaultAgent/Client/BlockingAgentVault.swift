@@ -28,13 +28,19 @@ public final class BlockingAgentVault: Sendable {
     /// How many connections are kept for the next call.
     private static let keptConnections = 8
     /// How long deriving a key may take, and waiting for others that are at it.
-    private static let unlockTimeout: Duration = .seconds(120)
+    private let unlockTimeout: Duration
 
     /// The vault at `path`, by way of the agent at `place`. Nothing is asked yet. A call waits for `timeout` at most.
-    public init(at path: FilePath, agent place: AgentPlace, timeout: Duration = .seconds(30)) {
+    public convenience init(at path: FilePath, agent place: AgentPlace, timeout: Duration = .seconds(30)) {
+        self.init(at: path, agent: place, timeout: timeout, unlockTimeout: .seconds(120))
+    }
+
+    /// The same, whose unlock waits for `unlockTimeout` at most.
+    package init(at path: FilePath, agent place: AgentPlace, timeout: Duration, unlockTimeout: Duration) {
         self.path = path
         self.place = place
         self.timeout = timeout
+        self.unlockTimeout = unlockTimeout
         reference = VaultReference(at: path)
     }
 
@@ -89,7 +95,7 @@ public final class BlockingAgentVault: Sendable {
         let order = UnlockOrder(
             method: method, stateDirectory: stateDirectory.map { VaultReference(at: $0).path },
             idleTime: idleTime, isTimeAsked: isTimeAsked)
-        let facts = try perform(.unlock(order), "unlock", isWrite: false, within: Self.unlockTimeout) {
+        let facts = try perform(.unlock(order), "unlock", isWrite: false, within: unlockTimeout) {
             (reader, _) throws(WireError) in try reader.facts()
         }
         state.withLock { $0.facts = facts }
@@ -128,6 +134,19 @@ public final class BlockingAgentVault: Sendable {
         } catch {
             if case .notHeld = error { return nil }
             throw error.error("status", isWrite: false)
+        }
+    }
+
+    /// The same; `nil` also when no agent runs.
+    package func heldStatus() throws(TokenStorageError) -> AgentVaultStatus? {
+        do throws(AgentConnection.Failure) {
+            return try ask(.status) { (reader, _) throws(WireError) in try reader.status() }
+        } catch {
+            switch error {
+            case .notHeld: return nil
+            case .absent: return nil
+            default: throw error.error("status", isWrite: false)
+            }
         }
     }
 

@@ -33,7 +33,10 @@ struct Agent: VaultCommand {
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         try AgentStarter.requirePlace()
         if stop {
-            try calling { () throws(TokenStorageError) in try AgentControl.stop(at: AgentPlaces.own) }
+            let limit = try Settings.timeout(location.timeout) ?? AgentControl.timeout
+            try calling { () throws(TokenStorageError) in
+                try AgentControl.stop(at: AgentPlaces.own, within: limit)
+            }
             return .done
         }
         let program = try AgentStarter.program()

@@ -46,7 +46,7 @@ struct Destroy: VaultCommand {
         try calling { () throws(TokenStorageError) in
             try BlockingFileVault.destroy(at: path, configuration: configuration, keyring: keyring)
         }
-        if session.asksAgent { session.releaseFromAgent() }
+        session.releaseFromAgent()
         return .done
     }
 
@@ -67,7 +67,7 @@ struct Destroy: VaultCommand {
         try calling { () throws(TokenStorageError) in
             try BlockingFileVault.forget(at: path, configuration: configuration, keyring: keyring)
         }
-        if session.asksAgent { session.releaseFromAgent() }
+        session.releaseFromAgent()
         return .done
     }
 

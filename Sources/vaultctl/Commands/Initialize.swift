@@ -41,6 +41,8 @@ struct Initialize: VaultCommand {
             try BlockingFileVault.requireUnknown(at: path, configuration: configuration)
         }
         let vault = try create(&session, at: path)
+        // It may hold the one that was there.
+        session.releaseFromAgent()
         defer { console.progress.clear() }
         if !recovery, secretService {
             try RecoveryKeys.add(to: vault) { (_, key) throws(CommandFailure) in

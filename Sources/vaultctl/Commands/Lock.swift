@@ -22,7 +22,10 @@ struct Lock: VaultCommand {
         try session.requireFile()
         try AgentStarter.requirePlace()
         if all {
-            try calling { () throws(TokenStorageError) in try AgentControl.lockAll(at: AgentPlaces.own) }
+            let limit = session.timeout ?? AgentControl.timeout
+            try calling { () throws(TokenStorageError) in
+                try AgentControl.lockAll(at: AgentPlaces.own, within: limit)
+            }
             return .done
         }
         let agent = try session.agentClient()

@@ -37,6 +37,7 @@ struct Passphrase: VaultCommand {
         let newFile = try new.path
         try session.calibrate()
         let vault = try session.openVault()
+        try session.unlock.requireSomebody(console, "give --passphrase-file or --passphrase-fd 0")
         let old = try session.unlock.currentPassphrase(console)
         // The old one first: nobody should think of a new one only to hear that the old one is wrong.
         try session.unlock(vault, with: .passphrase(old))

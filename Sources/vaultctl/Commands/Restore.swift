@@ -45,6 +45,7 @@ struct Restore: VaultCommand {
             }
         }
         console.progress.clear()
+        session.releaseFromAgent()
         if isOlder, !asks { console.note(Self.loss) }
         report.tell(console, json: format.json)
         return .done
@@ -83,6 +84,7 @@ struct Adopt: VaultCommand {
             try copy.adopt { done, total in console.progress.show("Adopting", done, of: total) }
         }
         console.progress.clear()
+        session.releaseFromAgent()
         report.tell(console, json: format.json)
         return .done
     }

@@ -82,8 +82,8 @@ struct Status: VaultCommand {
 
     /// What the agent says of the vault, if it holds it and may be asked.
     private static func heldStatus(_ session: Session) throws(CommandFailure) -> AgentVaultStatus? {
-        guard let agent = try session.agentVault() else { return nil }
-        return try calling { () throws(TokenStorageError) in try agent.status() }
+        guard let agent = try session.agentToAsk() else { return nil }
+        return try calling { () throws(TokenStorageError) in try agent.heldStatus() }
     }
 
     /// Unlocks with the keyring's key when the keyring is open, and asks nobody.

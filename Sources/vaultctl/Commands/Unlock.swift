@@ -37,21 +37,38 @@ struct Unlock: VaultCommand {
         let vault = try session.openVault()
         defer { vault.close() }
         let stateDirectory = try session.stateDirectory
+        let slots = try calling { () throws(TokenStorageError) in try vault.slots() }
+        if slots.allSatisfy({ $0.kind != .secretService }) { try session.unlock.requireSomebody(console) }
         try AgentStarter.start(console)
-        let agent = try session.agentClient()
         if session.unlock.isTerminal,
-            try unlockFromKeyring(vault, agent, session, stateDirectory, locking)
+            try unlockFromKeyring(vault, try session.agentClient(), session, stateDirectory, locking)
         {
+            try noteScope(of: vault, session)
             return .done
         }
+        try session.unlock.requireSomebody(console)
         try session.unlock.withUnlockMethod(console) { (method) throws(CommandFailure) in
+            // What is left of the time by now.
+            let agent = try session.agentClient()
             if case .passphrase = method { console.progress.show("Unlocking …") }
             defer { console.progress.clear() }
             try calling { () throws(TokenStorageError) in
                 try locking.unlock(agent, with: method, stateDirectory)
             }
         }
+        try noteScope(of: vault, session)
         return .done
+    }
+
+    /// Says when only a part of the vault is open now.
+    private func noteScope(of vault: BlockingFileVault, _ session: Session) throws(CommandFailure) {
+        let agent = try session.agentClient()
+        guard let slot = (try? agent.heldStatus())?.slot,
+            let opener = try? vault.slots().first(where: { $0.id == slot }), opener.scope == .afterFirstUnlock
+        else { return }
+        session.console.note(
+            "that key opens only the items of the after-first-unlock policies; \"vaultctl unlock --passphrase-file …\" "
+                + "opens everything")
     }
 
     /// Whether a key that the login keyring keeps for the vault opened it. False when there is none, or it does not, and

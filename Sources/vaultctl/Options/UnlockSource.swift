@@ -50,6 +50,23 @@ enum UnlockSource {
     /// Whether nothing was given and a person would have to be asked.
     var isTerminal: Bool { if case .terminal = self { true } else { false } }
 
+    /// The variable that names it when no option does.
+    var variable: String? {
+        switch self {
+        case .keyFile: "VAULTCTL_KEY_FILE"
+        case .passphraseFile: "VAULTCTL_PASSPHRASE_FILE"
+        case .passphraseInput, .terminal: nil
+        }
+    }
+
+    /// Throws `locked` when nothing was given and there is nobody to ask. `advice` says what to give.
+    func requireSomebody(
+        _ console: Console, _ advice: String = "give --passphrase-file, --passphrase-fd 0 or --key-file"
+    ) throws(CommandFailure) {
+        guard isTerminal, !console.canAskForSecrets else { return }
+        throw CommandFailure(.locked, "there is nobody to ask", advice)
+    }
+
     /// Reads or asks for what opens the vault. Throws `locked` when there is nobody to ask.
     func unlockMethod(_ console: Console) throws(CommandFailure) -> UnlockMethod {
         switch self {

@@ -55,6 +55,9 @@ final class Console {
     /// Whether there is somebody to ask for a secret, there or in a window.
     var canAskForSecrets: Bool { canAsk || mayAsk && AskingProgram.find(hasTerminal: false) != nil }
 
+    /// The variable of the environment that names what opens the vault, and does not count since the agent holds it.
+    var variablePassedOver: String?
+
     /// Asks for a secret that is not shown. `nil` when nobody can be asked.
     func askHidden(_ prompt: String) throws(CommandFailure) -> Secret? {
         let terminal = terminal
@@ -65,7 +68,8 @@ final class Console {
         guard let terminal else { return nil }
         let answer: Terminal.Answer
         do {
-            answer = try terminal.askHidden(prompt, limit: Secret.maximumLength, deadline: deadline)
+            answer = try terminal.askHidden(
+                prompt, limit: Secret.maximumLength, deadline: deadline)
         } catch {
             if error.errno == .fileTooLarge { throw CommandFailure(TokenStorageError.tooLarge) }
             throw CommandFailure(error, "the terminal", "give the secret or passphrase another way")

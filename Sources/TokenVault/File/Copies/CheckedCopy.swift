@@ -13,6 +13,8 @@ struct CheckedCopy {
     let roots: KeyRing.Roots
     /// What is wrong with it and does not come along.
     let notes: [String]
+    /// How many of its items this device cannot read.
+    let foreignItems: Int
 
     /// Reads `file`, which is the copy's. Throws `corrupt` where its log or an item is damaged, `wrongPassphrase`
     /// when the method that opened it was removed before, `notPermitted` when that does not open everything.
@@ -54,6 +56,16 @@ struct CheckedCopy {
                 ? .damagedCopy("no copy of the keybag is the one in use") : .file(.wrongPassphrase)
         }
         keybag = opened.keybag
+        let ring = opened.ring
+        foreignItems = surveyed.log.itemsByOffset().count { _, entry in
+            if case .wrongDevice = ring.access(
+                policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion)
+            {
+                true
+            } else {
+                false
+            }
+        }
         notes = try Self.notes(report)
         guard let held = opened.ring.roots, held.all != nil else {
             throw .file(.notPermitted, advice: KeyRing.Roots.adviceWithoutRoot)

@@ -80,7 +80,8 @@ struct VaultRestoration {
         }
         var report = RestoreReport(
             items: try state.index.figures().items, replaced: nil, staleCopy: other?.path,
-            notes: loaded.notes + notes(of: loaded.keybag, replacing: occupant, anchored))
+            notes: loaded.notes + Self.notes(ofForeign: loaded.foreignItems)
+                + notes(of: loaded.keybag, replacing: occupant, anchored))
         if let occupant {
             let isSame = isInPlace ? true : try occupant.isIdentical(to: source)
             report.replaced = try fresh.replace(
@@ -110,6 +111,16 @@ struct VaultRestoration {
         else { return nil }
         guard isAdopting else { throw .duplicate(other.path) }
         return other
+    }
+
+    /// That not all can be read here is worth knowing before the other device is given away.
+    private static func notes(ofForeign items: Int) -> [String] {
+        guard items > 0 else { return [] }
+        let those = items == 1 ? "1 item" : "\(items) items"
+        return [
+            "\(those) cannot be read on this device: stored for another one only, or with another state directory than "
+                + "the one given"
+        ]
     }
 
     /// That other slots open the vault, or other devices are in it, from now on is worth knowing.
