@@ -68,4 +68,10 @@ package final class SignalForwarder {
         stop()
         kill(getpid(), signal)
     }
+
+    /// The same on this thread, which does not go on before the program is stopped, whatever other threads do.
+    func deliverHere(_ signal: CInt) {
+        stop()
+        raise(signal)
+    }
 }

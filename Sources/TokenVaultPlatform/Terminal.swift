@@ -40,13 +40,24 @@ package final class Terminal {
     /// The echo is restored before SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN and SIGTTOU take
     /// effect; when the program is continued, the question is asked again. Throws `EFBIG` above `limit`
     /// bytes, `ETIMEDOUT` when `deadline` passes.
+    ///
+    /// With an answer the echo stays off, until `silence` ends; one that is given is what this goes on from.
     package func askHidden(
-        _ prompt: String, limit: Int, deadline: Deadline?
+        _ prompt: String, limit: Int, deadline: Deadline?, silence: inout TerminalSilence?
     ) throws(SystemFailure) -> Answer {
         while true {
-            let signals = try SignalForwarder(SignalForwarder.endingOrStopping)
+            let former = silence?.handOver()
+            silence = nil
+            let signals: SignalForwarder
+            if let former {
+                signals = former.signals
+            } else {
+                signals = try SignalForwarder(SignalForwarder.endingOrStopping)
+            }
             var settings = termios()
-            guard tcgetattr(descriptor, &settings) == 0 else {
+            if let former {
+                settings = former.usual
+            } else if tcgetattr(descriptor, &settings) != 0 {
                 throw SystemFailure(Errno(rawValue: errno), "tcgetattr")
             }
             let usual = settings
@@ -60,8 +71,13 @@ package final class Terminal {
             }
             show(prompt)
             let typed = readHidden(signals, limit: limit, deadline: deadline)
-            var restored = usual
-            tcsetattr(descriptor, TCSAFLUSH, &restored)
+            if case .success(.line(.bytes)) = typed {
+                silence = TerminalSilence(descriptor, usual: usual, signals)
+            }
+            if silence == nil {
+                var restored = usual
+                tcsetattr(descriptor, TCSAFLUSH, &restored)
+            }
             show("\n")
             switch typed {
             case .success(.line(let answer)): return answer

@@ -11,6 +11,7 @@ struct Program {
             guard let arguments else {
                 throw CommandFailure.usage("an argument is not UTF-8", "write it in UTF-8")
             }
+            defer { console.endSilence() }
             let status = try perform(arguments)
             console.progress.clear()
             try console.output.finish()

@@ -38,9 +38,12 @@ struct Passphrase: VaultCommand {
         try session.calibrate()
         let vault = try session.openVault()
         try session.unlock.requireSomebody(console, "give --passphrase-file or --passphrase-fd 0")
-        let old = try session.unlock.currentPassphrase(console)
         // The old one first: nobody should think of a new one only to hear that the old one is wrong.
-        try session.unlock(vault, with: .passphrase(old))
+        let known = try session.unlock.withUnlockMethod(console) { (method) throws(CommandFailure) in
+            try session.unlock(vault, with: method)
+            return method
+        }
+        guard case .passphrase(let old) = known else { return .usage }
         let status = try calling { () throws(TokenStorageError) in try vault.status() }
         if status.unlockedBy?.kind == .recovery {
             throw CommandFailure(

@@ -296,8 +296,10 @@ struct SlotRemove: VaultCommand {
     ) throws(CommandFailure) -> (BlockingFileVault, [UnlockMethod]) {
         let vault = try session.openVault()
         if session.unlock.isTerminal, try session.unlockFromKeyring(vault) { return (vault, []) }
-        let method = try session.unlock.unlockMethod(session.console)
-        try session.unlock(vault, with: method)
+        let method = try session.unlock.withUnlockMethod(session.console) { (method) throws(CommandFailure) in
+            try session.unlock(vault, with: method)
+            return method
+        }
         for note in vault.notesOfUnlocking { session.console.note(note) }
         return (vault, [method])
     }

@@ -39,9 +39,10 @@ struct Verify: VaultCommand {
             let isOpen =
                 session.unlock.isTerminal ? try session.unlockFromKeyring(vault, mending: false) : false
             if !isOpen {
-                let given = try session.unlock.unlockMethod(console)
-                method = given
-                try session.unlock(vault, with: given, mending: false)
+                try session.unlock.withUnlockMethod(console) { (given) throws(CommandFailure) in
+                    method = given
+                    try session.unlock(vault, with: given, mending: false)
+                }
             }
             for note in vault.notesOfUnlocking { console.note(note) }
             return (

@@ -117,9 +117,14 @@ struct MigrationStores {
             session.console.remark(which)
         }
         // A descriptor can be read once.
-        let method: UnlockMethod =
-            if let shared { shared } else { try source.unlockMethod(session.console) }
-        try session.unlock(vault, with: method)
+        if let shared {
+            try session.unlock(vault, with: shared)
+            return source.isTerminal ? nil : shared
+        }
+        let method = try source.withUnlockMethod(session.console) { (method) throws(CommandFailure) in
+            try session.unlock(vault, with: method)
+            return method
+        }
         return source.isTerminal ? nil : method
     }
 

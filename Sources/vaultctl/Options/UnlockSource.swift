@@ -84,10 +84,15 @@ enum UnlockSource {
         while true {
             let method = try unlockMethod(console)
             do throws(CommandFailure) {
-                return try body(method)
+                let result = try body(method)
+                console.endSilence()
+                return result
             } catch {
                 tries -= 1
-                guard tries > 0, error.cause?.code == .wrongPassphrase else { throw error }
+                guard tries > 0, error.cause?.code == .wrongPassphrase else {
+                    console.endSilence()
+                    throw error
+                }
                 console.say(CommandFailure.printable("Sorry, \(error.happened). Try again."))
             }
         }

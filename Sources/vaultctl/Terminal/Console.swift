@@ -55,10 +55,19 @@ final class Console {
     /// Whether there is somebody to ask for a secret, there or in a window.
     var canAskForSecrets: Bool { canAsk || mayAsk && AskingProgram.find(hasTerminal: false) != nil }
 
+    /// Keeps the terminal from showing what is typed, after an answer that was not shown.
+    private var silence: TerminalSilence?
+
+    /// Has the terminal show again what is typed. What was typed meanwhile is thrown away.
+    func endSilence() {
+        silence?.end()
+        silence = nil
+    }
+
     /// The variable of the environment that names what opens the vault, and does not count since the agent holds it.
     var variablePassedOver: String?
 
-    /// Asks for a secret that is not shown. `nil` when nobody can be asked.
+    /// Asks for a secret that is not shown, and goes on showing nothing until ``endSilence()``. `nil` when nobody can be asked.
     func askHidden(_ prompt: String) throws(CommandFailure) -> Secret? {
         let terminal = terminal
         progress.clear()
@@ -69,7 +78,7 @@ final class Console {
         let answer: Terminal.Answer
         do {
             answer = try terminal.askHidden(
-                prompt, limit: Secret.maximumLength, deadline: deadline)
+                prompt, limit: Secret.maximumLength, deadline: deadline, silence: &silence)
         } catch {
             if error.errno == .fileTooLarge { throw CommandFailure(TokenStorageError.tooLarge) }
             throw CommandFailure(error, "the terminal", "give the secret or passphrase another way")
@@ -124,6 +133,7 @@ final class Console {
             let asked = question.last.map(marks.contains) ?? false ? String(question.dropLast()) : question
             throw CommandFailure(.refused, "not confirmed (\(asked))", "give --yes if you mean it")
         }
+        endSilence()
         let question = CommandFailure.printable(question)
         let answer: String?
         do {
@@ -140,6 +150,7 @@ final class Console {
     func showOnce(_ title: String, _ secret: Secret, _ advice: String) throws(CommandFailure) {
         guard let terminal else { return }
         progress.clear()
+        endSilence()
         terminal.show("\n    \(title)")
         secret.withBytes { terminal.show($0) }
         terminal.show("\n\n\(advice)\n")
@@ -153,6 +164,7 @@ final class Console {
     /// Offers something; whether the answer is "yes". Nobody to ask is a no.
     func offer(_ question: String) throws(CommandFailure) -> Bool {
         guard let terminal else { return false }
+        endSilence()
         do {
             let answer = try terminal.ask("\(question) Type yes to do so: ", deadline: deadline)
             return answer.map { ["y", "yes"].contains($0.lowercased()) } ?? false
