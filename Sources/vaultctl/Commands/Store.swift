@@ -11,6 +11,8 @@ struct Store: VaultCommand {
             on a terminal. It may be empty and is at most 1 MiB. A replaced item keeps label, attributes, \
             policy and expiry unless they are given.
 
+            In a pipe, a producer that fails leaves an empty secret stored; with \"set -o pipefail\" the shell says so.
+
             Examples:
               vaultctl store access_token
               get-token | vaultctl store access_token --service com.example.app --expires 1h
