@@ -72,6 +72,7 @@ format: ## Format the sources in place
 
 docs: build ## Build the documentation into .build/documentation
 	@Scripts/docs.sh .build/documentation
+	@Scripts/docs.sh .build/documentation-auth Sources/TokenVaultAuth/Documentation.docc TokenVaultAuth
 
 bench: release ## Measure the backends against this machine's limits, libsecret, secret-tool and pass
 	@Scripts/setup --benchmarks

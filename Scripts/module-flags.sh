@@ -2,6 +2,6 @@
 # of the debug build, and the C modules that those were built against.
 [[ -e .build/debug/Modules/TokenVault.swiftmodule ]] || { echo "run make build first" >&2; exit 1; }
 module_flags=(-I .build/debug/Modules)
-for map in Sources/CSodium/module.modulemap .build/debug/{CLinux,CSecret}.build/module.modulemap \
-    .build/checkouts/swift-system/Sources/CSystem/include/module.modulemap
+for map in Sources/CSodium/module.modulemap .build/debug/*.build/module.modulemap \
+    .build/checkouts/*/Sources/*/include/module.modulemap
 do module_flags+=(-Xcc "-fmodule-map-file=$map"); done

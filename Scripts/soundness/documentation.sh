@@ -18,3 +18,4 @@ if [[ ${1:-} == --self-test ]]; then
 fi
 
 Scripts/docs.sh "$directory/output"
+Scripts/docs.sh "$directory/auth" Sources/TokenVaultAuth/Documentation.docc TokenVaultAuth

@@ -37,5 +37,5 @@ if [[ ${1:-} == --self-test ]]; then
 fi
 
 failed=0
-for page in README.md Sources/TokenVault/Documentation.docc/*.md; do check "$page" || failed=1; done
+for page in README.md Sources/*/Documentation.docc/*.md; do check "$page" || failed=1; done
 exit $failed
