@@ -81,6 +81,7 @@ bench: release ## Measure the backends against this machine's limits, libsecret,
 	.build-benchmarks/release/scale-benchmark . $(vaultctl)
 	.build-benchmarks/release/verify-benchmark .
 	.build-benchmarks/release/agent-benchmark $(vaultctl)-agent
+	.build-benchmarks/release/auth-benchmark
 	Scripts/bench-keyring.sh .build-benchmarks/release/keyring-benchmark
 	Scripts/bench-retrieve.sh $(vaultctl) .build-benchmarks/release/command-benchmark
 

@@ -21,7 +21,7 @@ import FoundationEssentials
     static func main() async throws {
         let directory = FilePath("/tmp/auth-benchmark-\(getpid())")
         guard mkdir(directory.string, 0o700) == 0 else { throw Errno(rawValue: errno) }
-        defer { try? run("/bin/rm", ["-rf", directory.string]) }
+        defer { Measuring.run(command: ["/bin/rm", "-rf", directory.string]) }
         let vault = try BlockingFileVault.create(
             at: directory.appending("benchmark.vault"),
             unlockMethod: .keyFile(Secret(utf8: "not a real key: 0123456789abcdef0123456789abcdef")),
@@ -49,7 +49,9 @@ import FoundationEssentials
             "a token of 1 KiB that is valid: p50 \(rounded(token.p50)) µs, p99 \(rounded(token.percentile(0.99))) µs; "
                 + "put into a request: p50 \(rounded(header.p50)) µs")
         let isMet = token.p50 <= limit
-        print("  \(isMet ? "met   " : "MISSED")  validAccessToken(): \(rounded(token.p50)) µs (at most \(limit))")
+        print(
+            "  \(isMet ? "met   " : "MISSED")  validAccessToken(): \(rounded(token.p50)) µs (at most \(limit))"
+        )
         guard isMet else { throw Missed() }
     }
 
@@ -59,6 +61,8 @@ import FoundationEssentials
         var authorization = ""
         mutating func setHeader(_ name: String, to value: String) { authorization = value }
     }
+
+    private struct Missed: Error {}
 
     private static func microseconds(since start: ContinuousClock.Instant) -> Double {
         let parts = start.duration(to: .now).components

@@ -1,3 +1,5 @@
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
+
 /// The token of the MCP swift-sdk.
 public struct OAuthAccessToken: Codable, Equatable, Sendable {
     public var token: String

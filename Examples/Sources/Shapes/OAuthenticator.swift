@@ -1,3 +1,5 @@
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
+
 /// OAuthenticator's login.
 public struct Login: Codable, Hashable, Sendable {
     public var accessToken: String

@@ -1,3 +1,5 @@
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
+
 /// Okta's actor of everything about credentials.
 @globalActor public actor CredentialActor {
     public static let shared = CredentialActor()

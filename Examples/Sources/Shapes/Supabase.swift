@@ -1,3 +1,5 @@
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
+
 import Foundation
 
 /// The shape of supabase-swift's storage: synchronous, `nil` when absent.
