@@ -1,9 +1,11 @@
 #include "CLinux.h"
 
+#include <poll.h>
 #include <spawn.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -204,6 +206,23 @@ int clinux_is_listener(int descriptor) {
     length = sizeof(int);
     if (getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) != 0) return 0;
     return domain == AF_UNIX && type == SOCK_STREAM && listens;
+}
+
+size_t clinux_socket_name(int descriptor, char *name, size_t length) {
+    struct sockaddr_un address = {0};
+    socklen_t size = sizeof address;
+    if (getsockname(descriptor, (struct sockaddr *)&address, &size) != 0 || size > sizeof address) return 0;
+    if (address.sun_family != AF_UNIX || size <= offsetof(struct sockaddr_un, sun_path)) return 0;
+    size_t count = strnlen(address.sun_path, size - offsetof(struct sockaddr_un, sun_path));
+    if (count == 0 || count >= length) return 0;
+    memcpy(name, address.sun_path, count);
+    name[count] = 0;
+    return count;
+}
+
+int clinux_is_peer_gone(int descriptor) {
+    struct pollfd peer = {.fd = descriptor};
+    return poll(&peer, 1, 0) > 0 && (peer.revents & (POLLHUP | POLLERR)) != 0;
 }
 
 int clinux_process_descriptor(pid_t process) {

@@ -1,4 +1,4 @@
-internal import SystemPackage
+package import SystemPackage
 
 /// What the vault asks of a disk. One small interface, so that a simulated disk can stand in and every
 /// crash can be tried; ``PosixDirectory`` is the real one.
@@ -24,6 +24,9 @@ package protocol DiskDirectory: AnyObject, Sendable {
     func synchronize() throws(SystemFailure)
     /// Whether something is mounted on what is at `name`, so that it can be neither replaced nor removed (`statx`).
     func isMountPoint(_ name: String) -> Bool
+    /// Whether the directory at `path` is another one than this: this one was moved away, and another put in its place.
+    /// False when nothing is there, or that cannot be told (`stat`).
+    func isReplaced(at path: FilePath) -> Bool
     /// Whether other machines may write there, or a program stands between the kernel and the files (NFS, SMB, FUSE …).
     var isRemote: Bool { get }
 }
@@ -31,6 +34,7 @@ package protocol DiskDirectory: AnyObject, Sendable {
 extension DiskDirectory {
     package var isRemote: Bool { false }
     package func isMountPoint(_ name: String) -> Bool { false }
+    package func isReplaced(at path: FilePath) -> Bool { false }
 
     /// None: for directories whose names are texts.
     package func otherNames() throws(SystemFailure) -> [[UInt8]] { [] }

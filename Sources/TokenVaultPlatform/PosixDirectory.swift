@@ -113,6 +113,14 @@ package final class PosixDirectory: DiskDirectory, Notifying {
 
     package func isMountPoint(_ name: String) -> Bool { clinux_is_mount_point(descriptor, name) != 0 }
 
+    package func isReplaced(at path: FilePath) -> Bool {
+        var (here, there) = (stat(), stat())
+        guard fstat(descriptor, &here) == 0, path.withPlatformString({ stat($0, &there) }) == 0 else {
+            return false
+        }
+        return FileAttributes(here).identity != FileAttributes(there).identity
+    }
+
     package func remove(_ name: String) throws(SystemFailure) {
         if unlinkat(descriptor, name, 0) != 0 { throw SystemFailure(Errno(rawValue: errno), "unlinkat") }
     }

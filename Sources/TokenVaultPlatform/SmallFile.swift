@@ -23,6 +23,13 @@ package enum SmallFile {
             bytes: try readAll(from: descriptor, limit: limit), attributes: FileAttributes(information))
     }
 
+    /// Whether there is a regular file at `path`, following links: one whose opening waits for nobody.
+    package static func isRegular(_ path: FilePath) -> Bool {
+        var information = stat()
+        return path.withPlatformString { stat($0, &information) } == 0
+            && FileAttributes(information).kind == .regular
+    }
+
     /// Everything that can be read from `descriptor`; `EFBIG` when that is more than `limit` bytes.
     package static func readAll(from descriptor: CInt, limit: Int) throws(SystemFailure) -> [UInt8] {
         var failure: SystemFailure?

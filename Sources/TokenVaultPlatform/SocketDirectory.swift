@@ -54,7 +54,7 @@ package final class SocketDirectory: Sendable {
     deinit { close(descriptor) }
 
     /// Whether there is a directory of this user's alone at `path`.
-    static func isOurs(_ path: FilePath) -> Bool {
+    package static func isOurs(_ path: FilePath) -> Bool {
         do throws(Failure) {
             _ = try SocketDirectory(path, creating: false)
             return true
@@ -69,7 +69,7 @@ package final class SocketDirectory: Sendable {
         return path.withPlatformString { lstat($0, &information) } == 0 && information.st_uid != geteuid()
     }
 
-    private func place(of name: String) -> String { "/proc/self/fd/\(descriptor)/\(name)" }
+    private func place(of name: String) -> String { "\(notificationPath)/\(name)" }
 
     /// Connects to the socket `name` within `timeout`, to a process of this user's.
     package func connect(to name: String, within timeout: Duration) throws(Failure) -> UnixSocket {
@@ -86,25 +86,41 @@ package final class SocketDirectory: Sendable {
         return socket
     }
 
-    /// Takes the lock file `name` for as long as what is returned lives. Throws `inUse` while another process has it.
-    package func lock(_ name: String) throws(Failure) -> any Sendable {
-        let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
-        let (file, attributes) = try Self.translating { () throws(SystemFailure) in
-            let file = PosixFile(
-                descriptor: try retrying("openat") { clinux_openat(descriptor, name, flags, 0o600) })
-            return (file, try file.attributes())
+    /// Takes the directory, whatever is in it, for as long as this lives. Throws `inUse` while another process has it.
+    package func take() throws(Failure) {
+        // Who clears away old files has a directory for a moment (systemd-tmpfiles(8)), and leaves one alone that is taken.
+        let deadline = Deadline(after: .seconds(5))
+        var backOff = BackOff()
+        while clinux_take_directory(descriptor) != 0 {
+            let reason = Errno(rawValue: errno)
+            if reason == .interrupted { continue }
+            guard reason == .wouldBlock else { throw .system(SystemFailure(reason, "flock")) }
+            guard !isTaken, backOff.wait(until: deadline) else { throw .inUse }
         }
-        guard attributes.kind == .regular else { throw .occupied }
-        guard attributes.owner == ProcessFacts.user else {
-            throw .foreign("the agent's lock is another user's")
-        }
-        let isLocked = try Self.translating { () throws(SystemFailure) in try file.tryLock(.exclusive) }
-        guard isLocked else { throw .inUse }
-        return file
     }
 
+    /// Whether a process has taken the directory. Looks, and takes nothing.
+    package var isTaken: Bool { clinux_is_directory_taken(descriptor) == 1 }
+
+    /// Whether this is what is at `path`, itself and not behind a link.
+    package func isAt(_ path: FilePath) -> Bool {
+        var (here, there) = (stat(), stat())
+        return fstat(descriptor, &here) == 0 && path.withPlatformString({ lstat($0, &there) }) == 0
+            && FileAttributes(here).identity == FileAttributes(there).identity
+    }
+
+    /// What has the name now; `nil` when nothing has, or that cannot be told.
+    package func identity(of name: String) -> FileIdentity? {
+        var information = stat()
+        guard fstatat(descriptor, name, &information, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
+        return FileAttributes(information).identity
+    }
+
+    /// The path that leads to it, wherever it is by now.
+    var notificationPath: String { "/proc/self/fd/\(descriptor)" }
+
     /// Listens at the socket `name`, mode 0600. A socket of this user's that is there is replaced, so the caller must
-    /// know that nobody listens at it: see ``lock(_:)``. Anything else that is there is `occupied`, another user's
+    /// know that nobody listens at it: see ``take()``. Anything else that is there is `occupied`, another user's
     /// `foreign`.
     package func listen(at name: String) throws(Failure) -> SocketListener {
         var information = stat()
@@ -118,8 +134,8 @@ package final class SocketDirectory: Sendable {
         let place = place(of: name)
         return try Self.translating { () throws(SystemFailure) in
             let listener = SocketListener(descriptor: try retrying("socket") { clinux_socket() })
-            // The mode of the name that bind(2) makes.
-            _ = try retrying("fchmod") { fchmod(listener.descriptor, 0o600) }
+            // The mode of the name that bind(2) makes. The sticky bit keeps those who clear away old files from it.
+            _ = try retrying("fchmod") { fchmod(listener.descriptor, 0o1600) }
             _ = try retrying("bind") { clinux_bind(listener.descriptor, place) }
             _ = try retrying("listen") { Glibc.listen(listener.descriptor, 128) }
             return listener

@@ -32,20 +32,36 @@ package final class SocketListener: Sendable {
         return accepted >= 0 ? UnixSocket(descriptor: accepted) : nil
     }
 
-    /// The next client, whoever it is; `nil` when ``SignalForwarder`` has a signal, or `waker` was woken, first.
-    /// Throws `EMFILE`, `ENFILE`, `ENOMEM` when there is no room for one: who waits is still there.
-    package func accept(orSignal signals: SignalForwarder?, orWake waker: WakeEvent) throws(SystemFailure)
-        -> UnixSocket?
-    {
+    /// What has the name by now that the socket was given (`bind(2)`); `nil` without one.
+    package var identity: FileIdentity? {
+        var name = [CChar](repeating: 0, count: 128)
+        var information = stat()
+        guard clinux_socket_name(descriptor, &name, name.count) > 0, lstat(name, &information) == 0 else {
+            return nil
+        }
+        return FileAttributes(information).identity
+    }
+
+    /// The next client, whoever it is; `nil` when ``SignalForwarder`` has a signal, `waker` was woken, something happened
+    /// in the directory that is watched, or `duration` is over, first. Throws `EMFILE`, `ENFILE`, `ENOMEM` when there is no room
+    /// for one: who waits is still there.
+    package func accept(
+        orSignal signals: SignalForwarder?, orWake waker: WakeEvent, orIn watch: SocketDirectoryWatch? = nil,
+        atMost duration: Duration? = nil
+    ) throws(SystemFailure) -> UnixSocket? {
+        let deadline = duration.map { Deadline(after: $0) }
         while true {
             var waiting = [
                 pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: waker.descriptor, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: signals?.descriptor ?? -1, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: watch?.descriptor ?? -1, events: Int16(POLLIN), revents: 0),
             ]
-            let result = poll(&waiting, nfds_t(waiting.count), -1)
+            let result = poll(
+                &waiting, nfds_t(waiting.count), InputSource.milliseconds(until: deadline))
+            if result == 0, deadline?.hasPassed ?? false { return nil }
             if result < 0, errno != EINTR { throw SystemFailure(Errno(rawValue: errno), "poll") }
-            if waiting[1].revents != 0 || waiting[2].revents != 0 { return nil }
+            if waiting[1...].contains(where: { $0.revents != 0 }) { return nil }
             guard waiting[0].revents != 0 else { continue }
             let accepted = clinux_accept(descriptor)
             if accepted >= 0 { return UnixSocket(descriptor: accepted) }

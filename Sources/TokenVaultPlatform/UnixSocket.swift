@@ -121,6 +121,9 @@ package final class UnixSocket: Sendable {
         return result == 0 ? .end : .bytes
     }
 
+    /// Whether the other end is gone, whatever of what it has sent is still to be received.
+    package var isPeerGone: Bool { clinux_is_peer_gone(descriptor) != 0 }
+
     /// Sends all of `bytes`, or throws with any part of them sent: `ETIMEDOUT` when `deadline` passes before the
     /// other end has made room, `EPIPE` when it is gone.
     func send(_ bytes: UnsafeRawBufferPointer, until deadline: Deadline) throws(SystemFailure) {

@@ -12,9 +12,11 @@ package enum UserDirectories {
     /// without either.
     package static var runtime: FilePath? {
         if let named = absolute("XDG_RUNTIME_DIR") { return named }
-        let usual = FilePath("/run/user/\(ProcessFacts.user)")
-        return SocketDirectory.isOurs(usual) ? usual : nil
+        return SocketDirectory.isOurs(usualRuntime) ? usualRuntime : nil
     }
+
+    /// Where logind makes the runtime directory, whether it is there or not.
+    package static var usualRuntime: FilePath { FilePath("/run/user/\(ProcessFacts.user)") }
 
     /// `$HOME`, or what the user database says.
     static var home: FilePath? {

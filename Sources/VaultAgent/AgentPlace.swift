@@ -16,16 +16,25 @@ public struct AgentPlace: Hashable, Sendable {
 
     /// The socket's name in the directory.
     package static let socketName = "agent.sock"
-    /// The name of the file that the agent holds locked while it runs.
-    package static let lockName = "agent.lock"
     /// How errors of the way to the agent name their backend.
     package static let backend = "agent"
     /// What is told when the system keeps this user out of the agent's directory.
     package static let closedDirectory = "the agent's directory cannot be entered"
 }
 
+extension AgentPlace {
+    /// Whether an agent runs there, whether it can be reached or not.
+    package var isTaken: Bool {
+        do throws(SocketDirectory.Failure) {
+            return try SocketDirectory(directory, creating: false).isTaken
+        } catch {
+            return false
+        }
+    }
+}
+
 extension SocketDirectory.Failure {
-    /// Whether it is certain that no agent runs: anything else may keep one from being reached.
+    /// Whether nobody listens there: anything else may keep an agent from being reached.
     package var saysNobodyListens: Bool {
         guard case .system(let failure) = self else { return false }
         return failure.errno == .noSuchFileOrDirectory || failure.errno == .connectionRefused

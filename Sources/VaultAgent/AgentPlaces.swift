@@ -4,10 +4,26 @@ internal import TokenVaultPlatform
 
 /// Where programs of this package look for the agent. Only programs ask: the library reads no environment.
 package enum AgentPlaces {
-    /// `tokenvault` in `$XDG_RUNTIME_DIR`, or in `/run/user/UID` when that is not set and the directory is this user's
-    /// alone; without either `tokenvault-UID` in `/tmp`, which has to be this user's alone as well.
+    /// Where the agent of this user runs; where none does, where one begins: `tokenvault` in `$XDG_RUNTIME_DIR`, or in
+    /// `/run/user/UID` when that is not set and the directory is this user's alone; without either `tokenvault-UID` in
+    /// `/tmp`, which has to be this user's alone as well.
     package static var own: AgentPlace {
-        AgentPlace(directory: UserDirectories.runtime?.appending("tokenvault") ?? shared)
+        let places = all
+        return places.dropFirst().first { !places[0].isTaken && $0.isTaken } ?? places[0]
+    }
+
+    /// Where an agent of this user may run: the place of those that begin now, and those where one began while there was no
+    /// other place yet, or without `$XDG_RUNTIME_DIR`. A directory that this variable names and that is not the usual one
+    /// stands alone.
+    package static var all: [AgentPlace] {
+        let usual = UserDirectories.usualRuntime
+        let named = UserDirectories.runtime
+        let first = AgentPlace(directory: named?.appending("tokenvault") ?? shared)
+        guard named == nil || named == usual else { return [first] }
+        let others = [usual.appending("tokenvault"), shared].filter {
+            $0 != first.directory && SocketDirectory.isOurs($0)
+        }
+        return [first] + others.map { AgentPlace(directory: $0) }
     }
 
     /// A name that anybody can guess, in a directory in which anybody can take it first.

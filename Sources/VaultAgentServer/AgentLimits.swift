@@ -15,8 +15,8 @@ package struct AgentLimits: Sendable {
     package var requestTime: Duration = .seconds(10)
     /// How long a client may take to read what it is sent.
     package var answerTime: Duration = .seconds(10)
-    /// How long an unlock waits for another one: deriving a key takes much memory, so there is one at a time.
-    package var unlockTime: Duration = .seconds(60)
+    /// How long an unlock, or a listing, waits for its turn: both take much memory.
+    package var turnTime: Duration = .seconds(60)
     /// How long the end waits for requests that are under way.
     package var endTime: Duration = .seconds(10)
 

@@ -3,29 +3,41 @@ package import TokenVault
 package import TokenVaultPlatform
 package import VaultAgent
 
-/// The agent's socket, and the lock that says that no other agent has it.
+/// The agent's socket, in a directory that no other agent has meanwhile.
 package struct AgentListening {
     package let listener: SocketListener
+    private let place: AgentPlace
     private let directory: SocketDirectory
-    private let lock: any Sendable
+    private let identity: FileIdentity?
     private let isOurs: Bool
 
     /// Listens at `place`, or at what a service manager passed on. Throws `conflict` when an agent runs there already,
     /// `alreadyExists` when something that is no socket is in its place, `insecurePermissions` when others may look into
-    /// the directory or what is there is another user's, and `unavailable` with what the system failed with.
+    /// the directory, or what is there is another user's, and `unavailable` when the socket that was passed on is not the
+    /// one there, and with what the system failed with.
     package init(at place: AgentPlace, inherited: SocketListener? = nil) throws(TokenStorageError) {
+        let isInPlace: Bool
         do throws(SocketDirectory.Failure) {
             directory = try SocketDirectory(place.directory, creating: true)
-            lock = try directory.lock(AgentPlace.lockName)
+            try directory.take()
             isOurs = inherited == nil
             if let inherited {
                 listener = inherited
             } else {
                 listener = try directory.listen(at: AgentPlace.socketName)
             }
+            identity = directory.identity(of: AgentPlace.socketName)
+            isInPlace = inherited == nil || identity != nil && inherited?.identity == identity
         } catch {
             throw Self.error(for: error, place)
         }
+        guard isInPlace else {
+            throw TokenStorageError(
+                .unavailable, operation: "agent", backend: AgentPlace.backend,
+                underlying: "the socket that was passed on is not where clients look for the agent",
+                advice: "have the service manager listen at \(place.socket)")
+        }
+        self.place = place
     }
 
     private static func error(for failure: SocketDirectory.Failure, _ place: AgentPlace) -> TokenStorageError
@@ -43,11 +55,21 @@ package struct AgentListening {
         return error
     }
 
-    /// Removes the socket, so that nobody comes to it any more; before the lock goes. False for one that was passed on,
-    /// where the next agent finds those who wait.
+    /// Tells when to look whether it is still where clients look; `nil` while the system has no room for a watch.
+    func watch() -> SocketDirectoryWatch? { try? SocketDirectoryWatch(directory) }
+
+    /// Whether clients find it. When they do not, nobody can lock what the agent holds.
+    var isInPlace: Bool {
+        directory.isAt(place.directory) && directory.identity(of: AgentPlace.socketName) == identity
+    }
+
+    /// Removes the socket, so that nobody comes to it any more; before the directory is another agent's. False for one that
+    /// was passed on, where the next agent finds those who wait.
     package func remove() -> Bool {
         guard isOurs else { return false }
-        directory.remove(AgentPlace.socketName)
+        if directory.identity(of: AgentPlace.socketName) == identity {
+            directory.remove(AgentPlace.socketName)
+        }
         return true
     }
 }

@@ -21,13 +21,29 @@ package final class AgentServer: Sendable {
         vaults = HeldVaults(limits: limits)
         budget = CommitBudget(limits.commitLength, share: limits.commitShare)
         waker = try WakeEvent()
+        vaults.tellOfLocks { [weak self] vaults in
+            guard let self else { return }
+            for connection in self.connections.withLock({ Array($0.values) }) {
+                connection.endReading(of: vaults)
+            }
+        }
+    }
+
+    /// Why the agent ended.
+    package enum End: Sendable {
+        /// It was told to.
+        case asked
+        /// Its socket or the directory of that was removed or replaced: nobody could have told it to lock.
+        case displaced
     }
 
     /// Serves the clients of `listening` until ``end()``, or a signal of `signals` other than `SIGHUP`, which locks every
-    /// vault. Then `stopping` is called, requests that are under way are answered, and every key is wiped.
+    /// vault, or until no client can come any more. Then `stopping` is called, requests that are under way are answered, and
+    /// every key is wiped.
+    @discardableResult
     package func run(
         _ listening: AgentListening, signals: SignalForwarder? = nil, stopping: () -> Void = {}
-    ) throws(SystemFailure) {
+    ) throws(SystemFailure) -> End {
         defer {
             stopping()
             finish(listening)
@@ -35,10 +51,17 @@ package final class AgentServer: Sendable {
         let listener = listening.listener
         var number: UInt64 = 0
         var backOff = BackOff()
+        var watch: SocketDirectoryWatch?
         while !hasEnded.withLock({ $0 }) {
+            if watch == nil {
+                watch = listening.watch()
+                // What happened while there was none.
+                if !listening.isInPlace { return .displaced }
+            }
             let socket: UnixSocket?
             do throws(SystemFailure) {
-                socket = try listener.accept(orSignal: signals, orWake: waker)
+                socket = try listener.accept(
+                    orSignal: signals, orWake: waker, orIn: watch, atMost: watch == nil ? .seconds(1) : nil)
                 backOff = BackOff()
             } catch {
                 guard error.isShortage else { throw error }
@@ -50,10 +73,12 @@ package final class AgentServer: Sendable {
                 if signal == SignalForwarder.hangUp { vaults.lockAll() } else { end() }
                 continue
             }
+            if watch?.hasNews() ?? false, !listening.isInPlace { return .displaced }
             guard let socket else { continue }
             number += 1
             take(socket, number)
         }
+        return .asked
     }
 
     /// Locks every vault from now on when the person's session does, and before the machine sleeps. Returns when it is
@@ -96,6 +121,7 @@ package final class AgentServer: Sendable {
         }
         let context = ClientConnection.Context(
             handler: RequestHandler(vaults: vaults), limits: limits, budget: budget,
+            endUnreadListings: { [weak self] in self?.endUnreadListings() },
             maySubscribe: { [weak self] in self?.makeRoomForSubscription() ?? false },
             goesOn: { [weak self] in self.map { !$0.hasEnded.withLock { $0 } } ?? false },
             endAgent: { [weak self] in self?.end() })
@@ -122,11 +148,15 @@ package final class AgentServer: Sendable {
     }
 
     private func makeRoomForSubscription() -> Bool {
-        let subscriptions = connections.withLock { Array($0.values) }.compactMap { connection in
-            if case .subscribed(let since) = connection.current { (since, connection) } else { nil }
+        let subscriptions = connections.withLock { $0 }.filter {
+            if case .subscribed = $0.value.current { true } else { false }
         }
         guard subscriptions.count >= limits.subscriptions else { return true }
-        return subscriptions.min { $0.0 < $1.0 }?.1.endUnlessWorking() ?? false
+        return LeastLoss.order(subscriptions).first?.1.endUnlessWorking() ?? false
+    }
+
+    private func endUnreadListings() {
+        for connection in connections.withLock({ Array($0.values) }) { connection.endUnreadListing() }
     }
 
     private func finish(_ listening: AgentListening) {

@@ -12,6 +12,8 @@ final class ClientConnection: Sendable {
         case idle(since: ContinuousClock.Instant)
         /// A request has begun to come.
         case receiving(since: ContinuousClock.Instant)
+        /// A request waits for its turn; nothing of it was begun.
+        case waiting(since: ContinuousClock.Instant)
         /// A request is being answered.
         case working
         /// The client is to read an answer.
@@ -28,6 +30,8 @@ final class ClientConnection: Sendable {
         let limits: AgentLimits
         /// What room there is for commits.
         let budget: CommitBudget
+        /// Ends those who keep others from a listing, and do not read theirs.
+        let endUnreadListings: @Sendable () -> Void
         /// Asks whether there may be another subscription.
         let maySubscribe: @Sendable () -> Bool
         /// Whether the agent goes on.
@@ -38,18 +42,32 @@ final class ClientConnection: Sendable {
 
     /// The process at the other end.
     let process: Int32
-    private let socket: UnixSocket
-    private let context: Context
-    private let activity: Mutex<Activity>
+    let socket: UnixSocket
+    let context: Context
+    private let state: Mutex<State>
+
+    private struct State {
+        var activity: Activity
+        /// What is being read for the client, and how often that had been locked before.
+        var reading: (vault: BlockingFileVault, locks: Int)?
+        /// Whether that was locked meanwhile.
+        var isRevoked = false
+        /// Whether a listing is answered.
+        var isListing = false
+
+        var isReadingRevoked: Bool {
+            reading.map { isRevoked || $0.vault.lockCount != $0.locks } ?? false
+        }
+    }
 
     init(_ socket: UnixSocket, from process: Int32, _ context: Context) {
         self.process = process
         self.socket = socket
         self.context = context
-        activity = Mutex(.idle(since: .now))
+        state = Mutex(State(activity: .idle(since: .now)))
     }
 
-    var current: Activity { activity.withLock { $0 } }
+    var current: Activity { state.withLock { $0.activity } }
 
     /// What the thread would find if it looked now.
     var arrival: UnixSocket.Arrival { socket.arrival }
@@ -57,23 +75,24 @@ final class ClientConnection: Sendable {
     /// Ends the connection unless a request is being answered: false then. What the client asked for and was not begun it
     /// is told. With `evenSending`, a client that does not read its answer gets none.
     func endUnlessWorking(evenSending: Bool = false) -> Bool {
-        let before = activity.withLock { activity -> Activity in
-            switch activity {
+        let before = state.withLock { state -> Activity in
+            switch state.activity {
             case .working: break
             case .sending where !evenSending: break
             default:
-                defer { activity = .ended }
-                return activity
+                defer { state.activity = .ended }
+                return state.activity
             }
             return .working
         }
         switch before {
         case .working: return false
         // Nobody else writes: the thread begins nothing any more.
-        case .idle, .receiving: Self.sayGoodbye(to: socket)
+        case .idle, .receiving, .waiting: Self.sayGoodbye(to: socket)
         case .sending, .subscribed, .ended: break
         }
         socket.end()
+        if case .waiting = before { context.handler.vaults.lookAtTurns() }
         return true
     }
 
@@ -88,180 +107,83 @@ final class ClientConnection: Sendable {
 
     /// Ends the connection, whatever it is at.
     func end() {
-        activity.withLock { $0 = .ended }
+        state.withLock { $0.activity = .ended }
         socket.end()
     }
 
-    /// Serves the client until one of both ends it.
-    func serve() {
-        let incoming = WipedBuffer(capacity: 4 << 10)
-        let outgoing = WipedBuffer(capacity: 4 << 10)
-        defer { end() }
-        do throws(SystemFailure) {
-            guard try receive(into: incoming), try greet(incoming, outgoing) else { return }
-            let parts = CommitParts(context.budget, of: process)
-            while try receive(into: incoming, since: parts.deadline) {
-                guard let changes = try answerOne(incoming, outgoing, parts) else { continue }
-                guard incoming.count == 0 else { return }
-                return tell(changes.changes, as: changes.id, incoming)
-            }
-        } catch {
-            // The client is gone, or too slow, or has sent what no client sends.
-            return
-        }
-    }
-
-    /// Receives until there is a whole frame, within `begun` if it is the next one of a request. False when the
-    /// connection has ended.
-    private func receive(
-        into incoming: WipedBuffer, since begun: Deadline? = nil
-    ) throws(SystemFailure) -> Bool {
-        var deadline = begun
-        while true {
-            // The next part may be there: a client that sends without end has no more time than another.
-            if begun?.hasPassed ?? false { return false }
-            do throws(WireError) {
-                if try WireFrame.payload(in: incoming) != nil { return true }
-            } catch {
+    /// Ends the connection if it is at answering what is in one of `vaults`, which were locked.
+    func endReading(of vaults: [BlockingFileVault]) {
+        let isSending = state.withLock { state in
+            guard let reading = state.reading, vaults.contains(where: { $0 === reading.vault }) else {
                 return false
             }
-            if incoming.count > 0 || deadline != nil {
-                let until = deadline ?? Deadline(after: context.limits.requestTime)
-                if deadline == nil, !become({ .receiving(since: $0) }) {
-                    Self.sayGoodbye(to: socket)
-                    return false
-                }
-                deadline = until
-                try socket.wait(until: until)
-            }
-            let limit = max(WireFrame.announced(in: incoming) ?? 0, 4 << 10)
-            guard try incoming.receive(from: socket, upTo: limit) > 0 else { return false }
+            state.isRevoked = true
+            if case .sending = state.activity { return true }
+            return false
         }
+        if isSending { end() }
     }
 
+    /// Ends the connection if its client does not read the listing that it asked for. Whether it was so.
+    func endUnreadListing() {
+        let isUnread = state.withLock { state in
+            guard state.isListing, case .sending(let since) = state.activity else { return false }
+            return since.duration(to: .now) > TurnQueue.patience
+        }
+        if isUnread { end() }
+    }
+
+    /// Whether its client is gone, and does not wait for what it has asked for.
+    var isAbandoned: Bool { socket.isPeerGone }
+
     /// Takes on another activity; false when somebody has ended the connection.
-    private func become(_ next: (ContinuousClock.Instant) -> Activity) -> Bool {
-        activity.withLock { activity in
-            if case .ended = activity { return false }
-            activity = next(.now)
+    func become(_ next: (ContinuousClock.Instant) -> Activity) -> Bool {
+        state.withLock { state in
+            if case .ended = state.activity { return false }
+            state.activity = next(.now)
             return true
         }
     }
 
-    private func send(_ outgoing: WipedBuffer) throws(SystemFailure) {
-        let before = activity.withLock { activity in
-            defer { if case .working = activity { activity = .sending(since: .now) } }
-            return activity
+    /// Sends what was written. Throws `ECONNRESET` when what it tells of was locked meanwhile.
+    func send(_ outgoing: WipedBuffer) throws(SystemFailure) {
+        let before = state.withLock { state -> Activity? in
+            // Locked is locked: what was read before is not told after.
+            if state.isReadingRevoked { return nil }
+            defer { if case .working = state.activity { state.activity = .sending(since: .now) } }
+            return state.activity
         }
+        guard let before else { throw SystemFailure(.connectionReset, "send") }
         defer {
             if case .working = before {
-                activity.withLock { if case .sending = $0 { $0 = .working } }
+                state.withLock { if case .sending = $0.activity { $0.activity = .working } }
             }
         }
         try outgoing.send(to: socket, until: Deadline(after: context.limits.answerTime))
     }
 
-    /// Answers the client's first frame. False when it speaks something else.
-    private func greet(_ incoming: WipedBuffer, _ outgoing: WipedBuffer) throws(SystemFailure) -> Bool {
-        let versions: ClosedRange<UInt16>
-        do throws(WireError) {
-            guard let range = try WireFrame.payload(in: incoming) else { return false }
-            defer { incoming.removeFirst(range.upperBound) }
-            var reader = WireReader(incoming, in: range)
-            versions = try reader.hello()
-        } catch {
-            return false
+    /// Notes what is read for the client, so that none of it goes out when it is locked.
+    func begin(reading request: AgentRequest) {
+        switch request.operation {
+        case .secret, .item, .metadata, .list: break
+        default: return
         }
-        var writer = WireWriter(outgoing)
-        writer.appendHello()
-        // It goes with the first answer: one write less. Who speaks another version is told which one is spoken here.
-        if versions.contains(AgentWire.version) { return true }
-        try send(outgoing)
-        return false
+        guard let vault = context.handler.vaults.vault(request.vault) else { return }
+        let locks = vault.lockCount
+        state.withLock { state in
+            state.reading = (vault, locks)
+            state.isRevoked = false
+            if case .list = request.operation { state.isListing = true }
+        }
     }
 
-    private func answerOne(
-        _ incoming: WipedBuffer, _ outgoing: WipedBuffer, _ parts: CommitParts
-    ) throws(SystemFailure) -> (changes: TokenChanges, id: UInt32)? {
-        guard become({ _ in .working }) else {
-            // Who ended the connection may not have come to say so.
-            Self.sayGoodbye(to: socket)
-            throw SystemFailure(.connectionReset, "recv")
-        }
-        var request: AgentRequest
-        do throws(WireError) {
-            guard let range = try WireFrame.payload(in: incoming) else { throw .tooShort }
-            defer { incoming.removeFirst(range.upperBound) }
-            var reader = WireReader(incoming, in: range)
-            request = try AgentRequest(&reader)
-            if try parts.take(&request, length: range.count, within: context.limits.requestTime) {
-                guard become({ .receiving(since: $0) }) else { throw .tooShort }
-                return nil
-            }
-        } catch {
-            throw SystemFailure(.protocolError, "recv")
-        }
-        defer { parts.removeAll() }
-        if case .subscribe = request.operation, !context.maySubscribe() {
-            throw SystemFailure(.tooManyOpenFiles, "accept4")
-        }
-        var writer = WireWriter(outgoing)
-        guard !parts.isRefused else {
-            context.handler.answer(request, &writer, with: .tooManyParts)
-            try send(outgoing)
-            guard become({ .idle(since: $0) }) else { throw SystemFailure(.connectionReset, "recv") }
-            return nil
-        }
-        let consequence = try context.handler.answer(request, &writer) { () throws(SystemFailure) in
-            try send(outgoing)
-        }
-        if case .subscription(let changes) = consequence {
-            guard become({ .subscribed(since: $0) }) else { throw SystemFailure(.connectionReset, "send") }
-            try send(outgoing)
-            return (changes, request.id)
-        }
-        try send(outgoing)
-        if case .end = consequence { context.endAgent() }
-        guard context.goesOn() else {
-            // The next request may be there already.
-            Self.sayGoodbye(to: socket)
-            throw SystemFailure(.connectionReset, "recv")
-        }
-        guard become({ .idle(since: $0) }) else { throw SystemFailure(.connectionReset, "recv") }
-        return nil
-    }
+    /// Whether what is read was locked since it was begun.
+    var isReadingRevoked: Bool { state.withLock { $0.isReadingRevoked } }
 
-    /// Tells changes until the client goes away, which this thread waits for, or does not read them.
-    private func tell(_ changes: TokenChanges, as id: UInt32, _ incoming: WipedBuffer) {
-        let teller = WorkerThread(name: "agent-teller")
-        guard teller.isRunning else { return }
-        let task = Task.detached { [self] in
-            // The next change is taken when the one before was sent: what waits meanwhile is bounded and merged.
-            for await event in changes {
-                let isSent = await withCheckedContinuation { continuation in
-                    teller.run { continuation.resume(returning: self.tell(event, as: id)) }
-                }
-                if !isSent { break }
-            }
-            self.socket.end()
-        }
-        // A subscriber says nothing more.
-        _ = try? incoming.receive(from: socket, upTo: 1)
-        socket.end()
-        task.cancel()
-    }
-
-    private func tell(_ event: TokenEvent, as id: UInt32) -> Bool {
-        let outgoing = WipedBuffer(capacity: 256)
-        var writer = WireWriter(outgoing)
-        writer.begin(.event, id: id)
-        writer.append(event)
-        _ = writer.end()
-        do throws(SystemFailure) {
-            try send(outgoing)
-            return true
-        } catch {
-            return false
+    func endReading() {
+        state.withLock { state in
+            state.reading = nil
+            state.isListing = false
         }
     }
 }

@@ -10,51 +10,48 @@ package final class HeldVaults: Sendable {
     struct Held: Sendable {
         let vault: BlockingFileVault
         var idleTime: Duration?
+        /// Where this device's keys are for it.
+        let stateDirectory: FilePath?
     }
 
-    private struct State {
+    struct State {
         var vaults: [FilePath: Held] = [:]
         /// How often all were locked: what is unlocked meanwhile is locked.
         var locksOfAll = 0
-        /// The vault that is being unlocked, and how often it was locked since.
-        var unlocking: FilePath?
-        var locksOfThat = 0
+        var isUnlocking = false
+        /// The vaults that were locked while one is being unlocked: by the names that they were called, and as they name
+        /// themselves.
+        var lockedPaths: Set<FilePath> = []
+        var lockedVaults: Set<String> = []
         var hasEnded = false
         var sessionObstacle: String? = "the agent does not watch the session"
     }
 
-    private let state = Mutex(State())
-    private let isUnlocking = Monitor(false)
-    private let limits: AgentLimits
+    let state = Mutex(State())
+    let whenLocked = Mutex<@Sendable ([BlockingFileVault]) -> Void>({ _ in })
+    /// Deriving a key takes much memory: who unlocks has the one turn at that.
+    let unlockTurns = TurnQueue(1, share: 1)
+    /// A listing takes as much memory as it has items, until its client has read it.
+    let listTurns = TurnQueue(6, share: 2)
+    let limits: AgentLimits
 
     package init(limits: AgentLimits) { self.limits = limits }
 
     /// The vault that `reference` is about, if it is held.
     func vault(_ reference: VaultReference) -> BlockingFileVault? { held(reference)?.vault }
 
-    private func held(_ reference: VaultReference) -> Held? {
+    func held(_ reference: VaultReference) -> Held? {
         let held = state.withLock { $0.vaults[reference.path] }
         guard let held, let identifier = reference.identifier else { return held }
         return held.vault.identifier == identifier ? held : nil
     }
 
-    /// Unlocks a vault, and holds it from then on. Throws as ``TokenVault/BlockingFileVault/unlock(with:mending:)``, and
-    /// `timedOut` while others unlock.
+    /// Unlocks a vault, and holds it from then on: for who has a turn of ``unlockTurns``, and as long as that. Throws as
+    /// ``TokenVault/BlockingFileVault/unlock(with:mending:)``.
     func unlock(
-        _ reference: VaultReference, _ order: UnlockOrder
+        _ reference: VaultReference, _ order: UnlockOrder, in turn: TurnQueue.Turn
     ) throws(TokenStorageError) -> BlockingFileVault {
-        let isTurn = isUnlocking.wait(atMost: limits.unlockTime) { isUnlocking in
-            if isUnlocking { return nil as Bool? }
-            isUnlocking = true
-            return true
-        }
-        guard isTurn == true else {
-            throw TokenStorageError(
-                .timedOut, operation: "unlock", backend: AgentPlace.backend,
-                underlying: "others are unlocking",
-                advice: "try again")
-        }
-        defer { isUnlocking.announce { $0 = false } }
+        defer { withExtendedLifetime(turn) { state.withLock { $0.isUnlocking = false } } }
         let path = VaultReference(at: reference.path).path
         guard path == reference.path else {
             throw TokenStorageError(
@@ -63,8 +60,9 @@ package final class HeldVaults: Sendable {
                 advice: "name it from the root and without links")
         }
         let locksBefore = state.withLock { state in
-            state.unlocking = path
-            state.locksOfThat = 0
+            state.isUnlocking = true
+            state.lockedPaths = []
+            state.lockedVaults = []
             return state.locksOfAll
         }
         var configuration = FileVaultConfiguration(stateDirectory: order.stateDirectory)
@@ -75,7 +73,9 @@ package final class HeldVaults: Sendable {
         let locks = known?.vault.lockCount ?? 0
         let vault: BlockingFileVault
         var idleTime = order.idleTime
-        if let known, known.vault.identifier == fresh.identifier, Self.isInPlace(known.vault) {
+        if let known, known.vault.identifier == fresh.identifier,
+            known.stateDirectory == order.stateDirectory, Self.isInPlace(known.vault)
+        {
             defer { fresh.close() }
             let wasOpen = Self.isOpen(known.vault)
             if wasOpen, try opensLess(fresh, with: order.method) { return known.vault }
@@ -98,11 +98,15 @@ package final class HeldVaults: Sendable {
         }
         let (isLocked, hasEnded) = state.withLock { state in
             let isLocked =
-                state.locksOfAll != locksBefore || state.locksOfThat > 0
+                state.locksOfAll != locksBefore || state.lockedPaths.contains(path)
+                || state.lockedVaults.contains(vault.identifier)
                 || vault === known?.vault && vault.lockCount != locks
             // Before anybody can ask for it.
             if isLocked { vault.lock() }
-            if !state.hasEnded { state.vaults[path] = Held(vault: vault, idleTime: idleTime) }
+            if !state.hasEnded {
+                state.vaults[path] = Held(
+                    vault: vault, idleTime: idleTime, stateDirectory: order.stateDirectory)
+            }
             return (isLocked, state.hasEnded)
         }
         if let known, known.vault !== vault { known.vault.close() }
@@ -159,77 +163,19 @@ package final class HeldVaults: Sendable {
         at path: FilePath, with method: UnlockMethod, stateDirectory: FilePath?
     ) throws(TokenStorageError) {
         let order = UnlockOrder(method: method, stateDirectory: stateDirectory, idleTime: nil)
-        _ = try unlock(VaultReference(at: path), order)
-    }
-
-    private func countLock(of reference: VaultReference) {
-        state.withLock { state in if state.unlocking == reference.path { state.locksOfThat += 1 } }
-    }
-
-    /// Locks one vault, at once; false when it is not held.
-    func lock(_ reference: VaultReference) -> Bool {
-        countLock(of: reference)
-        guard let vault = vault(reference) else { return false }
-        vault.lock()
-        return true
-    }
-
-    /// Locks every vault, at once.
-    package func lockAll() {
-        let vaults = state.withLock { state in
-            state.locksOfAll += 1
-            return state.vaults.values.map(\.vault)
-        }
-        for vault in vaults { vault.lock() }
-    }
-
-    /// Notes why vaults do not lock with the person's session, for who asks.
-    package func note(sessionObstacle: String?) {
-        // Each vault's status has it, and those of all vaults go into one frame.
-        let text = sessionObstacle.map { String(decoding: $0.utf8.prefix(256), as: UTF8.self) }
-        state.withLock { $0.sessionObstacle = text }
-    }
-
-    /// Lets go of a vault: wipes all of its keys. False when it is not held.
-    func close(_ reference: VaultReference) -> Bool {
-        countLock(of: reference)
-        guard let held = held(reference) else { return false }
-        state.withLock { state in
-            if state.vaults[reference.path]?.vault === held.vault { state.vaults[reference.path] = nil }
-        }
-        held.vault.close()
-        return true
-    }
-
-    /// Lets go of a vault that is not the one at its path any more: another one was made there, or its file was removed and
-    /// put back elsewhere or anew. Whether it was so.
-    func closeIfReplaced(_ reference: VaultReference) -> Bool {
-        guard let held = held(reference),
-            let now = try? BlockingFileVault.open(
-                at: reference.path, configuration: FileVaultConfiguration(stateDirectory: nil)),
-            now.identifier != held.vault.identifier || Self.isGone(held.vault)
-        else { return false }
-        return close(reference)
-    }
-
-    /// Whether there is nothing any more where the vault was.
-    private static func isGone(_ vault: BlockingFileVault) -> Bool {
-        do throws(TokenStorageError) {
-            try vault.refresh()
-            return false
+        let turn: TurnQueue.Turn
+        do throws(TurnQueue.Refusal) {
+            turn = try unlockTurns.turn(for: ProcessFacts.identifier, atMost: limits.turnTime) { true }
         } catch {
-            return error.code == .unavailable
+            throw .othersUnlock
         }
+        _ = try unlock(VaultReference(at: path), order, in: turn)
     }
 
-    /// Lets go of every vault, for good.
-    package func closeAll() {
-        let vaults = state.withLock { state in
-            state.hasEnded = true
-            defer { state.vaults = [:] }
-            return state.vaults.values.map(\.vault)
-        }
-        for vault in vaults { vault.close() }
+    /// Makes those who wait for a turn look whether they still want it.
+    func lookAtTurns() {
+        unlockTurns.look()
+        listTurns.look()
     }
 
     /// What is known of the vaults, in the order of their paths; without `looking` nothing is read for it.

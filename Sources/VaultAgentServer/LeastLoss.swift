@@ -4,11 +4,11 @@ internal import TokenVaultPlatform
 ///
 /// First those whose client is gone, which their threads have yet to find. Then those of the process that has the most:
 /// a program that opens ever more of them takes room from itself, not from the others. Of one process, the one that is
-/// idle for longest; then one whose request is coming in; then one whose client has not read its answer for half a
+/// idle for longest; then one whose request is coming in, or waits for its turn; then one whose client has not read its answer for half a
 /// second; then the oldest subscription. Never one that is at work.
 struct LeastLoss: Comparable {
     private enum Kind: Int {
-        case gone, idle, receiving, sending, subscribed
+        case gone, idle, receiving, waiting, sending, subscribed
     }
 
     private let kind: Kind
@@ -34,6 +34,7 @@ struct LeastLoss: Comparable {
             (kind, self.since) = (.sending, since)
         case .subscribed(let since): (kind, self.since) = (.subscribed, since)
         case .receiving(let since): (kind, self.since) = (.receiving, since)
+        case .waiting(let since): (kind, self.since) = (connection.isAbandoned ? .gone : .waiting, since)
         case .idle(let since):
             self.since = since
             kind =

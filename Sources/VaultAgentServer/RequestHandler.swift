@@ -15,9 +15,10 @@ struct RequestHandler: Sendable {
         case end
     }
 
-    /// Answers `request`. `flush` sends what was written, between the parts of a long answer.
+    /// Answers `request`, whose turn came if it needs one. `flush` sends what was written, between the parts of a long answer.
     func answer(
-        _ request: AgentRequest, _ writer: inout WireWriter, flush: () throws(SystemFailure) -> Void
+        _ request: AgentRequest, in turn: TurnQueue.Turn?, _ writer: inout WireWriter,
+        flush: () throws(SystemFailure) -> Void
     ) throws(SystemFailure) -> Consequence {
         switch request.operation {
         case .vaults:
@@ -45,7 +46,7 @@ struct RequestHandler: Sendable {
         }
         let outcome: Result<Consequence, SystemFailure>
         do throws(TokenStorageError) {
-            outcome = try answerOfVault(request, &writer, flush: flush)
+            outcome = try answerOfVault(request, in: turn, &writer, flush: flush)
         } catch {
             answer(request, &writer, with: error)
             return .none
@@ -71,10 +72,12 @@ struct RequestHandler: Sendable {
     }
 
     private func answerOfVault(
-        _ request: AgentRequest, _ writer: inout WireWriter, flush: () throws(SystemFailure) -> Void
+        _ request: AgentRequest, in turn: TurnQueue.Turn?, _ writer: inout WireWriter,
+        flush: () throws(SystemFailure) -> Void
     ) throws(TokenStorageError) -> Result<Consequence, SystemFailure> {
         if case .unlock(let order) = request.operation {
-            let vault = try vaults.unlock(request.vault, order)
+            guard let turn else { throw .othersUnlock }
+            let vault = try vaults.unlock(request.vault, order, in: turn)
             return .success(try answerFacts(of: vault, request, &writer))
         }
         guard let vault = vaults.vault(request.vault) else {

@@ -72,7 +72,11 @@ enum AgentProgram {
             if isInBackground { StandardStream.error.drop() }
             if let ready { try ReadySignal.send(to: ready) }
             notify(.ready)
-            try server.run(listening, signals: signals) { notify(.stopping) }
+            if try server.run(listening, signals: signals, stopping: { notify(.stopping) }) == .displaced {
+                say(
+                    "vaultctl-agent: note: its socket was removed or replaced, so it ended, and all is locked"
+                )
+            }
             return 0
         } catch let error as TokenStorageError {
             say("vaultctl-agent: \(error)")

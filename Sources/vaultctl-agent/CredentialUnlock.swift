@@ -25,6 +25,12 @@ struct CredentialUnlock {
                 underlying: "CREDENTIALS_DIRECTORY is not set",
                 advice: "give the unit the credential: LoadCredential=\(name):PATH")
         }
+        guard SmallFile.isRegular(path) || (try? SmallFile.exists(path)) != true else {
+            throw TokenStorageError(
+                .unavailable, operation: "credential", backend: "agent",
+                underlying: "the unit's credential \(name) is no file",
+                advice: "give the unit the credential: LoadCredential=\(name):PATH")
+        }
         do throws(TokenStorageError) {
             try vaults.unlock(at: vault, with: try .keyFile(at: path), stateDirectory: stateDirectory)
         } catch {

@@ -34,41 +34,49 @@ enum AgentStarter {
             .unavailable, "no agent can run in \(place), which is another user's", placeAdvice)
     }
 
-    /// Starts the agent, unless one runs already, and waits until it takes clients.
+    /// Starts the agent, unless one runs already, and waits until it takes clients. One that is about to end is waited for.
     static func start(_ console: Console) throws(CommandFailure) {
         try requirePlace()
-        let place = AgentPlaces.own
-        let limit = console.deadline?.remaining ?? .seconds(30)
-        guard
-            try !calling({ () throws(TokenStorageError) in
+        let deadline = Deadline(after: console.deadline?.remaining ?? .seconds(30))
+        while true {
+            let place = AgentPlaces.own
+            let limit = deadline.remaining
+            let isRunning = try calling { () throws(TokenStorageError) in
                 try AgentControl.isRunning(at: place, within: limit)
-            })
-        else { return }
+            }
+            if isRunning { return }
+            let started = try begin(at: place, within: deadline.remaining)
+            if started.isReady { return }
+            // Another one may have been a little faster.
+            guard started.wait() == ExitStatus.conflict.rawValue, !deadline.hasPassed else {
+                throw CommandFailure(
+                    .unavailable, "the agent does not start",
+                    reason(in: started.errors) ?? "start it with \"vaultctl agent\" to see why")
+            }
+        }
+    }
+
+    private static func begin(
+        at place: AgentPlace, within timeout: Duration
+    ) throws(CommandFailure) -> BackgroundProgram {
         let program = try program()
         var environment = ["PATH=/usr/bin:/bin", "SWIFT_BACKTRACE=enable=no"]
         // The one other thing that it asks for: where the bus is that tells when the person leaves.
         if case .text(let address) = ProgramContext.variable("DBUS_SYSTEM_BUS_ADDRESS") {
             environment.append("DBUS_SYSTEM_BUS_ADDRESS=\(address)")
         }
-        let started: BackgroundProgram
         do throws(SystemFailure) {
-            started = try BackgroundProgram(
+            return try BackgroundProgram(
                 program,
                 [
                     "--directory", place.directory.string, "--background", "--ready-fd",
                     String(BackgroundProgram.readyDescriptor),
                 ],
-                environment: environment, errors: .kept,
-                within: console.deadline?.remaining ?? .seconds(30))
+                environment: environment, errors: .kept, within: timeout)
         } catch {
             throw CommandFailure(
                 error, "the agent", "start it with \"vaultctl agent\" to see why it does not")
         }
-        // Another one may have been a little faster.
-        guard !started.isReady, started.wait() != ExitStatus.conflict.rawValue else { return }
-        throw CommandFailure(
-            .unavailable, "the agent does not start",
-            reason(in: started.errors) ?? "start it with \"vaultctl agent\" to see why")
     }
 
     /// The last line of what the agent said, without its name.

@@ -24,18 +24,18 @@ extension Session {
         return try agentClient()
     }
 
-    /// The vault by way of the agent, whether it is held there or not.
-    func agentClient() throws(CommandFailure) -> BlockingAgentVault {
+    /// The vault by way of the agent at `place`, whether it is held there or not.
+    func agentClient(at place: AgentPlace = AgentPlaces.own) throws(CommandFailure) -> BlockingAgentVault {
         try requireFile()
         let left = console.deadline?.remaining ?? timeout
         return BlockingAgentVault(
-            at: try vaultPath, agent: AgentPlaces.own, timeout: left ?? .seconds(30),
+            at: try vaultPath, agent: place, timeout: left ?? .seconds(30),
             unlockTimeout: left ?? .seconds(120))
     }
 
     /// Makes the agent let go of the vault, which is gone or another one by now, unless it is not to be talked to.
     func releaseFromAgent() {
-        guard mayTellAgent, AgentPlaces.takenByAnother == nil, let vault = try? agentClient() else { return }
-        _ = try? vault.release()
+        guard mayTellAgent, AgentPlaces.takenByAnother == nil else { return }
+        for place in AgentPlaces.all { _ = try? agentClient(at: place).release() }
     }
 }

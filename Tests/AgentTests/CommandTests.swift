@@ -64,7 +64,7 @@ import VaultAgent
         #expect(unlocked.contains(#""state":"unlocked","items":1,"agent":true,"lockAfter":7200"#))
         #expect(unlocked.contains(#""rollbackProtection":"anchored","device":"enrolled""#))
         #expect(
-            try home.run("status").output.contains("agent:       holds it, locks it after 7200 s without use")
+            try home.run("status").output.contains("agent:       holds it, locks it after 2h without use")
         )
         _ = try home.run("lock", "--all")
         #expect(try home.run("status", "--json").output.contains(#""state":"afterFirstUnlock""#))

@@ -130,4 +130,21 @@ import VaultAgent
         let outcome = try home.run("agent", "--ready-fd", "999", with: given)
         #expect(outcome.status == 64 && outcome.error.contains("there is no descriptor 999"))
     }
+
+    /// Whoever opens a pipe to read it waits for somebody who writes.
+    @Test(.timeLimit(.minutes(10)), arguments: ["pipe", "directory", "link"])
+    func aCredentialThatIsNoFileIsRefused(kind: String) throws {
+        try addSlot(scope: .all)
+        let path = credentials.appending("odd").string
+        switch kind {
+        case "pipe": try #require(mkfifo(path, 0o600) == 0)
+        case "directory": try #require(mkdir(path, 0o700) == 0)
+        default: try #require(symlink("/dev/zero", path) == 0)
+        }
+        #expect(throws: AgentProcess.Ended(status: 8)) { try start("odd", in: credentials) }
+        // A link to a file is one.
+        try #require(symlink(credentials.appending("key").string, path + "2") == 0)
+        let process = try start("odd2", in: credentials)
+        process.end(SIGTERM)
+    }
 }

@@ -90,6 +90,92 @@ import TokenVaultPlatform
     }
 }
 
+/// An agent that began while there was no other place, and the directory of a login that comes into being afterwards.
+@Suite(.enabled(if: geteuid() == 0, "only root can make one")) struct LatePlaceTests {
+    let person: Person
+    private var runtime: String { "/run/user/\(person.user)" }
+
+    init() throws {
+        person = try Person()
+        try #require(try person.run("unlock").status == 0)
+        try #require(try person.run("store", "k", "--policy", "when-unlocked", input: "a").status == 0)
+        try PosixDirectory.makeAll(FilePath(runtime).removingLastComponent())
+        try #require(mkdir(runtime, 0o700) == 0 && chown(runtime, person.user, person.user) == 0)
+    }
+
+    private func withoutRuntime(_ body: () throws -> Void) rethrows {
+        defer { _ = try? Program.run("/bin/rm", ["-rf", runtime]) }
+        try body()
+    }
+
+    @Test(arguments: [false, true], [["lock"], ["lock", "--all"], ["agent", "--stop"]])
+    func itIsFoundByThoseWhoComeLater(isNamed: Bool, words: [String]) throws {
+        let environment = isNamed ? ["XDG_RUNTIME_DIR=\(runtime)"] : []
+        try withoutRuntime {
+            let retrieved = try person.run(["retrieve", "k"], with: environment)
+            #expect(retrieved.output == "a", "\(retrieved.error)")
+            #expect(try person.run(words, with: environment).status == 0)
+            // Asked where it is.
+            try #require(try Program.run("/bin/rm", ["-rf", runtime]) == 0)
+            let state = try person.run("status", "--json").output
+            #expect(
+                state.contains(#""agent":\(words[0] == "lock")"#) && !state.contains(#""unlocked""#),
+                "\(state)")
+        }
+    }
+
+    /// A user has 128 watches of the system's, and other programs want them too.
+    @Test func oneWithoutAWatchNoticesAsWellThatItCannotBeReached() throws {
+        try withoutRuntime {}
+        #expect(try person.run("agent", "--stop").status == 0)
+        let script = """
+            import ctypes, sys
+            libc = ctypes.CDLL(None)
+            while libc.inotify_init1(0) >= 0: pass
+            print("full", flush=True)
+            sys.stdin.read()
+            """
+        let (input, output) = (try FileDescriptor.pipe(), try FileDescriptor.pipe())
+        for end in [input.readEnd, input.writeEnd, output.readEnd, output.writeEnd] {
+            try #require(fcntl(end.rawValue, F_SETFD, FD_CLOEXEC) == 0)
+        }
+        let hog = try Program.start(
+            "/usr/bin/setpriv",
+            [
+                "--reuid=\(person.user)", "--regid=\(person.user)", "--clear-groups", "--",
+                "/usr/bin/python3", "-c",
+                script,
+            ],
+            inheriting: [(input.readEnd.rawValue, 0), (output.writeEnd.rawValue, 1)])
+        try output.writeEnd.close()
+        defer {
+            try? input.writeEnd.close()
+            _ = Program.wait(for: hog)
+        }
+        var byte: UInt8 = 0
+        try #require(read(output.readEnd.rawValue, &byte, 1) == 1)
+        #expect(try person.run("unlock").status == 0)
+        try #require(unlink("\(person.place)/agent.sock") == 0)
+        // Succeeds when it has ended.
+        let locked = try person.run("lock", "--timeout", "300")
+        #expect(locked.status == 0, "\(locked.error)")
+        #expect(try person.run("status", "--json").output.contains(#""agent":false"#))
+    }
+
+    @Test func eachIsLocked() throws {
+        try withoutRuntime {
+            // Another one, in the place that is named and stands alone.
+            let named = ["XDG_RUNTIME_DIR=\(person.home)"]
+            #expect(try person.run(["unlock"], with: named).status == 0)
+            #expect(try person.run(["lock", "--all"]).status == 0)
+            #expect(
+                try person.run(["status", "--json"], with: named).output.contains(#""state":"unlocked""#))
+            #expect(try !person.run("status", "--json").output.contains(#""state":"unlocked""#))
+            #expect(try person.run(["agent", "--stop"], with: named).status == 0)
+        }
+    }
+}
+
 /// Another user of this machine, with a vault and with programs that everybody may run.
 final class Person: Sendable {
     static let nobody: UInt32 = 65_534

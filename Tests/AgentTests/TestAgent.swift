@@ -132,8 +132,12 @@ enum Program {
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-        for (descriptor, number) in descriptors {
-            posix_spawn_file_actions_adddup2(&actions, descriptor, number)
+        // Copies whose numbers none of them is to have: one would replace the next.
+        let copies = descriptors.map { fcntl($0.0, F_DUPFD_CLOEXEC, 200) }
+        defer { for copy in copies { close(copy) } }
+        for (copy, (_, number)) in zip(copies, descriptors) {
+            try #require(copy >= 200 && number < 200)
+            posix_spawn_file_actions_adddup2(&actions, copy, number)
         }
         var words = ([program] + arguments).map { strdup($0) }
         var variables = (["PATH=/usr/bin:/bin"] + environment).map { strdup($0) }

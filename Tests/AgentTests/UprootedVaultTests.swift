@@ -103,4 +103,36 @@ import VaultAgent
         try storage.store(token: "third", for: "k")
         #expect(try home.open().storage(service: "s").retrieve(for: "k") == "third")
     }
+
+    /// The whole directory is moved away, and a copy put in its place: what is acknowledged is in the vault that is there.
+    @Test func aDirectoryThatWasReplacedIsNotWrittenTo() throws {
+        let directory = home.vault.removingLastComponent().string
+        try #require(rename(directory, directory + ".away") == 0)
+        try #require(try Program.run("/bin/cp", ["-a", directory + ".away", directory]) == 0)
+        let storage = vault.storage(service: "s")
+        for call in [
+            { _ = try storage.store(token: "third", for: "k") }, { _ = try storage.retrieve(for: "k") },
+            { _ = try storage.list() },
+        ] as [() throws -> Void] {
+            let error = #expect(throws: TokenStorageError.self) { try call() }
+            #expect(error?.code == .unavailable, "\(error as Any)")
+        }
+        // Who looks finds that the agent holds nothing there, and unlocks what is.
+        #expect(try vault.isHeld() == false)
+        try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+        try storage.store(token: "third", for: "k")
+        #expect(try home.open().storage(service: "s").retrieve(for: "k") == "third")
+        try #require(try Program.run("/bin/rm", ["-rf", directory + ".away"]) == 0)
+        #expect(try storage.retrieve(for: "k") == "third")
+    }
+
+    /// Where this device's keys are is said with every unlock, not only the first.
+    @Test func anotherStateDirectoryCounts() throws {
+        let storage = vault.storage(service: "s")
+        try storage.store(token: "own", for: "device", policy: .whenUnlockedThisDeviceOnly)
+        try vault.unlock(with: TestHome.keyFile, stateDirectory: nil)
+        #expect(throws: TokenStorageError.self) { try storage.retrieve(for: "device") }
+        try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+        #expect(try storage.retrieve(for: "device") == "own")
+    }
 }

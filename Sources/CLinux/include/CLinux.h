@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -199,6 +200,20 @@ static inline int clinux_open_secret_pages(void *start, size_t length) {
     return -1;
 }
 
+// flock(2) of a directory for one process alone, with a mark that others can look for without taking anything: a shared
+// record lock. -1 with EWOULDBLOCK while another has it.
+static inline int clinux_take_directory(int descriptor) {
+    if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) return -1;
+    return clinux_ofd_setlk(descriptor, F_RDLCK);
+}
+
+// Whether somebody has that mark: 1, 0, or -1 with errno.
+static inline int clinux_is_directory_taken(int descriptor) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(descriptor, F_OFD_GETLK, &lock) != 0) return -1;
+    return lock.l_type != F_UNLCK;
+}
+
 // inotify_init1(2) and eventfd(2), neither passed on to programs that are started nor blocking.
 static inline int clinux_inotify(void) { return inotify_init1(IN_CLOEXEC | IN_NONBLOCK); }
 static inline int clinux_event_descriptor(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
@@ -209,6 +224,12 @@ static inline int clinux_watch_contents(int notifier, const char *path) {
 }
 static inline int clinux_watch_names(int notifier, const char *path) {
     return inotify_add_watch(notifier, path, IN_MOVED_TO | IN_CREATE | IN_ONLYDIR);
+}
+// The names in the directory, and where it is itself.
+static inline int clinux_watch_place(int notifier, const char *path) {
+    return inotify_add_watch(notifier, path,
+                             IN_DELETE | IN_CREATE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF |
+                                 IN_ONLYDIR);
 }
 static inline int clinux_unwatch(int notifier, int watch) { return inotify_rm_watch(notifier, watch); }
 
@@ -276,6 +297,13 @@ int clinux_peer(int descriptor, uint32_t *user, int32_t *process);
 
 // getsockopt(2): whether `descriptor` is a unix(7) stream socket that listens.
 int clinux_is_listener(int descriptor);
+
+// getsockname(2): the path that a unix(7) socket was given, NUL at its end. Its length; 0 without one, and where it does not
+// fit into `length` bytes.
+size_t clinux_socket_name(int descriptor, char *name, size_t length);
+
+// poll(2): whether the other end of a connected socket is gone, whatever it has sent before.
+int clinux_is_peer_gone(int descriptor);
 
 // posix_spawn(3)'s flags for a program in the background, and closing what it is not to have: all from `least` on.
 // `actions` is a posix_spawn_file_actions_t.

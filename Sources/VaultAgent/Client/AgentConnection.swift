@@ -38,13 +38,26 @@ package final class AgentConnection: Sendable {
 
     /// Connects to the agent at `place`.
     package convenience init(to place: AgentPlace, within timeout: Duration) throws(Failure) {
+        var isTaken = false
         do throws(SocketDirectory.Failure) {
             let directory = try SocketDirectory(place.directory, creating: false)
-            self.init(try directory.connect(to: AgentPlace.socketName, within: timeout))
+            do throws(SocketDirectory.Failure) {
+                self.init(try directory.connect(to: AgentPlace.socketName, within: timeout))
+            } catch {
+                // One that begins or ends, or whose socket somebody has removed: it may hold keys.
+                isTaken = directory.isTaken
+                throw error
+            }
         } catch {
-            throw error.saysNobodyListens ? .absent(error.error) : .unreachable(error.error)
+            guard error.saysNobodyListens else { throw .unreachable(error.error) }
+            throw isTaken ? .unreachable(Self.outOfReach) : .absent(error.error)
         }
     }
+
+    private static let outOfReach = TokenStorageError(
+        .unavailable, operation: "", backend: AgentPlace.backend,
+        underlying: "an agent runs, and nobody listens at its socket",
+        advice: "end it with \"pkill vaultctl-agent\", and unlock anew")
 
     /// Whether another request can be made.
     package var isUsable: Bool { exchange.withLock { $0.isUsable } }

@@ -1,5 +1,6 @@
 internal import SystemPackage
 package import TokenVault
+internal import TokenVaultPlatform
 
 /// What concerns the agent and no vault of it.
 package enum AgentControl {
@@ -38,11 +39,22 @@ package enum AgentControl {
         try tell(.lockAll, at: place, timeout, "lock")
     }
 
-    /// Ends the agent, when one runs.
+    /// Ends the agent, when one runs, and waits until it has let go of all that it holds. Throws `timedOut` when it
+    /// still works then.
     package static func stop(
         at place: AgentPlace, within timeout: Duration = timeout
     ) throws(TokenStorageError) {
+        let deadline = Deadline(after: timeout)
         try tell(.stop, at: place, timeout, "agent")
+        var backOff = BackOff()
+        while place.isTaken {
+            guard backOff.wait(until: deadline) else {
+                throw TokenStorageError(
+                    .timedOut, operation: "agent", backend: AgentPlace.backend,
+                    underlying: "it still answers what was asked before",
+                    advice: "wait, or end it with \"pkill vaultctl-agent\"")
+            }
+        }
     }
 
     private static func tell(

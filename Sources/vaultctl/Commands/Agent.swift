@@ -33,9 +33,11 @@ struct Agent: VaultCommand {
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         try AgentStarter.requirePlace()
         if stop {
-            let limit = try Settings.timeout(location.timeout) ?? AgentControl.timeout
-            try calling { () throws(TokenStorageError) in
-                try AgentControl.stop(at: AgentPlaces.own, within: limit)
+            let limit = Deadline(after: try Settings.timeout(location.timeout) ?? AgentControl.timeout)
+            for place in AgentPlaces.all {
+                try calling { () throws(TokenStorageError) in
+                    try AgentControl.stop(at: place, within: limit.remaining)
+                }
             }
             return .done
         }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import TokenVault
+import TokenVaultPlatform
 import VaultAgent
 
 struct Lock: VaultCommand {
@@ -20,17 +21,51 @@ struct Lock: VaultCommand {
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         let session = try Session(console, location.arguments)
         try session.requireFile()
-        try AgentStarter.requirePlace()
-        if all {
-            let limit = session.timeout ?? AgentControl.timeout
-            try calling { () throws(TokenStorageError) in
-                try AgentControl.lockAll(at: AgentPlaces.own, within: limit)
-            }
-            return .done
+        guard !location.noAgent else {
+            throw .usage("only the agent can lock, which --no-agent leaves out", "leave it out")
         }
-        let agent = try session.agentClient()
-        let wasHeld = try calling { () throws(TokenStorageError) in try agent.lock() }
-        if !wasHeld { console.remark("vaultctl: note: the agent does not hold the vault") }
+        try AgentStarter.requirePlace()
+        var wasHeld = false
+        var failure: CommandFailure?
+        // Wherever one may run: what holds keys is to let go of them.
+        for place in AgentPlaces.all {
+            do throws(CommandFailure) {
+                if try lock(at: place, session) { wasHeld = true }
+            } catch {
+                failure = failure ?? error
+            }
+        }
+        if let failure { throw failure }
+        if !all, !wasHeld {
+            try requireVault(session)
+            console.remark("vaultctl: note: the agent does not hold the vault")
+        }
         return .done
+    }
+
+    /// Locks the vault, or all of them, in the agent that runs at `place`, if one does. Whether it holds the vault.
+    private func lock(at place: AgentPlace, _ session: Session) throws(CommandFailure) -> Bool {
+        guard all else {
+            let agent = try session.agentClient(at: place)
+            return try calling { () throws(TokenStorageError) in try agent.lock() }
+        }
+        let limit = session.console.deadline?.remaining ?? AgentControl.timeout
+        try calling { () throws(TokenStorageError) in try AgentControl.lockAll(at: place, within: limit) }
+        return true
+    }
+
+    /// Throws `unavailable` when no vault is there while another one is open: a path was mistyped, and who typed it believes
+    /// that all is locked.
+    private func requireVault(_ session: Session) throws(CommandFailure) {
+        let path = try session.vaultPath
+        guard (try? SmallFile.exists(path)) != true else { return }
+        for place in AgentPlaces.all {
+            let vaults = try calling { () throws(TokenStorageError) in try AgentControl.vaults(at: place) }
+            guard vaults.allSatisfy({ $0.state == .locked }) else {
+                throw CommandFailure(
+                    .unavailable, "no vault is at \(path), and another one is open",
+                    "check the path, or lock every vault with \"vaultctl lock --all\"")
+            }
+        }
     }
 }

@@ -51,9 +51,10 @@ struct Passphrase: VaultCommand {
                 "remove the lost passphrase with \"vaultctl slot remove\", then \"vaultctl slot add passphrase\""
             )
         }
+        // What may be missing is known before anybody thinks of a new one.
+        let others = revocation.revoke ? try revocation.methods(vault, console) : []
         let replacement = try NewPassphraseOptions.read(newFile, console)
         if revocation.revoke {
-            let others = try revocation.methods(vault, console)
             try RevocationOptions.run(console) { (progress) throws(TokenStorageError) in
                 try vault.revokePassphrase(
                     old, replacedBy: replacement, keeping: others, droppingOthers: revocation.dropOthers,

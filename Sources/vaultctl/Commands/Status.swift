@@ -149,6 +149,15 @@ struct Status: VaultCommand {
             }
         }
 
+        /// A span as `--for` takes it: 15m, 8h, 90s.
+        private static func span(_ duration: Duration) -> String {
+            let seconds = duration.components.seconds
+            for (unit, length) in [("h", Int64(3_600)), ("m", 60)] where seconds > 0 && seconds % length == 0 {
+                return "\(seconds / length)\(unit)"
+            }
+            return "\(seconds)s"
+        }
+
         func show(_ output: Output) {
             output.line("backend:     \(backend.rawValue)")
             if let vault { output.line("vault:       \(CommandFailure.printable(vault))") }
@@ -158,7 +167,7 @@ struct Status: VaultCommand {
             )
             if let items { output.line("items:       \(items)") }
             if let agent {
-                let idle = agent.idleTime.map { "locks it after \($0.components.seconds) s without use" }
+                let idle = agent.idleTime.map { "locks it after \(Self.span($0)) without use" }
                 output.line("agent:       holds it, \(idle ?? "until it is told to lock it")")
                 if let obstacle = agent.sessionObstacle {
                     output.line(

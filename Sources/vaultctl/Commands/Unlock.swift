@@ -48,16 +48,31 @@ struct Unlock: VaultCommand {
         }
         try session.unlock.requireSomebody(console)
         try session.unlock.withUnlockMethod(console) { (method) throws(CommandFailure) in
-            // What is left of the time by now.
-            let agent = try session.agentClient()
             if case .passphrase = method { console.progress.show("Unlocking …") }
             defer { console.progress.clear() }
-            try calling { () throws(TokenStorageError) in
-                try locking.unlock(agent, with: method, stateDirectory)
+            do throws(CommandFailure) {
+                try unlock(session, with: method, stateDirectory, locking)
+            } catch {
+                // One that ended meanwhile.
+                guard error.cause?.code == .unavailable, error.cause?.backend == AgentPlace.backend else {
+                    throw error
+                }
+                try AgentStarter.start(console)
+                try unlock(session, with: method, stateDirectory, locking)
             }
         }
         try noteScope(of: vault, session)
         return .done
+    }
+
+    private func unlock(
+        _ session: Session, with method: UnlockMethod, _ stateDirectory: FilePath, _ locking: Locking
+    ) throws(CommandFailure) {
+        // What is left of the time by now.
+        let agent = try session.agentClient()
+        try calling { () throws(TokenStorageError) in
+            try locking.unlock(agent, with: method, stateDirectory)
+        }
     }
 
     /// Says when only a part of the vault is open now.

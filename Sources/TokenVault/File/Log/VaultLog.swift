@@ -147,6 +147,7 @@ final class VaultLog: Sendable {
 
     private func isReplaced(identity: FileIdentity) throws(TokenStorageError) -> Bool {
         let location = location
+        try location.requireDirectory()
         let there = try onDisk { () throws(SystemFailure) in
             try location.directory.attributes(of: location.name)
         }

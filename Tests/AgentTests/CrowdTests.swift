@@ -1,0 +1,173 @@
+import Glibc
+import SystemPackage
+import Testing
+import TokenVault
+import TokenVaultPlatform
+import VaultAgent
+
+@testable import VaultAgentServer
+
+/// A program that asks for much at once, and the others.
+@Suite(.timeLimit(.minutes(20))) struct CrowdTests {
+    private let home: CommandHome
+    private var vault: FilePath { FilePath("\(home.path)/.local/share/tokenvault/default.vault") }
+
+    init() throws { home = try CommandHome() }
+
+    /// An agent in this process for a home whose programs are processes of their own.
+    private final class Agent {
+        let server: AgentServer
+        private let isOver = Monitor(false)
+
+        init(_ home: CommandHome, _ change: (inout AgentLimits) -> Void = { _ in }) throws {
+            var limits = AgentLimits()
+            change(&limits)
+            server = try AgentServer(limits: limits)
+            let listening = try AgentListening(at: home.place)
+            WorkerThread(name: "agent").run { [server, isOver] in
+                _ = try? server.run(listening)
+                isOver.announce { $0 = true }
+            }
+        }
+
+        deinit {
+            server.end()
+            isOver.wait { $0 ? () : nil }
+        }
+    }
+
+    private func waitForWaiters(_ queue: TurnQueue, _ isRight: (Int) -> Bool) {
+        let deadline = Deadline(after: .seconds(300))
+        var backOff = BackOff()
+        while !isRight(queue.waiters), backOff.wait(until: deadline) {}
+        #expect(isRight(queue.waiters))
+    }
+
+    private func ask(_ operation: AgentOperation, count: Int) throws -> RawClient {
+        let client = try RawClient(home.place)
+        let buffer = WipedBuffer(capacity: 64)
+        var writer = WireWriter(buffer)
+        writer.appendHello()
+        for number in 0..<count {
+            _ = AgentRequest(id: UInt32(number), vault: VaultReference(at: vault), operation: operation)
+                .write(to: &writer)
+        }
+        try buffer.send(to: client.socket, until: Deadline(after: .seconds(300)))
+        return client
+    }
+
+    private func unlock(_ key: String = "wrong") -> AgentOperation {
+        .unlock(
+            UnlockOrder(
+                method: .keyFile(Secret(utf8: "not a real key of a crowd \(key) 0123456789abcdef")),
+                stateDirectory: nil, idleTime: nil))
+    }
+
+    @Test func manyWhoWaitToUnlockKeepNobodyFromLocking() throws {
+        let agent = try Agent(home) { $0.connections = 12 }
+        let unlocked = try home.run("unlock", "--key-file", home.keyFile)
+        #expect(unlocked.status == 0, "\(unlocked.error)")
+        try #require(try home.run("store", "k", "--policy", "when-unlocked", input: "a").status == 0)
+        // Deriving a key that takes for ever.
+        let queue = agent.server.vaults.unlockTurns
+        var turn: TurnQueue.Turn? = try queue.turn(for: 1, atMost: .seconds(300), isWanted: { true })
+        var crowd: [RawClient] = []
+        for _ in 0..<12 { crowd.append(try ask(unlock(), count: 50)) }
+        waitForWaiters(queue) { $0 >= 11 }
+        let retrieved = try home.run("retrieve", "k")
+        #expect(retrieved.status == 0 && retrieved.output == "a", "\(retrieved.error)")
+        let locked = try home.run("lock")
+        #expect(locked.status == 0, "\(locked.error)")
+        #expect(try home.run("retrieve", "k").status == 4)
+        #expect(agent.server.clients <= 12)
+        withExtendedLifetime(turn) {}
+        turn = nil
+        // One of another process is next, not the last of them all.
+        let again = try home.run("unlock", "--key-file", home.keyFile)
+        #expect(again.status == 0, "\(again.error)")
+        withExtendedLifetime(crowd) {}
+    }
+
+    @Test func whatDeadClientsAskedForIsNotDone() throws {
+        let agent = try Agent(home)
+        let queue = agent.server.vaults.unlockTurns
+        var turn: TurnQueue.Turn? = try queue.turn(for: 1, atMost: .seconds(300), isWanted: { true })
+        let key = try SmallFile.read(FilePath(home.keyFile), limit: 8_192).bytes
+        let right = AgentOperation.unlock(
+            UnlockOrder(
+                method: .keyFile(Secret(key.last == 0x0a ? key.dropLast() : key)), stateDirectory: nil,
+                idleTime: nil))
+        let client = try ask(right, count: 30)
+        waitForWaiters(queue) { $0 == 1 }
+        #expect(agent.server.clients == 1)
+        // As its end would: the descriptor may be a child's for a moment, which another test starts.
+        client.socket.end()
+        withExtendedLifetime(turn) {}
+        turn = nil
+        #expect(agent.server.waitForClients(0, atMost: .seconds(300)))
+        let reader = BlockingAgentVault(at: vault, agent: home.place, timeout: .seconds(300))
+        #expect(try reader.isHeld() == false)
+        // Its key is the right one.
+        let living = try ask(right, count: 1)
+        #expect(try living.answer() == .kind(.result))
+        #expect(try reader.isHeld())
+    }
+
+    private func fill() throws {
+        #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
+        let vault = BlockingAgentVault(at: vault, agent: home.place, timeout: .seconds(300))
+        // More than a socket's buffer takes in.
+        let label = String(repeating: "x", count: 200)
+        for start in stride(from: 0, to: 8_000, by: 1_000) {
+            try vault.storage(service: "default").commit(
+                (start..<start + 1_000).map {
+                    .store(Secret([1]), for: TokenKey("\($0)"), details: TokenDetails(label: label))
+                })
+        }
+        vault.close()
+    }
+
+    @Test func listingsThatNobodyReadsAreNotMade() throws {
+        let agent = try Agent(home)
+        try fill()
+        let queue = agent.server.vaults.listTurns
+        let deaf = try (0..<20).map { _ in try ask(.list(service: "default", query: .all), count: 3) }
+        // Two of them are sent; the others take no memory.
+        waitForWaiters(queue) { $0 == 18 }
+        let listed = try home.run("list")
+        #expect(listed.status == 0 && listed.output.split(separator: "\n").count == 8_000, "\(listed.error)")
+        #expect(queue.waiters == 18)
+        withExtendedLifetime(deaf) {}
+    }
+
+    @Test func whoDoesNotReadAListingMakesRoomForOthers() throws {
+        let agent = try Agent(home) { $0.answerTime = .seconds(1_200) }
+        try fill()
+        let queue = agent.server.vaults.listTurns
+        // Of processes that have theirs.
+        let taken = try [1, 1, 2, 2].map { try queue.turn(for: $0, atMost: .zero, isWanted: { true }) }
+        let deaf = try (0..<3).map { _ in try ask(.list(service: "default", query: .all), count: 3) }
+        waitForWaiters(queue) { $0 == 1 }
+        let listed = try home.run("list")
+        #expect(listed.status == 0 && listed.output.split(separator: "\n").count == 8_000, "\(listed.error)")
+        withExtendedLifetime((taken, deaf)) {}
+    }
+
+    @Test func subscriptionsOfAProcessThatHasManyMakeRoomFirst() throws {
+        let pairs = try (0..<5).map { _ in try UnixSocket.pair() }
+        let server = try AgentServer()
+        let context = ClientConnection.Context(
+            handler: RequestHandler(vaults: server.vaults), limits: AgentLimits(),
+            budget: CommitBudget(1, share: 1), endUnreadListings: {}, maySubscribe: { true },
+            goesOn: { true }, endAgent: {})
+        var connections: [UInt64: ClientConnection] = [:]
+        // The oldest is another process's.
+        for (number, process) in [7, 8, 8, 8, 9].enumerated() {
+            let connection = ClientConnection(pairs[number].0, from: Int32(process), context)
+            #expect(connection.become { .subscribed(since: $0) })
+            connections[UInt64(number)] = connection
+        }
+        #expect(LeastLoss.order(connections).first?.0 == 1)
+        withExtendedLifetime(pairs) {}
+    }
+}

@@ -1,0 +1,88 @@
+import Glibc
+import SystemPackage
+import Testing
+import TokenVault
+import TokenVaultPlatform
+import VaultAgent
+
+/// `vaultctl lock` says that it is done when nothing of the vault can be read any more, whatever it is called.
+@Suite struct LockNamesTests {
+    let home: CommandHome
+    private var directory: String { "\(home.path)/.local/share/tokenvault" }
+    private var file: String { "\(directory)/default.vault" }
+
+    init() throws {
+        home = try CommandHome()
+        try #require(try home.run("unlock", "--key-file", home.keyFile).status == 0)
+        try #require(try home.run("store", "k", "--policy", "when-unlocked", input: "a").status == 0)
+    }
+
+    private func expectLocked() throws {
+        let vault = BlockingAgentVault(at: FilePath(file), agent: home.place, timeout: .seconds(300))
+        #expect(try vault.lockState() != .unlocked)
+    }
+
+    @Test func byAnotherHardLink() throws {
+        try #require(link(file, "\(home.path)/other.vault") == 0)
+        let locked = try home.run("lock", "--vault", "\(home.path)/other.vault")
+        #expect(locked.status == 0 && locked.error.isEmpty, "\(locked.error)")
+        try expectLocked()
+    }
+
+    @Test func byTheNameThatItHasByNow() throws {
+        try #require(rename(file, "\(home.path)/moved.vault") == 0)
+        let locked = try home.run("lock", "--vault", "\(home.path)/moved.vault")
+        #expect(locked.status == 0 && locked.error.isEmpty, "\(locked.error)")
+        try #require(rename("\(home.path)/moved.vault", file) == 0)
+        try expectLocked()
+    }
+
+    @Test func byTheNameThatItHad() throws {
+        try #require(rename(file, "\(home.path)/moved.vault") == 0)
+        let locked = try home.run("lock")
+        #expect(locked.status == 0 && locked.error.isEmpty, "\(locked.error)")
+        try #require(rename("\(home.path)/moved.vault", file) == 0)
+        try expectLocked()
+    }
+
+    @Test func aNameThatIsNoVaultsIsNoSuccessWhileOneIsOpen() throws {
+        let typo = try home.run("lock", "--vault", "\(directory)/defualt.vault")
+        #expect(typo.status == 8 && typo.error.contains("lock --all"), "\(typo.error)")
+        #expect(try home.run("retrieve", "k").status == 0)
+        #expect(try home.run("lock", "--all").status == 0)
+        let again = try home.run("lock", "--vault", "\(directory)/defualt.vault")
+        #expect(again.status == 8, "what may be read after the first unlock is open: \(again.error)")
+        #expect(try home.run("agent", "--stop").status == 0)
+        let closed = try home.run("lock", "--vault", "\(directory)/defualt.vault")
+        #expect(closed.status == 0, "\(closed.error)")
+    }
+
+    @Test func anotherVaultStaysOpen() throws {
+        let other = "\(home.path)/other.vault"
+        try #require(try home.run("init", "--vault", other, "--key-file", home.keyFile).status == 0)
+        let locked = try home.run("lock", "--vault", other)
+        #expect(locked.status == 0, "\(locked.error)")
+        #expect(try home.run("retrieve", "k").output == "a")
+    }
+
+    @Test func withoutTheAgentThereIsNothingToLockWith() throws {
+        for words in [["lock", "--no-agent"], ["lock", "--all", "--no-agent"]] {
+            let refused = try home.run(words)
+            #expect(refused.status == 64, "\(refused.error)")
+        }
+        #expect(try home.run("retrieve", "k").status == 0)
+    }
+
+    @Test func anUnlockWaitsForAnAgentThatIsAboutToEnd() async throws {
+        #expect(try home.run("agent", "--stop").status == 0)
+        var directory: SocketDirectory? = try SocketDirectory(home.place.directory, creating: true)
+        try directory?.take()
+        let late = try home.run("unlock", "--key-file", home.keyFile, "--timeout", "1")
+        #expect(late.status == 8 || late.status == 10, "\(late.error)")
+        #expect(late.error.contains("pkill"), "\(late.error)")
+        let waiting = Task.detached { [home] in try home.run("unlock", "--key-file", home.keyFile) }
+        directory = nil
+        let unlocked = try await waiting.value
+        #expect(unlocked.status == 0, "\(unlocked.error)")
+    }
+}

@@ -1,0 +1,67 @@
+import Glibc
+import SystemPackage
+import Testing
+import TokenVaultPlatform
+
+@testable import TokenVault
+
+/// The directory of an open vault is moved away, and perhaps another put in its place.
+@Suite struct ReplacedDirectoryTests {
+    private let sandbox: Sandbox
+    private let vault: BlockingFileVault
+    private let path: FilePath
+    private var away: FilePath { FilePath(path.removingLastComponent().string + ".away") }
+    private let configuration: FileVaultConfiguration
+
+    init() throws {
+        sandbox = try Sandbox()
+        path = sandbox.path.appending("inner").appending("moving.vault")
+        configuration = sandbox.configuration
+        vault = try BlockingFileVault.create(
+            at: path, unlockMethod: keyFile, configuration: configuration)
+        try vault.storage(service: "s").store(token: "first", for: "a")
+        try #require(rename(path.removingLastComponent().string, away.string) == 0)
+    }
+
+    private func putCopy() throws {
+        try #require(mkdir(path.removingLastComponent().string, 0o700) == 0)
+        let bytes = try SmallFile.read(away.appending("moving.vault"), limit: 64 << 20).bytes
+        try SmallFile.create(path, bytes)
+    }
+
+    @Test func nothingIsWrittenBesideTheVaultThatIsThere() throws {
+        try putCopy()
+        let before = try SmallFile.read(away.appending("moving.vault"), limit: 64 << 20).bytes
+        let storage = vault.storage(service: "s")
+        for call in [
+            { try storage.store(token: "lost", for: "a") }, { try storage.delete(for: "a") },
+            { _ = try storage.deleteAll() }, { _ = try vault.compact() },
+            { _ = try vault.addSlot(.keyFile(Secret(utf8: "another unreal key 0123456789abcdef01234567"))) },
+        ] as [() throws -> Void] {
+            let error = #expect(throws: TokenStorageError.self) { try call() }
+            #expect(
+                error?.code == .unavailable && error?.underlying?.contains("moved") ?? false,
+                "\(error as Any)")
+        }
+        #expect(try SmallFile.read(away.appending("moving.vault"), limit: 64 << 20).bytes == before)
+        let fresh = try BlockingFileVault.open(at: path, configuration: configuration)
+        try fresh.unlock(with: keyFile)
+        #expect(try fresh.storage(service: "s").retrieve(for: "a") == "first")
+    }
+
+    /// Nothing else is at its path: it is one vault still, and goes on where it is.
+    @Test func oneThatWasOnlyMovedGoesOn() throws {
+        try vault.storage(service: "s").store(token: "second", for: "a")
+        let fresh = try BlockingFileVault.open(
+            at: away.appending("moving.vault"), configuration: configuration)
+        try fresh.unlock(with: keyFile)
+        #expect(try fresh.storage(service: "s").retrieve(for: "a") == "second")
+    }
+
+    /// A link in its place that leads to where it is by now is the same directory.
+    @Test func aLinkToWhereItIsIsTheSame() throws {
+        try #require(symlink(away.string, path.removingLastComponent().string) == 0)
+        try vault.storage(service: "s").store(token: "second", for: "a")
+        #expect(try vault.storage(service: "s").retrieve(for: "a") == "second")
+    }
+}
