@@ -46,7 +46,7 @@ build: ## Build everything with its tests, for debugging; warnings are errors
 	@Scripts/setup
 	swift build $(debug) --build-tests
 
-release: $(vaultctl).stamp ## Build vaultctl and the agent that `install` installs
+release: $(vaultctl).stamp ## Build vaultctl, the agent and the program that signs in, which `install` installs
 
 # A stamp, so that `sudo make install` after `make release` copies and builds nothing.
 $(vaultctl).stamp: $(shell find Package.swift Sources)
@@ -55,9 +55,10 @@ $(vaultctl).stamp: $(shell find Package.swift Sources)
 	@library=$$(clang -print-file-name=libstdc++.a); [[ ! -e $$library ]] || ln -sf "$$library" $(release_libraries)/
 	swift build $(release) --product vaultctl
 	swift build $(release) --product vaultctl-agent
+	swift build $(release) --product vaultctl-oauth
 	@touch $@
 
-install: release ## Install vaultctl, the agent and its units, completions and manual under PREFIX (/usr/local), below DESTDIR
+install: release ## Install vaultctl, its programs and units, completions and manual under PREFIX (/usr/local), below DESTDIR
 	@STRIP='$(STRIP)' DESTDIR='$(DESTDIR)' Scripts/install.sh $(vaultctl) '$(PREFIX)'
 
 uninstall: ## Remove what `install` installed

@@ -37,6 +37,7 @@ let package = Package(
         .library(name: "VaultAgent", targets: ["VaultAgent"]),
         .executable(name: "vaultctl", targets: ["vaultctl"]),
         .executable(name: "vaultctl-agent", targets: ["vaultctl-agent"]),
+        .executable(name: "vaultctl-oauth", targets: ["vaultctl-oauth"]),
     ],
     traits: [
         .default(enabledTraits: []),
@@ -134,10 +135,26 @@ let package = Package(
             ],
             swiftSettings: safeSettings
         ),
+        // What vaultctl and the program that sends its requests say to one another.
+        .target(
+            name: "OAuthWire",
+            dependencies: ["TokenVaultAuth"],
+            swiftSettings: safeSettings
+        ),
+        // Sends what vaultctl asks it to; without the trait it only says so.
+        .executableTarget(
+            name: "vaultctl-oauth",
+            dependencies: [
+                "OAuthWire", "TokenVault", "TokenVaultAuth", "TokenVaultOAuth", "TokenVaultPlatform",
+            ],
+            swiftSettings: safeSettings
+        ),
         .executableTarget(
             name: "vaultctl",
             dependencies: [
+                "OAuthWire",
                 "TokenVault",
+                "TokenVaultAuth",
                 "TokenVaultPlatform",
                 "VaultAgent",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -281,7 +298,7 @@ let package = Package(
             name: "TokenVaultOAuthTests",
             dependencies: [
                 "RefreshWorker", "TokenVault", "TokenVaultAuth", "TokenVaultCrypto", "TokenVaultOAuth",
-                "TokenVaultPlatform",
+                "TokenVaultPlatform", "vaultctl", "vaultctl-oauth",
                 .product(name: "SystemPackage", package: "swift-system"),
                 .product(name: "CryptoExtras", package: "swift-crypto", condition: withOAuth),
             ] + networking + signatures,
@@ -290,7 +307,7 @@ let package = Package(
         .testTarget(
             name: "VaultctlTests",
             dependencies: [
-                "TokenVault", "TokenVaultPlatform", "vaultctl",
+                "OAuthWire", "TokenVault", "TokenVaultAuth", "TokenVaultPlatform", "vaultctl",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings

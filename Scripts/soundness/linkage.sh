@@ -47,5 +47,6 @@ if [[ ${1:-} == --self-test ]]; then
     exit
 fi
 
+# vaultctl-oauth is where all of that is.
 check .build-release/release/vaultctl
 check .build-release/release/vaultctl-agent

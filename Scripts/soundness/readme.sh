@@ -2,12 +2,15 @@
 # Runs what the README's ```console blocks show, in order, in a throw-away home, with the release build.
 # A line that begins with `$ ` is a command; it must succeed unless the next one is `echo $?`. The lines below
 # it are what it must answer, and without any it must say nothing; `…` stands for any text. `make TARGET` runs only for install: the
-# others are what CI runs anyway, and must exist.
+# others are what CI runs anyway, and must exist. The provider, client and interface of the page are those of the OAuth server
+# of the tests, whose browser signs in.
 set -uo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.." || exit 1
 root=$PWD
 
 directory=$(mktemp -d)
+# As the page names them, and as they are here.
+page_names=() real_names=()
 # The page unlocks, which starts an agent.
 end_agent() { "$root/.build-release/release/vaultctl" agent --stop >/dev/null 2>&1; }
 trap 'end_agent; rm -rf "$directory"' EXIT
@@ -34,6 +37,11 @@ run() {
 
     finish() { # NEXT-COMMAND
         [[ -n $command ]] || return 0
+        local replaced
+        for replaced in "${!page_names[@]}"; do
+            command=${command//"${page_names[replaced]}"/"${real_names[replaced]}"}
+            expected=${expected//"${page_names[replaced]}"/"${real_names[replaced]}"}
+        done
         with_status "$status"
         eval "$command" >"$directory/answer" 2>&1 </dev/null
         status=$?
@@ -69,6 +77,12 @@ page() { printf '%s\n' '```console' "$@" '```' >"$directory/page.md"; }
 if [[ ${1:-} == --self-test ]]; then
     page '$ name=value' '$ echo "$name [1] and more"' 'value [1] and …' '$ (exit 3)' '$ echo $?' '3' '$ make test'
     run "$directory/page.md" || { echo "a true page is refused"; exit 1; }
+    page_names=(https://id.example.com) real_names=(elsewhere)
+    page '$ echo https://id.example.com/o' 'https://id.example.com/o'
+    run "$directory/page.md" || { echo "a provider's name is not looked up"; exit 1; }
+    page '$ echo elsewhere/o' 'https://id.example.com/p'
+    if (run "$directory/page.md") >/dev/null; then echo "a wrong provider's name passes"; exit 1; fi
+    page_names=() real_names=()
     page '$ echo one'
     if (run "$directory/page.md") >/dev/null; then echo "an answer that the page does not show passes"; exit 1; fi
     page '$ echo one' 'two'
@@ -91,4 +105,19 @@ desk
 printf 'start_keyring\n' >&"${desktop[1]}"
 desk
 export DBUS_SESSION_BUS_ADDRESS=unix:path=$directory/desktop/bus
+# A provider, for as long as its standard input is open, and the browser of somebody who has an account there.
+python=$root/.build-oauth-server/bin/python
+mkdir "$directory/provider"
+mkfifo "$directory/provider/commands" "$directory/provider/facts"
+"$python" -B "$root/Tests/Support/OAuth/server.py" "$directory/provider" \
+    <"$directory/provider/commands" >"$directory/provider/facts" 2>"$directory/provider/log" &
+exec {commands}>"$directory/provider/commands"
+IFS= read -r facts <"$directory/provider/facts" || { echo "no provider: $(tail -n 1 "$directory/provider/log")"; exit 1; }
+fact() { "$python" -c 'import json, sys; print(eval(sys.argv[2], {"facts": json.loads(sys.argv[1])}))' "$facts" "$1"; }
+page_names=(https://id.example.com my-tool https://api.example.com/)
+real_names=("$(fact 'facts["issuer"]')" "$(fact 'facts["clients"]["browser"]["id"]')" "$(fact 'facts["origin"]')/api/echo")
+printf '#!/bin/bash\nexec "%s" -B "%s" %s "$1" >/dev/null 2>&1\n' "$python" "$root/Tests/Support/OAuth/browser.py" \
+    "$(fact '"%(name)s %(password)s" % facts["users"][0]')" >"$directory/browser"
+chmod +x "$directory/browser"
+export BROWSER=$directory/browser
 run "$root/README.md"

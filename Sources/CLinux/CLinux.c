@@ -138,6 +138,8 @@ pid_t clinux_process(void) {
 }
 
 int clinux_socket(void) { return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0); }
+char **clinux_environment(void) { return environ; }
+
 int clinux_socket_pair(int descriptors[2]) {
     return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, descriptors);
 }

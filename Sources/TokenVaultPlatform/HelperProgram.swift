@@ -2,8 +2,8 @@ internal import CLinux
 internal import Glibc
 package import SystemPackage
 
-/// A program that is started to ask a person for a secret: what it says is read into memory that the caller wipes. It has
-/// a session of its own, so that it can be ended with what it started, and ends with this one's waiting.
+/// A program that is started to ask a person or a server for a secret: what it says is read into memory that the caller
+/// wipes. It has a session of its own, so that it can be ended with what it started, and ends with this one's waiting.
 package final class HelperProgram {
     private let process: pid_t
     private var output: CInt
@@ -59,8 +59,11 @@ package final class HelperProgram {
     }
 
     /// Writes `text`. Throws `EPIPE` when the program reads no more.
-    package func write(_ text: String) throws(SystemFailure) {
-        var rest = Array(text.utf8)[...]
+    package func write(_ text: String) throws(SystemFailure) { try write(Array(text.utf8)) }
+
+    /// As ``write(_:)``, bytes that the caller wipes.
+    package func write(_ bytes: [UInt8]) throws(SystemFailure) {
+        var rest = bytes[...]
         while !rest.isEmpty {
             let sent = rest.withUnsafeBytes { send(input, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
             if sent > 0 {

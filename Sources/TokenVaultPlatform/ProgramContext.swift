@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 package import SystemPackage
 
@@ -29,6 +30,17 @@ package enum ProgramContext {
     package static func variable(_ name: String) -> Variable {
         guard let value = getenv(name), value[0] != 0 else { return .absent }
         return text(value).map { .text($0) } ?? .notText
+    }
+
+    /// The whole environment, `NAME=value` each, for a program that is the person's own; what is not UTF-8 is left out.
+    package static var environment: [String] {
+        var variables: [String] = []
+        var next = clinux_environment()
+        while let current = next, let variable = current.pointee {
+            if let text = text(variable) { variables.append(text) }
+            next = current + 1
+        }
+        return variables
     }
 
     /// Where this program's file is (`/proc/self/exe`); `nil` when that cannot be told.

@@ -7,15 +7,7 @@ import VaultAgent
 enum AgentStarter {
     /// Where it is. Throws `unavailable` when it is not there.
     static func program() throws(CommandFailure) -> FilePath {
-        guard let own = ProgramContext.executable else {
-            throw CommandFailure(.unavailable, "the agent's program was not found", "mount /proc")
-        }
-        let program = own.removingLastComponent().appending("vaultctl-agent")
-        guard (try? SmallFile.exists(program)) == true else {
-            throw CommandFailure(
-                .unavailable, "the agent's program was not found", "install vaultctl-agent beside vaultctl")
-        }
-        return program
+        try InstalledProgram.agent.path(orElse: "install vaultctl-agent beside vaultctl")
     }
 
     /// Where there is no place for an agent.

@@ -29,6 +29,9 @@ struct Program {
         if let retrieve = FastRetrieve.parse(arguments) {
             return try Retrieve.execute(retrieve, console)
         }
+        if let token = FastToken.parse(arguments) {
+            return try Token.execute(token, console)
+        }
         switch try CommandLineParser.parse(arguments) {
         case .command(let command): return try command.execute(console)
         case .text(let text):

@@ -3,7 +3,7 @@ import Testing
 
 @testable import vaultctl
 
-/// `retrieve` has two parsers. They must never disagree.
+/// `retrieve` and `token` have two parsers. They must never disagree.
 @Suite struct ParserAgreementTests {
     @Test func bothParsersUnderstandEveryLineAlike() {
         var generator = SplitMix(state: 20_261_121)
@@ -20,6 +20,25 @@ import Testing
             }
         }
         // Enough of the lines are good ones, and enough are not.
+        #expect((400...1_600).contains(accepted))
+    }
+
+    @Test func bothParsersUnderstandEveryLineOfTokenAlike() {
+        var generator = SplitMix(state: 20_261_122)
+        var accepted = 0
+        for _ in 0..<2_000 {
+            let arguments = Self.line(
+                of: "token", options: Self.names.map { $0 == "service" ? "min-valid" : $0 }, using: &generator
+            )
+            let fast = FastToken.parse(arguments)
+            let slow = CommandLineParser.tokenArguments(arguments, root: Root.self)
+            if let fast {
+                accepted += 1
+                #expect(slow == fast, "\(arguments)")
+            } else if !Self.isLeftToTheSlowOne(arguments) {
+                #expect(slow == nil, "\(arguments)")
+            }
+        }
         #expect((400...1_600).contains(accepted))
     }
 
@@ -56,7 +75,7 @@ import Testing
     /// The program with one command only: building all of them for each line would take minutes.
     private struct Root: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "vaultctl", version: "1", subcommands: [Retrieve.self])
+            commandName: "vaultctl", version: "1", subcommands: [Retrieve.self, Token.self])
     }
 
     /// A dash followed by something that is not ASCII: Swift may see one character in the two.
@@ -73,8 +92,10 @@ import Testing
         "a\nb", "--", "---", "-x", "-1", "--é", "-\u{301}x", "--=x", "--service\u{301}",
     ]
 
-    private static func line(using generator: inout SplitMix) -> [String] {
-        var arguments = ["retrieve"]
+    private static func line(
+        of command: String = "retrieve", options names: [String] = names, using generator: inout SplitMix
+    ) -> [String] {
+        var arguments = [command]
         if generator.next(below: 20) == 0 { arguments = [] }
         var hasKey = false
         for _ in 0..<generator.next(below: 5) {

@@ -52,7 +52,8 @@ import Testing
             (["int"], "init"),
             (["slot", "lst"], "slot list"), (["device", "enroll"], "device enrol"),
             (["help", "salvge"], "salvage"),
-            (["help", "slot", "ad"], "slot add"), (["token"], nil), (["ls"], "list"),
+            (["help", "slot", "ad"], "slot add"), (["tokne"], "token"), (["signin"], "login"),
+            (["ls"], "list"),
             (["get", "k"], "retrieve"),
             (["rm", "k"], "delete"), (["slot", "rm"], nil), (["xyzzy"], nil),
             ([typed], nil),
@@ -131,7 +132,7 @@ import Testing
     @Test func helpTeaches() throws {
         let sandbox = try Sandbox()
         let names = try sandbox.run("help").text.matches(of: #/\n  ([a-z]+)  /#).map { String($0.output.1) }
-        #expect(names.count == 25)
+        #expect(names.count == 29)
         for name in names {
             let asked = try sandbox.run("help", name)
             #expect(asked.status == 0)

@@ -281,6 +281,9 @@ static inline int clinux_set_timer(int timer, uint64_t nanoseconds) {
 int clinux_socket(void);
 int clinux_socket_pair(int descriptors[2]);
 
+// environ(7): the environment, ended by NULL.
+char **clinux_environment(void);
+
 // accept4(2): a connection, not passed on either; -1 with errno.
 int clinux_accept(int listener);
 

@@ -12,7 +12,7 @@ struct SessionStore: Sendable {
     let policy: AccessPolicy?
 
     /// The key of the record.
-    var key: TokenKey { TokenKey(Self.records + account) }
+    var key: TokenKey { Self.key(of: account) }
     /// The key of the flag.
     var flagKey: TokenKey { TokenKey(Self.flags + account) }
 
@@ -38,7 +38,14 @@ struct SessionStore: Sendable {
         } catch {
             throw .storage(error)
         }
-        guard let item else { return nil }
+        return try item.map { (item) throws(TokenError) in try Self.session(in: item) }
+    }
+
+    /// The key of the record of `account`.
+    static func key(of account: String) -> TokenKey { TokenKey(records + account) }
+
+    /// The session that is stored in `item`. Throws `unknownRecord`.
+    static func session(in item: TokenItem) throws(TokenError) -> StoredSession {
         let version: Version
         do throws(TokenStorageError) {
             version = try item.secret.decode(Version.self)

@@ -29,8 +29,9 @@ struct VaultControl: ParsableCommand {
         version: Self.version + " (libsodium \(LinkedLibraries.sodiumVersion))",
         subcommands: [
             Initialize.self, Store.self, Retrieve.self, Info.self, SetDetails.self, Rename.self,
-            Delete.self, List.self, Unlock.self, Lock.self, Agent.self, Status.self, Verify.self,
-            Compact.self, Salvage.self, Restore.self,
+            Delete.self, List.self, Unlock.self, Lock.self, Agent.self, Status.self,
+            Login.self, Token.self, Logout.self, Profiles.self,
+            Verify.self, Compact.self, Salvage.self, Restore.self,
             Adopt.self, Migrate.self, Export.self,
             Import.self, Passphrase.self, Slot.self, Device.self, Destroy.self, Benchmark.self,
         ])

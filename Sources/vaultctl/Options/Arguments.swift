@@ -1,5 +1,5 @@
 /// What the command line says about where and how, word by word and not yet looked at. Both parsers, the
-/// fast one of `retrieve` and ArgumentParser, end in these, so that they can be held against each other.
+/// fast one of `retrieve` and `token`, and ArgumentParser, end in these, so that they can be held against each other.
 struct LocationArguments: Equatable {
     var vault: String?
     var backend: String?
@@ -24,6 +24,15 @@ struct UnlockArguments: Equatable {
 struct RetrieveArguments: Equatable {
     var key = ""
     var service: String?
+    var location = LocationArguments()
+    var unlock = UnlockArguments()
+    var json = false
+}
+
+/// `token`, as given.
+struct TokenArguments: Equatable {
+    var profile = ""
+    var minimumValidity: String?
     var location = LocationArguments()
     var unlock = UnlockArguments()
     var json = false

@@ -65,6 +65,14 @@ enum CommandLineParser {
         return (parsed as? Retrieve)?.arguments
     }
 
+    /// As ``retrieveArguments(_:root:)``, of `token`.
+    static func tokenArguments(
+        _ arguments: [String], root: any ParsableCommand.Type = VaultControl.self
+    ) -> TokenArguments? {
+        let parsed = try? root.parseAsRoot(withEmptyValues(arguments))
+        return (parsed as? Token)?.arguments
+    }
+
     /// ArgumentParser takes `--label=` for `--label` and would swallow the next argument as its value, and
     /// `--json=` for `--json`. Written as two arguments, the second one empty, the first means what it
     /// says; the second is left to be refused.

@@ -76,6 +76,7 @@ enum UsageError {
         "get": "retrieve", "show": "retrieve", "read": "retrieve", "cat": "retrieve", "fetch": "retrieve",
         "put": "store", "save": "store", "add": "store", "insert": "store", "ls": "list", "rm": "delete",
         "remove": "delete", "erase": "delete", "mv": "rename", "move": "rename", "create": "init",
+        "signin": "login", "auth": "login", "signout": "logout",
     ]
 
     private static let names: [ObjectIdentifier: String] = Dictionary(

@@ -1,0 +1,15 @@
+import OAuthWire
+import TokenVaultPlatform
+
+// In this order: no descriptor that a file could fall into, then no core file and no backtrace with what we come to know.
+StandardStream.prepare()
+ProcessFacts.forbidDumps()
+ProcessFacts.forbidBacktraces()
+#if OAuth
+ProgramContext.end(await WorkerProgram.run())
+#else
+let line = "vaultctl-oauth: built without what signing in needs: build it with \"--traits OAuth\"\n"
+try? StandardStream.error.write(Array(line.utf8))
+try? StandardStream.output.write(Array(#"{"failed":{"_0":{"kind":"notBuilt"}}}"#.utf8) + [0x0a])
+ProgramContext.end(8)
+#endif

@@ -1,0 +1,58 @@
+import SystemPackage
+import TokenVault
+import TokenVaultPlatform
+
+/// Where a client's secret comes from. A descriptor is secured here, before any file is opened that could get its number.
+enum ClientSecretSource {
+    case none
+    case file(FilePath)
+    case input(InputSource)
+
+    init(file: String?, descriptor: String?) throws(CommandFailure) {
+        guard file == nil || descriptor == nil else {
+            throw .usage(
+                "the client's secret was given twice",
+                "give one of --client-secret-file and --client-secret-fd")
+        }
+        if let path = try Settings.path(file, named: "--client-secret-file", environment: nil) {
+            self = .file(path)
+        } else if let descriptor {
+            let number: Int32 = try Settings.number(descriptor, named: "--client-secret-fd", 0...1_048_576)
+            do throws(SystemFailure) {
+                self = .input(number == 0 ? .standard : try .inherited(number))
+            } catch {
+                throw CommandFailure(error, "the secret's descriptor", "check what the caller passes on")
+            }
+        } else {
+            self = .none
+        }
+    }
+
+    /// Its first line; `nil` when none was given.
+    func read(_ console: Console) throws(CommandFailure) -> Secret? {
+        let input: InputSource
+        switch self {
+        case .none: return nil
+        case .input(let given): input = given
+        case .file(let path):
+            do throws(SystemFailure) { input = try .file(path) } catch {
+                throw CommandFailure(error, "the client's secret file", "check its path and mode")
+            }
+            if input.isReadableByOthers {
+                console.note("others can read the client's secret file: chmod 600 it")
+            }
+        }
+        let secret: Secret
+        do throws(SystemFailure) {
+            var bytes = try input.readLine(limit: 4_096, deadline: console.deadline)
+            defer { SmallFile.wipe(&bytes) }
+            secret = Secret(bytes)
+        } catch {
+            throw CommandFailure(error, "the client's secret", "its first line must be the secret")
+        }
+        guard secret.unprotectedText() != nil, !secret.isEmpty else {
+            throw .usage("the client's secret is empty or no text", "its first line must be the secret")
+        }
+        return secret
+    }
+}

@@ -1,0 +1,89 @@
+import OAuthWire
+import SystemPackage
+import TokenVault
+import TokenVaultPlatform
+
+/// The program that sends requests to providers, started anew for each: this one has no network in it. It gets what it needs
+/// on its standard input, and ends with it.
+struct OAuthProgram: Sendable {
+    private let path: FilePath
+
+    /// Why there is no answer that can be used.
+    enum Trouble: Error, Equatable {
+        /// It could not be started.
+        case notStarted(SystemFailure)
+        /// It ended without an answer, with this exit status.
+        case ended(Int32)
+        /// It answered with something else, or with too much.
+        case misunderstood
+        /// It did not answer in time.
+        case timedOut
+        /// It answered that it did not succeed.
+        case failed(WorkerFailure)
+        /// This program itself could not go on.
+        case other(CommandFailure)
+    }
+
+    /// The program. Throws `unavailable` when it is not installed.
+    static func find() throws(CommandFailure) -> OAuthProgram {
+        OAuthProgram(
+            path: try InstalledProgram.oauth.path(
+                orElse:
+                    "install vaultctl-oauth beside vaultctl; \"make install\" does, or \"swift build --traits OAuth\" "
+                    + "builds it"))
+    }
+
+    private init(path: FilePath) { self.path = path }
+
+    // One of what a sign-in shows, and what ends it: more is no conversation.
+    private static let mostReplies = 8
+
+    /// What it answers to `request` at the end; `show` is called with what it says before, and gives what keeps it from being
+    /// shown. Throws ``Trouble``. It has ended by then, however this ends.
+    func ask(
+        _ request: WorkerRequest, until deadline: Deadline?,
+        show: (WorkerReply) -> CommandFailure? = { _ in nil }
+    ) throws(Trouble) -> WorkerReply {
+        guard let message = try? Secret(encoding: request) else { throw .misunderstood }
+        let worker = try start()
+        defer { worker.end() }
+        var bytes = message.unprotectedBytes() + [UInt8(ascii: "\n")]
+        defer { SmallFile.wipe(&bytes) }
+        // One that reads nothing has ended, or is about to: its answer, if any, says why.
+        try? worker.write(bytes)
+        for _ in 0..<Self.mostReplies {
+            switch try reply(of: worker, until: deadline) {
+            case .failed(let failure): throw .failed(failure)
+            case .signedIn(let signedIn): return .signedIn(signedIn)
+            case .refreshed(let refreshed): return .refreshed(refreshed)
+            case .revoked: return .revoked
+            case let shown: if let failure = show(shown) { throw .other(failure) }
+            }
+        }
+        throw .misunderstood
+    }
+
+    private func start() throws(Trouble) -> HelperProgram {
+        do throws(SystemFailure) {
+            return try HelperProgram(
+                path, [], environment: ["PATH=/usr/bin:/bin", "SWIFT_BACKTRACE=enable=no"], isSpokenTo: true)
+        } catch {
+            throw .notStarted(error)
+        }
+    }
+
+    private func reply(of worker: HelperProgram, until deadline: Deadline?) throws(Trouble) -> WorkerReply {
+        let status: Int32
+        do throws(SystemFailure) {
+            if var line = try worker.readLine(limit: WorkerRequest.longestLine, deadline: deadline) {
+                defer { SmallFile.wipe(&line) }
+                if let reply = try? Secret(line).decode(WorkerReply.self) { return reply }
+                throw SystemFailure(.protocolError, "read")
+            }
+            status = try worker.finish(deadline: deadline)
+        } catch {
+            throw error.errno == .timedOut ? .timedOut : .misunderstood
+        }
+        throw .ended(status)
+    }
+}

@@ -1,0 +1,146 @@
+#if OAuth
+import Foundation
+import Glibc
+import Testing
+import TokenVault
+import TokenVaultAuth
+
+/// `vaultctl login`, against a real provider.
+@Suite struct LoginTests {
+    @Test func aBrowserSignsInAndTheTokenIsPrinted() throws {
+        let provider = try RunningProvider()
+        let home = try SignInHome(provider)
+        try home.signIn()
+        let token = try home.run("token", "work")
+        #expect(token.status == 0 && token.error.isEmpty)
+        #expect(!token.output.isEmpty && !token.output.contains("\n"))
+        #expect(try provider.tell("state", ["token": token.output])["state"].text == "live")
+        let json = RunningProvider.JSON(
+            value: try JSONSerialization.jsonObject(
+                with: Data(try home.run("token", "work", "--json").output.utf8)))
+        #expect(json["profile"].text == "work" && json["accessToken"].text == token.output)
+        #expect(json["tokenType"].text == "Bearer" && json["scope"].text.contains("read"))
+        #expect(json["expires"].text.hasSuffix("Z"))
+        #expect(try home.run("profiles").output == "work\tsigned-in\t\(provider.issuer)\n")
+        #expect(try provider.tell("sessions", ["user": "alice"])["families_ever"].number == 1)
+        // The options are kept.
+        #expect(try home.run("login", "work").status == 0)
+        #expect(try provider.tell("sessions", ["user": "alice"])["families_ever"].number == 2)
+        #expect(try home.run("token", "work").output != token.output)
+        // Nothing of it is among a person's own items.
+        #expect(try home.run("list").output.isEmpty)
+        #expect(
+            try home.run("list", "--service", "vaultctl.login").output
+                == "auth/session/work\nauth/signed-in/work\nprofile/work\n")
+    }
+
+    @Test func aDeviceSignsIn() throws {
+        let provider = try RunningProvider()
+        try provider.tell("interval", ["seconds": 1])
+        let home = try SignInHome(provider)
+        let login = try home.start([
+            "login", "tv", "--issuer", provider.issuer, "--client-id", provider.clientID("device"), "--scope",
+            "read",
+            "--device",
+        ])
+        let address = try login.expect(after: "to sign in, open ", until: " on any device")
+        let code = try login.expect(after: "enter the code ", until: "\n")
+        #expect(address.hasPrefix(provider.origin))
+        try provider.tell("approve-device", ["user_code": code])
+        let outcome = try login.end()
+        #expect(outcome.status == 0, "\(outcome.error)")
+        #expect(outcome.output.isEmpty)
+        let token = try home.run("token", "tv").output
+        #expect(try provider.tell("state", ["token": token])["state"].text == "live")
+    }
+
+    @Test func aPersonRefusesTheDevice() throws {
+        let provider = try RunningProvider()
+        try provider.tell("interval", ["seconds": 1])
+        let home = try SignInHome(provider)
+        let login = try home.start([
+            "login", "tv", "--issuer", provider.issuer, "--client-id", provider.clientID("device"),
+            "--device",
+        ])
+        let code = try login.expect(after: "enter the code ", until: "\n")
+        try provider.tell("deny-device", ["user_code": code])
+        let outcome = try login.end()
+        #expect(outcome.status == 5)
+        #expect(outcome.error.hasSuffix("vaultctl: the sign-in was refused by the person: sign in again\n"))
+        #expect(try home.run("profiles").output.isEmpty)
+    }
+
+    @Test func whatCannotSucceedSaysWhatElseDoes() throws {
+        let provider = try RunningProvider()
+        let home = try SignInHome(provider)
+        #expect(try home.run("login", "work").status == 3)
+        #expect(try home.run("login", "work", "--issuer", provider.issuer).status == 64)
+        let client = ["--issuer", provider.issuer, "--client-id", provider.clientID("browser")]
+        let dark = try home.start(["login", "work"] + client, without: "BROWSER").end()
+        #expect(dark.status == 8 && dark.error.contains("--device") && dark.error.contains("--no-browser"))
+        let offline = try UnansweredPort()
+        let away = try home.run(
+            "login", "work", "--issuer", "http://127.0.0.1:\(offline.number)/o", "--client-id", "fake")
+        #expect(away.status == 8 && away.error.contains("cannot be reached"))
+        let taken = try home.start(["login", "work", "--redirect-port", "\(offline.number)"] + client).end()
+        #expect(taken.status == 8 && taken.error.contains("--device"))
+        let late = try home.start(["login", "work", "--no-browser", "--timeout", "2"] + client).end()
+        #expect(late.status == 10, "\(late.error)")
+        #expect(try home.run("profiles").output.isEmpty)
+    }
+
+    /// The browser's own failure is told, and does not end the waiting: the address can be opened by hand.
+    @Test func aBrowserThatFailsIsTold() async throws {
+        let provider = try RunningProvider()
+        let home = try SignInHome(provider)
+        try home.script("browser", "exit 3")
+        let login = try home.start([
+            "login", "work", "--issuer", provider.issuer, "--client-id", provider.clientID("browser"),
+            "--scope",
+            "read",
+        ])
+        let address = try login.expect(after: "open it there yourself: ", until: "\n")
+        _ = try login.expect(after: "the browser did not start", until: "\n")
+        _ = try await provider.have("browse", ["url": address])
+        #expect(try login.end().status == 0)
+    }
+
+    /// Another client under the same name: nothing of the old one goes to the new one.
+    @Test func anotherProviderBeginsAnew() throws {
+        let provider = try RunningProvider()
+        let home = try SignInHome(provider)
+        let secret = "\(home.path)/secret"
+        try "not-a-real-secret\n".write(toFile: secret, atomically: true, encoding: .utf8)
+        try #require(chmod(secret, 0o600) == 0)
+        try home.signIn()
+        let refused = try home.run(
+            "login", "work", "--client-id", "fake-other", "--client-secret-file", secret, "--timeout", "5")
+        #expect(refused.status != 0)
+        // What was there goes on.
+        #expect(try home.run("token", "work").status == 0)
+    }
+
+    /// Ctrl-C ends `vaultctl-oauth` too, and so does the sudden end of `vaultctl`.
+    @Test(arguments: [SIGINT, SIGTERM, SIGKILL])
+    func nothingIsLeftBehind(_ signal: Int32) throws {
+        let provider = try RunningProvider()
+        let home = try SignInHome(provider)
+        let pipe = "\(home.path)/alive"
+        try #require(mkfifo(pipe, 0o600) == 0)
+        try home.place(.script("exec \"$REAL\" 9>'\(pipe)'"))
+        let login = try home.start([
+            "login", "work", "--issuer", provider.issuer, "--client-id", provider.clientID("browser"),
+            "--no-browser",
+        ])
+        // Whoever has it open for writing is alive.
+        let reader = open(pipe, O_RDONLY | O_CLOEXEC)
+        try #require(reader >= 0)
+        defer { close(reader) }
+        _ = try login.expect(after: "on this machine: ", until: "\n")
+        login.send(signal)
+        #expect(try login.end().status == 128 + signal)
+        var byte: UInt8 = 0
+        #expect(read(reader, &byte, 1) == 0)
+    }
+}
+#endif

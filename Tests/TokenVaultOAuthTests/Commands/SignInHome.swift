@@ -1,0 +1,139 @@
+#if OAuth
+import Foundation
+import Glibc
+import SystemPackage
+import Testing
+import TokenVault
+import TokenVaultAuth
+
+/// A home with a vault that a key file opens, and in it a `vaultctl` with a `vaultctl-oauth` of the test's own choice.
+final class SignInHome {
+    /// What lies beside `vaultctl` as `vaultctl-oauth`.
+    enum Worker {
+        case real
+        case missing
+        /// A shell script; `$REAL` is the real one.
+        case script(String)
+    }
+
+    let path: String
+    let provider: RunningProvider?
+    private let built: FilePath
+
+    var program: String { "\(path)/bin/vaultctl" }
+    private var worker: String { "\(path)/bin/vaultctl-oauth" }
+    var keyFile: String { "\(path)/vault.key" }
+    var vault: FilePath { FilePath(path).appending("data/tokenvault/default.vault") }
+
+    /// A home, whose browser is that of alice.
+    init(_ provider: RunningProvider?, worker: Worker = .real) throws {
+        self.provider = provider
+        // Beside the tests, whichever program loads them.
+        let tests =
+            try CommandLine.arguments.first { $0.hasSuffix(".xctest") }
+            ?? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        // Whole: the program passes a relative XDG directory over, and would make its vault in the person's own.
+        built = FilePath(URL(fileURLWithPath: tests).path).removingLastComponent()
+        // On the file system of the programs, which are linked into it.
+        var template = Array(built.appending("sign-in-XXXXXX").string.utf8CString)
+        path = String(cString: try #require(mkdtemp(&template)))
+        for directory in ["bin", "run"] { try #require(mkdir("\(path)/\(directory)", 0o700) == 0) }
+        try #require(link(built.appending("vaultctl").string, program) == 0)
+        try place(worker)
+        try script("browser", browser)
+        let made = try run("init")
+        try #require(made.status == 0, "\(made.error)")
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    private var browser: String {
+        guard let provider else { return "exit 1" }
+        let root = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent()
+        let user = provider.facts["users"][0]
+        let python = root.removingLastComponent().appending(".build-oauth-server/bin/python")
+        let browser = root.appending("Support/OAuth/browser.py")
+        return "exec '\(python)' -B '\(browser)' '\(user["name"].text)' '\(user["password"].text)' \"$1\""
+    }
+
+    /// Puts another `vaultctl-oauth` there.
+    func place(_ worker: Worker) throws {
+        unlink(self.worker)
+        switch worker {
+        case .real: try #require(link(built.appending("vaultctl-oauth").string, self.worker) == 0)
+        case .missing: break
+        case .script(let text):
+            try script("vaultctl-oauth", "REAL='\(built.appending("vaultctl-oauth"))'\n\(text)")
+        }
+    }
+
+    @discardableResult
+    func script(_ name: String, _ text: String) throws -> String {
+        let file = "\(path)/bin/\(name)"
+        try "#!/bin/bash\n\(text)\n".write(toFile: file, atomically: true, encoding: .utf8)
+        try #require(chmod(file, 0o700) == 0)
+        return file
+    }
+
+    func contents(_ name: String) -> String? {
+        try? String(contentsOfFile: "\(path)/\(name)", encoding: .utf8)
+    }
+
+    var environment: [String: String] {
+        [
+            "HOME": path, "PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": "\(path)/run",
+            "XDG_DATA_HOME": "\(path)/data",
+            "XDG_STATE_HOME": "\(path)/state", "VAULTCTL_KEY_FILE": keyFile, "BROWSER": "\(path)/bin/browser",
+        ]
+    }
+
+    /// Runs `vaultctl` to its end.
+    func run(_ arguments: String..., without variable: String? = nil) throws -> RunningCommand.Outcome {
+        try start(arguments, without: variable).end()
+    }
+
+    func start(_ arguments: [String], without variable: String? = nil) throws -> RunningCommand {
+        var environment = environment
+        if let variable { environment[variable] = nil }
+        return try RunningCommand(program, arguments, environment)
+    }
+
+    /// Signs alice in with the browser, as the profile `work`.
+    func signIn(_ more: String...) throws {
+        let provider = try #require(provider)
+        let outcome = try start(
+            [
+                "login", "work", "--issuer", provider.issuer, "--client-id", provider.clientID("browser"),
+                "--scope",
+                "openid", "--scope", "email", "--scope", "read",
+            ] + more
+        ).end()
+        try #require(outcome.status == 0, "\(outcome.error)")
+        #expect(outcome.output.isEmpty)
+    }
+
+    /// The manager of the profile's session, as another program has it; it asks no provider.
+    func withManager<Value>(_ body: (TokenManager) async throws -> Value) async throws -> Value {
+        let vault = try FileVault.open(
+            at: vault,
+            configuration: FileVaultConfiguration(stateDirectory: FilePath("\(path)/state/tokenvault")))
+        defer { vault.close() }
+        try await vault.unlock(with: .keyFile(at: FilePath(keyFile)))
+        let manager = TokenManager(storage: vault.storage(service: "vaultctl.login"), account: "work") { _ in
+            throw RefreshFailure(.notSent)
+        }
+        return try await body(manager)
+    }
+
+    /// Has the access token be over since `seconds`, as far as is known here. What was stored.
+    @discardableResult
+    func expire(since seconds: Double = 1) async throws -> TokenInfo {
+        try await withManager { manager in
+            var tokens = try #require(try await manager.currentTokens())
+            tokens.accessTokenExpiry = Date().addingTimeInterval(-seconds)
+            try await manager.updateTokens(tokens, user: try await manager.currentUser())
+            return tokens
+        }
+    }
+}
+#endif

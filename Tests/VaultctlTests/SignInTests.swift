@@ -1,0 +1,85 @@
+import Foundation
+import OAuthWire
+import Testing
+import TokenVault
+import TokenVaultAuth
+
+@testable import vaultctl
+
+/// What `login` and `token` make of what they are told, without a provider.
+@Suite struct SignInTests {
+    /// What became of a refresh crosses the two programs without loss: whether the token may have been used hangs on it.
+    @Test(arguments: [
+        RefreshFailure.Kind.invalidGrant, .refused("invalid_client"), .throttled, .notSent, .serverError(503),
+        .interrupted,
+    ])
+    func aRefreshFailureCrossesWithoutLoss(_ kind: RefreshFailure.Kind) throws {
+        let failure = RefreshFailure(
+            kind, retryAfter: Date(timeIntervalSince1970: 1_800_000_000.5),
+            serverDate: Date(timeIntervalSince1970: 1_799_999_999))
+        let sent = try Secret(encoding: WorkerReply.failed(WorkerFailure(failure)))
+        guard case .failed(let received) = try sent.decode(WorkerReply.self) else {
+            Issue.record("another reply")
+            return
+        }
+        #expect(received.refreshFailure == failure)
+    }
+
+    /// A failure that no answer was the reason of is never one that ends a session.
+    @Test(arguments: WorkerFailure.Kind.allCases)
+    func onlyTheProviderEndsASession(_ kind: WorkerFailure.Kind) {
+        let failure = WorkerFailure(kind).refreshFailure
+        #expect((failure.kind == .invalidGrant) == (kind == .invalidGrant))
+        // And each has a status and a line of its own at the command line.
+        let told = CommandFailure(WorkerFailure(kind))
+        #expect(told.status != .done && told.status != .locked && told.status != .damaged)
+        #expect(!told.happened.isEmpty && !told.advice.isEmpty)
+    }
+
+    @Test func aRequestAndARefreshCross() throws {
+        var request = WorkerRequest(
+            operation: .refresh, issuer: "https://id.example.com", clientID: "fake", seconds: 25)
+        request.refreshToken = "not-a-real-token"
+        request.authentication = .post
+        request.clientSecret = "not a real secret"
+        request.isRetry = true
+        #expect(try Secret(encoding: request).decode(WorkerRequest.self) == request)
+        let reply = WorkerReply.refreshed(
+            WorkerReply.Refreshed(
+                TokenRefreshResponse(
+                    accessToken: "not-a-real-token", expiresIn: 3_600, refreshToken: "nor-this",
+                    refreshTokenExpiresIn: 86_400, idToken: "a.b.c", tokenType: "Bearer", scope: "read",
+                    serverDate: Date(timeIntervalSince1970: 1_800_000_000))))
+        #expect(try Secret(encoding: reply).decode(WorkerReply.self) == reply)
+        for printed in ["\(request)", "\(reply)", String(reflecting: reply)] {
+            #expect(!printed.contains("real") && !printed.contains("nor-this"))
+        }
+    }
+
+    @Test func theRevocationEndpointIsFound() {
+        var profile = LoginProfile(
+            issuer: "https://id.example.com", metadata: #"{"issuer":"https://id.example.com"}"#,
+            clientID: "fake",
+            authentication: .none, clientSecret: nil, scopes: [], redirectPort: 0)
+        #expect(!profile.offersRevocation)
+        profile.metadata = #"{"revocation_endpoint":"https://id.example.com/revoke"}"#
+        #expect(profile.offersRevocation)
+    }
+
+    @Test(arguments: [
+        (TokenError.tokenNotFound, Int32(3)), (.refreshTokenMissing, 3),
+        (.refreshTokenExpired, 3), (.sessionExpired, 3), (.sessionChanged, 9),
+        (.timedOut, 10), (.unknownRecord, 8), (.malformed("a token"), 1),
+        (.storage(TokenStorageError(.locked, operation: "retrieve", backend: "file")), 4),
+        (.notSaved(TokenStorageError(.noSpace, operation: "store", backend: "file")), 1),
+        (.refreshFailed(RefreshFailure(.notSent), retryAfter: nil), 8),
+        (.refreshFailed(RefreshFailure(.throttled), retryAfter: Date()), 8),
+        (.refreshFailed(RefreshFailure(.serverError(500)), retryAfter: nil), 8),
+        (.refreshFailed(RefreshFailure(.refused("invalid_client")), retryAfter: nil), 5),
+        (.refreshFailed(RefreshFailure(.interrupted), retryAfter: nil), 10),
+        (.notRevoked(RefreshFailure(.notSent)), 8),
+    ])
+    func everyReasonHasItsStatus(_ error: TokenError, _ status: Int32) {
+        #expect(CommandFailure(error, nil).status.rawValue == status)
+    }
+}
