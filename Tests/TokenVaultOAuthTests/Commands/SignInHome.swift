@@ -70,8 +70,13 @@ final class SignInHome {
     @discardableResult
     func script(_ name: String, _ text: String) throws -> String {
         let file = "\(path)/bin/\(name)"
-        try "#!/bin/bash\n\(text)\n".write(toFile: file, atomically: true, encoding: .utf8)
-        try #require(chmod(file, 0o700) == 0)
+        // By a program of its own: one that this process had open for writing could still be so in a child that another test
+        // is just starting, and would not be run then (ETXTBSY).
+        let written = try RunningCommand(
+            "/bin/bash", ["-c", "printf '#!/bin/bash\\n%s\\n' \"$TEXT\" >\"$FILE\" && chmod 700 \"$FILE\""],
+            ["TEXT": text, "FILE": file, "PATH": "/usr/bin:/bin"]
+        ).end()
+        try #require(written.status == 0, "\(written.error)")
         return file
     }
 
