@@ -25,7 +25,7 @@ vaultctl := .build-release/release/vaultctl
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: release ## Build vaultctl and walk through storing, reading and deleting a token
+run: $(vaultctl).stamp ## Build vaultctl and walk through storing, reading and deleting a token
 	@Scripts/demo.sh $(vaultctl)
 
 # Tests that wait for one another go first; those that keep every core busy for minutes come one kind after the other.
@@ -46,15 +46,20 @@ build: ## Build everything with its tests, for debugging; warnings are errors
 	@Scripts/setup
 	swift build $(debug) --build-tests
 
-release: $(vaultctl).stamp ## Build vaultctl, the agent and the program that signs in, which `install` installs
+release: $(vaultctl).stamp $(vaultctl)-oauth.stamp ## Build vaultctl, the agent and the program that signs in, for `install`
 
-# A stamp, so that `sudo make install` after `make release` copies and builds nothing.
-$(vaultctl).stamp: $(shell find Package.swift Sources)
+# Stamps, so that `sudo make install` after `make release` copies and builds nothing. What signs in is built by itself: it
+# brings an HTTP client and TLS, minutes of building that nobody else waits for.
+$(vaultctl).stamp $(vaultctl)-oauth.stamp: $(shell find Package.swift Sources)
+$(vaultctl).stamp:
 	@Scripts/setup
 	@mkdir -p $(release_libraries)
 	@library=$$(clang -print-file-name=libstdc++.a); [[ ! -e $$library ]] || ln -sf "$$library" $(release_libraries)/
 	swift build $(release) --product vaultctl
 	swift build $(release) --product vaultctl-agent
+	@touch $@
+
+$(vaultctl)-oauth.stamp: $(vaultctl).stamp
 	swift build $(release) --product vaultctl-oauth
 	@touch $@
 

@@ -103,30 +103,26 @@ import TokenVaultPlatform
         try #require(mkdir(runtime, 0o700) == 0 && chown(runtime, person.user, person.user) == 0)
     }
 
-    private func withoutRuntime(_ body: () throws -> Void) rethrows {
-        defer { _ = try? Program.run("/bin/rm", ["-rf", runtime]) }
-        try body()
-    }
+    private func removeRuntime() { _ = try? Program.run("/bin/rm", ["-rf", runtime]) }
 
     @Test(arguments: [false, true], [["lock"], ["lock", "--all"], ["agent", "--stop"]])
     func itIsFoundByThoseWhoComeLater(isNamed: Bool, words: [String]) throws {
         let environment = isNamed ? ["XDG_RUNTIME_DIR=\(runtime)"] : []
-        try withoutRuntime {
-            let retrieved = try person.run(["retrieve", "k"], with: environment)
-            #expect(retrieved.output == "a", "\(retrieved.error)")
-            #expect(try person.run(words, with: environment).status == 0)
-            // Asked where it is.
-            try #require(try Program.run("/bin/rm", ["-rf", runtime]) == 0)
-            let state = try person.run("status", "--json").output
-            #expect(
-                state.contains(#""agent":\(words[0] == "lock")"#) && !state.contains(#""unlocked""#),
-                "\(state)")
-        }
+        defer { removeRuntime() }
+        let retrieved = try person.run(["retrieve", "k"], with: environment)
+        #expect(retrieved.output == "a", "\(retrieved.error)")
+        #expect(try person.run(words, with: environment).status == 0)
+        // Asked where it is.
+        try #require(try Program.run("/bin/rm", ["-rf", runtime]) == 0)
+        let state = try person.run("status", "--json").output
+        #expect(
+            state.contains(#""agent":\(words[0] == "lock")"#) && !state.contains(#""unlocked""#),
+            "\(state)")
     }
 
     /// A user has 128 watches of the system's, and other programs want them too.
     @Test func oneWithoutAWatchNoticesAsWellThatItCannotBeReached() throws {
-        try withoutRuntime {}
+        removeRuntime()
         #expect(try person.run("agent", "--stop").status == 0)
         let script = """
             import ctypes, sys
@@ -163,16 +159,15 @@ import TokenVaultPlatform
     }
 
     @Test func eachIsLocked() throws {
-        try withoutRuntime {
-            // Another one, in the place that is named and stands alone.
-            let named = ["XDG_RUNTIME_DIR=\(person.home)"]
-            #expect(try person.run(["unlock"], with: named).status == 0)
-            #expect(try person.run(["lock", "--all"]).status == 0)
-            #expect(
-                try person.run(["status", "--json"], with: named).output.contains(#""state":"unlocked""#))
-            #expect(try !person.run("status", "--json").output.contains(#""state":"unlocked""#))
-            #expect(try person.run(["agent", "--stop"], with: named).status == 0)
-        }
+        defer { removeRuntime() }
+        // Another one, in the place that is named and stands alone.
+        let named = ["XDG_RUNTIME_DIR=\(person.home)"]
+        #expect(try person.run(["unlock"], with: named).status == 0)
+        #expect(try person.run(["lock", "--all"]).status == 0)
+        #expect(
+            try person.run(["status", "--json"], with: named).output.contains(#""state":"unlocked""#))
+        #expect(try !person.run("status", "--json").output.contains(#""state":"unlocked""#))
+        #expect(try person.run(["agent", "--stop"], with: named).status == 0)
     }
 }
 
