@@ -9,12 +9,19 @@ public struct RequestOrigin: Hashable, Sendable {
 
     /// An origin. `port` may be left out for `https` (443) and `http` (80); another scheme without one has port 0.
     public init(scheme: String, host: String, port: Int? = nil) {
-        self.scheme = scheme.lowercased()
+        let scheme = scheme.lowercased()
         var host = host.lowercased()
         if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
         if host.hasSuffix(".") { host.removeLast() }
+        let usual = scheme == "https" ? 443 : scheme == "http" ? 80 : 0
+        self.init(exactly: scheme, host: host, port: port ?? usual)
+    }
+
+    /// One whose parts are as they are kept.
+    init(exactly scheme: String, host: String, port: Int) {
+        self.scheme = scheme
         self.host = host
-        self.port = port ?? ["https": 443, "http": 80][self.scheme] ?? 0
+        self.port = port
     }
 
     /// `https` at `host`.
@@ -28,7 +35,7 @@ public struct RequestOrigin: Hashable, Sendable {
     /// Whether the host is this machine by its address or as `localhost` (RFC 6761 section 6.3).
     public var isLoopback: Bool {
         if host == "::1" || host == "localhost" { return true }
-        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
-        return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+        let bytes = host.utf8Span.span
+        return host.hasPrefix("127.") && bytes.isIPv4Address(0..<bytes.count)
     }
 }

@@ -12,18 +12,19 @@ internal import FoundationEssentials
 struct OutgoingRequest: AuthorizableRequest {
     private(set) var request: HTTPClientRequest
     let isReplayable: Bool
-
-    var origin: RequestOrigin? { WebAddress(request.url)?.origin }
+    let origin: RequestOrigin?
 
     /// A request with `body`, or with the request's own, which may be a stream that comes once.
     init(_ request: HTTPClientRequest, body: ByteBuffer?) {
-        self.request = request
-        isReplayable = body != nil || request.body == nil
+        self.init(
+            request, to: RequestOrigin(address: request.url), isReplayable: body != nil || request.body == nil
+        )
         if let body { self.request.body = .bytes(body) }
     }
 
-    private init(_ request: HTTPClientRequest, isReplayable: Bool) {
+    private init(_ request: HTTPClientRequest, to origin: RequestOrigin?, isReplayable: Bool) {
         self.request = request
+        self.origin = origin
         self.isReplayable = isReplayable
     }
 
@@ -38,14 +39,14 @@ struct OutgoingRequest: AuthorizableRequest {
         let status = Int(response.status.code)
         guard [301, 302, 303, 307, 308].contains(status),
             let location = response.headers.first(name: "Location"),
-            let here = WebAddress(request.url), let base = URL(string: request.url),
-            let place = URL(string: location, relativeTo: base)?.absoluteString,
+            let here = origin, let base = URL(string: request.url),
             // Where a fragment leads is the browser's business.
-            let there = WebAddress(String(place.prefix { $0 != "#" })),
-            there.origin.scheme == "https" || here.origin.scheme == "http"
+            let place = URL(string: location, relativeTo: base)?.absoluteString.prefix(while: { $0 != "#" }),
+            let there = RequestOrigin(address: String(place)),
+            there.scheme == "https" || here.scheme == "http"
         else { return nil }
         var next = request
-        next.url = there.text
+        next.url = String(place)
         let becomesGet =
             (status == 303 && request.method != .HEAD) || (status <= 302 && request.method == .POST)
         if becomesGet {
@@ -58,12 +59,12 @@ struct OutgoingRequest: AuthorizableRequest {
             return nil
         }
         next.headers.remove(name: "Host")
-        if there.origin != here.origin {
+        if there != here {
             for name in ["Authorization", "Cookie", "Proxy-Authorization", secret] {
                 next.headers.remove(name: name)
             }
         }
-        return OutgoingRequest(next, isReplayable: isReplayable || becomesGet)
+        return OutgoingRequest(next, to: there, isReplayable: isReplayable || becomesGet)
     }
 }
 #endif

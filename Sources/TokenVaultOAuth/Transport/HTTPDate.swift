@@ -10,7 +10,32 @@ enum HTTPDate {
     ]
 
     /// The time that `text` says; `nil` when it says none. `now` tells the century of a year of two digits.
-    static func parse(_ text: String, now: Date) -> Date? {
+    static func parse(_ text: String, now: Date) -> Date? { usual(text) ?? other(text, now: now) }
+
+    /// `Sun, 06 Nov 1994 08:49:37 GMT`, the form that servers write: every answer has one.
+    private static func usual(_ text: String) -> Date? {
+        let bytes = text.utf8Span.span
+        guard bytes.count == 29, text.utf8.suffix(4).elementsEqual(" GMT".utf8) else { return nil }
+        guard bytes[3] == 0x2c, bytes[4] == 0x20, bytes[7] == 0x20, bytes[11] == 0x20, bytes[16] == 0x20,
+            bytes[19] == 0x3a, bytes[22] == 0x3a
+        else { return nil }
+        func number(_ start: Int, _ digits: Int) -> Int? {
+            var number = 0
+            for index in start..<start + digits {
+                guard (0x30...0x39).contains(bytes[index]) else { return nil }
+                number = number * 10 + Int(bytes[index] - 0x30)
+            }
+            return number
+        }
+        let name = text.utf8.dropFirst(8).prefix(3)
+        guard let month = months.firstIndex(where: { $0.utf8.elementsEqual(name) }), let day = number(5, 2),
+            let year = number(12, 4), let hour = number(17, 2), let minute = number(20, 2),
+            let second = number(23, 2)
+        else { return nil }
+        return date(year: year, month: month, day: day, time: (hour, minute, second))
+    }
+
+    private static func other(_ text: String, now: Date) -> Date? {
         let words = text.split(whereSeparator: { " ,-".contains($0) }).map(String.init)
         if text.contains("GMT") {
             // Sun, 06 Nov 1994 08:49:37 GMT, and Sunday, 06-Nov-94 08:49:37 GMT
@@ -28,12 +53,21 @@ enum HTTPDate {
 
     private static func date(year: Int, month: String, day: String, time: String) -> Date? {
         let clock = time.split(separator: ":", omittingEmptySubsequences: false).map { number(String($0)) }
-        guard let month = months.firstIndex(of: month), let day = number(day), (1...31).contains(day),
-            clock.count == 3, let hour = clock[0], let minute = clock[1], let second = clock[2],
-            hour < 24, minute < 60, second <= 60, year >= 1_970
+        guard let month = months.firstIndex(of: month), let day = number(day), clock.count == 3,
+            let hour = clock[0], let minute = clock[1], let second = clock[2]
         else { return nil }
-        let seconds = ((days(year, month + 1, day) * 24 + hour) * 60 + minute) * 60 + second
-        return Date(timeIntervalSince1970: Double(seconds))
+        return date(year: year, month: month, day: day, time: (hour, minute, second))
+    }
+
+    private static func date(year: Int, month: Int, day: Int, time: (hour: Int, minute: Int, second: Int))
+        -> Date?
+    {
+        guard (1...31).contains(day), time.hour < 24, time.minute < 60, time.second <= 60, year >= 1_970
+        else {
+            return nil
+        }
+        let minutes = (days(year, month + 1, day) * 24 + time.hour) * 60 + time.minute
+        return Date(timeIntervalSince1970: Double(minutes * 60 + time.second))
     }
 
     /// The year that ends with these two digits and is not more than 50 years ahead.
