@@ -211,14 +211,15 @@ let package = Package(
         .executableTarget(
             name: "LimitProbe",
             dependencies: [
-                "TokenVault", "TokenVaultPlatform", .product(name: "SystemPackage", package: "swift-system"),
+                "HookedStorage", "TokenVault", "TokenVaultPlatform",
+                .product(name: "SystemPackage", package: "swift-system"),
             ],
             path: "Tests/Support/LimitProbe",
             swiftSettings: settings
         ),
         .target(
             name: "HookedStorage",
-            dependencies: ["TokenVault"],
+            dependencies: ["TokenVault", "TokenVaultPlatform"],
             path: "Tests/Support/HookedStorage",
             swiftSettings: settings
         ),
@@ -288,7 +289,7 @@ let package = Package(
         .executableTarget(
             name: "RefreshWorker",
             dependencies: [
-                "TokenVault", "TokenVaultAuth", "TokenVaultOAuth",
+                "HookedStorage", "TokenVault", "TokenVaultAuth", "TokenVaultOAuth", "TokenVaultPlatform",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             path: "Tests/Support/RefreshWorker",

@@ -1,3 +1,4 @@
+import HookedStorage
 import Synchronization
 import Testing
 import TokenVaultPlatform

@@ -11,43 +11,8 @@ import TokenVault
 /// All of it against a real provider: django-oauth-toolkit, with rotation and reuse detection on.
 @Suite(.serialized) struct ProviderTests {
     let provider: RunningProvider
-    let transport: OAuthTransport
 
-    init() throws {
-        provider = try RunningProvider()
-        var configuration = OAuthTransport.Configuration()
-        configuration.requestTimeout = .seconds(300)
-        transport = OAuthTransport(configuration: configuration)
-    }
-
-    private func client(_ name: String = "browser", secret: Bool = false) async throws -> OAuthClient {
-        let metadata = try await ProviderMetadata.discover(issuer: provider.issuer, transport: transport)
-        let text = provider.facts["clients"][name]["secret"].text
-        return try OAuthClient(
-            provider: metadata, clientID: provider.clientID(name),
-            authentication: secret ? .clientSecretBasic(Secret(utf8: text)) : .none, transport: transport)
-    }
-
-    private func signIn(_ client: OAuthClient, user: String = "alice") async throws -> SignInResult {
-        let provider = provider
-        let browser = Browser()
-        let result = try await client.signIn(scopes: ["openid", "email", "read"]) { address in
-            browser.start { try await provider.have("browse", ["url": address, "user": user]) }
-        }
-        let page = try await browser.page()
-        #expect(page["status"].number == 200)
-        #expect(page["body"].text.contains("close this window"))
-        return result
-    }
-
-    /// A person at work beside the program.
-    private final class Browser: @unchecked Sendable {
-        private var task: Task<RunningProvider.JSON, any Error>?
-        func start(_ body: @escaping @Sendable () async throws -> RunningProvider.JSON) {
-            task = Task { try await body() }
-        }
-        func page() async throws -> RunningProvider.JSON { try await #require(task).value }
-    }
+    init() throws { provider = try RunningProvider() }
 
     private func configuration() -> TokenManager.Configuration {
         var configuration = TokenManager.Configuration()
@@ -65,7 +30,7 @@ import TokenVault
     @Test(arguments: ProviderMetadata.WellKnown.allCases)
     func itIsDiscovered(_ place: ProviderMetadata.WellKnown) async throws {
         let found = try await ProviderMetadata.discover(
-            issuer: provider.issuer, at: [place], transport: transport)
+            issuer: provider.issuer, at: [place], transport: RunningProvider.transport())
         #expect(found.authorizationEndpoint != nil)
         #expect(found.deviceAuthorizationEndpoint != nil)
         #expect(found.revocationEndpoint != nil)
@@ -73,8 +38,8 @@ import TokenVault
     }
 
     @Test func aPersonSignsInWithABrowser() async throws {
-        let client = try await client()
-        let result = try await signIn(client)
+        let client = try await provider.client()
+        let result = try await provider.signIn(client)
         let claims = try #require(result.claims)
         #expect(claims.issuer == provider.issuer)
         #expect(claims.subject == provider.facts["users"][0]["subject"].text)
@@ -86,9 +51,9 @@ import TokenVault
     }
 
     @Test func aPersonSaysNo() async throws {
-        let client = try await client()
+        let client = try await provider.client()
         let provider = provider
-        let browser = Browser()
+        let browser = RunningProvider.Browser()
         let error = await failure { () async throws(OAuthError) in
             try await client.signIn(scopes: ["openid"]) { address in
                 browser.start { try await provider.have("deny", ["url": address]) }
@@ -100,7 +65,7 @@ import TokenVault
 
     /// The code was used: it is not accepted again, nor without the verifier.
     @Test func aCodeIsGoodOnceAndWithItsVerifier() async throws {
-        let client = try await client()
+        let client = try await provider.client()
         let redirect = try await LoopbackRedirect.listen(for: client.provider)
         let request = try client.authorizationRequest(
             redirectURI: redirect.redirectURI, state: redirect.state, scopes: ["read"], parameters: [:])
@@ -132,7 +97,7 @@ import TokenVault
     }
 
     @Test func aDeviceSignsIn() async throws {
-        let client = try await client("device")
+        let client = try await provider.client("device")
         let device = try await client.authorizeDevice(scopes: ["read"])
         async let signedIn = client.signIn(with: device)
         _ = try await provider.have("approve-device", ["user_code": device.userCode])
@@ -141,7 +106,7 @@ import TokenVault
     }
 
     @Test func aDeviceIsRefused() async throws {
-        let client = try await client("device")
+        let client = try await provider.client("device")
         let device = try await client.authorizeDevice(scopes: ["read"])
         _ = try await provider.have("deny-device", ["user_code": device.userCode])
         #expect(
@@ -150,31 +115,28 @@ import TokenVault
     }
 
     @Test func aServiceSignsInByItself() async throws {
-        let client = try await client("service", secret: true)
+        let client = try await provider.client("service")
         let result = try await client.clientCredentials(scopes: ["read"])
         #expect(result.tokens.refreshToken == nil)
         #expect(try await echo(result.tokens.accessToken) == .ok)
     }
 
     @Test func aKeyIsRotated() async throws {
-        let client = try await client()
-        _ = try await signIn(client)
+        let client = try await provider.client()
+        _ = try await provider.signIn(client)
         try provider.tell("rotate-key")
         // The cool-down of a minute is not over: a validator of its own.
-        let other = try await self.client()
-        #expect(try await signIn(other).claims != nil)
+        let other = try await provider.client()
+        #expect(try await provider.signIn(other).claims != nil)
     }
 
     /// 10,000 tasks with an expired token: one request. The server tells a second one: it would be of a token that was used.
     @Test func tenThousandTasksRefreshOnce() async throws {
-        let client = try await client()
-        let signedIn = try await signIn(client)
+        let client = try await provider.client()
+        let signedIn = try await provider.signIn(client)
         let manager = client.tokenManager(
             storage: InMemoryTokenStorage(service: "s"), account: "a", configuration: configuration())
-        try await manager.updateTokens(
-            TokenInfo(
-                accessToken: signedIn.tokens.accessToken, refreshToken: signedIn.tokens.refreshToken,
-                idToken: signedIn.tokens.idToken, accessTokenExpiry: Date().addingTimeInterval(-1)))
+        try await manager.updateTokens(signedIn.tokens.expired)
         let tokens = try await withThrowingTaskGroup(of: String.self) { group in
             for _ in 0..<10_000 { group.addTask { try await manager.validAccessToken() } }
             return try await group.reduce(into: Set<String>()) { $0.insert($1) }
@@ -187,8 +149,8 @@ import TokenVault
     }
 
     @Test func rotationGoesOnAndReuseEndsTheSession() async throws {
-        let client = try await client()
-        let signedIn = try await signIn(client)
+        let client = try await provider.client()
+        let signedIn = try await provider.signIn(client)
         let manager = client.tokenManager(
             storage: InMemoryTokenStorage(service: "s"), account: "a", configuration: configuration())
         try await manager.updateTokens(signedIn.tokens)
@@ -212,8 +174,8 @@ import TokenVault
     }
 
     @Test func aSessionIsRevoked() async throws {
-        let client = try await client()
-        let signedIn = try await signIn(client)
+        let client = try await provider.client()
+        let signedIn = try await provider.signIn(client)
         let manager = client.tokenManager(
             storage: InMemoryTokenStorage(service: "s"), account: "a", configuration: configuration())
         try await manager.updateTokens(signedIn.tokens)
@@ -233,8 +195,8 @@ import TokenVault
     func faultsAreToldApart(_ how: String, _ headers: [String: String], _ kind: RefreshFailure.Kind)
         async throws
     {
-        let client = try await client()
-        let signedIn = try await signIn(client)
+        let client = try await provider.client()
+        let signedIn = try await provider.signIn(client)
         try provider.tell("fail", ["path": "/o/token/", "how": how, "headers": headers])
         let failure = await refreshFailure(client, signedIn.tokens.refreshToken)
         #expect(failure?.kind == kind)
@@ -243,8 +205,8 @@ import TokenVault
 
     /// The header, the renewal after a 401, and a redirection, against a resource that looks at tokens.
     @Test func requestsAreAuthorized() async throws {
-        let client = try await client()
-        let signedIn = try await signIn(client)
+        let client = try await provider.client()
+        let signedIn = try await provider.signIn(client)
         let manager = client.tokenManager(
             storage: InMemoryTokenStorage(service: "s"), account: "a", configuration: configuration())
         try await manager.updateTokens(signedIn.tokens)

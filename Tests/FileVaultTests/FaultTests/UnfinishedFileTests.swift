@@ -1,4 +1,5 @@
 import Glibc
+import HookedStorage
 import Synchronization
 import SystemPackage
 import Testing

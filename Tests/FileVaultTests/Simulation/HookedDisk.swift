@@ -1,3 +1,4 @@
+import HookedStorage
 import TokenVaultPlatform
 
 /// Runs a closure before every `synchronize` of a file, on the thread that asks for it; what the closure throws,

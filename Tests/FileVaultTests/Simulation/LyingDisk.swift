@@ -1,3 +1,4 @@
+import HookedStorage
 import SystemPackage
 import TokenVaultPlatform
 

@@ -1,9 +1,9 @@
-import SystemPackage
+import HookedStorage
 import TokenVaultPlatform
 
 /// A real directory that runs closures before and after it opens files whose names end in something.
-final class LimitingDirectory: DiskDirectory {
-    private let base: PosixDirectory
+final class LimitingDirectory: ForwardingDirectory {
+    let base: any DiskDirectory
     private let suffix: String
     private let before: @Sendable () -> Void
     private let after: @Sendable () -> Void
@@ -24,13 +24,4 @@ final class LimitingDirectory: DiskDirectory {
         defer { after() }
         return try base.open(name, access)
     }
-    func attributes(of name: String) throws(SystemFailure) -> FileAttributes? {
-        try base.attributes(of: name)
-    }
-    func rename(_ name: String, to target: String, replacing: Bool) throws(SystemFailure) {
-        try base.rename(name, to: target, replacing: replacing)
-    }
-    func remove(_ name: String) throws(SystemFailure) { try base.remove(name) }
-    func names() throws(SystemFailure) -> [String] { try base.names() }
-    func synchronize() throws(SystemFailure) { try base.synchronize() }
 }

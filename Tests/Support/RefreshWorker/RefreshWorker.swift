@@ -4,21 +4,22 @@ import SystemPackage
 import TokenVault
 import TokenVaultAuth
 import TokenVaultOAuth
+import TokenVaultPlatform
 
-/// A program that wants an access token, for tests that run many of it at once:
-/// `RefreshWorker VAULT STATE ISSUER CLIENT ACCOUNT`. It opens the vault, asks its manager for a token, and prints `token` and the
-/// token; or `failed` and why.
+/// A program that wants an access token, for tests that run many of it, or end it at a step of its refresh:
+/// `RefreshWorker VAULT STATE ISSUER CLIENT ACCOUNT [AHEAD [END]]`. It opens the vault, asks its manager for a token, and
+/// prints `token` and the token; or `failed` and why.
+///
+/// Its clock is AHEAD seconds ahead. With END, an ``Ending``, it says at each step whether anybody has been told of new
+/// tokens (`answered old`), whether the refresh token was sent for the first time (`asks first`, `asks again`), and ends
+/// there without warning.
 @main
 struct RefreshWorker {
     static func main() async {
         let arguments = CommandLine.arguments
+        let ending = arguments.count > 7 ? Ending(arguments[7]) : nil
         do {
-            let vault = try FileVault.open(
-                at: FilePath(arguments[1]),
-                configuration: FileVaultConfiguration(
-                    stateDirectory: FilePath(arguments[2]), lockTimeout: .seconds(300)))
-            try await vault.unlock(
-                with: .keyFile(Secret(utf8: "not a real key: 0123456789abcdef0123456789abcdef")))
+            let storage = try storage(FilePath(arguments[1]), state: FilePath(arguments[2]), ending)
             var bounds = OAuthTransport.Configuration()
             bounds.requestTimeout = .seconds(300)
             let transport = OAuthTransport(configuration: bounds)
@@ -27,13 +28,34 @@ struct RefreshWorker {
             var configuration = TokenManager.Configuration()
             configuration.refreshTimeout = .seconds(300)
             configuration.leaseTimeout = .seconds(300)
-            let manager = client.tokenManager(
-                storage: vault.storage(service: "sessions"), account: arguments[5],
-                configuration: configuration)
-            print("token \(try await manager.validAccessToken())")
+            let ahead = arguments.count > 6 ? Double(arguments[6]) ?? 0 : 0
+            configuration.clock = { Date().addingTimeInterval(ahead) }
+            let manager: TokenManager
+            if let ending {
+                manager = try await ending.manager(client, storage, account: arguments[5], configuration)
+            } else {
+                manager = client.tokenManager(
+                    storage: storage, account: arguments[5], configuration: configuration)
+            }
+            say("token \(try await manager.validAccessToken())")
         } catch {
-            print("failed \(error)")
+            say("failed \(error)")
         }
+    }
+
+    private static func storage(
+        _ path: FilePath, state: FilePath, _ ending: Ending?
+    ) throws -> FileTokenStorage {
+        let real = try PosixDirectory(path.removingLastComponent())
+        let name = path.lastComponent?.string ?? ""
+        let location = VaultLocation(
+            directory: EndingDirectory(base: real, ending: ending), name: name,
+            state: try PosixDirectory(state), path: path, absolutePath: real.absolutePath?.appending(name))
+        let vault = try BlockingFileVault.open(
+            at: location,
+            configuration: FileVaultConfiguration(stateDirectory: state, lockTimeout: .seconds(300)))
+        try vault.unlock(with: .keyFile(Secret(utf8: "not a real key: 0123456789abcdef0123456789abcdef")))
+        return FileTokenStorage(vault, service: "sessions")
     }
 }
 #else
