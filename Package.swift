@@ -48,6 +48,7 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
@@ -302,6 +303,7 @@ let package = Package(
                 "TokenVaultPlatform", "vaultctl", "vaultctl-oauth",
                 .product(name: "SystemPackage", package: "swift-system"),
                 .product(name: "CryptoExtras", package: "swift-crypto", condition: withOAuth),
+                .product(name: "Logging", package: "swift-log", condition: withOAuth),
             ] + networking + signatures,
             swiftSettings: settings
         ),

@@ -36,11 +36,4 @@ public struct AuthorizedRequest<Request: AuthorizableRequest>: Sendable {
     public let isRetry: Bool
 }
 
-extension AuthorizedRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Says only what it is.
-    public var description: String { "AuthorizedRequest(<redacted>)" }
-    /// As ``description``.
-    public var debugDescription: String { description }
-    /// Shows no children.
-    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
-}
+extension AuthorizedRequest: PrintedWithoutContents {}

@@ -143,3 +143,6 @@ public actor TokenManager {
         _ = try? await load()
     }
 }
+
+/// Other threads change what it has.
+extension TokenManager: PrintedWithoutContents {}

@@ -12,14 +12,7 @@ public struct RefreshRequest: Sendable {
     public let isRetryOfUnknownOutcome: Bool
 }
 
-extension RefreshRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Says only what it is.
-    public var description: String { "RefreshRequest(<redacted>)" }
-    /// As ``description``.
-    public var debugDescription: String { description }
-    /// Shows no children.
-    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
-}
+extension RefreshRequest: PrintedWithoutContents {}
 
 /// Sends a refresh token to the token endpoint and returns what it answered. Throws ``RefreshFailure``; any other error
 /// counts as one whose outcome is unknown. It is called in a task that is cancelled after

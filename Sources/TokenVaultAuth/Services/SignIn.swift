@@ -39,13 +39,9 @@ public struct SignInRequest: Sendable {
     public static let guest = SignInRequest(provider: .guest)
 }
 
-extension SignInRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension SignInRequest: PrintedWithoutContents {
     /// Says where.
     public var description: String { "SignInRequest(\(provider))" }
-    /// As ``description``.
-    public var debugDescription: String { description }
-    /// Shows no children.
-    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
 }
 
 /// What a sign-in gives.

@@ -18,11 +18,4 @@ public struct AuthUser: Codable, Hashable, Sendable {
     }
 }
 
-extension AuthUser: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Says only what it is.
-    public var description: String { "AuthUser(<redacted>)" }
-    /// As ``description``.
-    public var debugDescription: String { description }
-    /// Shows no children.
-    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
-}
+extension AuthUser: PrintedWithoutContents {}

@@ -18,11 +18,4 @@ public struct AccessToken: Sendable, Equatable {
     public var text: String { secret.text }
 }
 
-extension AccessToken: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Says only what it is.
-    public var description: String { "AccessToken(<redacted>)" }
-    /// As ``description``.
-    public var debugDescription: String { description }
-    /// Shows no children.
-    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
-}
+extension AccessToken: PrintedWithoutContents {}

@@ -57,17 +57,13 @@ public struct TokenInfo: Sendable, Equatable {
     public var idToken: String? { idSecret?.text }
 }
 
-extension TokenInfo: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension TokenInfo: PrintedWithoutContents {
     /// The expiry, and whether there is a refresh token; nothing else.
     public var description: String {
         let refresh = refreshSecret == nil ? "none" : "<redacted>"
         let expiry = accessTokenExpiry.map { "\(Int64($0.timeIntervalSince1970))" } ?? "unknown"
         return "TokenInfo(access: <redacted>, refresh: \(refresh), expires: \(expiry))"
     }
-    /// As ``description``.
-    public var debugDescription: String { description }
-    /// Shows no children.
-    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
 }
 
 /// As an object with the names of the properties; times are seconds since 1970. The encoder's and the decoder's own

@@ -40,14 +40,7 @@ public struct TokenRefreshResponse: Sendable {
     }
 }
 
-extension TokenRefreshResponse: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Says only what it is.
-    public var description: String { "TokenRefreshResponse(<redacted>)" }
-    /// As ``description``.
-    public var debugDescription: String { description }
-    /// Shows no children.
-    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
-}
+extension TokenRefreshResponse: PrintedWithoutContents {}
 
 extension TokenInfo {
     /// These tokens after `response` to a request that was begun at `begun`. What the answer leaves out stays; times

@@ -1,5 +1,6 @@
 #if OAuth
 public import TokenVault
+public import TokenVaultAuth
 
 /// A request that a browser carries to a provider (RFC 6749 section 4.1.1), and what its answer is held against.
 ///
@@ -16,14 +17,7 @@ public struct AuthorizationRequest: Sendable {
     let proofKey: ProofKey
 }
 
-extension AuthorizationRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Says only what it is.
-    public var description: String { "AuthorizationRequest(<redacted>)" }
-    /// As ``description``.
-    public var debugDescription: String { description }
-    /// Shows no children.
-    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
-}
+extension AuthorizationRequest: PrintedWithoutContents {}
 
 extension OAuthClient {
     /// Parameters that a request has already; what is given beside them may not say them again.

@@ -3,7 +3,7 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
 internal import TokenVault
-internal import TokenVaultAuth
+public import TokenVaultAuth
 
 /// Where a browser brings a provider's answer on this machine: a port of the loopback that is open while somebody signs in
 /// (RFC 8252 section 7.3).
@@ -94,4 +94,7 @@ extension OAuthClient {
         return try await exchange(try await redirect.answer(within: timeout), of: request)
     }
 }
+
+/// Its connections have answers in them.
+extension LoopbackRedirect: PrintedWithoutContents {}
 #endif

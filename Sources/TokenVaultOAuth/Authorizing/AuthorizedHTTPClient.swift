@@ -84,4 +84,7 @@ public final class AuthorizedHTTPClient: Sendable {
         _ = try? await response.body.collect(upTo: 64 << 10)
     }
 }
+
+/// Its connections have requests in them.
+extension AuthorizedHTTPClient: PrintedWithoutContents {}
 #endif

@@ -1,6 +1,6 @@
 #if OAuth
 internal import TokenVault
-internal import TokenVaultAuth
+public import TokenVaultAuth
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -138,14 +138,7 @@ extension DeviceAuthorization {
 }
 
 /// The codes are for one person's eyes: what is printed of them has neither.
-extension DeviceAuthorization: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Says only what it is.
-    public var description: String { "DeviceAuthorization(<redacted>)" }
-    /// As ``description``.
-    public var debugDescription: String { description }
-    /// Shows no children.
-    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
-}
+extension DeviceAuthorization: PrintedWithoutContents {}
 
 extension Duration {
     var seconds: Double {

@@ -117,4 +117,7 @@ public struct SignInResult: Sendable {
     /// The provider's clock at the answer, for ``TokenVaultAuth/TokenManager/noteServerDate(_:from:)``.
     public let serverDate: Date?
 }
+
+/// It has the client's secret and the transport.
+extension OAuthClient: PrintedWithoutContents {}
 #endif

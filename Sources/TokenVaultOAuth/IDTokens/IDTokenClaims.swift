@@ -1,4 +1,5 @@
 #if OAuth
+public import TokenVaultAuth
 internal import TokenVaultCrypto
 
 #if canImport(FoundationEssentials)
@@ -126,14 +127,10 @@ public struct IDTokenClaims: Sendable, Equatable {
     }
 }
 
-extension IDTokenClaims: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension IDTokenClaims: PrintedWithoutContents {
     /// Who says it and when it ends; nothing of the person.
     public var description: String {
         "IDTokenClaims(\(issuer), expires: \(Int64(expiry.timeIntervalSince1970)))"
     }
-    /// As ``description``.
-    public var debugDescription: String { description }
-    /// Shows no children.
-    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
 }
 #endif

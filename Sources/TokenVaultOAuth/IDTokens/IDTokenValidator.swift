@@ -1,6 +1,6 @@
 #if OAuth
 internal import TokenVault
-internal import TokenVaultAuth
+public import TokenVaultAuth
 internal import TokenVaultCrypto
 
 #if canImport(FoundationEssentials)
@@ -24,14 +24,7 @@ public struct IDTokenExpectation: Sendable {
     }
 }
 
-extension IDTokenExpectation: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Says only what it is.
-    public var description: String { "IDTokenExpectation(<redacted>)" }
-    /// As ``description``.
-    public var debugDescription: String { description }
-    /// Shows no children.
-    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
-}
+extension IDTokenExpectation: PrintedWithoutContents {}
 
 /// Looks at ID tokens (OpenID Connect Core section 3.1.3.7): their signature by one of the provider's keys first, then what
 /// they say. The keys are kept, and fetched anew when a token names another one.

@@ -5,7 +5,7 @@ internal import NIOHTTP1
 internal import NIOPosix
 public import NIOSSL
 internal import SystemPackage
-internal import TokenVaultAuth
+public import TokenVaultAuth
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -138,4 +138,10 @@ extension TimeAmount {
         self = .microseconds(parts.seconds * 1_000_000 + parts.attoseconds / 1_000_000_000_000)
     }
 }
+
+/// Its connections have requests in them.
+extension OAuthTransport: PrintedWithoutContents {}
+
+/// A proxy may have a password.
+extension OAuthTransport.Configuration: PrintedWithoutContents {}
 #endif
