@@ -1,3 +1,4 @@
+import HookedStorage
 import SystemPackage
 import Testing
 import TokenVault
@@ -13,28 +14,63 @@ import FoundationEssentials
 @Suite struct LeaseTests {
     private let scene = Scene()
 
+    /// The server does not answer until all others were kept from asking.
     @Test func managersOfOneVaultRefreshOnce() async throws {
         let vault = try SharedVault()
-        let server = RotatingServer()
-        let managers = try (0..<8).map { _ in scene.manager(server, storage: try vault.storage()) }
-        try await managers[0].updateTokens(scene.tokens(goodFor: -1))
-        let tokens = try await together(managers)
-        #expect(tokens == ["access-1"])
+        let (begun, gate) = (Gate(), Gate())
+        let server = server(begun, gate)
+        let first = scene.manager(server, storage: try vault.storage())
+        let others = try (0..<7).map { _ in
+            scene.manager(server, storage: try vault.storage()) { $0.leaseTimeout = .milliseconds(20) }
+        }
+        try await first.updateTokens(scene.tokens(goodFor: -1))
+        let call = Task { try await first.validAccessToken() }
+        await begun.pass()
+        await withTaskGroup { group in
+            for other in others {
+                group.addTask {
+                    await #expect(throws: TokenError.timedOut) { try await other.validAccessToken() }
+                }
+            }
+        }
+        #expect(server.requests == 1)
+        gate.open()
+        #expect(try await call.value == "access-1")
+        for other in others { #expect(try await other.validAccessToken() == "access-1") }
         #expect(server.requests == 1)
     }
 
+    /// The server does not answer until all others have looked again and again at what is stored.
     @Test func managersOfAStorageWithoutAFileRefreshOnce() async throws {
-        let server = RotatingServer()
-        let managers = (0..<8).map { _ in scene.manager(server) }
-        try await managers[0].updateTokens(scene.tokens(goodFor: -1))
-        #expect(try await together(managers) == ["access-1"])
+        let (begun, gate) = (Gate(), Gate())
+        let server = server(begun, gate)
+        let first = scene.manager(server)
+        let reads = (0..<7).map { _ in Notes<Int>() }
+        let others = reads.map { reads in
+            let storage = HookedStorage(base: scene.storage) { call, moment, _ in
+                if call == .item, moment == .after { reads.add(1) }
+            }
+            return scene.manager(server, storage: storage)
+        }
+        try await first.updateTokens(scene.tokens(goodFor: -1))
+        let call = Task { try await first.validAccessToken() }
+        await begun.pass()
+        let calls = others.map { other in Task { try await other.validAccessToken() } }
+        // The first read is the manager's own.
+        while server.requests == 1, reads.contains(where: { $0.all.count < 4 }) { await Task.yield() }
+        #expect(server.requests == 1)
+        gate.open()
+        #expect(try await call.value == "access-1")
+        for call in calls { #expect(try await call.value == "access-1") }
         #expect(server.requests == 1)
     }
 
-    private func together(_ managers: [TokenManager]) async throws -> Set<String> {
-        try await withThrowingTaskGroup(of: String.self) { group in
-            for manager in managers { group.addTask { try await manager.validAccessToken() } }
-            return try await group.reduce(into: []) { $0.insert($1) }
+    /// A server that opens `begun` with the first request, and answers that once `gate` is open.
+    private func server(_ begun: Gate, _ gate: Gate) -> RotatingServer {
+        RotatingServer { number in
+            guard number == 1 else { return }
+            begun.open()
+            await gate.pass()
         }
     }
 
@@ -55,11 +91,7 @@ import FoundationEssentials
         let vault = try SharedVault()
         let gate = Gate()
         let begun = Gate()
-        let slow = RotatingServer { _ in
-            begun.open()
-            await gate.pass()
-        }
-        let work = scene.manager(slow, storage: try vault.storage())
+        let work = scene.manager(server(begun, gate), storage: try vault.storage())
         let home = scene.manager(RotatingServer(), storage: try vault.storage(), account: "home")
         try await work.updateTokens(scene.tokens(goodFor: -1))
         try await home.updateTokens(scene.tokens(goodFor: -1))
