@@ -25,6 +25,7 @@ class Keeper:
 
         import provider
 
+        self.directory = directory
         self.facts = provider.set_up(directory, self.origin, make_key())
 
         # What can be imported once Django is set up.
@@ -77,6 +78,13 @@ class Keeper:
         """The clock that `Date` is from; with `id_token`, also the one that ID tokens are dated by."""
         self.front.date_skew = seconds
         self.grants.id_token_skew = seconds if id_token else 0
+
+    def encrypt(self, name="127.0.0.1"):
+        """Serves with TLS as well, on another port, by a certificate for `name` that it signed itself."""
+        import encryption
+
+        port, pem = encryption.serve(self.front, name, f"{self.directory}/certificate")
+        return {"port": port, "certificate": pem}
 
     # What the provider does
 

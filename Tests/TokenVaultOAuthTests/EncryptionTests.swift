@@ -1,0 +1,88 @@
+#if OAuth
+import AsyncHTTPClient
+import Foundation
+import NIOHTTP1
+import NIOSSL
+import Testing
+import TokenVault
+import TokenVaultAuth
+@testable import TokenVaultOAuth
+
+/// Nothing is sent to a server that does not prove who it is.
+@Suite(.serialized) struct EncryptionTests {
+    private static let path = "/o/.well-known/openid-configuration"
+    private let provider: RunningProvider
+
+    init() throws { provider = try RunningProvider() }
+
+    /// A server with a certificate for `name`, and the settings that trust it.
+    private func server(named name: String) throws -> (origin: RequestOrigin, trust: TLSConfiguration) {
+        let server = try provider.tell("encrypt", ["name": name])
+        var trust = TLSConfiguration.makeClientConfiguration()
+        trust.trustRoots = .certificates(
+            try NIOSSLCertificate.fromPEMBytes(Array(server["certificate"].text.utf8)))
+        return (RequestOrigin(scheme: "https", host: "127.0.0.1", port: server["port"].number), trust)
+    }
+
+    private func answer(_ origin: RequestOrigin, _ trust: TLSConfiguration?) async throws -> Int? {
+        var configuration = OAuthTransport.Configuration()
+        configuration.requestTimeout = .seconds(300)
+        configuration.tlsConfiguration = trust
+        let address = try #require(
+            WebAddress("https://\(origin.host):\(origin.port)\(Self.path)"))
+        switch await OAuthTransport(configuration: configuration).get(address) {
+        case .success(let answer): return answer.status
+        case .failure(let failure):
+            // The refresh token that would have been sent is as good as before.
+            #expect(failure.kind == .notSent)
+            return nil
+        }
+    }
+
+    private func requests() throws -> Int { try provider.tell("requests")["requests"].count }
+
+    @Test func aCertificateThatIsTrustedIsEnough() async throws {
+        let (origin, trust) = try server(named: "127.0.0.1")
+        #expect(try await answer(origin, trust) == 200)
+        #expect(try requests() == 1)
+    }
+
+    @Test func aCertificateThatNobodyTrustsIsRefused() async throws {
+        let (origin, _) = try server(named: "127.0.0.1")
+        #expect(try await answer(origin, nil) == nil)
+        let other = try server(named: "127.0.0.1").trust
+        #expect(try await answer(origin, other) == nil)
+        #expect(try requests() == 0)
+    }
+
+    @Test func aTrustedCertificateOfAnotherNameIsRefused() async throws {
+        let (origin, trust) = try server(named: "a.example")
+        #expect(try await answer(origin, trust) == nil)
+        #expect(try requests() == 0)
+    }
+
+    /// The same for requests with a token.
+    @Test func noTokenIsSentWhereACertificateIsRefused() async throws {
+        let (origin, trust) = try server(named: "127.0.0.1")
+        let manager = TokenManager(storage: InMemoryTokenStorage(service: "s"), account: "a") { _ in
+            throw RefreshFailure(.notSent)
+        }
+        try await manager.updateTokens(TokenInfo(accessToken: "fake"))
+        let authorizer = TokenAuthProvider(manager: manager, allowedOrigins: [origin])
+        let request = HTTPClientRequest(url: "https://127.0.0.1:\(origin.port)\(Self.path)")
+        // It is said at once: a connection is not tried again and again.
+        var configuration = HTTPClient.Configuration()
+        configuration.connectionPool.retryConnectionEstablishment = false
+        await #expect(throws: (any Error).self) {
+            try await AuthorizedHTTPClient(authorizer: authorizer, configuration: configuration).execute(
+                request)
+        }
+        #expect(try requests() == 0)
+        configuration.tlsConfiguration = trust
+        let answer = try await AuthorizedHTTPClient(authorizer: authorizer, configuration: configuration)
+            .execute(request, timeout: .seconds(300))
+        #expect(answer.status == .ok)
+        #expect(try provider.tell("requests")["requests"][0]["authorization"]["scheme"].text == "Bearer")
+    }
+}
+#endif
