@@ -55,29 +55,8 @@ import VaultAgentServer
         #expect(try second.vault().status() == nil)
     }
 
-    /// A socket as a service manager makes it: by its path.
-    private func listen(at path: FilePath) throws -> SocketListener {
-        if !(try SmallFile.exists(home.place.directory)) { try makeDirectory() }
-        let listener = SocketListener(descriptor: socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0))
-        try #require(fcntl(listener.descriptor, F_SETFD, FD_CLOEXEC) == 0)
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        let bytes = path.string.utf8CString
-        try #require(bytes.count <= MemoryLayout.size(ofValue: address.sun_path))
-        withUnsafeMutableBytes(of: &address.sun_path) { name in
-            bytes.withUnsafeBytes { name.copyMemory(from: $0) }
-        }
-        let isBound = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(listener.descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
-            }
-        }
-        try #require(isBound && Glibc.listen(listener.descriptor, 8) == 0)
-        return listener
-    }
-
     @Test func aSocketThatWasPassedOnIsTakenAndLeft() throws {
-        let listener = try listen(at: home.place.socket)
+        let listener = try ManagedSocket.listen(at: home.place.socket)
         let script = "LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" --directory \"$1\""
         let arguments = ["-c", script, Program.beside("vaultctl-agent"), home.place.directory.string]
         let agent = try Program.start("/bin/sh", arguments, inheriting: [(listener.descriptor, 3)])
@@ -115,11 +94,11 @@ import VaultAgentServer
         let stream = CInt(SOCK_STREAM.rawValue)
         switch third {
         case .listener:
-            let made = try listen(at: home.place.socket)
+            let made = try ManagedSocket.listen(at: home.place.socket)
             listener = made
             passed.append((made.descriptor, 3))
         case .elsewhere:
-            let made = try listen(at: home.path.appending("elsewhere.sock"))
+            let made = try ManagedSocket.listen(at: home.path.appending("elsewhere.sock"))
             listener = made
             passed.append((made.descriptor, 3))
         case .nothing: break
@@ -128,7 +107,7 @@ import VaultAgentServer
         case .datagram: opened = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue), 0)
         case .network:
             opened = socket(AF_INET, stream, 0)
-            try #require(Glibc.listen(opened, 1) == 0)
+            try #require(listen(opened, 1) == 0)
         }
         defer { if opened >= 0 { close(opened) } }
         if opened >= 0 { passed.append((opened, 3)) }

@@ -115,9 +115,9 @@ import TokenVaultPlatform
         // Asked where it is.
         try #require(try Program.run("/bin/rm", ["-rf", runtime]) == 0)
         let state = try person.run("status", "--json").output
-        #expect(
-            state.contains(#""agent":\(words[0] == "lock")"#) && !state.contains(#""unlocked""#),
-            "\(state)")
+        #expect(state.contains(#""agent":\#(words[0] == "lock")"#), "\(state)")
+        // Without an agent, the key file of the environment opens it.
+        if words[0] == "lock" { #expect(!state.contains(#""state":"unlocked""#), "\(state)") }
     }
 
     /// A user has 128 watches of the system's, and other programs want them too.

@@ -63,8 +63,7 @@ import VaultAgent
     @Test(arguments: [false, true])
     func itSaysWhenItServesAndWhenItEnds(isAbstract: Bool) throws {
         let manager = try Manager(at: home.path.appending("notify").string, isAbstract: isAbstract)
-        let listener = try SocketDirectory(home.place.directory, creating: true).listen(
-            at: AgentPlace.socketName)
+        let listener = try ManagedSocket.listen(at: home.place.socket)
         let first = try start(listener, telling: manager.address)
         #expect(manager.hear() == "READY=1")
         let vault = BlockingAgentVault(at: home.vault, agent: home.place, timeout: .seconds(300))

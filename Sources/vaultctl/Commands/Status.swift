@@ -152,7 +152,8 @@ struct Status: VaultCommand {
         /// A span as `--for` takes it: 15m, 8h, 90s.
         private static func span(_ duration: Duration) -> String {
             let seconds = duration.components.seconds
-            for (unit, length) in [("h", Int64(3_600)), ("m", 60)] where seconds > 0 && seconds % length == 0 {
+            for (unit, length) in [("h", Int64(3_600)), ("m", 60)] where seconds > 0 && seconds % length == 0
+            {
                 return "\(seconds / length)\(unit)"
             }
             return "\(seconds)s"
