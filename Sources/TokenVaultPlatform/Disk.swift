@@ -24,8 +24,8 @@ package protocol DiskDirectory: AnyObject, Sendable {
     func synchronize() throws(SystemFailure)
     /// Whether something is mounted on what is at `name`, so that it can be neither replaced nor removed (`statx`).
     func isMountPoint(_ name: String) -> Bool
-    /// Whether the directory at `path` is another one than this: this one was moved away, and another put in its place.
-    /// False when nothing is there, or that cannot be told (`stat`).
+    /// Whether this is not the directory at `path` any more: it was moved away or removed, and perhaps another put in its
+    /// place. False when that cannot be told (`stat`).
     func isReplaced(at path: FilePath) -> Bool
     /// Whether other machines may write there, or a program stands between the kernel and the files (NFS, SMB, FUSE …).
     var isRemote: Bool { get }

@@ -115,8 +115,9 @@ package final class PosixDirectory: DiskDirectory, Notifying {
 
     package func isReplaced(at path: FilePath) -> Bool {
         var (here, there) = (stat(), stat())
-        guard fstat(descriptor, &here) == 0, path.withPlatformString({ stat($0, &there) }) == 0 else {
-            return false
+        guard fstat(descriptor, &here) == 0 else { return false }
+        guard path.withPlatformString({ stat($0, &there) }) == 0 else {
+            return errno == ENOENT || errno == ENOTDIR
         }
         return FileAttributes(here).identity != FileAttributes(there).identity
     }

@@ -23,6 +23,13 @@ package enum SmallFile {
             bytes: try readAll(from: descriptor, limit: limit), attributes: FileAttributes(information))
     }
 
+    /// Which file the path leads to, following links; `nil` when there is none, or that cannot be told.
+    package static func identity(of path: FilePath) -> FileIdentity? {
+        var information = stat()
+        guard path.withPlatformString({ stat($0, &information) }) == 0 else { return nil }
+        return FileAttributes(information).identity
+    }
+
     /// Whether there is a regular file at `path`, following links: one whose opening waits for nobody.
     package static func isRegular(_ path: FilePath) -> Bool {
         var information = stat()

@@ -2,6 +2,8 @@
 package struct AgentLimits: Sendable {
     /// How many connections there are at once. When one more comes, the one that was idle for longest is ended.
     package var connections = 192
+    /// How many more there are for those who lock, when all the others are at work.
+    package var lockingConnections = 16
     /// How many of them may be subscriptions.
     package var subscriptions = 64
     /// How many vaults it holds: each has keys in locked memory, and an open file.

@@ -53,15 +53,11 @@ package final class AgentServer: Sendable {
         var backOff = BackOff()
         var watch: SocketDirectoryWatch?
         while !hasEnded.withLock({ $0 }) {
-            if watch == nil {
-                watch = listening.watch()
-                // What happened while there was none.
-                if !listening.isInPlace { return .displaced }
-            }
+            if watch == nil { watch = listening.watch() }
             let socket: UnixSocket?
             do throws(SystemFailure) {
                 socket = try listener.accept(
-                    orSignal: signals, orWake: waker, orIn: watch, atMost: watch == nil ? .seconds(1) : nil)
+                    orSignal: signals, orWake: waker, orIn: watch, atMost: .seconds(1))
                 backOff = BackOff()
             } catch {
                 guard error.isShortage else { throw error }
@@ -73,7 +69,14 @@ package final class AgentServer: Sendable {
                 if signal == SignalForwarder.hangUp { vaults.lockAll() } else { end() }
                 continue
             }
-            if watch?.hasNews() ?? false, !listening.isInPlace { return .displaced }
+            if watch?.hasNews() ?? true || socket == nil {
+                // What is above the directory may be moved or mounted over, and nobody tells.
+                guard listening.isInPlace else {
+                    vaults.lockAll()
+                    return .displaced
+                }
+                endLockedReading()
+            }
             guard let socket else { continue }
             number += 1
             take(socket, number)
@@ -116,11 +119,15 @@ package final class AgentServer: Sendable {
     private func take(_ socket: UnixSocket, _ number: UInt64) {
         guard let peer = try? socket.peer(), peer.user == ProcessFacts.user else { return }
         while connections.withLock({ $0.count }) >= limits.connections, makeRoom() {}
-        guard connections.withLock({ $0.count }) < limits.connections else {
+        let count = connections.withLock { $0.count }
+        // All are at work, for as long as that takes: who comes to lock is heard all the same.
+        let isForLocking = count >= limits.connections
+        guard count < limits.connections + limits.lockingConnections else {
             return ClientConnection.sayGoodbye(to: socket)
         }
         let context = ClientConnection.Context(
             handler: RequestHandler(vaults: vaults), limits: limits, budget: budget,
+            isForLocking: isForLocking,
             endUnreadListings: { [weak self] in self?.endUnreadListings() },
             maySubscribe: { [weak self] in self?.makeRoomForSubscription() ?? false },
             goesOn: { [weak self] in self.map { !$0.hasEnded.withLock { $0 } } ?? false },
@@ -153,6 +160,11 @@ package final class AgentServer: Sendable {
         }
         guard subscriptions.count >= limits.subscriptions else { return true }
         return LeastLoss.order(subscriptions).first?.1.endUnlessWorking() ?? false
+    }
+
+    /// Ends those who are read something to that locked by itself meanwhile.
+    private func endLockedReading() {
+        for connection in connections.withLock({ Array($0.values) }) { connection.endLockedReading() }
     }
 
     private func endUnreadListings() {

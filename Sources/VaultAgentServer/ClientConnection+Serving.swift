@@ -88,6 +88,10 @@ extension ClientConnection {
             throw SystemFailure(.protocolError, "recv")
         }
         defer { parts.removeAll() }
+        guard !context.isForLocking || request.operation.isLocking else {
+            Self.sayGoodbye(to: socket)
+            throw SystemFailure(.connectionReset, "recv")
+        }
         if case .subscribe = request.operation, !context.maySubscribe() {
             throw SystemFailure(.tooManyOpenFiles, "accept4")
         }
@@ -182,6 +186,16 @@ extension ClientConnection {
             }
         } catch {
             throw error == .timedOut ? refusal : .nobodyWaits
+        }
+    }
+}
+
+extension AgentOperation {
+    /// Whether it takes something from those who read, and gives nothing.
+    fileprivate var isLocking: Bool {
+        switch self {
+        case .lock, .lockAll, .close, .stop: true
+        default: false
         }
     }
 }

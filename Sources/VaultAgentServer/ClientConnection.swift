@@ -30,6 +30,8 @@ final class ClientConnection: Sendable {
         let limits: AgentLimits
         /// What room there is for commits.
         let budget: CommitBudget
+        /// Whether it is one of the last, which are kept for those who lock.
+        var isForLocking = false
         /// Ends those who keep others from a listing, and do not read theirs.
         let endUnreadListings: @Sendable () -> Void
         /// Asks whether there may be another subscription.
@@ -120,6 +122,14 @@ final class ClientConnection: Sendable {
             state.isRevoked = true
             if case .sending = state.activity { return true }
             return false
+        }
+        if isSending { end() }
+    }
+
+    /// Ends the connection if it is at answering what has locked by itself since.
+    func endLockedReading() {
+        let isSending = state.withLock { state in
+            if case .sending = state.activity { state.isReadingRevoked } else { false }
         }
         if isSending { end() }
     }

@@ -1,6 +1,7 @@
 internal import Synchronization
 internal import SystemPackage
 internal import TokenVault
+internal import TokenVaultPlatform
 internal import VaultAgent
 
 extension HeldVaults {
@@ -10,29 +11,26 @@ extension HeldVaults {
         noteLock(at: reference.path)
         let vault = state.withLock { $0.vaults[reference.path]?.vault }
         if let vault { lock([vault]) }
-        // That was at once; this reads a file.
-        let there = try? BlockingFileVault.open(
-            at: reference.path, configuration: FileVaultConfiguration(stateDirectory: nil))
-        guard let there else { return vault != nil }
-        defer { there.close() }
-        noteLock(of: there.identifier)
+        // The same file by another name, be it a link to it; nothing of it is read, which could take long.
+        guard let file = SmallFile.identity(of: reference.path) else { return vault != nil }
+        noteLock(of: file)
         let others = state.withLock { $0.vaults.values.map(\.vault) }
-            .filter { $0.identifier == there.identifier && $0 !== vault }
+            .filter { $0 !== vault && $0.fileIdentity == file }
         lock(others)
         return vault != nil || !others.isEmpty
     }
 
     /// Makes an unlock that is under way end locked.
-    private func noteLock(at path: FilePath? = nil, of identifier: String? = nil) {
+    private func noteLock(at path: FilePath? = nil, of file: FileIdentity? = nil) {
         state.withLock { state in
             guard state.isUnlocking else { return }
             // However many there are: rather one too many is locked.
-            guard state.lockedPaths.count + state.lockedVaults.count < 256 else {
+            guard state.lockedPaths.count + state.lockedFiles.count < 256 else {
                 state.locksOfAll += 1
                 return
             }
             if let path { state.lockedPaths.insert(path) }
-            if let identifier { state.lockedVaults.insert(identifier) }
+            if let file { state.lockedFiles.insert(file) }
         }
     }
 

@@ -19,10 +19,10 @@ package final class HeldVaults: Sendable {
         /// How often all were locked: what is unlocked meanwhile is locked.
         var locksOfAll = 0
         var isUnlocking = false
-        /// The vaults that were locked while one is being unlocked: by the names that they were called, and as they name
-        /// themselves.
+        /// The vaults that were locked while one is being unlocked: by the names that they were called, and what those lead
+        /// to.
         var lockedPaths: Set<FilePath> = []
-        var lockedVaults: Set<String> = []
+        var lockedFiles: Set<FileIdentity> = []
         var hasEnded = false
         var sessionObstacle: String? = "the agent does not watch the session"
     }
@@ -62,7 +62,7 @@ package final class HeldVaults: Sendable {
         let locksBefore = state.withLock { state in
             state.isUnlocking = true
             state.lockedPaths = []
-            state.lockedVaults = []
+            state.lockedFiles = []
             return state.locksOfAll
         }
         var configuration = FileVaultConfiguration(stateDirectory: order.stateDirectory)
@@ -71,18 +71,26 @@ package final class HeldVaults: Sendable {
         let fresh = try BlockingFileVault.open(at: path, configuration: configuration)
         let (known, isFull) = state.withLock { ($0.vaults[path], $0.vaults.count >= limits.vaults) }
         let locks = known?.vault.lockCount ?? 0
-        let vault: BlockingFileVault
+        let held = known?.vault.identifier == fresh.identifier ? known : nil
+        let isHeld = held.map { Self.isInPlace($0.vault) } ?? false
         var idleTime = order.idleTime
-        if let known, known.vault.identifier == fresh.identifier,
-            known.stateDirectory == order.stateDirectory, Self.isInPlace(known.vault)
-        {
-            defer { fresh.close() }
-            let wasOpen = Self.isOpen(known.vault)
-            if wasOpen, try opensLess(fresh, with: order.method) { return known.vault }
-            vault = known.vault
+        if let held, isHeld, Self.isOpen(held.vault) {
+            do throws(TokenStorageError) {
+                if try opensLess(fresh, with: order.method) {
+                    fresh.close()
+                    return held.vault
+                }
+            } catch {
+                fresh.close()
+                throw error
+            }
+            if !order.isTimeAsked { idleTime = held.idleTime }
+        }
+        let vault: BlockingFileVault
+        if let held, isHeld, held.stateDirectory == order.stateDirectory {
+            fresh.close()
+            vault = held.vault
             try vault.unlock(with: order.method, unlessLockedSince: locks)
-            if wasOpen, !order.isTimeAsked { idleTime = known.idleTime }
-            try vault.lockAutomatically(idleTime.map { .whenIdle(for: $0) })
         } else {
             guard known != nil || !isFull else {
                 fresh.close()
@@ -96,10 +104,11 @@ package final class HeldVaults: Sendable {
                 throw error
             }
         }
+        try vault.lockAutomatically(idleTime.map { .whenIdle(for: $0) })
         let (isLocked, hasEnded) = state.withLock { state in
             let isLocked =
                 state.locksOfAll != locksBefore || state.lockedPaths.contains(path)
-                || state.lockedVaults.contains(vault.identifier)
+                || vault.fileIdentity.map(state.lockedFiles.contains) ?? false
                 || vault === known?.vault && vault.lockCount != locks
             // Before anybody can ask for it.
             if isLocked { vault.lock() }

@@ -14,7 +14,7 @@ import VaultAgentServer
     init() throws { home = try TestHome() }
 
     enum Change: CaseIterable {
-        case socketRemoved, socketRenamed, socketReplaced, directoryRenamed, directoryRemoved
+        case socketRemoved, socketRenamed, socketReplaced, directoryRenamed, directoryRemoved, homeRenamed
     }
 
     private func make(_ change: Change) throws {
@@ -27,6 +27,8 @@ import VaultAgentServer
             try SmallFile.create(other, [1])
             try #require(rename(other.string, socket) == 0)
         case .directoryRenamed: try #require(rename(directory, directory + ".away") == 0)
+        // Nobody tells who watches the directory.
+        case .homeRenamed: try #require(rename(home.path.string, home.path.string + ".away") == 0)
         case .directoryRemoved: try #require(try Program.run("/bin/rm", ["-rf", directory]) == 0)
         }
     }
@@ -37,6 +39,9 @@ import VaultAgentServer
         _ = try agent.unlockedVault()
         try make(change)
         #expect(agent.process.wait() == 0)
+        if change == .homeRenamed {
+            try #require(rename(home.path.string + ".away", home.path.string) == 0)
+        }
         if change == .socketReplaced { try #require(unlink(home.place.socket.string) == 0) }
         #expect(try agent.vault().isHeld() == false)
         // Whoever is next finds its place free.

@@ -57,6 +57,27 @@ import VaultAgent
         #expect(closed.status == 0, "\(closed.error)")
     }
 
+    /// Also one that nobody could open as it is.
+    @Test func byALinkAndByAFileThatOthersMayRead() throws {
+        let other = "\(home.path)/other.vault"
+        try #require(symlink(file, other) == 0)
+        #expect(try home.run("lock", "--vault", other).status == 0)
+        try expectLocked()
+        #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
+        try #require(link(file, "\(home.path)/x.torn") == 0 && chmod(file, 0o644) == 0)
+        #expect(try home.run("lock", "--vault", "\(home.path)/x.torn").status == 0)
+        try #require(chmod(file, 0o600) == 0)
+        try expectLocked()
+    }
+
+    @Test func whatIsNoVaultIsNoSuccessWhileOneIsOpen() throws {
+        try #require(mkfifo("\(home.path)/pipe", 0o600) == 0)
+        for path in [directory, "\(home.path)/pipe", "/dev/null"] {
+            let refused = try home.run("lock", "--vault", path)
+            #expect(refused.status == 8 && refused.error.contains("lock --all"), "\(path): \(refused.error)")
+        }
+    }
+
     @Test func anotherVaultStaysOpen() throws {
         let other = "\(home.path)/other.vault"
         try #require(try home.run("init", "--vault", other, "--key-file", home.keyFile).status == 0)

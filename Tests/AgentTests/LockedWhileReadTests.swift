@@ -51,6 +51,18 @@ import VaultAgent
         #expect(count > 0 && count < Self.size, "\(count)")
     }
 
+    @Test func aSecretIsNotDeliveredAfterItLockedByItself() throws {
+        try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state, lockingAfter: .seconds(1))
+        let client = try RawClient(home.place)
+        try client.ask(.secret(service: "s", key: "dark"), home)
+        try client.socket.wait(until: Deadline(after: .seconds(300)))
+        // Ended when the agent notices: nothing is read before.
+        #expect(agent.server.waitForClients(1, atMost: .seconds(300)))
+        #expect(try vault.lockState() == .afterFirstUnlock)
+        let count = try client.readToEnd()
+        #expect(count > 0 && count < Self.size, "\(count)")
+    }
+
     @Test(arguments: Lock.allCases)
     func aListingIsNotDeliveredAfterALock(_ lock: Lock) throws {
         let client = try RawClient(home.place)

@@ -126,13 +126,29 @@ import VaultAgent
         #expect(try storage.retrieve(for: "k") == "third")
     }
 
+    /// A key that opens a part takes nothing away, wherever this device's keys are.
+    @Test func anotherStateDirectoryIsNoWayAroundTheScope() throws {
+        let narrow = UnlockMethod.keyFile(Secret(utf8: "a narrow unreal key 0123456789abcdef0123456789"))
+        let direct = try home.open()
+        _ = try direct.addSlot(narrow, scope: .afterFirstUnlock)
+        direct.close()
+        let storage = vault.storage(service: "s")
+        try storage.store(token: "dark", for: "d", policy: .whenUnlocked)
+        try vault.unlock(with: narrow, stateDirectory: nil)
+        #expect(try storage.retrieve(for: "d") == "dark")
+    }
+
     /// Where this device's keys are is said with every unlock, not only the first.
     @Test func anotherStateDirectoryCounts() throws {
         let storage = vault.storage(service: "s")
         try storage.store(token: "own", for: "device", policy: .whenUnlockedThisDeviceOnly)
         try vault.unlock(with: TestHome.keyFile, stateDirectory: nil)
         #expect(throws: TokenStorageError.self) { try storage.retrieve(for: "device") }
-        try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+        // That was open, and how long it stays so was said before.
+        #expect(try vault.status()?.idleTime == .seconds(900))
+        try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state, lockingAfter: .seconds(7_200))
         #expect(try storage.retrieve(for: "device") == "own")
+        try vault.unlock(with: TestHome.keyFile, stateDirectory: home.path.appending("other"))
+        #expect(try vault.status()?.idleTime == .seconds(7_200))
     }
 }

@@ -27,15 +27,15 @@ package struct VaultLocation: Sendable {
         self.path = path
     }
 
-    /// Throws `unavailable` when the vault's directory was moved away and another is in its place: what is written to the
-    /// file that is open would not be in the vault that everybody else opens.
+    /// Throws `unavailable` when the vault's directory was moved away, and perhaps another is in its place: what is written to
+    /// the file that is open would not be in the vault that everybody else opens.
     func requireDirectory() throws(TokenStorageError) {
         guard let parent = absolutePath?.removingLastComponent(), directory.isReplaced(at: parent) else {
             return
         }
         throw .file(
-            .unavailable, underlying: "the vault's directory was moved, and another is in its place",
-            advice: "close the vault and open it anew")
+            .unavailable, underlying: "the vault's directory was moved or replaced",
+            advice: "put it back, or close the vault and open it where it is")
     }
 
     /// The same place, and nothing that this device keeps for the vault.

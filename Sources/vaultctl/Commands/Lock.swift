@@ -54,11 +54,13 @@ struct Lock: VaultCommand {
         return true
     }
 
-    /// Throws `unavailable` when no vault is there while another one is open: a path was mistyped, and who typed it believes
-    /// that all is locked.
+    /// Throws `unavailable` when no vault is there, or none that can be told to be one, while another is open: a path was
+    /// mistyped, and who typed it believes that all is locked.
     private func requireVault(_ session: Session) throws(CommandFailure) {
         let path = try session.vaultPath
-        guard (try? SmallFile.exists(path)) != true else { return }
+        let there = try? BlockingFileVault.open(
+            at: path, configuration: FileVaultConfiguration(stateDirectory: nil))
+        guard there == nil else { return }
         for place in AgentPlaces.all {
             let vaults = try calling { () throws(TokenStorageError) in try AgentControl.vaults(at: place) }
             guard vaults.allSatisfy({ $0.state == .locked }) else {

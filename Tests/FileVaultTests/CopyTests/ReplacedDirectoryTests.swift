@@ -49,13 +49,20 @@ import TokenVaultPlatform
         #expect(try fresh.storage(service: "s").retrieve(for: "a") == "first")
     }
 
-    /// Nothing else is at its path: it is one vault still, and goes on where it is.
-    @Test func oneThatWasOnlyMovedGoesOn() throws {
-        try vault.storage(service: "s").store(token: "second", for: "a")
+    /// Nothing is at its path: what is written is nowhere that anybody would look for it, until it is opened where it is.
+    @Test func oneThatWasOnlyMovedIsOpenedAnew() throws {
+        let error = #expect(throws: TokenStorageError.self) {
+            try vault.storage(service: "s").store(token: "second", for: "a")
+        }
+        #expect(error?.code == .unavailable)
         let fresh = try BlockingFileVault.open(
             at: away.appending("moving.vault"), configuration: configuration)
         try fresh.unlock(with: keyFile)
-        #expect(try fresh.storage(service: "s").retrieve(for: "a") == "second")
+        try fresh.storage(service: "s").store(token: "second", for: "a")
+        // Put back, the first one goes on.
+        try #require(rename(away.string, path.removingLastComponent().string) == 0)
+        #expect(try vault.storage(service: "s").retrieve(for: "a") == "second")
+        try vault.storage(service: "s").store(token: "third", for: "a")
     }
 
     /// A link in its place that leads to where it is by now is the same directory.

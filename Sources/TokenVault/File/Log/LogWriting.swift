@@ -165,6 +165,12 @@ extension VaultLog {
         } catch {
             try repair(group, in: file, after: error)
         }
+        // Between the look before and the last byte, all of it may have been moved and a copy put in its place.
+        do throws(TokenStorageError) { try location.requireDirectory() } catch {
+            var error = error
+            error.code = .outcomeUnknown
+            throw error
+        }
         let added = group
         try withLockedState { (state) throws(TokenStorageError) in
             try apply(
