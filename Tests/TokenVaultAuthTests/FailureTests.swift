@@ -118,10 +118,7 @@ import FoundationEssentials
     @Test func aCancelledCallerLeavesTheRefreshToTheOthers() async throws {
         let gate = Gate()
         let begun = Gate()
-        let server = RotatingServer { _ in
-            begun.open()
-            await gate.pass()
-        }
+        let server = RotatingServer(begun: begun, answeringAt: gate)
         let manager = scene.manager(server)
         try await manager.updateTokens(scene.tokens(goodFor: -1))
         let cancelled = Task { try await manager.validAccessToken() }
@@ -138,10 +135,7 @@ import FoundationEssentials
     @Test func aRefreshThatNobodyWaitsForIsStored() async throws {
         let gate = Gate()
         let begun = Gate()
-        let server = RotatingServer { _ in
-            begun.open()
-            await gate.pass()
-        }
+        let server = RotatingServer(begun: begun, answeringAt: gate)
         let manager = scene.manager(server)
         try await manager.updateTokens(scene.tokens(goodFor: -1))
         let alone = Task { try await manager.validAccessToken() }

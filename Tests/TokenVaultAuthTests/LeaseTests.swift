@@ -18,7 +18,7 @@ import FoundationEssentials
     @Test func managersOfOneVaultRefreshOnce() async throws {
         let vault = try SharedVault()
         let (begun, gate) = (Gate(), Gate())
-        let server = server(begun, gate)
+        let server = RotatingServer(begun: begun, answeringAt: gate)
         let first = scene.manager(server, storage: try vault.storage())
         let others = try (0..<7).map { _ in
             scene.manager(server, storage: try vault.storage()) { $0.leaseTimeout = .milliseconds(20) }
@@ -43,7 +43,7 @@ import FoundationEssentials
     /// The server does not answer until all others have looked again and again at what is stored.
     @Test func managersOfAStorageWithoutAFileRefreshOnce() async throws {
         let (begun, gate) = (Gate(), Gate())
-        let server = server(begun, gate)
+        let server = RotatingServer(begun: begun, answeringAt: gate)
         let first = scene.manager(server)
         let reads = (0..<7).map { _ in Notes<Int>() }
         let others = reads.map { reads in
@@ -65,15 +65,6 @@ import FoundationEssentials
         #expect(server.requests == 1)
     }
 
-    /// A server that opens `begun` with the first request, and answers that once `gate` is open.
-    private func server(_ begun: Gate, _ gate: Gate) -> RotatingServer {
-        RotatingServer { number in
-            guard number == 1 else { return }
-            begun.open()
-            await gate.pass()
-        }
-    }
-
     @Test func whatAnotherProcessStoredIsTaken() async throws {
         let vault = try SharedVault()
         let server = RotatingServer()
@@ -91,7 +82,8 @@ import FoundationEssentials
         let vault = try SharedVault()
         let gate = Gate()
         let begun = Gate()
-        let work = scene.manager(server(begun, gate), storage: try vault.storage())
+        let work = scene.manager(
+            RotatingServer(begun: begun, answeringAt: gate), storage: try vault.storage())
         let home = scene.manager(RotatingServer(), storage: try vault.storage(), account: "home")
         try await work.updateTokens(scene.tokens(goodFor: -1))
         try await home.updateTokens(scene.tokens(goodFor: -1))

@@ -18,15 +18,24 @@ import FoundationEssentials
         return scene
     }
 
+    /// A storage that stores the first answer's tokens, does `then`, and does not tell: it notes that in `lost`.
+    private func storage(
+        _ scene: Scene, _ server: RotatingServer, _ lost: Notes<Int>,
+        then: @escaping @Sendable () -> Void = {}
+    ) -> HookedStorage {
+        HookedStorage(base: scene.storage) { call, moment, _ throws(TokenStorageError) in
+            guard call == .commit, moment == .after, server.requests == 1, lost.all.isEmpty else { return }
+            lost.add(1)
+            then()
+            throw TokenStorageError(.outcomeUnknown, operation: "store", backend: "agent")
+        }
+    }
+
     @Test func aSaveThatMayHaveHappenedIsLookedFor() async throws {
         let scene = sceneAtOddTimes()
         let server = RotatingServer()
         let lost = Notes<Int>()
-        let storage = HookedStorage(base: scene.storage) { call, moment, _ throws(TokenStorageError) in
-            guard call == .commit, moment == .after, server.requests == 1, lost.all.isEmpty else { return }
-            lost.add(1)
-            throw TokenStorageError(.outcomeUnknown, operation: "store", backend: "agent")
-        }
+        let storage = storage(scene, server, lost)
         let manager = scene.manager(server, storage: storage)
         try await manager.updateTokens(scene.tokens(goodFor: -1))
         #expect(try await manager.validAccessToken() == "access-1")
@@ -39,12 +48,7 @@ import FoundationEssentials
         let scene = sceneAtOddTimes()
         let server = RotatingServer()
         let lost = Notes<Int>()
-        let storage = HookedStorage(base: scene.storage) { call, moment, _ throws(TokenStorageError) in
-            guard call == .commit, moment == .after, server.requests == 1, lost.all.isEmpty else { return }
-            lost.add(1)
-            scene.vault.setLockState(.locked)
-            throw TokenStorageError(.outcomeUnknown, operation: "store", backend: "agent")
-        }
+        let storage = storage(scene, server, lost) { scene.vault.setLockState(.locked) }
         let manager = scene.manager(server, storage: storage)
         try await manager.updateTokens(scene.tokens(goodFor: -1))
         await #expect(throws: TokenError.self) { try await manager.validAccessToken() }

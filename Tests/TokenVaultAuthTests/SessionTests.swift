@@ -47,11 +47,7 @@ import FoundationEssentials
         let scene = scene
         let gate = Gate()
         let begun = Gate()
-        let server = RotatingServer { number in
-            guard number == 1 else { return }
-            begun.open()
-            await gate.pass()
-        }
+        let server = RotatingServer(begun: begun, answeringAt: gate)
         let manager = scene.manager(server)
         try await manager.updateTokens(scene.tokens(goodFor: -1))
         let first = Task { try await manager.validAccessToken() }
@@ -130,10 +126,7 @@ import FoundationEssentials
         let gate = Gate()
         let begun = Gate()
         let vault = try SharedVault()
-        let server = RotatingServer { _ in
-            begun.open()
-            await gate.pass()
-        }
+        let server = RotatingServer(begun: begun, answeringAt: gate)
         let manager = scene.manager(server, storage: try vault.storage())
         let other = scene.manager(server, storage: try vault.storage())
         try await manager.updateTokens(scene.tokens(goodFor: -1))

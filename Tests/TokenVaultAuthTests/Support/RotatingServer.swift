@@ -40,6 +40,15 @@ final class RotatingServer: Sendable {
         state = Mutex(State(answers: answers))
     }
 
+    /// One that opens `begun` with the first request, and answers that once `gate` is open.
+    convenience init(begun: Gate, answeringAt gate: Gate) {
+        self.init { number in
+            guard number == 1 else { return }
+            begun.open()
+            await gate.pass()
+        }
+    }
+
     var requests: Int { state.withLock { $0.requests.count } }
     var retriesOfUnknownOutcome: Int { state.withLock { $0.retries } }
     var revoked: [String] { state.withLock { $0.revoked } }
