@@ -37,15 +37,10 @@ public struct TokenAuthProvider: Sendable {
     public func adapt<Request>(
         _ request: Request
     ) async throws(TokenError) -> AuthorizedRequest<Request> {
-        guard mayCarryToken(request) else {
+        guard let token = try await token(for: request.origin) else {
             return AuthorizedRequest(request: request, token: nil, isRetry: false)
         }
-        do throws(TokenError) {
-            return authorized(request, with: try await manager.accessToken(), isRetry: false)
-        } catch {
-            await report(error)
-            throw error
-        }
+        return authorized(request, with: token, isRetry: false)
     }
 
     /// What to send in answer to a response; `nil` when the response is the answer. That is so for every status but 401,
@@ -55,17 +50,12 @@ public struct TokenAuthProvider: Sendable {
     public func retry<Request>(
         _ sent: AuthorizedRequest<Request>, after response: ResponseFacts
     ) async throws(TokenError) -> AuthorizedRequest<Request>? {
-        guard let token = sent.token else { return nil }
-        guard mayCarryToken(sent.request), let origin = sent.request.origin else { return nil }
+        guard let token = sent.token, let origin = sent.request.origin, mayCarryToken(origin) else {
+            return nil
+        }
         if let date = response.serverDate { manager.noteServerDate(date, from: origin) }
         guard response.status == 401, !sent.isRetry, sent.request.isReplayable else { return nil }
-        do throws(TokenError) {
-            let newer = try await manager.accessToken(replacing: token)
-            return authorized(sent.request, with: newer, isRetry: true)
-        } catch {
-            await report(error)
-            throw error
-        }
+        return authorized(sent.request, with: try await self.token(replacing: token), isRetry: true)
     }
 
     /// Sends `request` with its token, and once more after a 401. Throws ``TokenError`` and what `send` throws.
@@ -78,16 +68,38 @@ public struct TokenAuthProvider: Sendable {
         return try await send(second.request)
     }
 
-    private func mayCarryToken(_ request: some AuthorizableRequest) -> Bool {
-        guard let origin = request.origin, allowedOrigins.contains(origin) else { return false }
-        return allowsPlaintext || origin.keepsSecrets
+    /// The token for a request to `origin`; `nil` when that gets none. Throws as ``TokenManager/validAccessToken()``.
+    package func token(for origin: RequestOrigin?) async throws(TokenError) -> AccessToken? {
+        guard let origin, mayCarryToken(origin) else { return nil }
+        if let known = manager.board.token { return known }
+        do throws(TokenError) { return try await manager.accessToken() } catch {
+            await report(error)
+            throw error
+        }
+    }
+
+    /// The token in place of one that was refused. Throws as ``TokenManager/accessToken(replacing:)``.
+    package func token(replacing refused: AccessToken) async throws(TokenError) -> AccessToken {
+        do throws(TokenError) { return try await manager.accessToken(replacing: refused) } catch {
+            await report(error)
+            throw error
+        }
+    }
+
+    /// What the header says with `token`.
+    package func headerValue(_ token: AccessToken) -> String {
+        tokenPrefix.map { "\($0) \(token.text)" } ?? token.text
+    }
+
+    private func mayCarryToken(_ origin: RequestOrigin) -> Bool {
+        allowedOrigins.contains(origin) && (allowsPlaintext || origin.keepsSecrets)
     }
 
     private func authorized<Request>(
         _ request: Request, with token: AccessToken, isRetry: Bool
     ) -> AuthorizedRequest<Request> {
         var request = request
-        request.setHeader(headerName, to: tokenPrefix.map { "\($0) \(token.text)" } ?? token.text)
+        request.setHeader(headerName, to: headerValue(token))
         return AuthorizedRequest(request: request, token: token, isRetry: isRetry)
     }
 

@@ -2,6 +2,7 @@
 public import AsyncHTTPClient
 public import NIOCore
 internal import NIOHTTP1
+internal import Synchronization
 public import TokenVaultAuth
 
 #if canImport(FoundationEssentials)
@@ -26,6 +27,8 @@ public final class AuthorizedHTTPClient: Sendable {
     /// How many redirections are followed; the answer of the one after that is the answer.
     public let maximumRedirects: Int
     private let client: HTTPClient
+    /// The last `Date` header that was seen.
+    private let lastDate = Mutex("")
 
     /// A client with `configuration`, but for its redirections. Its threads are those that all of the process's networking
     /// shares.
@@ -61,9 +64,7 @@ public final class AuthorizedHTTPClient: Sendable {
         var step = OutgoingRequest(request, body: body)
         var redirects = 0
         while true {
-            let response = try await authorizer.send(step, facts: facts) { request in
-                try await self.client.execute(request.request, deadline: deadline)
-            }
+            let response = try await send(step, deadline)
             guard redirects < maximumRedirects,
                 let next = step.redirected(by: response, without: authorizer.headerName)
             else { return response }
@@ -73,10 +74,31 @@ public final class AuthorizedHTTPClient: Sendable {
         }
     }
 
-    private func facts(of response: HTTPClientResponse) -> ResponseFacts {
-        ResponseFacts(
-            status: Int(response.status.code),
-            serverDate: response.headers.first(name: "Date").flatMap { HTTPDate.parse($0, now: Date()) })
+    /// Sends one step, and once more after a 401: as ``TokenVaultAuth/TokenAuthProvider/send(_:facts:by:)``, which serves any
+    /// kind of request, without what that costs.
+    private func send(_ step: OutgoingRequest, _ deadline: NIODeadline) async throws -> HTTPClientResponse {
+        guard let token = try await authorizer.token(for: step.origin), let origin = step.origin else {
+            return try await client.execute(step.request, deadline: deadline)
+        }
+        var request = step
+        request.setHeader(authorizer.headerName, to: authorizer.headerValue(token))
+        let response = try await client.execute(request.request, deadline: deadline)
+        noteDate(of: response, from: origin)
+        guard response.status == .unauthorized, step.isReplayable else { return response }
+        let newer = try await authorizer.token(replacing: token)
+        request.setHeader(authorizer.headerName, to: authorizer.headerValue(newer))
+        return try await client.execute(request.request, deadline: deadline)
+    }
+
+    /// Tells the manager of the server's clock. Most answers come within the same second of it.
+    private func noteDate(of response: HTTPClientResponse, from origin: RequestOrigin) {
+        guard let text = response.headers.first(name: "Date") else { return }
+        let isNew = lastDate.withLock { last in
+            defer { last = text }
+            return last != text
+        }
+        guard isNew, let date = HTTPDate.parse(text, now: Date()) else { return }
+        authorizer.manager.noteServerDate(date, from: origin)
     }
 
     /// Reads what is left of a short answer, so that its connection can be used again.
