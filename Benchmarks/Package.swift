@@ -5,8 +5,10 @@ import PackageDescription
 let package = Package(
     name: "Benchmarks",
     dependencies: [
-        .package(name: "TokenVault", path: ".."),
+        .package(name: "TokenVault", path: "..", traits: ["OAuth"]),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0", traits: []),
     ],
     targets: [
         .target(
@@ -29,6 +31,11 @@ let package = Package(
                 "Measuring",
                 .product(name: "TokenVault", package: "TokenVault"),
                 .product(name: "TokenVaultAuth", package: "TokenVault"),
+                .product(name: "TokenVaultOAuth", package: "TokenVault"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: [.swiftLanguageMode(.v6)]
