@@ -111,6 +111,13 @@ package final class AgentServer: Sendable {
     /// How many clients there are.
     package var clients: Int { connections.withLock { $0.count } }
 
+    /// How many of them are at work.
+    var clientsAtWork: Int {
+        connections.withLock { Array($0.values) }.count {
+            if case .working = $0.current { true } else { false }
+        }
+    }
+
     /// Waits until there are `count` clients, `timeout` at most; whether there are.
     package func waitForClients(_ count: Int, atMost timeout: Duration) -> Bool {
         connections.wait(atMost: timeout) { $0.count == count ? () : nil } != nil

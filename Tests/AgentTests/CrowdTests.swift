@@ -88,6 +88,31 @@ import VaultAgent
         withExtendedLifetime(crowd) {}
     }
 
+    /// Commits that wait for another program's lock are begun, and are not ended for anybody.
+    @Test func manyWhoAreAtWorkKeepNobodyFromLocking() throws {
+        let agent = try Agent(home) { $0.connections = 6 }
+        #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
+        try #require(try home.run("store", "k", "--policy", "when-unlocked", input: "a").status == 0)
+        let directory = try PosixDirectory(vault.removingLastComponent())
+        let file = try directory.open("default.vault", .readWrite)
+        #expect(try file.tryLock(.exclusive))
+        let change = TokenChange.store(Secret([1]), for: "busy")
+        let busy = try (0..<6).map { _ in
+            try ask(.commit(service: "default", changes: [change]), count: 30)
+        }
+        let deadline = Deadline(after: .seconds(300))
+        var backOff = BackOff()
+        while agent.server.clientsAtWork < 6, backOff.wait(until: deadline) {}
+        #expect(agent.server.clientsAtWork == 6)
+        // Nobody is let in who does not lock.
+        #expect(try ask(.state, count: 1).answer() == .kind(.goodbye))
+        let locked = try home.run("lock")
+        #expect(locked.status == 0, "\(locked.error)")
+        file.unlock()
+        #expect(try home.run("retrieve", "k").status == 4)
+        withExtendedLifetime((agent, busy)) {}
+    }
+
     @Test func whatDeadClientsAskedForIsNotDone() throws {
         let agent = try Agent(home)
         let queue = agent.server.vaults.unlockTurns
