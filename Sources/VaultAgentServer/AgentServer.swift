@@ -52,6 +52,7 @@ package final class AgentServer: Sendable {
         var number: UInt64 = 0
         var backOff = BackOff()
         var watch: SocketDirectoryWatch?
+        var nextLook = ContinuousClock.now
         while !hasEnded.withLock({ $0 }) {
             if watch == nil { watch = listening.watch() }
             let socket: UnixSocket?
@@ -69,7 +70,8 @@ package final class AgentServer: Sendable {
                 if signal == SignalForwarder.hangUp { vaults.lockAll() } else { end() }
                 continue
             }
-            if watch?.hasNews() ?? true || socket == nil {
+            if watch?.hasNews() ?? true || nextLook <= .now {
+                nextLook = .now.advanced(by: .seconds(1))
                 // What is above the directory may be moved or mounted over, and nobody tells.
                 guard listening.isInPlace else {
                     vaults.lockAll()

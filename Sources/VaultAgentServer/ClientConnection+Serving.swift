@@ -110,12 +110,7 @@ extension ClientConnection {
         if turn != nil { try beginWork() }
         defer { endReading() }
         let consequence = try work(request, in: turn, outgoing)
-        if case .subscription(let changes) = consequence {
-            guard become({ .subscribed(since: $0) }) else { throw SystemFailure(.connectionReset, "send") }
-            try send(outgoing)
-            return (changes, request.id)
-        }
-        try send(outgoing)
+        if case .subscription(let changes) = consequence { return (changes, request.id) }
         if case .end = consequence { context.endAgent() }
         guard context.goesOn() else {
             // The next request may be there already.
@@ -136,14 +131,14 @@ extension ClientConnection {
         guard become({ .idle(since: $0) }) else { throw SystemFailure(.connectionReset, "recv") }
     }
 
-    /// Does what is asked for and writes the answer. When the vault is locked before anything of that was sent, it is read
+    /// Does what is asked for and sends the answer. When the vault is locked before anything of that was sent, it is read
     /// anew: what may still be told is.
     private func work(
         _ request: AgentRequest, in turn: TurnQueue.Turn?, _ outgoing: WipedBuffer
     ) throws(SystemFailure) -> RequestHandler.Consequence {
         let start = outgoing.count
-        var tries = 0
-        while true {
+        // However often it is locked: each time takes the one who locks longer than the one who reads.
+        for _ in 0..<1_000 {
             begin(reading: request)
             var writer = WireWriter(outgoing)
             var isSent = false
@@ -152,10 +147,16 @@ extension ClientConnection {
                 isSent = true
                 try send(outgoing)
             }
-            tries += 1
-            guard isReadingRevoked, !isSent, tries < 3 else { return consequence }
-            outgoing.truncate(to: start)
+            if case .subscription = consequence, !become({ .subscribed(since: $0) }) { break }
+            do throws(SystemFailure) {
+                try send(outgoing)
+                return consequence
+            } catch {
+                guard isReadingRevoked, !isSent else { throw error }
+                outgoing.truncate(to: start)
+            }
         }
+        throw SystemFailure(.connectionReset, "send")
     }
 
     private func beginWork() throws(SystemFailure) {

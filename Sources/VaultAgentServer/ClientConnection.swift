@@ -56,6 +56,8 @@ final class ClientConnection: Sendable {
         var isRevoked = false
         /// Whether a listing is answered.
         var isListing = false
+        /// Whether more is sent than the kernel takes at once.
+        var isLong = false
 
         var isReadingRevoked: Bool {
             reading.map { isRevoked || $0.vault.lockCount != $0.locks } ?? false
@@ -120,8 +122,9 @@ final class ClientConnection: Sendable {
                 return false
             }
             state.isRevoked = true
-            if case .sending = state.activity { return true }
-            return false
+            // A short answer is out in less; one that is not waits for its client.
+            guard case .sending(let since) = state.activity else { return false }
+            return state.isLong || since.duration(to: .now) > .milliseconds(5)
         }
         if isSending { end() }
     }
@@ -161,6 +164,7 @@ final class ClientConnection: Sendable {
             // Locked is locked: what was read before is not told after.
             if state.isReadingRevoked { return nil }
             defer { if case .working = state.activity { state.activity = .sending(since: .now) } }
+            state.isLong = outgoing.count > 64 << 10
             return state.activity
         }
         guard let before else { throw SystemFailure(.connectionReset, "send") }

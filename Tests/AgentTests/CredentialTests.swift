@@ -127,8 +127,11 @@ import VaultAgent
         #expect(Program.wait(for: agent) == 0)
         #expect(try home.run("agent", "--credential", "a/b", with: given).status == 64)
         #expect(try home.run("agent", "--ready-fd", "2", with: given).status == 64)
-        let outcome = try home.run("agent", "--ready-fd", "999", with: given)
-        #expect(outcome.status == 64 && outcome.error.contains("there is no descriptor 999"))
+        // Higher than any that another test has open meanwhile.
+        let outcome = try home.run("agent", "--ready-fd", "1048575", with: given)
+        #expect(
+            outcome.status == 64 && outcome.error.contains("there is no descriptor 1048575"),
+            "\(outcome.status): \(outcome.error)")
     }
 
     /// Whoever opens a pipe to read it waits for somebody who writes.
