@@ -220,7 +220,9 @@ let package = Package(
         ),
         .target(
             name: "HookedStorage",
-            dependencies: ["TokenVault", "TokenVaultPlatform"],
+            dependencies: [
+                "TokenVault", "TokenVaultPlatform", .product(name: "SystemPackage", package: "swift-system"),
+            ],
             path: "Tests/Support/HookedStorage",
             swiftSettings: settings
         ),

@@ -17,6 +17,8 @@ package final class SocketDirectory: Sendable {
         case occupied
         /// Another process listens there.
         case inUse
+        /// Another program holds a lock of the directory (`flock(2)`), and does not listen.
+        case held
     }
 
     private let descriptor: CInt
@@ -86,7 +88,8 @@ package final class SocketDirectory: Sendable {
         return socket
     }
 
-    /// Takes the directory, whatever is in it, for as long as this lives. Throws `inUse` while another process has it.
+    /// Takes the directory, whatever is in it, for as long as this lives. Throws `inUse` while another process has it, and
+    /// `held` when one that has not keeps it locked for seconds.
     package func take() throws(Failure) {
         // Who clears away old files has a directory for a moment (systemd-tmpfiles(8)), and leaves one alone that is taken.
         let deadline = Deadline(after: .seconds(5))
@@ -95,12 +98,16 @@ package final class SocketDirectory: Sendable {
             let reason = Errno(rawValue: errno)
             if reason == .interrupted { continue }
             guard reason == .wouldBlock else { throw .system(SystemFailure(reason, "flock")) }
-            guard !isTaken, backOff.wait(until: deadline) else { throw .inUse }
+            guard holder == nil else { throw .inUse }
+            guard backOff.wait(until: deadline) else { throw .held }
         }
     }
 
-    /// Whether a process has taken the directory. Looks, and takes nothing.
-    package var isTaken: Bool { clinux_is_directory_taken(descriptor) == 1 }
+    /// The process that has taken the directory; `nil` when none has, or that cannot be told. Looks, and takes nothing.
+    package var holder: Int32? {
+        let process = clinux_directory_holder(descriptor)
+        return process > 0 ? process : nil
+    }
 
     /// Whether this is what is at `path`, itself and not behind a link.
     package func isAt(_ path: FilePath) -> Bool {

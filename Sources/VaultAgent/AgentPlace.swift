@@ -23,14 +23,17 @@ public struct AgentPlace: Hashable, Sendable {
 }
 
 extension AgentPlace {
-    /// Whether an agent runs there, whether it can be reached or not.
-    package var isTaken: Bool {
+    /// The process of the agent that runs there, whether it can be reached or not.
+    package var holder: Int32? {
         do throws(SocketDirectory.Failure) {
-            return try SocketDirectory(directory, creating: false).isTaken
+            return try SocketDirectory(directory, creating: false).holder
         } catch {
-            return false
+            return nil
         }
     }
+
+    /// Whether an agent runs there.
+    package var isTaken: Bool { holder != nil }
 }
 
 extension SocketDirectory.Failure {
@@ -74,6 +77,10 @@ extension SocketDirectory.Failure {
                 .alreadyExists, "something that is no socket of the agent is in its place",
                 "look at what it is, and remove it")
         case .inUse: error(.conflict, "another agent runs", "use that one, or end it first")
+        case .held:
+            error(
+                .unavailable, "another program keeps the agent's directory locked",
+                "end that program; fuser(1) names it when it is given the directory")
         }
     }
 }

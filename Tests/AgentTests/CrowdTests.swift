@@ -14,28 +14,6 @@ import VaultAgent
 
     init() throws { home = try CommandHome() }
 
-    /// An agent in this process for a home whose programs are processes of their own.
-    private final class Agent {
-        let server: AgentServer
-        private let isOver = Monitor(false)
-
-        init(_ home: CommandHome, _ change: (inout AgentLimits) -> Void = { _ in }) throws {
-            var limits = AgentLimits()
-            change(&limits)
-            server = try AgentServer(limits: limits)
-            let listening = try AgentListening(at: home.place)
-            WorkerThread(name: "agent").run { [server, isOver] in
-                _ = try? server.run(listening)
-                isOver.announce { $0 = true }
-            }
-        }
-
-        deinit {
-            server.end()
-            isOver.wait { $0 ? () : nil }
-        }
-    }
-
     private func waitForWaiters(_ queue: TurnQueue, _ isRight: (Int) -> Bool) {
         let deadline = Deadline(after: .seconds(300))
         var backOff = BackOff()
@@ -64,7 +42,7 @@ import VaultAgent
     }
 
     @Test func manyWhoWaitToUnlockKeepNobodyFromLocking() throws {
-        let agent = try Agent(home) { $0.connections = 12 }
+        let agent = try LocalServer(at: home.place) { $0.connections = 12 }
         let unlocked = try home.run("unlock", "--key-file", home.keyFile)
         #expect(unlocked.status == 0, "\(unlocked.error)")
         try #require(try home.run("store", "k", "--policy", "when-unlocked", input: "a").status == 0)
@@ -90,7 +68,7 @@ import VaultAgent
 
     /// Commits that wait for another program's lock are begun, and are not ended for anybody.
     @Test func manyWhoAreAtWorkKeepNobodyFromLocking() throws {
-        let agent = try Agent(home) { $0.connections = 6 }
+        let agent = try LocalServer(at: home.place) { $0.connections = 6 }
         #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
         try #require(try home.run("store", "k", "--policy", "when-unlocked", input: "a").status == 0)
         let directory = try PosixDirectory(vault.removingLastComponent())
@@ -114,7 +92,7 @@ import VaultAgent
     }
 
     @Test func whatDeadClientsAskedForIsNotDone() throws {
-        let agent = try Agent(home)
+        let agent = try LocalServer(at: home.place)
         let queue = agent.server.vaults.unlockTurns
         var turn: TurnQueue.Turn? = try queue.turn(for: 1, atMost: .seconds(300), isWanted: { true })
         let key = try SmallFile.read(FilePath(home.keyFile), limit: 8_192).bytes
@@ -153,7 +131,7 @@ import VaultAgent
     }
 
     @Test func listingsThatNobodyReadsAreNotMade() throws {
-        let agent = try Agent(home)
+        let agent = try LocalServer(at: home.place)
         try fill()
         let queue = agent.server.vaults.listTurns
         let deaf = try (0..<20).map { _ in try ask(.list(service: "default", query: .all), count: 3) }
@@ -166,7 +144,7 @@ import VaultAgent
     }
 
     @Test func whoDoesNotReadAListingMakesRoomForOthers() throws {
-        let agent = try Agent(home) { $0.answerTime = .seconds(1_200) }
+        let agent = try LocalServer(at: home.place) { $0.answerTime = .seconds(1_200) }
         try fill()
         let queue = agent.server.vaults.listTurns
         // Of processes that have theirs.

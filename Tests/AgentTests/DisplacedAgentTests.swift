@@ -5,7 +5,8 @@ import Testing
 import TokenVault
 import TokenVaultPlatform
 import VaultAgent
-import VaultAgentServer
+
+@testable import VaultAgentServer
 
 /// An agent that clients cannot find: it holds keys, and nobody can tell it to lock.
 @Suite(.timeLimit(.minutes(20))) struct DisplacedAgentTests {
@@ -47,6 +48,20 @@ import VaultAgentServer
         // Whoever is next finds its place free.
         let next = try TestAgent(in: home)
         #expect(try next.unlockedVault().lockState() == .unlocked)
+    }
+
+    /// Not only once those who are at work have their answers.
+    @Test func allIsLockedBeforeAnybodyIsWaitedFor() throws {
+        let states = Mutex<[LockState]>([])
+        let agent = try LocalAgent(
+            in: home,
+            stopping: { server in
+                states.withLock { $0 = server.vaults.statuses(looking: false).map(\.state) }
+            })
+        #expect(try agent.unlockedVault().lockState() == .unlocked)
+        try #require(unlink(home.place.socket.string) == 0)
+        agent.wait()
+        #expect(states.withLock { $0 } == [.afterFirstUnlock])
     }
 
     @Test func otherNamesInItsDirectoryAreNothingToIt() throws {
@@ -108,5 +123,47 @@ import VaultAgentServer
         try AgentControl.stop(at: home.place, within: .seconds(300))
         #expect(!home.place.isTaken)
         #expect(agent.process.wait() == 0)
+    }
+
+    /// The one that was stopped is waited for, and none that came after it.
+    @Test func stoppingDoesNotWaitForTheNext() throws {
+        let next = Mutex<AgentProcess?>(nil)
+        let isOver = Monitor(false)
+        let waker = try WakeEvent()
+        let place = home.place
+        let directory = Mutex<SocketDirectory?>(try SocketDirectory(place.directory, creating: true))
+        let listener = try directory.withLock { directory in
+            try directory?.take()
+            return try directory?.listen(at: AgentPlace.socketName)
+        }
+        WorkerThread(name: "first").run {
+            defer { isOver.announce { $0 = true } }
+            guard let socket = try? listener?.accept(orSignal: nil, orWake: waker) else { return }
+            // Nobody asks it anything any more, and the next one is there before it has said so.
+            directory.withLock { $0 = nil }
+            next.withLock { $0 = try? AgentProcess(at: place) }
+            let buffer = WipedBuffer(capacity: 64)
+            var writer = WireWriter(buffer)
+            writer.appendHello()
+            writer.begin(.result, id: 1)
+            _ = writer.end()
+            try? buffer.send(to: socket, until: Deadline(after: .seconds(300)))
+        }
+        try AgentControl.stop(at: place, within: .seconds(300))
+        isOver.wait { $0 ? () : nil }
+        let agent = next.withLock { $0.take() }
+        #expect(try AgentControl.isRunning(at: place))
+        agent?.end(SIGTERM)
+    }
+
+    @Test func aForeignLockOfTheDirectoryIsNoAgent() throws {
+        _ = try SocketDirectory(home.place.directory, creating: true)
+        let descriptor = open(home.place.directory.string, O_RDONLY | O_CLOEXEC)
+        defer { close(descriptor) }
+        try #require(descriptor >= 0 && flock(descriptor, LOCK_EX) == 0)
+        let error = #expect(throws: TokenStorageError.self) { _ = try AgentListening(at: home.place) }
+        #expect(
+            error?.code == .unavailable && error?.underlying?.contains("locked") ?? false, "\(error as Any)")
+        #expect(error?.advice?.contains("fuser") ?? false)
     }
 }

@@ -6,31 +6,56 @@ import TokenVaultPlatform
 import VaultAgent
 import VaultAgentServer
 
-/// An agent in this process, with limits that a test can wait for.
-final class LocalAgent: Sendable {
-    let home: TestHome
+/// An agent's server in this process, with limits that a test can wait for.
+final class LocalServer: Sendable {
     let server: AgentServer
     private let isOver = Monitor(false)
 
-    init(in home: TestHome, _ change: (inout AgentLimits) -> Void = { _ in }) throws {
-        self.home = home
+    init(
+        at place: AgentPlace, _ change: (inout AgentLimits) -> Void = { _ in },
+        stopping: @escaping @Sendable (AgentServer) -> Void = { _ in }
+    ) throws {
         var limits = AgentLimits()
         change(&limits)
         server = try AgentServer(limits: limits)
-        let listening = try AgentListening(at: home.place)
+        let listening = try AgentListening(at: place)
         WorkerThread(name: "agent").run { [server, isOver] in
-            _ = try? server.run(listening)
+            _ = try? server.run(listening, stopping: { stopping(server) })
             isOver.announce { $0 = true }
         }
     }
 
     deinit { end() }
 
-    /// Ends the agent and waits until it has.
+    /// Ends it and waits until it has.
     func end() {
         server.end()
-        isOver.wait { $0 ? () : nil }
+        wait()
     }
+
+    /// Waits until it has ended.
+    func wait() { isOver.wait { $0 ? () : nil } }
+}
+
+/// An agent in this process, and clients of a home's vault.
+final class LocalAgent: Sendable {
+    let home: TestHome
+    private let local: LocalServer
+    var server: AgentServer { local.server }
+
+    init(
+        in home: TestHome, _ change: (inout AgentLimits) -> Void = { _ in },
+        stopping: @escaping @Sendable (AgentServer) -> Void = { _ in }
+    ) throws {
+        self.home = home
+        local = try LocalServer(at: home.place, change, stopping: stopping)
+    }
+
+    /// Ends the agent and waits until it has.
+    func end() { local.end() }
+
+    /// Waits until it has ended.
+    func wait() { local.wait() }
 
     /// A client of the home's vault.
     func vault(timeout: Duration = .seconds(300)) -> BlockingAgentVault {

@@ -201,17 +201,18 @@ static inline int clinux_open_secret_pages(void *start, size_t length) {
 }
 
 // flock(2) of a directory for one process alone, with a mark that others can look for without taking anything: a shared
-// record lock. -1 with EWOULDBLOCK while another has it.
+// record lock of the byte whose number is the process's. -1 with EWOULDBLOCK while another has it.
 static inline int clinux_take_directory(int descriptor) {
     if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) return -1;
-    return clinux_ofd_setlk(descriptor, F_RDLCK);
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = getpid(), .l_len = 1};
+    return fcntl(descriptor, F_OFD_SETLK, &lock);
 }
 
-// Whether somebody has that mark: 1, 0, or -1 with errno.
-static inline int clinux_is_directory_taken(int descriptor) {
+// The process that made that mark; 0 when there is none, -1 with errno.
+static inline int clinux_directory_holder(int descriptor) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     if (fcntl(descriptor, F_OFD_GETLK, &lock) != 0) return -1;
-    return lock.l_type != F_UNLCK;
+    return lock.l_type == F_UNLCK ? 0 : (int)lock.l_start;
 }
 
 // inotify_init1(2) and eventfd(2), neither passed on to programs that are started nor blocking.

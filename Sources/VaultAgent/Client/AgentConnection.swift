@@ -45,7 +45,7 @@ package final class AgentConnection: Sendable {
                 self.init(try directory.connect(to: AgentPlace.socketName, within: timeout))
             } catch {
                 // One that begins or ends, or whose socket somebody has removed: it may hold keys.
-                isTaken = directory.isTaken
+                isTaken = directory.holder != nil
                 throw error
             }
         } catch {

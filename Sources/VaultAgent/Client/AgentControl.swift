@@ -45,9 +45,11 @@ package enum AgentControl {
         at place: AgentPlace, within timeout: Duration = timeout
     ) throws(TokenStorageError) {
         let deadline = Deadline(after: timeout)
+        let holder = place.holder
         try tell(.stop, at: place, timeout, "agent")
         var backOff = BackOff()
-        while place.isTaken {
+        // The next one may have begun by now, and goes on.
+        while let holder, place.holder == holder {
             guard backOff.wait(until: deadline) else {
                 throw TokenStorageError(
                     .timedOut, operation: "agent", backend: AgentPlace.backend,

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 import SystemPackage
 import Testing
 import TokenVaultPlatform
@@ -47,6 +48,40 @@ import TokenVaultPlatform
         let fresh = try BlockingFileVault.open(at: path, configuration: configuration)
         try fresh.unlock(with: keyFile)
         #expect(try fresh.storage(service: "s").retrieve(for: "a") == "first")
+    }
+
+    /// It was looked at before the first byte, and moved before the last.
+    @Test func whatWasWrittenWhileItMovedIsNotAcknowledged() throws {
+        try #require(rename(away.string, path.removingLastComponent().string) == 0)
+        let moves = Mutex(false)
+        let directory = HookedDirectory(try PosixDirectory(path.removingLastComponent())) {
+            [path, away] () throws(SystemFailure) in
+            guard moves.withLock({ exchange(&$0, with: false) }) else { return }
+            guard rename(path.removingLastComponent().string, away.string) == 0,
+                mkdir(path.removingLastComponent().string, 0o700) == 0
+            else { throw SystemFailure(.ioError, "rename") }
+        }
+        let moving = try BlockingFileVault.open(
+            at: VaultLocation(
+                directory: directory, name: "moving.vault",
+                state: try PosixDirectory(try #require(configuration.stateDirectory)), path: path,
+                absolutePath: path), configuration: configuration)
+        try moving.unlock(with: keyFile)
+        let storage = moving.storage(service: "s")
+        try storage.store(token: "second", for: "a")
+        moves.withLock { $0 = true }
+        let error = #expect(throws: TokenStorageError.self) { try storage.store(token: "third", for: "a") }
+        #expect(error?.code == .outcomeUnknown && error?.generation != nil, "\(error as Any)")
+        #expect(error?.underlying?.contains("moved") ?? false)
+        // Back in its place it has one or the other, and goes on.
+        try #require(
+            rmdir(path.removingLastComponent().string) == 0
+                && rename(away.string, path.removingLastComponent().string) == 0)
+        let fresh = try BlockingFileVault.open(at: path, configuration: configuration)
+        try fresh.unlock(with: keyFile)
+        #expect(["second", "third"].contains(try fresh.storage(service: "s").retrieve(for: "a")))
+        try storage.store(token: "fourth", for: "a")
+        #expect(try fresh.storage(service: "s").retrieve(for: "a") == "fourth")
     }
 
     /// Nothing is at its path: what is written is nowhere that anybody would look for it, until it is opened where it is.

@@ -1,3 +1,4 @@
+package import SystemPackage
 package import TokenVaultPlatform
 
 /// A directory that does as another one does, but for what the type says itself.
@@ -8,6 +9,7 @@ package protocol ForwardingDirectory: DiskDirectory {
 extension ForwardingDirectory {
     package var isRemote: Bool { base.isRemote }
     package func isMountPoint(_ name: String) -> Bool { base.isMountPoint(name) }
+    package func isReplaced(at path: FilePath) -> Bool { base.isReplaced(at: path) }
     package func open(_ name: String, _ access: FileAccess) throws(SystemFailure) -> any DiskFile {
         try base.open(name, access)
     }
