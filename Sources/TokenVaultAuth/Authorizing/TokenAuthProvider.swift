@@ -71,11 +71,16 @@ public struct TokenAuthProvider: Sendable {
     /// The token for a request to `origin`; `nil` when that gets none. Throws as ``TokenManager/validAccessToken()``.
     package func token(for origin: RequestOrigin?) async throws(TokenError) -> AccessToken? {
         guard let origin, mayCarryToken(origin) else { return nil }
-        if let known = manager.board.token { return known }
         do throws(TokenError) { return try await manager.accessToken() } catch {
             await report(error)
             throw error
         }
+    }
+
+    /// The token for a request to `origin` that is at hand without waiting; `nil` when none is, or that gets none.
+    package func tokenAtHand(for origin: RequestOrigin?) -> AccessToken? {
+        guard let origin, mayCarryToken(origin) else { return nil }
+        return manager.board.token
     }
 
     /// The token in place of one that was refused. Throws as ``TokenManager/accessToken(replacing:)``.
@@ -88,7 +93,7 @@ public struct TokenAuthProvider: Sendable {
 
     /// What the header says with `token`.
     package func headerValue(_ token: AccessToken) -> String {
-        tokenPrefix.map { "\($0) \(token.text)" } ?? token.text
+        token.headerValue(after: tokenPrefix)
     }
 
     private func mayCarryToken(_ origin: RequestOrigin) -> Bool {

@@ -27,8 +27,8 @@ public final class AuthorizedHTTPClient: Sendable {
     /// How many redirections are followed; the answer of the one after that is the answer.
     public let maximumRedirects: Int
     private let client: HTTPClient
-    /// The last `Date` header that was seen.
-    private let lastDate = Mutex("")
+    /// Whose clock was looked at last, and until when that is enough.
+    private let look = Mutex<(origin: RequestOrigin, until: NIODeadline)?>(nil)
 
     /// A client with `configuration`, but for its redirections. Its threads are those that all of the process's networking
     /// shares.
@@ -58,13 +58,26 @@ public final class AuthorizedHTTPClient: Sendable {
     /// `timeout` is for all steps together, up to the head of the answer. Throws ``TokenVaultAuth/TokenError`` when there is
     /// no token to be had, and what AsyncHTTPClient throws.
     public func execute(
-        _ request: HTTPClientRequest, body: ByteBuffer? = nil, timeout: Duration = .seconds(60)
+        _ request: consuming HTTPClientRequest, body: ByteBuffer? = nil, timeout: Duration = .seconds(60)
     ) async throws -> HTTPClientResponse {
-        let deadline = NIODeadline.now() + TimeAmount(timeout)
+        let start = NIODeadline.now()
+        let deadline = start + TimeAmount(timeout)
         var step = OutgoingRequest(request, body: body)
         var redirects = 0
         while true {
-            let response = try await send(step, deadline)
+            var token = authorizer.tokenAtHand(for: step.origin)
+            if token == nil { token = try await authorizer.token(for: step.origin) }
+            if let token { step.setHeader(authorizer.headerName, to: authorizer.headerValue(token)) }
+            var response = try await client.execute(step.request, deadline: deadline)
+            if let token, let origin = step.origin {
+                noteDate(of: response, from: origin, at: start)
+                // As `TokenAuthProvider.send`, which serves any kind of request, without what that costs.
+                if response.status == .unauthorized, step.isReplayable {
+                    let newer = try await authorizer.token(replacing: token)
+                    step.setHeader(authorizer.headerName, to: authorizer.headerValue(newer))
+                    response = try await client.execute(step.request, deadline: deadline)
+                }
+            }
             guard redirects < maximumRedirects,
                 let next = step.redirected(by: response, without: authorizer.headerName)
             else { return response }
@@ -74,30 +87,16 @@ public final class AuthorizedHTTPClient: Sendable {
         }
     }
 
-    /// Sends one step, and once more after a 401: as ``TokenVaultAuth/TokenAuthProvider/send(_:facts:by:)``, which serves any
-    /// kind of request, without what that costs.
-    private func send(_ step: OutgoingRequest, _ deadline: NIODeadline) async throws -> HTTPClientResponse {
-        guard let token = try await authorizer.token(for: step.origin), let origin = step.origin else {
-            return try await client.execute(step.request, deadline: deadline)
+    /// Tells the manager of the server's clock, which is looked at once a second.
+    private func noteDate(of response: HTTPClientResponse, from origin: RequestOrigin, at now: NIODeadline) {
+        let isDue = look.withLock { look in
+            if let look, now < look.until, look.origin == origin { return false }
+            look = (origin, now + .seconds(1))
+            return true
         }
-        var request = step
-        request.setHeader(authorizer.headerName, to: authorizer.headerValue(token))
-        let response = try await client.execute(request.request, deadline: deadline)
-        noteDate(of: response, from: origin)
-        guard response.status == .unauthorized, step.isReplayable else { return response }
-        let newer = try await authorizer.token(replacing: token)
-        request.setHeader(authorizer.headerName, to: authorizer.headerValue(newer))
-        return try await client.execute(request.request, deadline: deadline)
-    }
-
-    /// Tells the manager of the server's clock. Most answers come within the same second of it.
-    private func noteDate(of response: HTTPClientResponse, from origin: RequestOrigin) {
-        guard let text = response.headers.first(name: "Date") else { return }
-        let isNew = lastDate.withLock { last in
-            defer { last = text }
-            return last != text
-        }
-        guard isNew, let date = HTTPDate.parse(text, now: Date()) else { return }
+        guard isDue, let text = response.headers.first(name: "Date"),
+            let date = HTTPDate.parse(text, now: Date())
+        else { return }
         authorizer.manager.noteServerDate(date, from: origin)
     }
 

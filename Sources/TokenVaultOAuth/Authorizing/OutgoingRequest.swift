@@ -15,11 +15,11 @@ struct OutgoingRequest: AuthorizableRequest {
     let origin: RequestOrigin?
 
     /// A request with `body`, or with the request's own, which may be a stream that comes once.
-    init(_ request: HTTPClientRequest, body: ByteBuffer?) {
-        self.init(
-            request, to: RequestOrigin(address: request.url), isReplayable: body != nil || request.body == nil
-        )
-        if let body { self.request.body = .bytes(body) }
+    init(_ request: consuming HTTPClientRequest, body: ByteBuffer?) {
+        origin = RequestOrigin(address: request.url)
+        isReplayable = body != nil || request.body == nil
+        if let body { request.body = .bytes(body) }
+        self.request = request
     }
 
     private init(_ request: HTTPClientRequest, to origin: RequestOrigin?, isReplayable: Bool) {
