@@ -68,6 +68,13 @@ extension TokenChanges {
             if let (reader, event) = wake { reader.continuation.resume(returning: event) }
         }
 
+        /// Forgets what waits: if anything did, the reader is to list anew.
+        func forget() {
+            state.withLock { state in
+                if !state.order.isEmpty { state.keep(.overflowed) }
+            }
+        }
+
         /// Ends the sequence once what waits was read.
         func end() {
             let reader = state.withLock { state in

@@ -24,6 +24,9 @@ public struct TokenChanges: AsyncSequence, Sendable {
 
     init(_ subscription: Subscription) { self.subscription = subscription }
 
+    /// Forgets the events that wait, and has ``TokenEvent/overflowed`` in their place: their names are not to be told any more.
+    package func forget() { subscription.forget() }
+
     /// An iterator. All iterators of one sequence share its events.
     public func makeAsyncIterator() -> Iterator { Iterator(subscription: subscription) }
 

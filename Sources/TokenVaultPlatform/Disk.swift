@@ -57,6 +57,9 @@ package protocol DiskFile: AnyObject, Sendable {
     /// Reads from `offset` into the front of `buffer`, all of it unless the file ends before, and returns how many bytes
     /// that are.
     func read(into buffer: inout [UInt8], at offset: Int) throws(SystemFailure) -> Int
+    /// The first offset from `offset` on where something may have been written; `nil` when zeros that take no room follow to
+    /// the end.
+    func data(from offset: Int) -> Int?
     /// Writes all of `bytes` at `offset`, or throws with any part of them written.
     func write(_ bytes: [UInt8], at offset: Int) throws(SystemFailure)
     /// Makes what was written durable, with the size needed to read it (`fdatasync`).
@@ -77,6 +80,9 @@ package protocol DiskFile: AnyObject, Sendable {
 }
 
 extension DiskFile {
+    /// There: for files without holes.
+    package func data(from offset: Int) -> Int? { offset }
+
     /// Nothing: for files without modes.
     package func makePrivate() throws(SystemFailure) {}
 

@@ -1,6 +1,6 @@
 internal import CLinux
 internal import Glibc
-internal import SystemPackage
+package import SystemPackage
 
 /// A file of the real file system.
 package final class PosixFile: DiskFile, Notifying {
@@ -14,6 +14,21 @@ package final class PosixFile: DiskFile, Notifying {
         self.descriptor = descriptor
         self.directory = directory
         clinux_keep_from_children(descriptor)
+    }
+
+    /// Opens what is at `path` for reading, following links.
+    package convenience init(reading path: FilePath) throws(SystemFailure) {
+        self.init(
+            descriptor: try retrying("open") {
+                path.withPlatformString { open($0, O_RDONLY | O_NONBLOCK | O_CLOEXEC) }
+            })
+    }
+
+    /// Past the holes (`lseek` with `SEEK_DATA`).
+    package func data(from offset: Int) -> Int? {
+        let found = lseek(descriptor, off_t(offset), SEEK_DATA)
+        if found >= 0 { return Int(found) }
+        return errno == ENXIO ? nil : offset
     }
 
     deinit {

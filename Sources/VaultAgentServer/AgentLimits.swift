@@ -19,6 +19,8 @@ package struct AgentLimits: Sendable {
     package var answerTime: Duration = .seconds(10)
     /// How long an unlock, or a listing, waits for its turn: both take much memory.
     package var turnTime: Duration = .seconds(60)
+    /// How long an unlock has its turn to itself: after that the next one begins, whatever the first is waiting for.
+    package var longestTurn: Duration = .seconds(30)
     /// How long the end waits for requests that are under way.
     package var endTime: Duration = .seconds(10)
 

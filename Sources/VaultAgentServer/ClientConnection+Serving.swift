@@ -15,7 +15,7 @@ extension ClientConnection {
             while try receive(into: incoming, since: parts.deadline) {
                 guard let changes = try answerOne(incoming, outgoing, parts) else { continue }
                 guard incoming.count == 0 else { return }
-                return tell(changes.changes, as: changes.id, incoming)
+                return tell(changes.changes, of: changes.vault, as: changes.id, incoming)
             }
         } catch {
             // The client is gone, or too slow, or has sent what no client sends.
@@ -72,10 +72,13 @@ extension ClientConnection {
 
     private func answerOne(
         _ incoming: WipedBuffer, _ outgoing: WipedBuffer, _ parts: CommitParts
-    ) throws(SystemFailure) -> (changes: TokenChanges, id: UInt32)? {
+    ) throws(SystemFailure) -> (changes: TokenChanges, vault: BlockingFileVault, id: UInt32)? {
         try beginWork()
+        let decoding = try decodingTurn(incoming)
+        if decoding != nil { try beginWork() }
         var request: AgentRequest
         do throws(WireError) {
+            defer { withExtendedLifetime(decoding) {} }
             guard let range = try WireFrame.payload(in: incoming) else { throw .tooShort }
             defer { incoming.removeFirst(range.upperBound) }
             var reader = WireReader(incoming, in: range)
@@ -110,7 +113,7 @@ extension ClientConnection {
         if turn != nil { try beginWork() }
         defer { endReading() }
         let consequence = try work(request, in: turn, outgoing)
-        if case .subscription(let changes) = consequence { return (changes, request.id) }
+        if case .subscription(let changes, let vault) = consequence { return (changes, vault, request.id) }
         if case .end = consequence { context.endAgent() }
         guard context.goesOn() else {
             // The next request may be there already.
@@ -119,6 +122,23 @@ extension ClientConnection {
         }
         guard become({ .idle(since: $0) }) else { throw SystemFailure(.connectionReset, "recv") }
         return nil
+    }
+
+    /// The turn to take in a long request: until it is known how much memory its changes take, many times that of its bytes,
+    /// only few are taken in at once. `nil` for a short one.
+    private func decodingTurn(_ incoming: WipedBuffer) throws(SystemFailure) -> TurnQueue.Turn? {
+        guard incoming.count > 16 << 10, become({ .waiting(since: $0) }) else { return nil }
+        do throws(TurnQueue.Refusal) {
+            return try context.handler.vaults.decodingTurns.turn(
+                for: process, atMost: context.limits.turnTime
+            ) {
+                guard case .waiting = current else { return false }
+                return !socket.isPeerGone
+            }
+        } catch {
+            Self.sayGoodbye(to: socket)
+            throw SystemFailure(.connectionReset, "recv")
+        }
     }
 
     private func refuse(

@@ -5,16 +5,23 @@ internal import VaultAgent
 
 extension ClientConnection {
     /// Tells changes until the client goes away, which this thread waits for, or does not read them.
-    func tell(_ changes: TokenChanges, as id: UInt32, _ incoming: WipedBuffer) {
+    func tell(
+        _ changes: TokenChanges, of vault: BlockingFileVault, as id: UInt32, _ incoming: WipedBuffer
+    ) {
+        begin(telling: changes, of: vault)
         let teller = WorkerThread(name: "agent-teller")
         guard teller.isRunning else { return }
         let task = Task.detached { [self] in
             // The next change is taken when the one before was sent: what waits meanwhile is bounded and merged.
+            var locks = self.toldLocks
             for await event in changes {
                 let isSent = await withCheckedContinuation { continuation in
-                    teller.run { continuation.resume(returning: self.tell(event, as: id)) }
+                    teller.run { [locks] in
+                        continuation.resume(returning: self.tell(event, as: id, since: locks))
+                    }
                 }
                 if !isSent { break }
+                locks = self.toldLocks
             }
             self.socket.end()
         }
@@ -24,7 +31,11 @@ extension ClientConnection {
         task.cancel()
     }
 
-    private func tell(_ event: TokenEvent, as id: UInt32) -> Bool {
+    /// Tells one change. When the vault was locked since it was waited for, it may be one from before, and its name is not
+    /// told: the client lists anew.
+    private func tell(_ event: TokenEvent, as id: UInt32, since locks: Int) -> Bool {
+        let event = beginTelling(since: locks) ? event : .overflowed
+        defer { endTelling() }
         let outgoing = WipedBuffer(capacity: 256)
         var writer = WireWriter(outgoing)
         writer.begin(.event, id: id)

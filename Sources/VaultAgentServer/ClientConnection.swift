@@ -54,6 +54,10 @@ final class ClientConnection: Sendable {
         var reading: (vault: BlockingFileVault, locks: Int)?
         /// Whether that was locked meanwhile.
         var isRevoked = false
+        /// The changes that are told, of what, and how often that had been locked when they were last looked through.
+        var told: (changes: TokenChanges, vault: BlockingFileVault, locks: Int)?
+        /// Since when one of them is being sent.
+        var tellingSince: ContinuousClock.Instant?
         /// Whether a listing is answered.
         var isListing = false
         /// Whether more is sent than the kernel takes at once.
@@ -115,8 +119,42 @@ final class ClientConnection: Sendable {
         socket.end()
     }
 
+    /// Has the connection tell no change any more that was before a lock. It ends when its client does not take the one that
+    /// is being told.
+    private func forgetLocked() {
+        let (changes, isSending) = state.withLock { state -> (TokenChanges?, Bool) in
+            guard let told = state.told, told.vault.lockCount != told.locks else { return (nil, false) }
+            state.told?.locks = told.vault.lockCount
+            guard let since = state.tellingSince else { return (told.changes, false) }
+            return (told.changes, since.duration(to: .now) > .milliseconds(5))
+        }
+        changes?.forget()
+        if isSending { end() }
+    }
+
+    /// Notes that changes of `vault` are told from now on.
+    func begin(telling changes: TokenChanges, of vault: BlockingFileVault) {
+        let locks = vault.lockCount
+        state.withLock { $0.told = (changes, vault, locks) }
+    }
+
+    /// Notes that a change is being told. False when it may be one from before a lock.
+    func beginTelling(since locks: Int) -> Bool {
+        state.withLock { state in
+            guard let told = state.told, told.vault.lockCount == locks else { return false }
+            state.tellingSince = .now
+            return true
+        }
+    }
+
+    func endTelling() { state.withLock { $0.tellingSince = nil } }
+
+    /// How often what is told of has been locked.
+    var toldLocks: Int { state.withLock { $0.told?.vault.lockCount ?? 0 } }
+
     /// Ends the connection if it is at answering what is in one of `vaults`, which were locked.
     func endReading(of vaults: [BlockingFileVault]) {
+        forgetLocked()
         let isSending = state.withLock { state in
             guard let reading = state.reading, vaults.contains(where: { $0 === reading.vault }) else {
                 return false
@@ -131,6 +169,7 @@ final class ClientConnection: Sendable {
 
     /// Ends the connection if it is at answering what has locked by itself since.
     func endLockedReading() {
+        forgetLocked()
         let isSending = state.withLock { state in
             if case .sending = state.activity { state.isReadingRevoked } else { false }
         }

@@ -60,9 +60,13 @@ final class CommitParts {
 
     deinit { removeAll() }
 
-    /// What changes take in memory at least, beside their bytes.
-    private static func size(of changes: [TokenChange]) -> Int {
-        changes.count * (MemoryLayout<TokenChange>.stride + 64)
+    /// What changes take in memory at least, beside their bytes: each has a secret of its own, texts of more than 15 bytes are
+    /// apart from it, and attributes are in a table.
+    static func size(of changes: [TokenChange]) -> Int {
+        changes.reduce(0) { sum, change in
+            let attributes = change.details.attributes.map { 160 + 80 * $0.count } ?? 0
+            return sum + MemoryLayout<TokenChange>.stride + 128 + 2 * attributes
+        }
     }
 
     /// Keeps a part, or adds those that are kept to the commit that ends them. Whether it was a part. Throws

@@ -5,33 +5,17 @@ internal import TokenVaultPlatform
 internal import VaultAgent
 
 extension HeldVaults {
-    /// Locks one vault, at once, also when it is held by another of its names, or by one that it had; false when it is not
-    /// held.
+    /// Locks one vault, at once: the one at the path, and the one of the identifier, whatever path that is held at; false when
+    /// neither is held. Nothing is looked for in the file system, which may take for ever.
     func lock(_ reference: VaultReference) -> Bool {
-        noteLock(at: reference.path)
-        let vault = state.withLock { $0.vaults[reference.path]?.vault }
-        if let vault { lock([vault]) }
-        // The same file by another name, be it a link to it; nothing of it is read, which could take long.
-        guard let file = SmallFile.identity(of: reference.path) else { return vault != nil }
-        noteLock(of: file)
-        let others = state.withLock { $0.vaults.values.map(\.vault) }
-            .filter { $0 !== vault && $0.fileIdentity == file }
-        lock(others)
-        return vault != nil || !others.isEmpty
-    }
-
-    /// Makes an unlock that is under way end locked.
-    private func noteLock(at path: FilePath? = nil, of file: FileIdentity? = nil) {
-        state.withLock { state in
-            guard state.isUnlocking else { return }
-            // However many there are: rather one too many is locked.
-            guard state.lockedPaths.count + state.lockedFiles.count < 256 else {
-                state.locksOfAll += 1
-                return
-            }
-            if let path { state.lockedPaths.insert(path) }
-            if let file { state.lockedFiles.insert(file) }
+        let vaults = state.withLock { state in
+            state.noteLock(of: reference)
+            return state.vaults.filter { path, held in
+                path == reference.path || held.vault.identifier == reference.identifier
+            }.values.map(\.vault)
         }
+        lock(vaults)
+        return !vaults.isEmpty
     }
 
     private func lock(_ vaults: [BlockingFileVault]) {
@@ -47,7 +31,7 @@ extension HeldVaults {
     /// Locks every vault, at once.
     package func lockAll() {
         let vaults = state.withLock { state in
-            state.locksOfAll += 1
+            for number in state.unlocking.keys { state.unlocking[number]?.isAll = true }
             return state.vaults.values.map(\.vault)
         }
         lock(vaults)
@@ -67,7 +51,7 @@ extension HeldVaults {
 
     /// Lets go of a vault: wipes all of its keys. False when it is not held.
     func close(_ reference: VaultReference) -> Bool {
-        noteLock(at: reference.path)
+        state.withLock { $0.noteLock(of: VaultReference(path: reference.path)) }
         guard let held = held(reference) else { return false }
         state.withLock { state in
             if state.vaults[reference.path]?.vault === held.vault { state.vaults[reference.path] = nil }

@@ -16,26 +16,45 @@ package final class HeldVaults: Sendable {
 
     struct State {
         var vaults: [FilePath: Held] = [:]
-        /// How often all were locked: what is unlocked meanwhile is locked.
-        var locksOfAll = 0
-        var isUnlocking = false
-        /// The vaults that were locked while one is being unlocked: by the names that they were called, and what those lead
-        /// to.
-        var lockedPaths: Set<FilePath> = []
-        var lockedFiles: Set<FileIdentity> = []
+        /// What was locked since each of the unlocks that are under way began.
+        var unlocking: [UInt64: Locks] = [:]
+        var unlocksSoFar: UInt64 = 0
         var hasEnded = false
         var sessionObstacle: String? = "the agent does not watch the session"
+    }
+
+    /// Vaults that somebody locked. What is unlocked meanwhile is meant too.
+    struct Locks {
+        var isAll = false
+        private var paths: Set<FilePath> = []
+        private var identifiers: Set<String> = []
+
+        mutating func insert(_ reference: VaultReference) {
+            paths.insert(reference.path)
+            if let identifier = reference.identifier { identifiers.insert(identifier) }
+            // However many there are: rather one too many is locked.
+            if paths.count + identifiers.count > 256 { isAll = true }
+        }
+
+        func contains(_ vault: BlockingFileVault, at path: FilePath) -> Bool {
+            isAll || paths.contains(path) || identifiers.contains(vault.identifier)
+        }
     }
 
     let state = Mutex(State())
     let whenLocked = Mutex<@Sendable ([BlockingFileVault]) -> Void>({ _ in })
     /// Deriving a key takes much memory: who unlocks has the one turn at that.
-    let unlockTurns = TurnQueue(1, share: 1)
+    let unlockTurns: TurnQueue
     /// A listing takes as much memory as it has items, until its client has read it.
     let listTurns = TurnQueue(6, share: 2)
+    /// Requests that are taken in: see ``CommitBudget``, which knows what they take only after that.
+    let decodingTurns = TurnQueue(2, share: 1)
     let limits: AgentLimits
 
-    package init(limits: AgentLimits) { self.limits = limits }
+    package init(limits: AgentLimits) {
+        self.limits = limits
+        unlockTurns = TurnQueue(1, share: 1, longest: limits.longestTurn)
+    }
 
     /// The vault that `reference` is about, if it is held.
     func vault(_ reference: VaultReference) -> BlockingFileVault? { held(reference)?.vault }
@@ -51,19 +70,18 @@ package final class HeldVaults: Sendable {
     func unlock(
         _ reference: VaultReference, _ order: UnlockOrder, in turn: TurnQueue.Turn
     ) throws(TokenStorageError) -> BlockingFileVault {
-        defer { withExtendedLifetime(turn) { state.withLock { $0.isUnlocking = false } } }
+        let number = state.withLock { state in
+            state.unlocksSoFar += 1
+            state.unlocking[state.unlocksSoFar] = Locks()
+            return state.unlocksSoFar
+        }
+        defer { withExtendedLifetime(turn) { state.withLock { $0.unlocking[number] = nil } } }
         let path = VaultReference(at: reference.path).path
         guard path == reference.path else {
             throw TokenStorageError(
                 .invalidArgument, operation: "unlock", backend: AgentPlace.backend,
                 underlying: "the vault's path leads through a link",
                 advice: "name it from the root and without links")
-        }
-        let locksBefore = state.withLock { state in
-            state.isUnlocking = true
-            state.lockedPaths = []
-            state.lockedFiles = []
-            return state.locksOfAll
         }
         var configuration = FileVaultConfiguration(stateDirectory: order.stateDirectory)
         configuration.automaticLock = order.idleTime.map { .whenIdle(for: $0) }
@@ -105,20 +123,20 @@ package final class HeldVaults: Sendable {
             }
         }
         try vault.lockAutomatically(idleTime.map { .whenIdle(for: $0) })
-        let (isLocked, hasEnded) = state.withLock { state in
+        let (isLocked, hasEnded, former) = state.withLock { state in
             let isLocked =
-                state.locksOfAll != locksBefore || state.lockedPaths.contains(path)
-                || vault.fileIdentity.map(state.lockedFiles.contains) ?? false
+                state.unlocking[number]?.contains(vault, at: path) ?? true
                 || vault === known?.vault && vault.lockCount != locks
             // Before anybody can ask for it.
             if isLocked { vault.lock() }
+            let former = state.vaults[path]?.vault
             if !state.hasEnded {
                 state.vaults[path] = Held(
                     vault: vault, idleTime: idleTime, stateDirectory: order.stateDirectory)
             }
-            return (isLocked, state.hasEnded)
+            return (isLocked, state.hasEnded, former)
         }
-        if let known, known.vault !== vault { known.vault.close() }
+        if let former, former !== vault { former.close() }
         if hasEnded { vault.close() }
         // Who locked while the key was derived meant this too.
         if isLocked {
@@ -185,6 +203,7 @@ package final class HeldVaults: Sendable {
     func lookAtTurns() {
         unlockTurns.look()
         listTurns.look()
+        decodingTurns.look()
     }
 
     /// What is known of the vaults, in the order of their paths; without `looking` nothing is read for it.
@@ -206,5 +225,12 @@ package final class HeldVaults: Sendable {
             }
             return status
         }
+    }
+}
+
+extension HeldVaults.State {
+    /// Makes the unlocks of that vault that are under way end locked.
+    mutating func noteLock(of reference: VaultReference) {
+        for number in unlocking.keys { unlocking[number]?.insert(reference) }
     }
 }

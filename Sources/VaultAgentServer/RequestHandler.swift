@@ -9,8 +9,8 @@ struct RequestHandler: Sendable {
     /// What follows from a request beside its answer.
     enum Consequence {
         case none
-        /// The changes that the connection tells from now on.
-        case subscription(TokenChanges)
+        /// The changes that the connection tells from now on, and of what.
+        case subscription(TokenChanges, of: BlockingFileVault)
         /// The agent ends.
         case end
     }
@@ -137,7 +137,7 @@ struct RequestHandler: Sendable {
         case .subscribe(let service):
             let changes = FileTokenStorage(vault, service: service).changes()
             answerNothing(request, &writer)
-            return .success(.subscription(changes))
+            return .success(.subscription(changes, of: vault))
         case .unlock, .lock, .close, .vaults, .lockAll, .stop, .commitPart: break
         }
         if !writer.end() { throw .tooLargeAnswer }

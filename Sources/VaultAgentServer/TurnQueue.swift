@@ -7,14 +7,14 @@ final class TurnQueue: Sendable {
     /// A turn, until it goes.
     final class Turn: Sendable {
         private let queue: TurnQueue
-        private let process: Int32
+        private let number: UInt64
 
-        fileprivate init(_ queue: TurnQueue, _ process: Int32) {
+        fileprivate init(_ queue: TurnQueue, _ number: UInt64) {
             self.queue = queue
-            self.process = process
+            self.number = number
         }
 
-        deinit { queue.giveBack(process) }
+        deinit { queue.giveBack(number) }
     }
 
     /// Why there is no turn.
@@ -31,20 +31,31 @@ final class TurnQueue: Sendable {
     }
 
     private struct State {
-        var free: Int
+        let count: Int
+        let longest: Duration?
         var waiting: [Waiter] = []
         var number: UInt64 = 0
         /// When each process had its last turn, of those that wait.
         var lastTurns: [Int32: UInt64] = [:]
-        /// How many turns each process has now.
-        var taken: [Int32: Int] = [:]
+        /// Who has a turn, and since when.
+        var taken: [UInt64: (process: Int32, since: ContinuousClock.Instant)] = [:]
 
         /// Of the processes that have less than `share` turns, the one whose last turn is longest ago, and of that who came
         /// first.
         func next(_ share: Int) -> Waiter? {
-            waiting.filter { taken[$0.process, default: 0] < share }.min {
+            waiting.filter { waiter in
+                taken.values.count { $0.process == waiter.process } < share
+            }.min {
                 (lastTurns[$0.process] ?? 0, $0.number) < (lastTurns[$1.process] ?? 0, $1.number)
             }
+        }
+
+        /// Whether there is a turn. One that somebody has for too long is another's.
+        mutating func isFree() -> Bool {
+            if let longest, taken.count == count {
+                taken = taken.filter { $0.value.since.duration(to: .now) < longest }
+            }
+            return taken.count < count
         }
 
         mutating func leave(_ waiter: Waiter) {
@@ -58,9 +69,9 @@ final class TurnQueue: Sendable {
     /// How long turns are waited for until those who have one are looked at.
     static let patience: Duration = .milliseconds(500)
 
-    /// So many turns at once, `share` of them for one process.
-    init(_ count: Int, share: Int) {
-        state = Monitor(State(free: count))
+    /// So many turns at once, `share` of them for one process, each for the `longest` time; `nil` for any.
+    init(_ count: Int, share: Int, longest: Duration? = nil) {
+        state = Monitor(State(count: count, longest: longest))
         self.share = share
     }
 
@@ -80,11 +91,10 @@ final class TurnQueue: Sendable {
         while true {
             isTurn = state.wait(atMost: min(deadline.remaining, Self.patience)) { state -> Bool? in
                 guard isWanted() else { return false }
-                guard state.free > 0, state.next(share)?.number == waiter.number else { return nil }
+                guard state.isFree(), state.next(share)?.number == waiter.number else { return nil }
                 state.number += 1
                 state.lastTurns[process] = state.number
-                state.taken[process, default: 0] += 1
-                state.free -= 1
+                state.taken[waiter.number] = (process, .now)
                 return true
             }
             if isTurn != nil || deadline.hasPassed { break }
@@ -94,7 +104,7 @@ final class TurnQueue: Sendable {
         state.announce { $0.leave(waiter) }
         guard let isTurn else { throw .timedOut }
         guard isTurn else { throw .unwanted }
-        return Turn(self, process)
+        return Turn(self, waiter.number)
     }
 
     /// Makes those who wait look whether they still want to.
@@ -103,13 +113,7 @@ final class TurnQueue: Sendable {
     /// How many wait.
     var waiters: Int { state.withLock { $0.waiting.count } }
 
-    private func giveBack(_ process: Int32) {
-        state.announce { state in
-            let left = state.taken[process, default: 1] - 1
-            state.taken[process] = left > 0 ? left : nil
-            state.free += 1
-        }
-    }
+    private func giveBack(_ number: UInt64) { state.announce { $0.taken[number] = nil } }
 }
 
 extension TokenStorageError {

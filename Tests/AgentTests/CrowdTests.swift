@@ -116,6 +116,35 @@ import VaultAgent
         #expect(try reader.isHeld())
     }
 
+    /// Changes take many times the memory of their bytes: what is refused for that must not have taken it before.
+    @Test func commitsThatAreRefusedTakeNoMemory() throws {
+        let agent = try TestAgent(in: try TestHome())
+        _ = try agent.unlockedVault()
+        let changes = (0..<50_000).map { _ in TokenChange.delete("k") }
+        let request = AgentRequest(
+            id: 1, vault: VaultReference(at: agent.home.vault),
+            operation: .commitPart(service: "s", changes: changes))
+        let before = try agent.process.fact("VmHWM")
+        let crowd = try (0..<100).map { _ in try RawClient(agent.place) }
+        let group = Monitor(0)
+        for client in crowd {
+            WorkerThread(name: "crowd").run { [socket = client.socket] in
+                let frame = WipedBuffer(capacity: 1 << 20)
+                var writer = WireWriter(frame)
+                writer.appendHello()
+                _ = request.write(to: &writer)
+                try? frame.send(to: socket, until: Deadline(after: .seconds(300)))
+                group.announce { $0 += 1 }
+            }
+        }
+        _ = group.wait(atMost: .seconds(300)) { $0 == crowd.count ? () : nil }
+        // Whoever comes now comes after them, if not before all of them were looked at.
+        #expect(try agent.vault().lockState() == .unlocked)
+        let grown = try agent.process.fact("VmHWM") - before
+        #expect(grown < 500 << 10, "\(grown) KiB")
+        withExtendedLifetime(crowd) {}
+    }
+
     private func fill() throws {
         #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
         let vault = BlockingAgentVault(at: vault, agent: home.place, timeout: .seconds(300))

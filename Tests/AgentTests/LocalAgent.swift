@@ -147,6 +147,27 @@ struct RawClient {
         }
     }
 
+    /// Reads changes until it is to list anew, or the connection ends; how many there were before that.
+    func changes() throws -> Int {
+        try socket.setReceiveTimeout(.seconds(300))
+        var count = 0
+        while true {
+            while let range = try WireFrame.payload(in: incoming) {
+                defer { incoming.removeFirst(range.upperBound) }
+                guard try WireFrame.kind(of: incoming, range) == .event else { continue }
+                var reader = WireReader(incoming, in: range.dropFirst(5))
+                if try reader.event() == .overflowed { return count }
+                count += 1
+            }
+            do {
+                guard try incoming.receive(from: socket, upTo: 4 << 10) > 0 else { return count }
+            } catch {
+                guard error.errno == .connectionReset else { throw error }
+                return count
+            }
+        }
+    }
+
     /// Reads to the end of the connection, or for so long; how many bytes there were.
     func readToEnd(atMost duration: Duration = .seconds(300)) throws -> Int {
         try socket.setReceiveTimeout(duration)

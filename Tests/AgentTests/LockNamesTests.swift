@@ -37,6 +37,19 @@ import VaultAgent
         try expectLocked()
     }
 
+    /// It is another file since, and the agent has not looked at it yet.
+    @Test func byTheNameUnderWhichItWasRewritten() throws {
+        try #require(rename(directory, directory + ".away") == 0)
+        let away = directory + ".away/default.vault"
+        let compacted = try home.run("compact", "--vault", away, "--key-file", home.keyFile)
+        #expect(compacted.status == 0, "\(compacted.error)")
+        let locked = try home.run("lock", "--vault", away)
+        #expect(locked.status == 0 && locked.error.isEmpty, "\(locked.error)")
+        try #require(rename(directory + ".away", directory) == 0)
+        try expectLocked()
+        #expect(try home.run("retrieve", "k").status == 4)
+    }
+
     @Test func byTheNameThatItHad() throws {
         try #require(rename(file, "\(home.path)/moved.vault") == 0)
         let locked = try home.run("lock")

@@ -51,6 +51,28 @@ import VaultAgent
         #expect(count > 0 && count < Self.size, "\(count)")
     }
 
+    /// Names of items that are dark by now, which a client was too slow to be told.
+    @Test func changesAreNotToldAfterALock() throws {
+        let client = try RawClient(home.place)
+        try client.ask(.subscribe(service: "names"), home)
+        try client.socket.wait(until: Deadline(after: .seconds(300)))
+        let storage = vault.storage(service: "names")
+        let name = String(repeating: "n", count: 1_000)
+        let policy = TokenDetails(policy: .whenUnlocked)
+        for start in stride(from: 0, to: 1_000, by: 100) {
+            try storage.commit(
+                (start..<start + 100).map {
+                    .store(Secret([1]), for: TokenKey("\(name)\($0)"), details: policy)
+                })
+        }
+        try lock(.one)
+        // What the kernel has taken is out, and nothing after that.
+        let count = try client.changes()
+        #expect(count < 500, "\(count)")
+        try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+        #expect(try storage.list().items.count == 1_000)
+    }
+
     @Test func aSecretIsNotDeliveredAfterItLockedByItself() throws {
         try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state, lockingAfter: .seconds(1))
         let client = try RawClient(home.place)

@@ -57,6 +57,22 @@ import TokenVaultPlatform
         withExtendedLifetime((one, other, three)) {}
     }
 
+    @Test func oneThatIsHadForTooLongIsAnothers() throws {
+        let queue = TurnQueue(1, share: 1, longest: .zero)
+        let first = try queue.turn(for: 1, atMost: .seconds(300), isWanted: { true })
+        var second: TurnQueue.Turn? = try queue.turn(for: 1, atMost: .seconds(300), isWanted: { true })
+        withExtendedLifetime((first, second)) {}
+        // Given back twice, they are one turn all the same.
+        second = nil
+        _ = consume first
+        let patient = TurnQueue(1, share: 1, longest: .seconds(3_600))
+        let held = try patient.turn(for: 1, atMost: .seconds(300), isWanted: { true })
+        #expect(throws: TurnQueue.Refusal.timedOut) {
+            try patient.turn(for: 2, atMost: .zero, isWanted: { true })
+        }
+        withExtendedLifetime(held) {}
+    }
+
     @Test func whoDoesNotWantItAnyMoreHasNone() throws {
         let queue = TurnQueue(1, share: 1)
         var first: TurnQueue.Turn? = try queue.turn(for: 9, atMost: .zero, isWanted: { true })

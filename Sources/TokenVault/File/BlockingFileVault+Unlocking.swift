@@ -1,5 +1,5 @@
 internal import Synchronization
-package import TokenVaultPlatform
+internal import TokenVaultPlatform
 
 // Unlocking: which copy of the keybag, which slot, and the log that both lead to.
 extension BlockingFileVault {
@@ -19,11 +19,6 @@ extension BlockingFileVault {
 
     /// How often the vault was locked since its first unlock, for ``unlock(with:mending:unlessLockedSince:)``.
     package var lockCount: Int { state.withLock { $0.session }?.ring.locks ?? 0 }
-
-    /// Which file is open; `nil` before the first unlock.
-    package var fileIdentity: FileIdentity? {
-        state.withLock { $0.session }?.log.state.withLock { $0.identity }
-    }
 
     /// The same, but of a vault that was unlocked before and was locked since `locks` was read, no key is taken over:
     /// whoever locked while the key was derived meant this too. Throws nothing for that.

@@ -101,18 +101,27 @@ public final class BlockingAgentVault: Sendable {
         state.withLock { $0.facts = facts }
     }
 
-    /// Locks the vault in the agent, at once. False when the agent does not hold it, or no agent runs.
+    /// Locks the vault in the agent, at once, by whatever name it is held: what is at ``path`` says which vault that is. False
+    /// when the agent does not hold it, or no agent runs.
     @discardableResult
-    public func lock() throws(TokenStorageError) -> Bool { try tell(.lock, "lock") }
+    public func lock() throws(TokenStorageError) -> Bool {
+        let wasHeld = try tell(.lock, "lock")
+        // After that: to read takes as long as the file system lets it.
+        guard let identifier = BlockingFileVault.identifier(ofFileAt: path) else { return wasHeld }
+        let known = VaultReference(path: reference.path, identifier: identifier)
+        return try tell(.lock, "lock", of: known) || wasHeld
+    }
 
     /// Makes the agent let go of the vault: all of its keys are wiped, also those of after-first-unlock items. False when
     /// the agent does not hold it, or no agent runs.
     @discardableResult
     public func release() throws(TokenStorageError) -> Bool { try tell(.close, "lock") }
 
-    private func tell(_ operation: AgentOperation, _ name: String) throws(TokenStorageError) -> Bool {
+    private func tell(
+        _ operation: AgentOperation, _ name: String, of vault: VaultReference? = nil
+    ) throws(TokenStorageError) -> Bool {
         do throws(AgentConnection.Failure) {
-            try ask(operation) { (_, _) throws(WireError) in }
+            try ask(operation, of: vault) { (_, _) throws(WireError) in }
             return true
         } catch {
             switch error {
@@ -230,7 +239,8 @@ public final class BlockingAgentVault: Sendable {
 
     /// Asks the agent: see ``AgentConnection/retrying(isWrite:within:_:)``.
     func ask<Value: Sendable>(
-        _ operation: AgentOperation, isWrite: Bool = false, within timeout: Duration? = nil,
+        _ operation: AgentOperation, of vault: VaultReference? = nil, isWrite: Bool = false,
+        within timeout: Duration? = nil,
         _ read: (inout WireReader, _ isLast: Bool) throws(WireError) -> Value
     ) throws(AgentConnection.Failure) -> Value {
         try AgentConnection.retrying(isWrite: isWrite, within: timeout ?? self.timeout) {
@@ -242,7 +252,7 @@ public final class BlockingAgentVault: Sendable {
                 connection = try AgentConnection(to: place, within: min(left, self.timeout))
             }
             defer { keep(connection) }
-            return try connection.perform(operation, on: reference, within: left, read)
+            return try connection.perform(operation, on: vault ?? reference, within: left, read)
         }
     }
 

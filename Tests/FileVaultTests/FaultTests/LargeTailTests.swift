@@ -1,3 +1,6 @@
+import Glibc
+import HookedStorage
+import Synchronization
 import SystemPackage
 import Testing
 import TokenVaultPlatform
@@ -20,6 +23,29 @@ import TokenVaultPlatform
         return try #require(Int(told.dropLast()), "\(told)")
     }
 
+    /// Anybody who may write a copy can make it as long as any file, at no cost.
+    @Test func holesAreNotRead() throws {
+        let sandbox = try Sandbox()
+        try sandbox.made().close()
+        try #require(truncate(sandbox.vault.string, 1 << 42) == 0)
+        let read = Counter()
+        let directory = CountingDirectory(
+            try PosixDirectory(sandbox.vault.removingLastComponent()), read)
+        let configuration = sandbox.configuration
+        let location = VaultLocation(
+            directory: directory, name: "test.vault",
+            state: try PosixDirectory(try #require(configuration.stateDirectory)), path: sandbox.vault)
+        let vault = try BlockingFileVault.open(at: location, configuration: configuration)
+        try vault.unlock(with: keyFile)
+        #expect(try vault.storage(service: "s").retrieve(for: "a") == "first a")
+        #expect(try vault.verify().isClean)
+        vault.close()
+        let copy = try VaultCopy.open(at: location, configuration: configuration)
+        try copy.unlock(with: keyFile)
+        #expect(try copy.verify().isClean)
+        #expect(read.count.withLock { $0 } < 64 << 20)
+    }
+
     @Test func whatACrashLeftIsLookedAtAPieceAtATime() throws {
         let sandbox = try Sandbox()
         try sandbox.made().close()
@@ -33,5 +59,38 @@ import TokenVaultPlatform
         let torn = try peak(sandbox, out: "second.vault")
         #expect(torn < plain + (24 << 10), "\(torn) KiB with the tail, \(plain) KiB without")
         #expect(try values(in: try sandbox.opened()).count == 3)
+    }
+}
+
+private final class Counter: Sendable { let count = Mutex(0) }
+
+/// Counts the bytes that are read of its files.
+private final class CountingDirectory: ForwardingDirectory {
+    let base: any DiskDirectory
+    private let read: Counter
+
+    init(_ base: any DiskDirectory, _ read: Counter) {
+        self.base = base
+        self.read = read
+    }
+
+    func open(_ name: String, _ access: FileAccess) throws(SystemFailure) -> any DiskFile {
+        CountingFile(try base.open(name, access), read)
+    }
+}
+
+private final class CountingFile: ForwardingFile {
+    let base: any DiskFile
+    private let read: Counter
+
+    init(_ base: any DiskFile, _ read: Counter) {
+        self.base = base
+        self.read = read
+    }
+
+    func read(_ count: Int, at offset: Int) throws(SystemFailure) -> [UInt8] {
+        let bytes = try base.read(count, at: offset)
+        read.count.withLock { $0 += bytes.count }
+        return bytes
     }
 }

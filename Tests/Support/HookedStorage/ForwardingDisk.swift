@@ -43,6 +43,7 @@ extension ForwardingFile {
     package func write(_ bytes: [UInt8], at offset: Int) throws(SystemFailure) {
         try base.write(bytes, at: offset)
     }
+    package func data(from offset: Int) -> Int? { base.data(from: offset) }
     package func synchronize() throws(SystemFailure) { try base.synchronize() }
     package func resize(to size: Int) throws(SystemFailure) { try base.resize(to: size) }
     package func makePrivate() throws(SystemFailure) { try base.makePrivate() }

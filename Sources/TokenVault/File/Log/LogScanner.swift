@@ -201,11 +201,14 @@ struct LogScanner {
     /// The start of a stretch of 64 KiB behind `offset` that has something but zeros.
     func firstNonZero(from offset: Int) throws(TokenStorageError) -> Int? {
         var position = offset
-        while true {
+        // A file may have been made as long as any: its holes are not read.
+        while let data = file.data(from: position) {
+            position = data
             let bytes = try onDisk { () throws(SystemFailure) in try file.read(64 << 10, at: position) }
             if bytes.isEmpty { return nil }
             if !isAllZero(bytes) { return position }
             position += bytes.count
         }
+        return nil
     }
 }
