@@ -22,6 +22,7 @@ public struct AccessToken: Sendable, Equatable {
     /// What a header says: the token after `prefix` and a space, or alone.
     func headerValue(after prefix: String?) -> String { header.text(of: secret, after: prefix) }
 
+    /// Whether both are the same token of the same session.
     public static func == (one: AccessToken, other: AccessToken) -> Bool {
         one.secret == other.secret && one.type == other.type && one.session == other.session
     }
