@@ -4,7 +4,7 @@ SHELL := /bin/bash
 PREFIX ?= /usr/local
 STRIP ?= strip
 .DEFAULT_GOAL := help
-.PHONY: help run test build release install uninstall soundness format docs bench keyring-limits crash-test fuzz \
+.PHONY: help run test build release install uninstall soundness format docs bench latency keyring-limits crash-test fuzz \
 	vectors clean
 
 # One scratch path and one set of flags per configuration: other flags would build everything anew.
@@ -46,17 +46,21 @@ build: ## Build everything with its tests, for debugging; warnings are errors
 	@Scripts/setup
 	swift build $(debug) --build-tests
 
-release: $(vaultctl).stamp $(vaultctl)-oauth.stamp ## Build vaultctl, the agent and the program that signs in, for `install`
+release: $(vaultctl).stamp $(vaultctl)-benchmark.stamp $(vaultctl)-oauth.stamp ## Build vaultctl and its programs, for `install`
 
-# Stamps, so that `sudo make install` after `make release` copies and builds nothing. What signs in is built by itself: it
-# brings an HTTP client and TLS, minutes of building that nobody else waits for.
-$(vaultctl).stamp $(vaultctl)-oauth.stamp: $(shell find Package.swift Sources)
+# Stamps, so that `sudo make install` after `make release` copies and builds nothing. What signs in and what measures are built
+# by themselves: the first brings an HTTP client and TLS, minutes of building that nobody else waits for.
+$(vaultctl).stamp $(vaultctl)-benchmark.stamp $(vaultctl)-oauth.stamp: $(shell find Package.swift Sources)
 $(vaultctl).stamp:
 	@Scripts/setup
 	@mkdir -p $(release_libraries)
 	@library=$$(clang -print-file-name=libstdc++.a); [[ ! -e $$library ]] || ln -sf "$$library" $(release_libraries)/
 	swift build $(release) --product vaultctl
 	swift build $(release) --product vaultctl-agent
+	@touch $@
+
+$(vaultctl)-benchmark.stamp: $(vaultctl).stamp
+	swift build $(release) --product vaultctl-benchmark
 	@touch $@
 
 $(vaultctl)-oauth.stamp: $(vaultctl).stamp
@@ -90,6 +94,10 @@ bench: release ## Measure the backends against this machine's limits, libsecret,
 	.build-benchmarks/release/auth-benchmark
 	Scripts/bench-keyring.sh .build-benchmarks/release/keyring-benchmark
 	Scripts/bench-retrieve.sh $(vaultctl) .build-benchmarks/release/command-benchmark
+
+latency: release ## Measure the vault and a gnome-keyring by size and draw the README's picture anew; takes some minutes
+	@Scripts/setup --tests
+	Scripts/measure-latency.sh $(vaultctl)
 
 keyring-limits: build ## Hold the keyring on the disk against the check of thousands of items, which takes it minutes
 	@Scripts/setup --tests

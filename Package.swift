@@ -14,6 +14,10 @@ let settings: [SwiftSetting] = [
 let safeSettings = settings + [.strictMemorySafety()]
 
 /// What signing in over the network needs. Without the trait none of it is resolved, loaded or built.
+///
+/// The trait is on wherever all of the programs are built, so what `vaultctl-benchmark` alone counts with comes with it too: a
+/// trait of its own would be one more flag of every build, and without any, SwiftPM has every client resolve it. What it costs
+/// those who take TokenVaultOAuth is one checkout, of which they build nothing.
 let withOAuth: TargetDependencyCondition? = .when(traits: ["OAuth"])
 let networking: [Target.Dependency] = [
     .product(name: "AsyncHTTPClient", package: "async-http-client", condition: withOAuth),
@@ -37,15 +41,19 @@ let package = Package(
         .library(name: "VaultAgent", targets: ["VaultAgent"]),
         .executable(name: "vaultctl", targets: ["vaultctl"]),
         .executable(name: "vaultctl-agent", targets: ["vaultctl-agent"]),
+        .executable(name: "vaultctl-benchmark", targets: ["vaultctl-benchmark"]),
         .executable(name: "vaultctl-oauth", targets: ["vaultctl-oauth"]),
     ],
     traits: [
         .default(enabledTraits: []),
         .trait(
             name: "OAuth",
-            description: "TokenVaultOAuth: OAuth 2 and OpenID Connect over AsyncHTTPClient and jwt-kit."),
+            description:
+                "TokenVaultOAuth: OAuth 2 and OpenID Connect over AsyncHTTPClient and jwt-kit; and what vaultctl-benchmark needs."
+        ),
     ],
     dependencies: [
+        .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
@@ -147,6 +155,16 @@ let package = Package(
             name: "vaultctl-oauth",
             dependencies: [
                 "OAuthWire", "TokenVault", "TokenVaultAuth", "TokenVaultOAuth", "TokenVaultPlatform",
+            ],
+            swiftSettings: safeSettings
+        ),
+        // Measures the backends for `vaultctl benchmark`, which becomes this program; without the trait it only says so.
+        .executableTarget(
+            name: "vaultctl-benchmark",
+            dependencies: [
+                "TokenVault", "TokenVaultCrypto", "TokenVaultPlatform", "VaultAgent",
+                .product(name: "Histogram", package: "hdrhistogram-swift", condition: withOAuth),
+                .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: safeSettings
         ),
@@ -278,7 +296,7 @@ let package = Package(
         .testTarget(
             name: "DesktopTests",
             dependencies: [
-                "KeyringWorker", "vaultctl",
+                "KeyringWorker", "vaultctl", "vaultctl-benchmark",
                 "TokenVault", "TokenVaultPlatform", "TokenVaultCrypto", "TokenVaultTesting",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
@@ -313,6 +331,8 @@ let package = Package(
             name: "VaultctlTests",
             dependencies: [
                 "OAuthWire", "TokenVault", "TokenVaultAuth", "TokenVaultPlatform", "vaultctl",
+                "vaultctl-agent",
+                "vaultctl-benchmark",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings

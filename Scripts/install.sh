@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# install.sh VAULTCTL PREFIX: installs the program, the agent beside it, its units for systemd, the program that signs in
-# (libexec/tokenvault), completions and manual below PREFIX, which is below $DESTDIR.
+# install.sh VAULTCTL PREFIX: installs the program, the agent beside it, its units for systemd, the programs that sign in and
+# that measure (libexec/tokenvault), completions and manual below PREFIX, which is below $DESTDIR.
 # install.sh --remove PREFIX: removes them.
 set -euo pipefail
 
@@ -11,6 +11,7 @@ prefix=${DESTDIR:-}$2
 program=$prefix/bin/vaultctl
 agent=$prefix/bin/vaultctl-agent
 oauth=$prefix/libexec/tokenvault/vaultctl-oauth
+benchmark=$prefix/libexec/tokenvault/vaultctl-benchmark
 manual=$prefix/share/man/man1/vaultctl.1
 # Of a home directory, systemd reads units elsewhere.
 units=$prefix/lib/systemd/user
@@ -24,12 +25,12 @@ declare -A completions=(
 )
 
 if [[ $1 == --remove ]]; then
-    rm -f -- "$program" "$agent" "$oauth" "$socket" "$service" "$manual" "${completions[@]}"
+    rm -f -- "$program" "$agent" "$oauth" "$benchmark" "$socket" "$service" "$manual" "${completions[@]}"
     rmdir -- "${oauth%/*}" 2>/dev/null || true
     exit
 fi
 
-[[ -x $1 && -x $1-agent && -x $1-oauth ]] || { echo "install: $1 is not there: run make release first" >&2; exit 1; }
+[[ -x $1 && -x $1-agent && -x $1-oauth && -x $1-benchmark ]] || { echo "install: $1 is not there: run make release first" >&2; exit 1; }
 generated=$(mktemp -d)
 trap 'rm -rf "$generated"' EXIT
 
@@ -37,6 +38,7 @@ trap 'rm -rf "$generated"' EXIT
 install -D --mode=755 --strip --strip-program="${STRIP:-strip}" -- "$1" "$program"
 install -D --mode=755 --strip --strip-program="${STRIP:-strip}" -- "$1-agent" "$agent"
 install -D --mode=755 --strip --strip-program="${STRIP:-strip}" -- "$1-oauth" "$oauth"
+install -D --mode=755 --strip --strip-program="${STRIP:-strip}" -- "$1-benchmark" "$benchmark"
 install -D --mode=644 -- "${0%/*}/../Documentation/vaultctl.1" "$manual"
 # Where the agent is, as a unit's quoted word has it.
 place=$(realpath --canonicalize-missing --no-symlinks -- "$2/bin")
@@ -51,4 +53,4 @@ for shell in "${!completions[@]}"; do
     "$program" --generate-completion-script "$shell" >"$generated/$shell"
     install -D --mode=644 -- "$generated/$shell" "${completions[$shell]}"
 done
-printf '%s\n' "$program" "$agent" "$oauth" "$socket" "$service" "$manual" "${completions[@]}"
+printf '%s\n' "$program" "$agent" "$oauth" "$benchmark" "$socket" "$service" "$manual" "${completions[@]}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The programs link libsodium and the C library, and no Foundation, NIO, HTTP client, JWT or GLib, though the trait that
-# brings those is on: neither the shared libraries nor, linked statically, their code.
+# The programs link libsodium and the C library, and no Foundation, NIO, HTTP client, JWT, histogram or GLib, though the trait
+# that brings those is on: neither the shared libraries nor, linked statically, their code.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.."
 
@@ -14,7 +14,7 @@ check() {
     fi
     # The module's name is the first thing in a Swift symbol: $s, its length, its name.
     modules=$(nm "$program" \
-        | grep -oE ' (\$s(10Foundation|26FoundationInternationalization|7NIOCore|8NIOPosix|8NIOHTTP1|6NIOSSL|15AsyncHTTPClient|6JWTKit|6Crypto|15TokenVaultOAuth)|C(NIO|Crypto)BoringSSL)' \
+        | grep -oE ' (\$s(10Foundation|26FoundationInternationalization|9Histogram|10RealModule|7NIOCore|8NIOPosix|8NIOHTTP1|6NIOSSL|15AsyncHTTPClient|6JWTKit|6Crypto|15TokenVaultOAuth)|C(NIO|Crypto)BoringSSL)' \
         | sort | uniq -c || true)
     if [[ -n $modules ]]; then
         printf '%s contains symbols of\n%s\n' "$program" "$modules"
@@ -35,7 +35,7 @@ if [[ ${1:-} == --self-test ]]; then
     if check "$directory/planted" >/dev/null; then echo "a static Foundation passes"; exit 1; fi
     swiftc -o "$directory/planted" "$directory/planted.swift"
     if check "$directory/planted" >/dev/null; then echo "a shared Foundation passes"; exit 1; fi
-    for module in NIOCore NIOSSL AsyncHTTPClient JWTKit Crypto TokenVaultOAuth; do
+    for module in Histogram RealModule NIOCore NIOSSL AsyncHTTPClient JWTKit Crypto TokenVaultOAuth; do
         printf 'public func planted() {}\n' >"$directory/planted.swift"
         swiftc -parse-as-library -emit-library -static -module-name "$module" -o "$directory/lib$module.a" \
             -emit-module -emit-module-path "$directory/$module.swiftmodule" "$directory/planted.swift"
@@ -47,6 +47,6 @@ if [[ ${1:-} == --self-test ]]; then
     exit
 fi
 
-# vaultctl-oauth is where all of that is.
+# vaultctl-oauth is where all of that is, and vaultctl-benchmark where the histogram is.
 check .build-release/release/vaultctl
 check .build-release/release/vaultctl-agent

@@ -27,6 +27,7 @@ check() {
     import Glibc TokenVaultPlatform
     import CSecret TokenVault/Desktop
     import ArgumentParser vaultctl
+    import Histogram vaultctl-benchmark
     import TokenVaultOAuth vaultctl-oauth
     import '(AsyncHTTPClient|JWTKit|Crypto|CryptoExtras|Logging|NIO[A-Za-z0-9]*)' TokenVaultOAuth
     only 'UnsafeMutableRawPointer' TokenVaultCrypto TokenVaultPlatform TokenVault/Desktop
@@ -58,7 +59,7 @@ if [[ ${1:-} == --self-test ]]; then
     planted=$directory/TokenVault/File/Planted.swift
     for violation in 'import CSodium' '@preconcurrency internal import CSodium' 'package import CLinux' \
         '@_spi(Testing) import CLinux' 'import Glibc' 'import struct Glibc.stat' 'import CSecret' \
-        'import ArgumentParser' 'public import AsyncHTTPClient' 'import NIOHTTP1' 'import TokenVaultOAuth' 'internal import JWTKit' 'import Foundation' 'public import Foundation' \
+        'import ArgumentParser' 'import Histogram' 'public import AsyncHTTPClient' 'import NIOHTTP1' 'import TokenVaultOAuth' 'internal import JWTKit' 'import Foundation' 'public import Foundation' \
         'import struct Foundation.Date' '@_exported import Foundation' 'let p: UnsafeMutableRawPointer' \
         'fatalError("no")' 'try! open()' '// TODO: later' \
         $'#if canImport(FoundationEssentials)\nimport Foundation\n#endif'

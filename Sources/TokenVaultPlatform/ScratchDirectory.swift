@@ -33,6 +33,9 @@ package final class ScratchDirectory {
         above = []
     }
 
+    /// Removes the directory at `path`, another process's, and what is in it. What cannot be removed stays.
+    package static func removeAll(_ path: FilePath) { try? remove(path) }
+
     private static func remove(_ path: FilePath) throws(SystemFailure) {
         let directory = try PosixDirectory(path)
         for name in try directory.names() {

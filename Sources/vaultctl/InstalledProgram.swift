@@ -12,6 +12,8 @@ struct InstalledProgram {
     static let agent = InstalledProgram(name: "vaultctl-agent", title: "the agent's program")
     /// What sends requests to the providers that people sign in with.
     static let oauth = InstalledProgram(name: "vaultctl-oauth", title: "the program that signs in")
+    /// What measures the backends.
+    static let benchmark = InstalledProgram(name: "vaultctl-benchmark", title: "the program that measures")
 
     /// Where it is: beside this program, else in `../libexec/tokenvault` from there. Throws `unavailable` when it is not there,
     /// having said `advice`.

@@ -283,41 +283,6 @@ import Testing
         #expect(try sandbox.shell("find \"$HOME/.local\" -type f").output.isEmpty)
         expectOneLine(try sandbox.run("destroy", "--yes"), status: 8)
     }
-
-    @Test func benchmarkMeasuresAndLeavesNothing() throws {
-        let sandbox = try Sandbox()
-        let outcome = try sandbox.run(
-            "benchmark", "--items", "20", "--samples", "10", "--value-size", "64", "--json")
-        #expect(outcome.status == 0, "\(outcome.error)")
-        for (backend, operation) in [
-            ("memory", "store"), ("memory", "retrieve"), ("memory", "delete"), ("file", "store"),
-            ("file", "retrieve"), ("file", "delete"),
-        ] {
-            let start =
-                #"{"backend":"\#(backend)","operation":"\#(operation)","items":20,"valueSize":64,"count":10,"p50":"#
-            #expect(outcome.text.contains(start), "\(outcome.text)")
-        }
-        #expect(
-            outcome.text.contains(
-                #/"p50":[\d.]+,"p90":[\d.]+,"p99":[\d.]+,"p999":[\d.]+,"max":[\d.]+,"perSecond":\d+}/#))
-        #expect(try sandbox.shell("find . -mindepth 1").output.isEmpty)
-        // Only the backends that were asked for.
-        #expect(
-            !(try sandbox.run("benchmark", "--backend", "memory", "--items", "1", "--samples", "1").text
-                .contains("file")))
-    }
-
-    @Test func anInterruptedBenchmarkLeavesNothing() throws {
-        let sandbox = try Sandbox()
-        let outcome = try sandbox.shell(
-            """
-            "$V" benchmark --backend file --items 10000000 --value-size 16 & child=$!
-            until compgen -G "$HOME/.local/share/tokenvault/.scratch-*" >/dev/null; do :; done
-            kill -TERM "$child"; wait "$child"; echo $?
-            find . -mindepth 1
-            """)
-        #expect(outcome.text == "143\n", "\(outcome.text) \(outcome.error)")
-    }
 }
 
 extension String {

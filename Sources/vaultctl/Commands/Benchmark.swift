@@ -3,159 +3,132 @@ import SystemPackage
 import TokenVault
 import TokenVaultPlatform
 
+/// Looks at what was asked for and becomes the program that measures: this one stays small, and quick to start.
 struct Benchmark: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Measure the latency of the backends.",
+        abstract: "Measure the latency of the backends on this machine.",
         discussion: """
-            Stores, retrieves and deletes in a scratch vault beside the vault file, or in --directory, with \
-            a key file and as many items as asked for already in it. Your own vault is not touched, and \
-            nothing is left behind.
+            Stores, retrieves and deletes in storages made for it, in a scratch directory beside the vault file or \
+            in --directory, with as many items as asked for already in them, beside what the machine itself takes \
+            to write, decrypt and ask another process. Your own vault is not touched, nor your keyring unless you \
+            name it, and nothing is left behind.
 
             Examples:
               vaultctl benchmark
-              vaultctl benchmark --backend file --items 100000 --value-size 256
-              vaultctl benchmark --json >latency.json
+              vaultctl benchmark --report latency.html
+              vaultctl benchmark --backend file --items 1000 --items 100000 --value-size 256 --json >latency.json
             """)
 
     @Option(
         help: ArgumentHelp(
-            "The backend to measure: file, memory or secret-service, the desktop's keyring. May be given several times; file and memory by default.",
+            "The backend to measure: file, agent, memory, or secret-service, the desktop's keyring. May be given several times; all but the keyring by default.",
             valueName: "backend"),
-        completion: .list(["file", "memory", "secret-service"]))
+        completion: .list(Self.backends))
     var backend: [String] = []
-    @Option(help: ArgumentHelp("Items in the storage; 1,000 by default.", valueName: "number"))
-    var items: String?
-    @Option(help: ArgumentHelp("Length of a secret; 1,024 by default.", valueName: "bytes"))
-    var valueSize: String?
-    @Option(help: ArgumentHelp("Calls of each kind; 1,000 by default.", valueName: "number"))
+    @Option(
+        help: ArgumentHelp(
+            "Items in the storage. May be given several times; 100, 1,000 and 10,000 by default.",
+            valueName: "number"))
+    var items: [String] = []
+    @Option(
+        help: ArgumentHelp(
+            "Length of a secret. May be given several times; 1,024 by default.", valueName: "bytes"))
+    var valueSize: [String] = []
+    @Option(
+        help: ArgumentHelp(
+            "Time to measure in, on top of what filling the storages takes; 20 by default.",
+            valueName: "seconds"))
+    var seconds: String?
+    @Option(
+        help: ArgumentHelp(
+            "Calls of each kind at most; as many as there is time for by default.", valueName: "number"))
     var samples: String?
     @Option(
-        help: ArgumentHelp("Where to make the scratch vault.", valueName: "path"), completion: .directory)
+        help: ArgumentHelp("Where to make the scratch directory.", valueName: "path"),
+        completion: .directory)
     var directory: String?
+    @Option(
+        help: ArgumentHelp(
+            "Write a page with curves for a browser too. A file that is there is never overwritten.",
+            valueName: "file"),
+        completion: .file(extensions: ["html"]))
+    var report: String?
     @OptionGroup var format: OutputOptions
 
+    private static let backends = ["file", "agent", "memory", "secret-service"]
+
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
-        let plan = BenchmarkPlan(
-            items: try number(items, "--items", 0...10_000_000, 1_000),
-            valueSize: try number(valueSize, "--value-size", 0...Secret.maximumLength, 1_024),
-            samples: try number(samples, "--samples", 1...1_000_000, 1_000))
-        var backends: [Backend] = []
-        for name in backend.isEmpty ? ["memory", "file"] : backend {
-            let backend = try Backend(option: name)
-            if !backends.contains(backend) { backends.append(backend) }
+        var words: [String] = []
+        for name in unique(backend) {
+            guard Self.backends.contains(name) else {
+                throw .usage("there is no such backend", "use file, agent, memory or secret-service")
+            }
+            words += ["--backend", name]
+        }
+        for number in try numbers(items, "--items", 1...10_000_000) { words += ["--items", String(number)] }
+        let sizes = try numbers(valueSize, "--value-size", 0...Secret.maximumLength)
+        for number in sizes.isEmpty ? [1_024] : sizes { words += ["--value-size", String(number)] }
+        words += ["--milliseconds", String(try milliseconds())]
+        if let samples {
+            words += [
+                "--samples", String(try Settings.number(samples, named: "--samples", 1...1_000_000_000)),
+            ]
+        }
+        words += ["--directory", try scratchPlace(console).string]
+        words += ["--version-of-vaultctl", VaultControl.version]
+        if format.json { words.append("--json") }
+        if let path = try Settings.path(report, named: "--report", environment: nil) {
+            try OutputPlace.requireFree(path)
+            words += ["--report", ProgramContext.absolute(path).string]
+        }
+        if let agent = try agentProgram() { words += ["--agent", agent.string] }
+        let program = try InstalledProgram.benchmark.path(
+            orElse:
+                "install vaultctl-benchmark beside vaultctl; \"make install\" does, or \"swift build --traits OAuth\" "
+                + "builds it")
+        do throws(SystemFailure) {
+            try ProgramContext.become(program, words)
+        } catch {
+            throw CommandFailure(error, "the program that measures", "check how it is installed")
+        }
+    }
+
+    private func unique(_ values: [String]) -> [String] {
+        values.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
+    }
+
+    private func numbers(
+        _ texts: [String], _ name: String, _ range: ClosedRange<Int>
+    ) throws(CommandFailure) -> [Int] {
+        var numbers: [Int] = []
+        for text in texts {
+            let number = try Settings.number(text, named: name, range)
+            if !numbers.contains(number) { numbers.append(number) }
+        }
+        return numbers
+    }
+
+    private func milliseconds() throws(CommandFailure) -> Int {
+        guard let seconds else { return 20_000 }
+        guard let number = Double(seconds), number > 0, number <= 86_400 else {
+            throw .usage("--seconds is not a number of seconds", "give a number above 0, such as 10 or 0.5")
+        }
+        return max(1, Int(number * 1_000))
+    }
+
+    /// Beside the vault, whose disk is the one that matters.
+    private func scratchPlace(_ console: Console) throws(CommandFailure) -> FilePath {
+        if let path = try Settings.path(directory, named: "--directory", environment: nil) {
+            return ProgramContext.absolute(path)
         }
         var location = LocationArguments()
         location.backend = "file"
-        let session = try Session(console, location)
-        let directory = try Settings.path(directory, named: "--directory", environment: nil)
-        var measurements: [Measurement] = []
-        for backend in backends {
-            switch backend {
-            case .memory:
-                let storage = InMemoryTokenStorage(service: "benchmark").blocking
-                measurements += try plan.run("memory", storage, console) { false }
-            case .file:
-                let above =
-                    if let directory { directory } else { try session.vaultPath.removingLastComponent() }
-                measurements += try Self.measureFile(plan, above, console)
-            case .secretService:
-                measurements += try Self.measureKeyring(plan, session.keyring(), console)
-            }
-        }
-        console.progress.clear()
-        if format.json { writeJSON(measurements, console.output) } else { show(measurements, plan, console) }
-        return .done
+        return ProgramContext.absolute(try Session(console, location).vaultPath).removingLastComponent()
     }
 
-    private func number(
-        _ text: String?, _ name: String, _ range: ClosedRange<Int>, _ usual: Int
-    ) throws(CommandFailure) -> Int {
-        guard let text else { return usual }
-        return try Settings.number(text, named: name, range)
-    }
-
-    /// Measures a vault in a scratch directory, which is gone afterwards, also when a signal comes.
-    private static func measureFile(
-        _ plan: BenchmarkPlan, _ above: FilePath, _ console: Console
-    ) throws(CommandFailure) -> [Measurement] {
-        let scratch: ScratchDirectory
-        do { scratch = try ScratchDirectory(in: above.isEmpty ? "." : above) } catch {
-            throw CommandFailure(error, "the scratch directory", "give another --directory")
-        }
-        return try measure(console, leaving: { scratch.remove() }) { (isInterrupted) throws(CommandFailure) in
-            let configuration = FileVaultConfiguration(stateDirectory: scratch.path.appending("state"))
-            let vault = try calling { () throws(TokenStorageError) in
-                try BlockingFileVault.create(
-                    at: scratch.path.appending("benchmark.vault"),
-                    unlockMethod: .keyFile(Secret(BenchmarkPlan.bytes(32))), configuration: configuration)
-            }
-            defer { vault.close() }
-            return try plan.run("file", vault.storage(service: "benchmark"), console, isInterrupted)
-        }
-    }
-
-    /// Measures the person's keyring, in a service of its own whose items are gone afterwards, also when a
-    /// signal comes.
-    private static func measureKeyring(
-        _ plan: BenchmarkPlan, _ keyring: SecretService, _ console: Console
-    ) throws(CommandFailure) -> [Measurement] {
-        let mark = String(UInt64.random(in: 0...UInt64.max), radix: 36)
-        let storage = keyring.storage(service: "vaultctl benchmark \(mark)").blocking
-        let clear = { _ = try? storage.deleteAll() }
-        return try measure(console, leaving: clear) { (isInterrupted) throws(CommandFailure) in
-            try plan.run(Backend.secretService.rawValue, storage, console, isInterrupted)
-        }
-    }
-
-    /// Measures, and leaves nothing behind, also when a signal comes.
-    private static func measure(
-        _ console: Console, leaving clear: () -> Void,
-        _ body: (() -> Bool) throws(CommandFailure) -> [Measurement]
-    ) throws(CommandFailure) -> [Measurement] {
-        let signals: SignalForwarder
-        do { signals = try SignalForwarder(SignalForwarder.ending) } catch {
-            clear()
-            throw CommandFailure(error, "the signals", "try again")
-        }
-        var caught: CInt?
-        func isInterrupted() -> Bool {
-            if caught == nil { caught = signals.next() }
-            return caught != nil
-        }
-        defer {
-            clear()
-            console.progress.clear()
-            if let caught { signals.deliver(caught) } else { signals.stop() }
-        }
-        return try body(isInterrupted)
-    }
-
-    private func writeJSON(_ measurements: [Measurement], _ output: Output) {
-        var json = JSONWriter(output)
-        json.array { json in
-            for measurement in measurements {
-                json.object { json in
-                    json.member("backend", measurement.backend)
-                    json.member("operation", measurement.operation)
-                    json.member("items", measurement.items)
-                    json.member("valueSize", measurement.valueSize)
-                    json.member("count", measurement.count)
-                    json.member("p50", tenths: measurement.percentile(0.5))
-                    json.member("p90", tenths: measurement.percentile(0.9))
-                    json.member("p99", tenths: measurement.percentile(0.99))
-                    json.member("p999", tenths: measurement.percentile(0.999))
-                    json.member("max", tenths: measurement.percentile(1))
-                    json.member("perSecond", Int(measurement.perSecond))
-                }
-            }
-        }
-        json.end()
-    }
-
-    private func show(_ measurements: [Measurement], _ plan: BenchmarkPlan, _ console: Console) {
-        let output = console.output
-        output.line("\(plan.items) items, secrets of \(plan.valueSize) bytes; latencies in microseconds")
-        output.line(Measurement.header)
-        for measurement in measurements { output.line(measurement.row) }
+    /// The agent's program. Throws only when it was asked for and is not there.
+    private func agentProgram() throws(CommandFailure) -> FilePath? {
+        if backend.contains("agent") { return try AgentStarter.program() }
+        return backend.isEmpty ? try? AgentStarter.program() : nil
     }
 }

@@ -7,7 +7,8 @@ enum OptionNames {
         "generate-completion-script", "if-generation", "issuer", "items", "keep-key-file",
         "keep-passphrase-file", "key-file", "label", "map-policy", "min-valid", "new-passphrase-file",
         "on-conflict", "passphrase-fd", "passphrase-file", "policy", "prefix", "ready-fd", "redirect-port",
-        "remove-attribute", "samples", "scope", "service", "state-dir", "timeout", "to", "to-key-file",
+        "remove-attribute", "report", "samples", "scope", "seconds", "service", "state-dir", "timeout", "to",
+        "to-key-file",
         "to-passphrase-file", "to-vault", "value-size", "vault",
     ]
 

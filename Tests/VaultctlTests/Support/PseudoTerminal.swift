@@ -9,9 +9,10 @@ final class PseudoTerminal {
     /// What has been shown since the last ``expect(_:)``.
     private(set) var shown = ""
 
-    /// Starts the program in a session whose terminal this is; standard streams too, but for those given.
+    /// Starts the program in a session whose terminal this is, of that type; standard streams too, but for those given.
     init(
-        _ sandbox: Sandbox, program: String = Child.program, _ arguments: [String], output: Int32? = nil
+        _ sandbox: Sandbox, program: String = Child.program, _ arguments: [String], output: Int32? = nil,
+        type: String = "dumb"
     ) throws {
         // What posix_openpt, unlockpt and ptsname do, which Swift's Glibc does not show.
         keyboard = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
@@ -30,7 +31,7 @@ final class PseudoTerminal {
         posix_spawn_file_actions_adddup2(&actions, output ?? 0, 1)
         var environment = sandbox.environment
         environment["VAULTCTL_KEY_FILE"] = nil
-        environment["TERM"] = "dumb"
+        environment["TERM"] = type
         process = try Child.spawn(
             program, arguments.map { Array($0.utf8) }, environment, &actions, newSession: true)
     }

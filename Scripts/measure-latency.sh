@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Measures the vault and a gnome-keyring of its own, on the disk where this directory is, by the number of items, writes the
+# figures to Documentation/latency, and draws the README's picture from them: measure-latency.sh VAULTCTL.
+# Storing into the keyring becomes slow with its size: that is what the picture shows, and why the keyring has fewer items.
+set -euo pipefail
+cd "${BASH_SOURCE[0]%/*}/.."
+
+program=$(realpath "${1:?usage: measure-latency.sh VAULTCTL}")
+target=Documentation/latency
+directory=$(mktemp --directory "$PWD/.latency-XXXXXX")
+trap 'exec {desktop[1]}>&- 2>/dev/null || true; wait || true; rm -rf "$directory"' EXIT
+
+# A desktop with a keyring, for as long as its standard input is open.
+coproc desktop { exec /usr/bin/python3 -B Tests/Support/Desktop/desktop.py "$directory/desktop"; }
+desk() {
+    local answer
+    IFS= read -r answer <&"${desktop[0]}" && [[ $answer == ok* ]] || { echo "no desktop: ${answer:-}" >&2; exit 1; }
+}
+desk
+printf 'start_keyring\n' >&"${desktop[1]}"
+desk
+
+# sizes NUMBER…: as options.
+sizes() { printf -- '--items %s ' "$@"; }
+# shellcheck disable=SC2046 # words
+"$program" benchmark --directory "$directory" --backend file --backend agent $(sizes 100 300 1000 3000 10000 30000 100000) \
+    --seconds 35 --json >"$directory/vault.json"
+# shellcheck disable=SC2046
+DBUS_SESSION_BUS_ADDRESS=unix:path=$directory/desktop/bus "$program" benchmark --directory "$directory" \
+    --backend secret-service $(sizes 100 300 1000 2000) --seconds 20 --json >"$directory/keyring.json"
+
+# One measurement a line.
+for name in vault keyring; do
+    sed -e 's/^\[/[\n/' -e 's/},{/},\n{/g' -e 's/\]$/\n]/' "$directory/$name.json" >"$target/$name.json"
+done
+Scripts/draw-latency.py "$target"/{vault,keyring}.json >"$target/latency.svg"
+processor=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
+{
+    printf '# The figures behind the README'\''s picture\n\n'
+    printf '`make latency` measures them anew, with `Scripts/measure-latency.sh`, and draws `latency.svg` with\n'
+    printf '`Scripts/draw-latency.py`. These are of %s x %s, Linux %s, %s, %s.\n' "$(nproc)" "${processor:-$(uname -m)}" \
+        "$(uname -r)" "$(stat --file-system --format %T .)" "$(gnome-keyring-daemon --version | sed -n 's/^gnome-keyring-daemon: /gnome-keyring /p' | head -n 1)"
+} >"$target/README.md"

@@ -1,0 +1,90 @@
+import SystemPackage
+import TokenVault
+import TokenVaultPlatform
+import VaultAgent
+
+/// A storage that is measured, and nobody else's.
+final class Subject {
+    let name: String
+    let storage: any BlockingTokenStorage
+    /// How many items it has at most when nobody says how many.
+    let usualLimit: Int
+    /// How many items are stored at once to fill it.
+    let batch: Int
+    /// How many there are.
+    var items = 0
+    private let clear: () -> Void
+
+    private init(
+        _ name: String, _ storage: any BlockingTokenStorage, usualLimit: Int = .max, batch: Int = 500,
+        clear: @escaping () -> Void
+    ) {
+        self.name = name
+        self.storage = storage
+        self.usualLimit = usualLimit
+        self.batch = batch
+        self.clear = clear
+    }
+
+    /// Lets go of the storage, and of what is in it where that is not in the scratch directory.
+    func end() { clear() }
+
+    /// One in memory.
+    static func memory() -> Subject {
+        Subject(BackendName.memory, InMemoryTokenStorage(service: service).blocking) {}
+    }
+
+    /// A vault in `scratch`, opened here.
+    static func file(in scratch: FilePath, _ label: String) throws(BenchmarkFailure) -> Subject {
+        let vault = try makeVault(scratch.appending("file-\(label).vault"), key(), scratch)
+        return Subject(BackendName.file, vault.storage(service: service)) { vault.close() }
+    }
+
+    /// A vault in `scratch`, held by the agent at `place`.
+    static func agent(
+        in scratch: FilePath, _ label: String, at place: AgentPlace
+    ) throws(BenchmarkFailure) -> Subject {
+        let path = scratch.appending("agent-\(label).vault")
+        let key = key()
+        try makeVault(path, key, scratch).close()
+        let vault = BlockingAgentVault(at: path, agent: place)
+        try calling(BackendName.agent) { () throws(TokenStorageError) in
+            try vault.unlock(with: key, stateDirectory: state(in: scratch), lockingAfter: nil)
+        }
+        return Subject(BackendName.agent, vault.storage(service: service)) {
+            _ = try? vault.release()
+            vault.close()
+        }
+    }
+
+    /// The person's keyring, in a service of its own whose items are deleted at the end. Nobody is asked to unlock it.
+    static func keyring(_ label: String) -> Subject {
+        let mark = String(UInt64.random(in: 0...UInt64.max), radix: 36)
+        let keyring = SecretService(configuration: SecretServiceConfiguration(prompting: .never))
+        let storage = keyring.storage(service: "vaultctl benchmark \(mark)").blocking
+        return Subject(
+            BackendName.keyring, storage, usualLimit: BenchmarkArguments.mostItemsOfKeyring, batch: 20
+        ) { _ = try? storage.deleteAll() }
+    }
+
+    private static let service = "benchmark"
+
+    /// A key file's contents: deriving a key from a passphrase would be measured by nobody and take most of a second.
+    private static func key() -> UnlockMethod { .keyFile(Secret(randomBytes(32))) }
+
+    private static func state(in scratch: FilePath) -> FilePath { scratch.appending("state") }
+
+    private static func makeVault(
+        _ path: FilePath, _ key: UnlockMethod, _ scratch: FilePath
+    ) throws(BenchmarkFailure) -> BlockingFileVault {
+        try calling(BackendName.file) { () throws(TokenStorageError) in
+            try BlockingFileVault.create(
+                at: path, unlockMethod: key,
+                configuration: FileVaultConfiguration(
+                    stateDirectory: state(in: scratch), keyDerivationCost: .minimum))
+        }
+    }
+}
+
+/// So many bytes that nobody can guess.
+func randomBytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: 0...255) } }

@@ -1,0 +1,82 @@
+import SystemPackage
+import TokenVaultPlatform
+
+/// The program: arguments in, figures out, status back. It speaks as `vaultctl`, which becomes this program for `benchmark`.
+enum BenchmarkProgram {
+    /// Runs what `words` ask for; `nil` stands for arguments that are not UTF-8.
+    static func run(_ words: [String]?) -> Int32 {
+        if let words, words.count == 2, words[0] == ScratchKeeper.word {
+            return ScratchKeeper.keep(in: FilePath(words[1]))
+        }
+        if words == [LimitProbe.echoWord] {
+            SocketEcho.serve()
+            return 0
+        }
+        guard let words, let arguments = BenchmarkArguments(words) else {
+            return end(
+                BenchmarkFailure(
+                    64, "vaultctl-benchmark was started by hand", "\"vaultctl benchmark\" starts it"))
+        }
+        guard let program = ProgramContext.executable else {
+            return end(BenchmarkFailure(8, "this program was not found", "mount /proc"))
+        }
+        do throws(BenchmarkFailure) {
+            let results = try measure(arguments, program)
+            try print(results, arguments)
+            if let report = arguments.report { try write(Report(results).html, to: report) }
+            return 0
+        } catch {
+            return end(error)
+        }
+    }
+
+    private static func end(_ failure: BenchmarkFailure) -> Int32 {
+        try? StandardStream.error.write(Array((failure.line + "\n").utf8))
+        return failure.status
+    }
+
+    /// The figures. Whatever happens, what was made for them is gone afterwards; then a signal that came has its effect.
+    private static func measure(
+        _ arguments: BenchmarkArguments, _ program: FilePath
+    ) throws(BenchmarkFailure) -> Results {
+        let interruption = try Interruption()
+        let progress = ProgressLine()
+        defer {
+            progress.clear()
+            interruption.end()
+        }
+        let keeper = try ScratchKeeper(in: arguments.directory, program)
+        defer { keeper.end() }
+        return try Course(
+            arguments: arguments, scratch: keeper.path, program: program, interruption: interruption,
+            progress: progress
+        ).run()
+    }
+
+    private static func print(_ results: Results, _ arguments: BenchmarkArguments) throws(BenchmarkFailure) {
+        let stream = StandardStream.output
+        let text: String
+        if arguments.json {
+            text = JSON.text(results)
+        } else {
+            let isTerminal = stream.isTerminal && ProgramContext.variable("TERM") != .text("dumb")
+            let isPlain = ProgramContext.variable("NO_COLOR") != .absent
+            text = Table(columns: stream.columns ?? 120, isStyled: isTerminal && !isPlain).text(results)
+        }
+        do throws(SystemFailure) {
+            try stream.write(Array(text.utf8))
+            try stream.finish()
+        } catch { throw BenchmarkFailure(error, "standard output", "check where it goes to") }
+    }
+
+    private static func write(_ html: String, to path: FilePath) throws(BenchmarkFailure) {
+        do throws(SystemFailure) {
+            try SmallFile.create(path, Array(html.utf8))
+        } catch {
+            if error.errno == .fileExists {
+                throw BenchmarkFailure(9, "the file is there already", "choose another name")
+            }
+            throw BenchmarkFailure(error, "the report", "choose another path")
+        }
+    }
+}

@@ -1,0 +1,112 @@
+import SystemPackage
+import TokenVault
+import TokenVaultPlatform
+
+/// The whole of the measuring: for each length of secrets the backends are made, and for each number of items filled and
+/// measured, all in turns, so that whatever else the machine does meets all of them.
+struct Course {
+    let arguments: BenchmarkArguments
+    let scratch: FilePath
+    let program: FilePath
+    let interruption: Interruption
+    let progress: ProgressLine
+
+    /// Which backends there are, why others are not, and what they are measured with.
+    func run() throws(BenchmarkFailure) -> Results {
+        var results = Results()
+        results.facts = MachineFact.all(of: scratch, version: arguments.version)
+        let names = backends(&results)
+        if names.contains(BackendName.agent), let agent = arguments.agent {
+            progress.show("Starting an agent …")
+            try PrivateAgent.start(agent, in: scratch)
+        }
+        for (number, valueSize) in arguments.valueSizes.enumerated() {
+            try measure(names, valueSize, label: String(number), &results)
+        }
+        return results
+    }
+
+    private func backends(_ results: inout Results) -> [String] {
+        if !arguments.backends.isEmpty { return arguments.backends }
+        var names = [BackendName.memory, BackendName.file]
+        if arguments.agent != nil {
+            names.append(BackendName.agent)
+        } else {
+            results.leftOut.append((BackendName.agent, "vaultctl-agent is not installed beside vaultctl"))
+        }
+        results.leftOut.append(
+            (BackendName.keyring, "it would write to your own keyring; ask for it with --backend"))
+        return names
+    }
+
+    private func measure(
+        _ names: [String], _ valueSize: Int, label: String, _ results: inout Results
+    ) throws(BenchmarkFailure) {
+        var subjects: [Subject] = []
+        defer { for subject in subjects { subject.end() } }
+        for name in names {
+            switch name {
+            case BackendName.memory: subjects.append(.memory())
+            case BackendName.file: subjects.append(try .file(in: scratch, label))
+            case BackendName.agent:
+                subjects.append(
+                    try .agent(in: scratch, label, at: PrivateAgent.place(in: scratch)))
+            default: subjects.append(.keyring(label))
+            }
+        }
+        let secret = Secret(randomBytes(valueSize))
+        let probes = [
+            try LimitProbe.sync(of: try storedBytes(secret, label), in: scratch, label),
+            try LimitProbe.opening(of: valueSize),
+            try LimitProbe.echo(of: valueSize, program),
+        ]
+        let sizes = arguments.items.isEmpty ? BenchmarkArguments.usualItems : arguments.items.sorted()
+        let time = arguments.time / (sizes.count * arguments.valueSizes.count)
+        for items in sizes {
+            let present = subjects.filter { !arguments.items.isEmpty || items <= $0.usualLimit }
+            for subject in present { try fill(subject, with: secret, to: items) }
+            let turns = Turns(
+                subjects: present, probes: probes, secret: secret, time: time, samples: arguments.samples,
+                interruption: interruption)
+            let what = "Measuring \(grouped(items)) items of \(grouped(valueSize)) bytes"
+            results.measurements += try turns.run { progress.show(what, $0) }
+        }
+        for probe in probes {
+            results.limits.append(
+                MachineLimit(
+                    kind: probe.kind, bytes: probe.bytes, valueSize: valueSize, latencies: probe.latencies))
+        }
+    }
+
+    /// How many bytes a store of `secret` writes to the disk.
+    private func storedBytes(_ secret: Secret, _ label: String) throws(BenchmarkFailure) -> Int {
+        let subject = try Subject.file(in: scratch, "probe-\(label)")
+        defer { subject.end() }
+        let written = try WrittenBytes.least { (index) throws(BenchmarkFailure) in
+            try calling(subject.name) { () throws(TokenStorageError) in
+                _ = try subject.storage.store(secret, for: Turns.key("sample", index))
+            }
+        }
+        // What is around a secret of 1 KiB.
+        return written ?? secret.count + 464
+    }
+
+    private func fill(
+        _ subject: Subject, with secret: Secret, to items: Int
+    ) throws(BenchmarkFailure) {
+        let start = subject.items
+        let batch = max(1, min(subject.batch, (1 << 20) / max(secret.count, 1)))
+        while subject.items < items {
+            try interruption.check()
+            progress.show(
+                "Filling \(subject.name) with \(grouped(items)) items",
+                Double(subject.items - start) / Double(items - start))
+            let next = min(items, subject.items + batch)
+            let changes = (subject.items..<next).map { TokenChange.store(secret, for: Turns.key("item", $0)) }
+            try calling(subject.name) { () throws(TokenStorageError) in
+                _ = try subject.storage.commit(changes)
+            }
+            subject.items = next
+        }
+    }
+}

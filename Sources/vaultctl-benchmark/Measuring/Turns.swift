@@ -1,0 +1,107 @@
+import TokenVault
+import TokenVaultPlatform
+
+/// Measures several backends and the limits of the machine one after the other, a moment each, until the time is over.
+struct Turns {
+    let subjects: [Subject]
+    let probes: [LimitProbe]
+    let secret: Secret
+    let time: Duration
+    /// How many calls of each kind are enough.
+    let samples: Int?
+    let interruption: Interruption
+
+    private final class Track {
+        let subject: Subject
+        var latencies: [Operation: Latencies] = [:]
+
+        init(_ subject: Subject) { self.subject = subject }
+
+        func count(_ operation: Operation) -> Int { latencies[operation]?.count ?? 0 }
+    }
+
+    /// How long one kind of call has its turn, so that there are some turns, and each is long enough to be in full swing.
+    private var turn: Duration {
+        min(.milliseconds(50), max(.milliseconds(2), time / (10 * max(1, subjects.count) * 3)))
+    }
+
+    /// Measures. `progress` is told how much of the time is over, 0 to 1.
+    func run(_ progress: (Double) -> Void) throws(BenchmarkFailure) -> [Measurement] {
+        let tracks = subjects.map { Track($0) }
+        let deadline = Deadline(after: time)
+        repeat {
+            for track in tracks {
+                try interruption.check()
+                progress(1 - deadline.remaining / time)
+                try run(track)
+            }
+            for probe in probes {
+                let end = Deadline(after: turn / 2)
+                repeat { try probe.measure() } while !end.hasPassed && isWanted(probe.latencies.count)
+            }
+        } while !deadline.hasPassed
+            && tracks.contains { isWanted($0.count(.retrieve)) || isWanted($0.count(.store)) }
+        return tracks.flatMap { track in
+            Operation.allCases.map { operation in
+                Measurement(
+                    backend: track.subject.name, operation: operation, items: track.subject.items,
+                    valueSize: secret.count, latencies: track.latencies[operation] ?? Latencies())
+            }
+        }
+    }
+
+    private func isWanted(_ count: Int) -> Bool { samples.map { count < $0 } ?? true }
+
+    /// One turn: as many stores as there is time for, retrieves of whatever is there, and deletes of what was stored.
+    private func run(_ track: Track) throws(BenchmarkFailure) {
+        let subject = track.subject
+        var stored = 0
+        try repeating(track, .store) { (key) throws(TokenStorageError) in
+            _ = try subject.storage.store(secret, for: key)
+        } key: {
+            stored += 1
+            return Self.key("sample", stored)
+        }
+        var isWhole = true
+        try repeating(track, .retrieve) { (key) throws(TokenStorageError) in
+            let found = try subject.storage.secret(for: key)
+            isWhole = isWhole && found?.count == secret.count
+        } key: {
+            Self.key("item", Int.random(in: 0..<subject.items))
+        }
+        guard isWhole else {
+            throw BenchmarkFailure(1, "\(subject.name) gave back something else", "please report this")
+        }
+        for number in stride(from: stored, to: 0, by: -1) {
+            let key = Self.key("sample", number)
+            try time(track, .delete, key) { (key) throws(TokenStorageError) in
+                _ = try subject.storage.delete(for: key)
+            }
+        }
+    }
+
+    private func repeating(
+        _ track: Track, _ operation: Operation, _ call: (TokenKey) throws(TokenStorageError) -> Void,
+        key: () -> TokenKey
+    ) throws(BenchmarkFailure) {
+        guard isWanted(track.count(operation)) else { return }
+        let end = Deadline(after: turn)
+        repeat {
+            try time(track, operation, key(), call)
+        } while !end.hasPassed && isWanted(track.count(operation))
+    }
+
+    private func time(
+        _ track: Track, _ operation: Operation, _ key: TokenKey,
+        _ call: (TokenKey) throws(TokenStorageError) -> Void
+    ) throws(BenchmarkFailure) {
+        let start = ContinuousClock.now
+        try calling(track.subject.name) { () throws(TokenStorageError) in try call(key) }
+        let end = ContinuousClock.now
+        track.latencies[operation, default: Latencies()].record(start.duration(to: end))
+        // A slow one fills its turn alone.
+        if start.duration(to: end) > .milliseconds(1) { try interruption.check() }
+    }
+
+    static func key(_ kind: String, _ number: Int) -> TokenKey { TokenKey("\(kind)-\(number)") }
+}

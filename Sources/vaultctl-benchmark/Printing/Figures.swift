@@ -1,0 +1,47 @@
+import TokenVaultPlatform
+
+/// A whole number with commas: `12,345`.
+func grouped(_ number: Int) -> String {
+    var text = ""
+    for (index, digit) in String(abs(number)).reversed().enumerated() {
+        if index > 0, index.isMultiple(of: 3) { text.append(",") }
+        text.append(digit)
+    }
+    return (number < 0 ? "-" : "") + String(text.reversed())
+}
+
+/// A number with so many decimals: `12.30`.
+func fixed(_ number: Double, _ places: Int) -> String {
+    let scale = (0..<places).reduce(1) { scale, _ in scale * 10 }
+    let parts = Int((number * Double(scale)).rounded())
+    guard places > 0 else { return String(parts) }
+    let fraction = String(abs(parts) % scale)
+    let sign = parts < 0 && parts > -scale ? "-" : ""
+    return sign + "\(parts / scale)." + String(repeating: "0", count: places - fraction.count) + fraction
+}
+
+/// A latency with three digits that mean something: `1.23`, `45.6`, `789`, `12,345`.
+func figure(_ microseconds: Double) -> String {
+    if microseconds < 9.995 { return fixed(microseconds, 2) }
+    if microseconds < 99.95 { return fixed(microseconds, 1) }
+    return grouped(Int(microseconds.rounded()))
+}
+
+/// A power of ten of microseconds as a scale says it: `100 ns`, `10 µs`, `1 ms`.
+func scaleLabel(exponent: Int, space: String = " ") -> String {
+    let (unit, power) =
+        switch exponent {
+        case ..<0: ("ns", exponent + 3)
+        case 0..<3: ("µs", exponent)
+        case 3..<6: ("ms", exponent - 3)
+        default: ("s", exponent - 6)
+        }
+    return "\(Int(Logarithm.power(Double(power)).rounded()))\(space)\(unit)"
+}
+
+extension String {
+    /// With spaces in front, so that it has `width` characters at least.
+    func right(_ width: Int) -> String { String(repeating: " ", count: max(0, width - count)) + self }
+    /// With spaces behind.
+    func left(_ width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
+}

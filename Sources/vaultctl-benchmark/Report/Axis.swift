@@ -1,0 +1,60 @@
+import TokenVaultPlatform
+
+/// What a direction of a chart stands for: from `low` to `high`, with marks in between.
+struct Axis {
+    struct Tick {
+        let value: Double
+        let label: String
+    }
+
+    let low: Double
+    let high: Double
+    let ticks: [Tick]
+
+    /// How far `value` is on the way from the beginning to the end, 0 to 1.
+    func place(_ value: Double) -> Double { min(1, max(0, (value - low) / (high - low))) }
+
+    /// Latencies: the logarithm of microseconds, whole powers of ten around all of `values`.
+    static func latency(_ values: [Double]) -> Axis {
+        let logarithms = values.map { Self.logarithm($0) }
+        let low = (logarithms.min() ?? 0).rounded(.down)
+        let high = max(low + 1, (logarithms.max() ?? 1).rounded(.up))
+        let ticks = (Int(low)...Int(high)).map {
+            Tick(value: Double($0), label: scaleLabel(exponent: $0))
+        }
+        return Axis(low: low, high: high, ticks: ticks)
+    }
+
+    /// Numbers of items: their logarithm, from the least to the most of `values`.
+    static func items(_ values: [Int]) -> Axis {
+        let least = Self.logarithm(Double(values.min() ?? 1))
+        let most = Self.logarithm(Double(values.max() ?? 10))
+        let low = least
+        let high = max(most, low + 0.001)
+        let ticks = (Int(low.rounded(.up))...Int(max(high, low.rounded(.up)))).compactMap {
+            exponent -> Tick? in
+            guard Double(exponent) <= high + 0.001 else { return nil }
+            return Tick(
+                value: Double(exponent), label: grouped(Int(Logarithm.power(Double(exponent)).rounded())))
+        }
+        return Axis(low: low, high: high, ticks: ticks)
+    }
+
+    /// Shares of the calls: how many nines are in front of what is left, so that 90 %, 99 % and 99.9 % are as far apart as
+    /// they are rare. As far as `count` calls can tell.
+    static func percentiles(count: Int) -> Axis {
+        let high = max(2, logarithm(Double(max(count, 1))))
+        let marks: [(Double, String)] = [
+            (0, "0"), (0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %"), (0.999, "99.9 %"), (0.9999, "99.99 %"),
+            (0.99999, "99.999 %"),
+        ]
+        let ticks = marks.map { Tick(value: nines($0.0), label: $0.1) }.filter { $0.value <= high }
+        return Axis(low: 0, high: high, ticks: ticks)
+    }
+
+    /// The logarithm, of what is above zero.
+    static func logarithm(_ value: Double) -> Double { Logarithm.decimal(max(value, 0.001)) }
+
+    /// How many nines `share`, below 1, begins with: 2 for 0.99.
+    static func nines(_ share: Double) -> Double { -Logarithm.decimal(1 - share) }
+}

@@ -1,0 +1,105 @@
+/// Lines over two axes, as SVG that needs nothing from anywhere: its colours come from the page's style.
+struct LineChart {
+    struct Line {
+        /// What is written at its end; `nil` for a companion of another line.
+        let name: String?
+        /// The class that gives it its colour.
+        let style: String
+        let points: [(x: Double, y: Double)]
+        let hasDots: Bool
+    }
+
+    let title: String
+    let xTitle: String
+    let x: Axis
+    let y: Axis
+    var lines: [Line]
+
+    private static let width = 600.0
+    private static let height = 340.0
+    private static let left = 64.0
+    private static let right = 490.0
+    private static let top = 14.0
+    private static let bottom = 290.0
+
+    /// The picture.
+    var svg: String {
+        var svg =
+            "<svg viewBox=\"0 0 \(Int(Self.width)) \(Int(Self.height))\" role=\"img\" aria-label=\"\(escaped(title))\">\n"
+        for tick in y.ticks {
+            let at = vertical(tick.value)
+            svg += line("grid", Self.left, at, Self.right, at)
+            svg += text("tick end", Self.left - 8, at + 4, tick.label)
+        }
+        for tick in x.ticks {
+            let at = horizontal(tick.value)
+            svg += line("grid", at, Self.top, at, Self.bottom)
+            svg += text("tick middle", at, Self.bottom + 18, tick.label)
+        }
+        svg += text("tick middle", (Self.left + Self.right) / 2, Self.bottom + 40, xTitle)
+        for line in lines { svg += polyline(line) }
+        return svg + labels() + "</svg>\n"
+    }
+
+    private func polyline(_ line: Line) -> String {
+        let places = line.points.map { (horizontal($0.x), vertical($0.y)) }
+        let points = places.map { "\(number($0.0)),\(number($0.1))" }.joined(separator: " ")
+        var svg = "<polyline class=\"line \(line.style)\" points=\"\(points)\"/>\n"
+        guard line.hasDots else { return svg }
+        for (x, y) in places {
+            svg += "<circle class=\"\(line.style)\" cx=\"\(number(x))\" cy=\"\(number(y))\" r=\"3\"/>\n"
+        }
+        return svg
+    }
+
+    /// The names at the ends of the lines, far enough apart to be read.
+    private func labels() -> String {
+        let distance = 14.0
+        let named = lines.compactMap { line -> (name: String, style: String, y: Double)? in
+            guard let name = line.name, let last = line.points.last else { return nil }
+            return (name, line.style, vertical(last.y))
+        }.sorted { $0.y < $1.y }
+        var places: [Double] = []
+        for label in named { places.append(max(label.y, (places.last ?? -distance) + distance)) }
+        // What was pushed out below goes up again.
+        var lowest = Self.bottom + 4
+        for index in places.indices.reversed() {
+            places[index] = min(places[index], lowest)
+            lowest = places[index] - distance
+        }
+        return zip(named, places).map { text("label \($0.style)", Self.right + 8, $1 + 4, $0.name) }.joined()
+    }
+
+    private func horizontal(_ value: Double) -> Double {
+        Self.left + x.place(value) * (Self.right - Self.left)
+    }
+    private func vertical(_ value: Double) -> Double {
+        Self.bottom - y.place(value) * (Self.bottom - Self.top)
+    }
+
+    private func line(_ style: String, _ x1: Double, _ y1: Double, _ x2: Double, _ y2: Double) -> String {
+        "<line class=\"\(style)\" x1=\"\(number(x1))\" y1=\"\(number(y1))\" x2=\"\(number(x2))\" y2=\"\(number(y2))\"/>\n"
+    }
+
+    private func text(_ style: String, _ x: Double, _ y: Double, _ text: String) -> String {
+        "<text class=\"\(style)\" x=\"\(number(x))\" y=\"\(number(y))\">\(escaped(text))</text>\n"
+    }
+
+    private func number(_ value: Double) -> String { fixed(value, 1) }
+}
+
+/// `text` as it is written in HTML and SVG.
+func escaped(_ text: String) -> String {
+    var result = ""
+    for scalar in text.unicodeScalars {
+        switch scalar {
+        case "&": result += "&amp;"
+        case "<": result += "&lt;"
+        case ">": result += "&gt;"
+        case "\"": result += "&quot;"
+        case "'": result += "&#39;"
+        default: result.unicodeScalars.append(scalar.value < 0x20 ? " " : scalar)
+        }
+    }
+    return result
+}
