@@ -68,8 +68,13 @@ struct Results {
     var valueSizes: [Int] { unique(measurements.map(\.valueSize)) }
     var backends: [String] { unique(measurements.map(\.backend)) }
 
+    /// Those of one operation, backend by backend, and by the number of items.
     func measurements(_ valueSize: Int, _ operation: Operation) -> [Measurement] {
-        measurements.filter { $0.valueSize == valueSize && $0.operation == operation }
+        backends.flatMap { backend in
+            measurements.filter {
+                $0.backend == backend && $0.valueSize == valueSize && $0.operation == operation
+            }
+        }
     }
 
     func limit(_ kind: MachineLimit.Kind, _ valueSize: Int) -> MachineLimit? {

@@ -55,9 +55,9 @@ struct LineChart {
     /// The names at the ends of the lines, far enough apart to be read.
     private func labels() -> String {
         let distance = 14.0
-        let named = lines.compactMap { line -> (name: String, style: String, y: Double)? in
+        let named = lines.compactMap { line -> (name: String, style: String, x: Double, y: Double)? in
             guard let name = line.name, let last = line.points.last else { return nil }
-            return (name, line.style, vertical(last.y))
+            return (name, line.style, horizontal(last.x), vertical(last.y))
         }.sorted { $0.y < $1.y }
         var places: [Double] = []
         for label in named { places.append(max(label.y, (places.last ?? -distance) + distance)) }
@@ -67,7 +67,9 @@ struct LineChart {
             places[index] = min(places[index], lowest)
             lowest = places[index] - distance
         }
-        return zip(named, places).map { text("label \($0.style)", Self.right + 8, $1 + 4, $0.name) }.joined()
+        return zip(named, places).map { label, y in
+            text("label \(label.style)", label.x + 8, y + 4, label.name)
+        }.joined()
     }
 
     private func horizontal(_ value: Double) -> Double {

@@ -47,7 +47,7 @@ struct Report {
         for operation in Operation.allCases {
             text += "<section>\n<h3>\(operation.rawValue)</h3>\n<div class=\"charts\">\n"
             text += Curves(results: results, valueSize: valueSize, operation: operation).figures
-            text += "</div>\n\(table(valueSize, operation))</section>\n"
+            text += "</div>\n<div class=\"wide\">\n\(table(valueSize, operation))</div>\n</section>\n"
         }
         return text
     }
@@ -87,12 +87,14 @@ struct Report {
         h3 { margin: 1.5rem 0 0.5rem; }
         dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.1rem 1rem; margin: 0; }
         dt { color: var(--soft); } dd { margin: 0; }
+        .wide { overflow-x: auto; }
         .charts { display: flex; flex-wrap: wrap; gap: 1rem; }
         figure { flex: 1 1 30rem; margin: 0; min-width: 0; max-width: 42rem; }
         figcaption, caption { color: var(--soft); font-size: 0.875rem; text-align: left; }
         svg { display: block; width: 100%; height: auto; font: 13px system-ui, sans-serif; }
         table { border-collapse: collapse; margin-top: 0.5rem; font-variant-numeric: tabular-nums; font-size: 0.875rem; }
-        th, td { padding: 0.15rem 0.7rem; text-align: right; border-bottom: 1px solid var(--grid); font-weight: normal; }
+        th, td { padding: 0.15rem 0.7rem; text-align: right; border-bottom: 1px solid var(--grid); font-weight: normal;
+          white-space: nowrap; }
         thead th, .limit th, .limit td { color: var(--soft); }
         tbody th { text-align: left; }
         .grid { stroke: var(--grid); stroke-width: 1; }

@@ -75,7 +75,7 @@ struct Benchmark: VaultCommand {
             ]
         }
         words += ["--directory", try scratchPlace(console).string]
-        words += ["--version-of-vaultctl", VaultControl.version]
+        words += ["--version-of-vaultctl", String(VaultControl.version.split(separator: " ").last ?? "")]
         if format.json { words.append("--json") }
         if let path = try Settings.path(report, named: "--report", environment: nil) {
             try OutputPlace.requireFree(path)
