@@ -8,7 +8,13 @@ cd "${BASH_SOURCE[0]%/*}/.."
 program=$(realpath "${1:?usage: measure-latency.sh VAULTCTL}")
 target=Documentation/latency
 directory=$(mktemp --directory "$PWD/.latency-XXXXXX")
-trap 'exec {desktop[1]}>&- 2>/dev/null || true; wait || true; rm -rf "$directory"' EXIT
+end() {
+    local input=${desktop[1]:-}
+    [[ -z $input ]] || eval "exec $input>&-"
+    wait
+    rm -rf "$directory"
+}
+trap end EXIT
 
 # A desktop with a keyring, for as long as its standard input is open.
 coproc desktop { exec /usr/bin/python3 -B Tests/Support/Desktop/desktop.py "$directory/desktop"; }
@@ -39,5 +45,5 @@ processor=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
     printf '# The figures behind the README'\''s picture\n\n'
     printf '`make latency` measures them anew, with `Scripts/measure-latency.sh`, and draws `latency.svg` with\n'
     printf '`Scripts/draw-latency.py`. These are of %s x %s, Linux %s, %s, %s.\n' "$(nproc)" "${processor:-$(uname -m)}" \
-        "$(uname -r)" "$(stat --file-system --format %T .)" "$(gnome-keyring-daemon --version | sed -n 's/^gnome-keyring-daemon: /gnome-keyring /p' | head -n 1)"
+        "$(uname -r)" "$(df --output=fstype . | tail -n 1)" "$(gnome-keyring-daemon --version | sed -n 's/^gnome-keyring-daemon: /gnome-keyring /p' | head -n 1)"
 } >"$target/README.md"

@@ -194,6 +194,15 @@ import Foundation
         #expect(try sandbox.shell("ls -A").text == "file\n")
     }
 
+    @Test func aKeyringThatIsNotThere() throws {
+        let sandbox = try Sandbox()
+        sandbox.environment["DBUS_SESSION_BUS_ADDRESS"] = "unix:path=\(sandbox.home)/no-bus"
+        let outcome = try sandbox.run(arguments: ["benchmark", "--backend", "secret-service"] + Self.small)
+        expectOneLine(outcome, status: 8)
+        #expect(outcome.error.contains("secret-service: "))
+        #expect(try sandbox.shell("find . -mindepth 1").output.isEmpty)
+    }
+
     /// Somebody else than `vaultctl`, who asks for nothing.
     @Test func theProgramAloneSaysWhoStartsIt() throws {
         let outcome = try Sandbox().shell("\"$V-benchmark\"")

@@ -58,7 +58,7 @@ final class Subject {
     }
 
     /// The person's keyring, in a service of its own whose items are deleted at the end. Nobody is asked to unlock it.
-    static func keyring(_ label: String) -> Subject {
+    static func keyring() -> Subject {
         let mark = String(UInt64.random(in: 0...UInt64.max), radix: 36)
         let keyring = SecretService(configuration: SecretServiceConfiguration(prompting: .never))
         let storage = keyring.storage(service: "vaultctl benchmark \(mark)").blocking

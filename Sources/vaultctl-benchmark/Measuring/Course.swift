@@ -51,7 +51,7 @@ struct Course {
             case BackendName.agent:
                 subjects.append(
                     try .agent(in: scratch, label, at: PrivateAgent.place(in: scratch)))
-            default: subjects.append(.keyring(label))
+            default: subjects.append(.keyring())
             }
         }
         let secret = Secret(randomBytes(valueSize))

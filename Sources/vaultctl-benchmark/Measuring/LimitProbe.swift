@@ -24,9 +24,6 @@ final class LimitProbe {
         latencies.record(start.duration(to: .now))
     }
 
-    /// Forgets what was measured.
-    func reset() { latencies = Latencies() }
-
     /// `pwrite` and `fdatasync` of `bytes` bytes into a file in `scratch` whose bytes were all written before.
     static func sync(of bytes: Int, in scratch: FilePath, _ label: String) throws(BenchmarkFailure)
         -> LimitProbe

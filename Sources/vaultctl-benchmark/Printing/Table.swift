@@ -8,7 +8,9 @@ struct Table {
     let isStyled: Bool
 
     private static let figureWidths = [8, 8, 8, 8, 9]
-    private static let textWidth = 14 + 8 + figureWidths.reduce(0, +) + 10
+    private static let nameWidth = 14 + 8
+    private static let textWidth = nameWidth + figureWidths.reduce(0, +) + 10
+    private static let gap = "  "
 
     /// The whole text.
     func text(_ results: Results) -> String {
@@ -22,37 +24,61 @@ struct Table {
         return text
     }
 
+    private struct Row {
+        var name: String
+        var items: String
+        let latencies: Latencies
+        let isLimit: Bool
+    }
+
+    /// The figures of one operation, and the chart beside them, or below where there is no room.
     private func block(_ results: Results, _ valueSize: Int, _ operation: Operation) -> String {
-        let measurements = results.measurements(valueSize, operation)
-        let limits = operation.limits.compactMap { results.limit($0, valueSize) }
+        let rows = rows(results, valueSize, operation)
+        let isBeside = columns >= Self.textWidth + Self.gap.count + Chart.leastWidth
         let chart = Chart(
-            all: measurements.map(\.latencies) + limits.map(\.latencies), width: columns - Self.textWidth - 2)
-        var text = heading(operation.rawValue.left(14) + "items".right(8))
+            all: rows.map(\.latencies),
+            width: columns - Self.gap.count - (isBeside ? Self.textWidth : Self.nameWidth))
+        var head = operation.rawValue.left(14) + "items".right(8)
         for (name, width) in zip(["p50", "p90", "p99", "p99.9", "max"], Self.figureWidths) {
-            text += name.right(width)
+            head += name.right(width)
         }
-        text += "a second".right(10) + "  \(chart.scale)"
-        text = trimmed(text) + "\n"
-        var previous = ""
-        for measurement in measurements {
-            let name = measurement.backend == previous ? "" : measurement.backend
-            previous = measurement.backend
-            text += row(
-                name, grouped(measurement.items), measurement.latencies, chart.bar(measurement.latencies))
+        head += "a second".right(10) + (isBeside ? Self.gap + chart.scale : "")
+        var text = heading(head) + "\n"
+        for row in rows {
+            var line = row.name.left(14) + row.items.right(8) + figures(row.latencies)
+            if isBeside { line += Self.gap + chart.bar(row.latencies) }
+            text += styled(line, row)
         }
-        for limit in limits {
-            text += dim(row(limit.kind.rawValue, "", limit.latencies, chart.bar(limit.latencies)))
+        guard !isBeside, !chart.isEmpty else { return text }
+        text += heading(String(repeating: " ", count: Self.nameWidth) + Self.gap + chart.scale) + "\n"
+        for row in rows {
+            text += styled(row.name.left(14) + row.items.right(8) + Self.gap + chart.bar(row.latencies), row)
         }
         return text
     }
 
-    private func row(_ name: String, _ items: String, _ latencies: Latencies, _ bar: String) -> String {
-        var line = name.left(14) + items.right(8)
-        for (share, width) in zip([0.5, 0.9, 0.99, 0.999, 1], Self.figureWidths) {
-            line += figure(latencies.percentile(share)).right(width)
+    private func rows(_ results: Results, _ valueSize: Int, _ operation: Operation) -> [Row] {
+        var rows: [Row] = []
+        var previous = ""
+        for measurement in results.measurements(valueSize, operation) {
+            rows.append(
+                Row(
+                    name: measurement.backend == previous ? "" : measurement.backend,
+                    items: grouped(measurement.items), latencies: measurement.latencies, isLimit: false))
+            previous = measurement.backend
         }
-        line += grouped(Int(latencies.perSecond.rounded())).right(10) + "  \(bar)"
-        return trimmed(line) + "\n"
+        for limit in operation.limits.compactMap({ results.limit($0, valueSize) }) {
+            rows.append(Row(name: limit.kind.rawValue, items: "", latencies: limit.latencies, isLimit: true))
+        }
+        return rows
+    }
+
+    private func figures(_ latencies: Latencies) -> String {
+        var text = ""
+        for (share, width) in zip([0.5, 0.9, 0.99, 0.999, 1], Self.figureWidths) {
+            text += figure(latencies.percentile(share)).right(width)
+        }
+        return text + grouped(Int(latencies.perSecond.rounded())).right(10)
     }
 
     private func trimmed(_ line: String) -> String {
@@ -61,9 +87,13 @@ struct Table {
         return line
     }
 
-    private func heading(_ text: String) -> String { isStyled ? "\u{1b}[1m\(text)\u{1b}[0m" : text }
-    private func dim(_ line: String) -> String {
-        isStyled ? "\u{1b}[2m\(line.dropLast())\u{1b}[0m\n" : line
+    private func heading(_ text: String) -> String {
+        isStyled ? "\u{1b}[1m\(trimmed(text))\u{1b}[0m" : trimmed(text)
+    }
+
+    /// What the machine takes is in the background.
+    private func styled(_ line: String, _ row: Row) -> String {
+        isStyled && row.isLimit ? "\u{1b}[2m\(trimmed(line))\u{1b}[0m\n" : trimmed(line) + "\n"
     }
 }
 
@@ -71,19 +101,24 @@ extension Table {
     /// Where latencies are on a scale of powers of ten: `●` at the median, `━` to the 90th percentile, `─` to the 99th, `·` to
     /// the longest.
     struct Chart {
+        /// Below that there is no telling anything apart.
+        static let leastWidth = 16
         private let width: Int
         private var low = 0
         private var high = 1
 
         /// A scale for `all` of them; nothing when `width` has no room for one.
         init(all: [Latencies], width: Int) {
-            self.width = width < 12 ? 0 : min(width, 48)
+            self.width = width < Self.leastWidth ? 0 : min(width, 56)
             let counted = all.filter { $0.count > 0 }
             let least = counted.map { $0.percentile(0.5) }.min() ?? 1
             let most = counted.map(\.maximum).max() ?? 10
             low = Int(Logarithm.decimal(max(least, 0.01)).rounded(.down))
             high = max(low + 1, Int(Logarithm.decimal(max(most, 0.01)).rounded(.up)))
         }
+
+        /// Whether there is no room for it.
+        var isEmpty: Bool { width == 0 }
 
         private func place(_ microseconds: Double) -> Int {
             let share = (Logarithm.decimal(max(microseconds, 0.001)) - Double(low)) / Double(high - low)
