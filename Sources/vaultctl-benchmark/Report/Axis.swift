@@ -25,17 +25,15 @@ struct Axis {
         return Axis(low: low, high: high, ticks: ticks)
     }
 
-    /// Numbers of items: their logarithm, from the least to the most of `values`.
+    /// Numbers of items: their logarithm, from the least to the most of `values`, which are marked as far as there is room.
     static func items(_ values: [Int]) -> Axis {
-        let least = Self.logarithm(Double(values.min() ?? 1))
-        let most = Self.logarithm(Double(values.max() ?? 10))
-        let low = least
-        let high = max(most, low + 0.001)
-        let ticks = (Int(low.rounded(.up))...Int(max(high, low.rounded(.up)))).compactMap {
-            exponent -> Tick? in
-            guard Double(exponent) <= high + 0.001 else { return nil }
-            return Tick(
-                value: Double(exponent), label: grouped(Int(Logarithm.power(Double(exponent)).rounded())))
+        let logarithms = Set(values).sorted().map { (value: $0, at: logarithm(Double($0))) }
+        let low = logarithms.first?.at ?? 0
+        let high = max(logarithms.last?.at ?? 1, low + 0.001)
+        var ticks: [Tick] = []
+        for (value, at) in logarithms {
+            if let last = ticks.last, (at - last.value) / (high - low) < 0.15 { continue }
+            ticks.append(Tick(value: at, label: grouped(value)))
         }
         return Axis(low: low, high: high, ticks: ticks)
     }
