@@ -14,7 +14,7 @@ struct MachineFact {
         let model = cpu.first { $0.hasPrefix("model name") }?.split(separator: ":", maxSplits: 1).last
         var facts: [MachineFact] = []
         if count > 0 {
-            let name = model.map { ", \(trimmed($0))" } ?? ""
+            let name = model.map { " × \(trimmed($0))" } ?? ""
             facts.append(MachineFact(name: "Processors", value: "\(count)\(name)"))
         }
         if let kernel = lines("/proc/sys/kernel/osrelease").first {

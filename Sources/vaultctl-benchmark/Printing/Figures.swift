@@ -20,8 +20,9 @@ func fixed(_ number: Double, _ places: Int) -> String {
     return sign + "\(parts / scale)." + String(repeating: "0", count: places - fraction.count) + fraction
 }
 
-/// A latency with three digits that mean something: `1.23`, `45.6`, `789`, `12,345`.
+/// A latency with three digits that mean something: `1.23`, `45.6`, `789`, `12,345`, and `1.23 s` from a second on.
 func figure(_ microseconds: Double) -> String {
+    if microseconds >= 999_999.5 { return fixed(microseconds / 1_000_000, 2) + " s" }
     if microseconds < 9.995 { return fixed(microseconds, 2) }
     if microseconds < 99.95 { return fixed(microseconds, 1) }
     return grouped(Int(microseconds.rounded()))

@@ -8,7 +8,7 @@ struct Table {
     let isStyled: Bool
 
     private static let figureWidths = [8, 8, 8, 8, 9]
-    private static let nameWidth = 14 + 8
+    private static let nameWidth = 14 + 11
     private static let textWidth = nameWidth + figureWidths.reduce(0, +) + 10
     private static let gap = "  "
 
@@ -38,21 +38,21 @@ struct Table {
         let chart = Chart(
             all: rows.map(\.latencies),
             width: columns - Self.gap.count - (isBeside ? Self.textWidth : Self.nameWidth))
-        var head = operation.rawValue.left(14) + "items".right(8)
+        var head = operation.rawValue.left(14) + "items".right(11)
         for (name, width) in zip(["p50", "p90", "p99", "p99.9", "max"], Self.figureWidths) {
             head += name.right(width)
         }
         head += "a second".right(10) + (isBeside ? Self.gap + chart.scale : "")
         var text = heading(head) + "\n"
         for row in rows {
-            var line = row.name.left(14) + row.items.right(8) + figures(row.latencies)
+            var line = row.name.left(14) + row.items.right(11) + figures(row.latencies)
             if isBeside { line += Self.gap + chart.bar(row.latencies) }
             text += styled(line, row)
         }
         guard !isBeside, !chart.isEmpty else { return text }
         text += heading(String(repeating: " ", count: Self.nameWidth) + Self.gap + chart.scale) + "\n"
         for row in rows {
-            text += styled(row.name.left(14) + row.items.right(8) + Self.gap + chart.bar(row.latencies), row)
+            text += styled(row.name.left(14) + row.items.right(11) + Self.gap + chart.bar(row.latencies), row)
         }
         return text
     }

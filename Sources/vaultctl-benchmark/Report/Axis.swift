@@ -43,7 +43,7 @@ struct Axis {
     static func percentiles(count: Int) -> Axis {
         let high = max(2, logarithm(Double(max(count, 1))))
         let marks: [(Double, String)] = [
-            (0, "0 %"), (0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %"), (0.999, "99.9 %"), (0.9999, "99.99 %"),
+            (0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %"), (0.999, "99.9 %"), (0.9999, "99.99 %"),
             (0.99999, "99.999 %"),
         ]
         let ticks = marks.map { Tick(value: nines($0.0), label: $0.1) }.filter { $0.value <= high }
