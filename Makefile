@@ -4,8 +4,8 @@ SHELL := /bin/bash
 PREFIX ?= /usr/local
 STRIP ?= strip
 .DEFAULT_GOAL := help
-.PHONY: help run test build release install uninstall soundness format docs bench latency keyring-limits crash-test fuzz \
-	vectors clean
+.PHONY: help run test build release install uninstall soundness format docs bench bench-thresholds bench-peers latency \
+	keyring-limits crash-test fuzz vectors clean
 
 # One scratch path and one set of flags per configuration: other flags would build everything anew.
 # The tests are optimized: those of crashes and tampering look at so many states that it saves most of their time.
@@ -23,7 +23,7 @@ release := --scratch-path .build-release --traits OAuth --configuration release 
 vaultctl := .build-release/release/vaultctl
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(vaultctl).stamp ## Build vaultctl and walk through storing, reading and deleting a token
 	@Scripts/demo.sh $(vaultctl)
@@ -84,16 +84,23 @@ docs: build ## Build the documentation into .build/documentation
 	@Scripts/docs.sh .build/documentation
 	@Scripts/docs.sh .build/documentation-auth Sources/TokenVaultAuth/Documentation.docc TokenVaultAuth
 
-bench: release ## Measure the backends against this machine's limits, libsecret, secret-tool and pass
+# FILTER='file-.*' measures some operations only.
+benchmarks := .build-benchmarks/release
+build_benchmarks = swift build --configuration release --package-path Benchmarks --scratch-path .build-benchmarks
+bench: $(vaultctl).stamp ## Measure each operation against its thresholds and what has a limit against that; FILTER=REGEX
 	@Scripts/setup --benchmarks
-	swift build --configuration release --package-path Benchmarks --scratch-path .build-benchmarks
-	.build-benchmarks/release/vault-benchmark .
-	.build-benchmarks/release/scale-benchmark . $(vaultctl)
-	.build-benchmarks/release/verify-benchmark .
-	.build-benchmarks/release/agent-benchmark $(vaultctl)-agent
-	.build-benchmarks/release/auth-benchmark
-	Scripts/bench-keyring.sh .build-benchmarks/release/keyring-benchmark
-	Scripts/bench-retrieve.sh $(vaultctl) .build-benchmarks/release/command-benchmark
+	$(build_benchmarks)
+	@FILTER='$(FILTER)' Scripts/private-desktop.sh Scripts/bench.sh $(benchmarks) $(vaultctl)
+
+bench-thresholds: $(vaultctl).stamp ## Write the thresholds of the operations anew, as they are on this machine; FILTER=REGEX for some
+	@Scripts/setup --benchmarks
+	$(build_benchmarks)
+	@FILTER='$(FILTER)' Scripts/private-desktop.sh Scripts/bench.sh $(benchmarks) $(vaultctl) update
+
+bench-peers: $(vaultctl).stamp ## Measure side by side with libsecret, gnome-keyring, secret-tool, pass and Python's keyring; ITEMS='200'
+	@Scripts/setup --peers
+	$(build_benchmarks)
+	@Scripts/private-desktop.sh Scripts/bench-peers.sh $(benchmarks) $(vaultctl) .build-benchmarks/peers/bin/python $(ITEMS)
 
 latency: release ## Measure the vault and a gnome-keyring by size and draw the README's picture anew; takes some minutes
 	@Scripts/setup --tests

@@ -8,6 +8,8 @@ let package = Package(
         .package(name: "TokenVault", path: "..", traits: ["OAuth"]),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
+        // Without what counts allocations: that reads 0 with libsodium's and the runtime's allocations, and has to be preloaded.
+        .package(url: "https://github.com/ordo-one/benchmark", from: "1.38.1", traits: []),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0", traits: []),
     ],
     targets: [
@@ -15,6 +17,19 @@ let package = Package(
             name: "BareCryptography", cSettings: [.unsafeFlags(["-O2"])],
             linkerSettings: [.linkedLibrary("sodium")]),
         .target(name: "Measuring", swiftSettings: [.swiftLanguageMode(.v6)]),
+        // Where the plugin of ordo-one/benchmark looks: below a folder named Benchmarks.
+        .executableTarget(
+            name: "Operations",
+            dependencies: [
+                .product(name: "Benchmark", package: "benchmark"),
+                .product(name: "SystemPackage", package: "swift-system"),
+                .product(name: "TokenVault", package: "TokenVault"),
+                .product(name: "VaultAgent", package: "TokenVault"),
+            ],
+            path: "Benchmarks/Operations",
+            swiftSettings: [.swiftLanguageMode(.v6)],
+            plugins: [.plugin(name: "BenchmarkPlugin", package: "benchmark")]
+        ),
         .executableTarget(
             name: "agent-benchmark",
             dependencies: [
@@ -46,8 +61,18 @@ let package = Package(
             swiftSettings: [.swiftLanguageMode(.v6)]
         ),
         .executableTarget(
-            name: "keyring-benchmark",
+            name: "memory-benchmark",
             dependencies: ["Measuring", .product(name: "TokenVault", package: "TokenVault")],
+            swiftSettings: [.swiftLanguageMode(.v6)]
+        ),
+        .executableTarget(
+            name: "peers-benchmark",
+            dependencies: [
+                "BareCryptography", "Measuring",
+                .product(name: "TokenVault", package: "TokenVault"),
+                .product(name: "VaultAgent", package: "TokenVault"),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
             swiftSettings: [.swiftLanguageMode(.v6)]
         ),
         .executableTarget(
@@ -62,7 +87,7 @@ let package = Package(
         .executableTarget(
             name: "vault-benchmark",
             dependencies: [
-                "Measuring",
+                "BareCryptography", "Measuring",
                 .product(name: "TokenVault", package: "TokenVault"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],

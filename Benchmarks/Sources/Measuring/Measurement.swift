@@ -1,39 +1,51 @@
-/// Durations of one operation, in microseconds.
+/// Durations of one operation, in microseconds, in the order in which they were taken.
 public struct Measurement {
-    private var samples: [Double] = []
+    private(set) var samples: [Double] = []
 
     /// No samples.
     public init() {}
 
     /// Times one call.
     public mutating func time(_ body: () throws -> Void) rethrows {
-        let clock = ContinuousClock()
-        let duration = try clock.measure(body)
-        let parts = duration.components
-        samples.append(Double(parts.seconds) * 1e6 + Double(parts.attoseconds) / 1e12)
+        let start = ContinuousClock.now
+        try body()
+        samples.append(start.microseconds)
     }
 
     /// Times one call, to the end of its waiting.
     public mutating func time(_ body: () async throws -> Void) async rethrows {
-        let clock = ContinuousClock()
-        let start = clock.now
+        let start = ContinuousClock.now
         try await body()
-        let parts = start.duration(to: clock.now).components
-        samples.append(Double(parts.seconds) * 1e6 + Double(parts.attoseconds) / 1e12)
+        samples.append(start.microseconds)
     }
 
     /// Adds what was timed elsewhere, in microseconds.
     public mutating func add(_ microseconds: Double) { samples.append(microseconds) }
 
+    /// What was taken last; 0 before that.
+    public var last: Double { samples.last ?? 0 }
+
     /// The value that `share` of the samples do not exceed.
-    public func percentile(_ share: Double) -> Double {
-        let sorted = samples.sorted()
-        guard !sorted.isEmpty else { return 0 }
-        return sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))]
-    }
+    public func percentile(_ share: Double) -> Double { samples.percentile(share) }
 
     /// The median.
     public var p50: Double { percentile(0.5) }
+}
+
+extension ContinuousClock.Instant {
+    /// How long ago this was, in microseconds.
+    public var microseconds: Double {
+        let parts = duration(to: .now).components
+        return Double(parts.seconds) * 1e6 + Double(parts.attoseconds) / 1e12
+    }
+}
+
+extension Array<Double> {
+    /// The value that `share` of the elements do not exceed; 0 of none.
+    func percentile(_ share: Double) -> Double {
+        guard !isEmpty else { return 0 }
+        return sorted()[Swift.min(count - 1, Int(Double(count) * share))]
+    }
 }
 
 /// `value` with as many decimal places, for people.

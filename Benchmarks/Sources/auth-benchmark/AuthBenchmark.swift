@@ -1,4 +1,3 @@
-import Glibc
 import Measuring
 import SystemPackage
 import TokenVault
@@ -15,15 +14,12 @@ import FoundationEssentials
     /// Calls that are timed together: one takes less than reading the clock does.
     static let calls = 1_000
     static let rounds = 2_000
-    /// What a valid token may take, in µs.
-    static let limit = 2.0
-    /// What adding the header may take of a request, in per cent.
-    static let headerLimit = 1.0
 
     static func main() async throws {
-        let directory = FilePath("/tmp/auth-benchmark-\(getpid())")
-        guard mkdir(directory.string, 0o700) == 0 else { throw Errno(rawValue: errno) }
-        defer { Measuring.run(command: ["/bin/rm", "-rf", directory.string]) }
+        try await withTemporaryDirectory(in: "/tmp") { try await run(in: FilePath($0)) }
+    }
+
+    private static func run(in directory: FilePath) async throws {
         let vault = try BlockingFileVault.create(
             at: directory.appending("benchmark.vault"),
             unlockMethod: .keyFile(Secret(utf8: "not a real key: 0123456789abcdef0123456789abcdef")),
@@ -42,33 +38,23 @@ import FoundationEssentials
         for _ in 0..<rounds {
             var start = ContinuousClock.now
             for _ in 0..<calls { _ = try await manager.validAccessToken() }
-            token.add(microseconds(since: start) / Double(calls))
+            token.add(start.microseconds / Double(calls))
             start = ContinuousClock.now
             for _ in 0..<calls { _ = try await provider.adapt(Request(origin: origin)) }
-            header.add(microseconds(since: start) / Double(calls))
+            header.add(start.microseconds / Double(calls))
         }
-        print(
-            "a token of 1 KiB that is valid: p50 \(rounded(token.p50)) µs, p99 \(rounded(token.percentile(0.99))) µs; "
-                + "put into a request: p50 \(rounded(header.p50)) µs")
-        let isTokenMet = met(
-            token.p50 <= limit, "validAccessToken(): \(rounded(token.p50)) µs (at most \(limit))")
+        Report.say("a token of 1 KiB that is valid")
+        Report.judge(
+            "auth: validAccessToken()", token.median, .atMost(2), unit: "µs",
+            of: [("put into a request", header)])
         let sending = try await SendingBenchmark.run(manager)
-        print(
-            "a request to this machine with that token: p50 \(rounded(sending.bare.p50)) µs with AsyncHTTPClient, "
-                + "\(rounded(sending.control.p50)) µs with another one, "
-                + "\(rounded(sending.authorized.p50)) µs with AuthorizedHTTPClient")
-        let share = (2 * sending.authorized.p50 / (sending.bare.p50 + sending.control.p50) - 1) * 100
-        let isShareMet = met(
-            share < headerLimit,
-            "adding the header: \(rounded(share)) % of the request (less than \(headerLimit))")
-        // What was measured is not lost with the process.
-        fflush(nil)
-        guard isTokenMet, isShareMet else { throw Missed() }
-    }
-
-    private static func met(_ isMet: Bool, _ what: String) -> Bool {
-        print("  \(isMet ? "met   " : "MISSED")  \(what)")
-        return isMet
+        Report.say("a request to this machine with that token, and one with a header put in by hand, in turn")
+        Report.judge(
+            "auth: request of AuthorizedHTTPClient / with the header by hand",
+            Spread(sending.authorized, per: sending.byHand), .atMost(1.01),
+            of: [("AuthorizedHTTPClient", sending.authorized), ("AsyncHTTPClient", sending.byHand)])
+        Report.judge(
+            "auth: two clients without a difference", Spread(sending.bare, per: sending.control), nil)
     }
 
     private struct Request: AuthorizableRequest {
@@ -76,12 +62,5 @@ import FoundationEssentials
         var isReplayable: Bool { true }
         var authorization = ""
         mutating func setHeader(_ name: String, to value: String) { authorization = value }
-    }
-
-    private struct Missed: Error {}
-
-    private static func microseconds(since start: ContinuousClock.Instant) -> Double {
-        let parts = start.duration(to: .now).components
-        return Double(parts.seconds) * 1e6 + Double(parts.attoseconds) / 1e12
     }
 }

@@ -17,6 +17,8 @@ enum SendingBenchmark {
     struct Times {
         var bare = Measurement()
         var control = Measurement()
+        /// Both of them.
+        var byHand = Measurement()
         var authorized = Measurement()
     }
 
@@ -60,8 +62,12 @@ enum SendingBenchmark {
         }
         func turn(_ number: Int, _ times: inout Times) async throws {
             switch number % 3 {
-            case 0: try await times.bare.time { try await send(with: bare) }
-            case 1: try await times.control.time { try await send(with: control) }
+            case 0:
+                try await times.bare.time { try await send(with: bare) }
+                times.byHand.add(times.bare.last)
+            case 1:
+                try await times.control.time { try await send(with: control) }
+                times.byHand.add(times.control.last)
             default:
                 try await times.authorized.time {
                     _ = try await client.execute(HTTPClientRequest(url: url)).body.collect(upTo: 1_024)

@@ -1,35 +1,40 @@
 import Glibc
 import Measuring
 
-/// Times whole commands in turn: `command-benchmark ROUNDS LIMIT COMMAND… -- COMMAND…`. Prints each one's
-/// median and their ratio; ends with 1 when the first takes more than LIMIT times the second.
+/// Times whole commands in turn, the first one against each of the others:
+///
+///     command-benchmark ROUNDS INPUT WHAT COMMAND… [-- NAME LIMIT COMMAND…]…
+///
+/// Every command reads the file INPUT. LIMIT is what the first may take, as a share of what the other takes, or `-`.
 @main
 struct CommandBenchmark {
     static func main() {
-        let arguments = Array(CommandLine.arguments.dropFirst())
-        guard arguments.count >= 5, let rounds = Int(arguments[0]), let limit = Double(arguments[1]),
-            let separator = arguments.firstIndex(of: "--")
+        let groups = CommandLine.arguments.dropFirst().split(separator: "--").map(Array.init)
+        guard groups.count >= 2, groups[0].count >= 4, let rounds = Int(groups[0][0]),
+            groups.dropFirst().allSatisfy({ $0.count >= 3 })
         else {
-            print("usage: command-benchmark ROUNDS LIMIT COMMAND… -- COMMAND…")
+            print("usage: command-benchmark ROUNDS INPUT WHAT COMMAND… [-- NAME LIMIT COMMAND…]…")
             exit(64)
         }
-        let commands = [Array(arguments[2..<separator]), Array(arguments[(separator + 1)...])]
-        var times = [Measurement(), Measurement()]
-        for round in 0..<rounds + 10 {
+        let (input, what) = (groups[0][1], groups[0][2])
+        let commands = [Array(groups[0][3...])] + groups.dropFirst().map { Array($0[2...]) }
+        var times = commands.map { _ in Measurement() }
+        let warming = max(1, rounds / 20)
+        for round in 0..<rounds + warming {
             for (index, command) in commands.enumerated() {
-                if round < 10 { run(command: command) }
                 // The first rounds warm the caches.
-                if round >= 10 { times[index].time { run(command: command) } }
+                if round < warming {
+                    run(command: command, input: input)
+                } else {
+                    times[index].time { run(command: command, input: input) }
+                }
             }
         }
-        for (command, time) in zip(commands, times) {
-            print(
-                "  \(command[0]): p50 \(rounded(time.p50 / 1_000)) ms, p99 \(rounded(time.percentile(0.99) / 1_000)) ms"
-            )
+        Report.say("\(what) and others, whole processes, in turn")
+        for (peer, time) in zip(groups.dropFirst(), times.dropFirst()) {
+            Report.judge(
+                "\(what) / \(peer[0])", Spread(times[0], per: time), Double(peer[1]).map { .atMost($0) },
+                of: [(what, times[0]), (peer[0], time)])
         }
-        let ratio = times[0].p50 / times[1].p50
-        let isMet = ratio <= limit
-        print("  \(isMet ? "met   " : "MISSED")  ratio: \(rounded(ratio)) × (at most \(limit))")
-        exit(isMet ? 0 : 1)
     }
 }

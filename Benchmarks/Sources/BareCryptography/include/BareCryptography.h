@@ -1,4 +1,4 @@
-// What verifying a vault cannot do without, and nothing else.
+// What verifying a vault and reading from it cannot do without, and nothing else.
 #ifndef BARE_CRYPTOGRAPHY_H
 #define BARE_CRYPTOGRAPHY_H
 
@@ -8,5 +8,16 @@
 // hashing them all on `threads` threads: for each record the header's AEAD, the chain's keyed hash, the hash of the
 // contents, that of the head, and the AEAD of metadata and body. Gives seconds, or a negative number when it failed.
 double bare_verification(size_t frames, size_t metadata, size_t body, int threads);
+
+// A new file of sealed records, one after the other.
+typedef struct bare_records bare_records;
+
+// Seals `count` records of `size` bytes into a new file at `path`. NULL when that failed.
+bare_records *bare_records_create(const char *path, size_t count, size_t size);
+
+// Reads the record with one `pread` and opens it into memory that is there already. 0 when it is whole.
+int bare_records_open(bare_records *records, size_t index);
+
+void bare_records_destroy(bare_records *records);
 
 #endif

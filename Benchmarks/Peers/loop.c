@@ -1,5 +1,5 @@
 // What a C program does with libsecret, timed by itself: reads `lookup KEY` or `store KEY`, a line each, and
-// answers with nanoseconds. The peer of keyring-benchmark, on the same keyring.
+// answers with nanoseconds. A peer of peers-benchmark.
 #include <libsecret/secret.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,0 +1,70 @@
+import Benchmark
+import TokenVault
+
+/// What is done with single items, and with a hundred at once.
+func registerItems(_ backend: Backend) {
+    let scale = backend.scale
+    for (size, name) in sizes {
+        let prepare = { try backend.storage(size: size) }
+        let secret = Secret.filler(size)
+        register("\(backend.rawValue)-store-\(name)", iterations: 300, prepare: prepare) { storage, number in
+            _ = try storage.store(secret, for: TokenKey("new-\(number)"))
+        }
+        register("\(backend.rawValue)-replace-\(name)", prepare: prepare) { storage, number in
+            _ = try storage.store(secret, for: TokenKey("item-\(number % Backend.items)"))
+        }
+        register("\(backend.rawValue)-retrieve-\(name)", scale: scale, prepare: prepare) { storage, number in
+            blackHole(try storage.secret(for: TokenKey("item-\(number % Backend.items)")))
+        }
+        register("\(backend.rawValue)-batch-of-100-\(name)", iterations: 100, prepare: prepare) {
+            storage, _ in
+            _ = try storage.commit((0..<100).map { .store(secret, for: TokenKey("item-\($0)")) })
+        }
+        register(
+            "\(backend.rawValue)-compare-and-store-\(name)",
+            prepare: { try Compared(storage: try prepare(), secret: secret) }
+        ) { compared, _ in try compared.store() }
+    }
+    let prepare = { try backend.storage(size: 1_024) }
+    register("\(backend.rawValue)-retrieve-missing", scale: scale, prepare: prepare) { storage, number in
+        blackHole(try storage.secret(for: TokenKey("missing-\(number)")))
+    }
+    register("\(backend.rawValue)-list-100", prepare: prepare) { storage, _ in
+        blackHole(try storage.list(.all))
+    }
+    let deletions = 100
+    register(
+        "\(backend.rawValue)-delete", iterations: deletions,
+        prepare: { try backend.storage(items: Backend.items + deletions + 2, size: 1_024) }
+    ) { storage, number in
+        guard try storage.delete(for: TokenKey("item-\(number)")) else { throw NothingDeleted() }
+    }
+}
+
+extension Backend {
+    /// How many retrievals are timed together.
+    fileprivate var scale: BenchmarkScalingFactor {
+        switch self {
+        case .memory, .file: .kilo
+        case .agent, .secretService: .one
+        }
+    }
+}
+
+/// An item and the generation that it has.
+private final class Compared {
+    private let storage: any BlockingTokenStorage
+    private let secret: Secret
+    private var generation: Generation
+
+    init(storage: any BlockingTokenStorage, secret: Secret) throws {
+        (self.storage, self.secret) = (storage, secret)
+        generation = try storage.store(secret, for: TokenKey("compared"))
+    }
+
+    func store() throws {
+        generation = try storage.compareAndStore(secret, for: TokenKey("compared"), expected: generation)
+    }
+}
+
+private struct NothingDeleted: Error {}

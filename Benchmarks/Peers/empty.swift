@@ -1,0 +1,1 @@
+// Does nothing: what a Swift program takes before and after what it does.

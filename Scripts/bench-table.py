@@ -1,0 +1,66 @@
+#!/usr/bin/python3
+"""bench-table.py LINES JSON: makes a table, in Markdown, and the file JSON of the lines that benchmarks wrote.
+
+Whether a target is met is told, and is no error: a busy machine misses some, and what is missed on a quiet one is named
+with its reasons in Benchmarks/RESULTS.md.
+"""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+
+
+def number(value):
+    """Three digits, and all of those before the point."""
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.{1 if abs(value) >= 10 else 2}f}"
+
+
+def duration(microseconds):
+    if microseconds < 0.1:
+        return f"{microseconds * 1000:.0f} ns"
+    return f"{number(microseconds)} µs" if microseconds < 1000 else f"{number(microseconds / 1000)} ms"
+
+
+def machine():
+    with open("/proc/cpuinfo") as information:
+        models = [line.split(":")[1].strip() for line in information if line.startswith("model name")]
+    commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True)
+    return {
+        "processor": models[0] if models else platform.machine(),
+        "processors": os.cpu_count(),
+        "memoryGiB": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
+        "kernel": platform.release(),
+        "commit": commit.stdout.strip() or "unknown",
+    }
+
+
+with open(sys.argv[1]) as lines:
+    results = [json.loads(line) for line in lines]
+facts = machine()
+with open(sys.argv[2], "w") as output:
+    json.dump({"machine": facts, "results": results}, output, indent=2, ensure_ascii=False)
+    output.write("\n")
+
+print()
+print("{processors} × {processor}, {memoryGiB} GiB, Linux {kernel}, commit {commit}".format(**facts))
+print()
+print("| what | measured | within the run | target | | medians |")
+print("|---|---|---|---|---|---|")
+for result in results:
+    unit = "" if result["unit"] == "×" else " " + result["unit"]
+    target, verdict = "", ""
+    if "limit" in result:
+        target = ("≤ " if result["bound"] == "at most" else "≥ ") + f"{result['limit']:,g}"
+        verdict = "met" if result["isMet"] else "**missed**"
+    medians = "; ".join(f"{figure['name']} {duration(figure['p50'])}" for figure in result["figures"])
+    print(
+        f"| {result['name']} | {number(result['value'])}{unit} | {number(result['low'])}–{number(result['high'])} "
+        f"| {target} | {verdict} | {medians} |"
+    )
+judged = [result for result in results if "limit" in result]
+print()
+print(f"{sum(result['isMet'] for result in judged)} of {len(judged)} targets met; all figures are in {sys.argv[2]}")
