@@ -18,7 +18,7 @@ public struct TokenKey: Sendable {
 extension TokenKey: Hashable {
     /// Whether both keys are the same bytes of UTF-8.
     public static func == (left: Self, right: Self) -> Bool {
-        left.name.utf8.elementsEqual(right.name.utf8)
+        Bytes.areEqual(left.name, right.name)
     }
 
     /// Hashes the bytes of UTF-8.

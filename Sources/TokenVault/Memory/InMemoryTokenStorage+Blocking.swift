@@ -6,6 +6,12 @@ extension InMemoryTokenStorage {
         let vault: InMemoryVault
         /// The service that the keys belong to.
         public let service: String
+        private let isServiceUsable: Bool
+
+        init(vault: InMemoryVault, service: String) {
+            (self.vault, self.service) = (vault, service)
+            isServiceUsable = NameRules.isUsable(service)
+        }
 
         /// See ``InMemoryTokenStorage/supportedPolicies``.
         public var supportedPolicies: Set<AccessPolicy> { vault.state.withLock { $0.supportedPolicies } }
@@ -19,18 +25,17 @@ extension InMemoryTokenStorage {
 
         /// See ``TokenStorage/secret(for:)``.
         public func secret(for key: TokenKey) throws(TokenStorageError) -> Secret? {
-            try stored(key, "secret")?.secret
+            try stored(key, "secret") { $0.secret }
         }
 
         /// See ``TokenStorage/item(for:)``.
         public func item(for key: TokenKey) throws(TokenStorageError) -> TokenItem? {
-            guard let item = try stored(key, "item") else { return nil }
-            return TokenItem(metadata: item.metadata, secret: item.secret)
+            try stored(key, "item") { TokenItem(metadata: $0.metadata, secret: $0.secret) }
         }
 
         /// See ``TokenStorage/metadata(for:)``.
         public func metadata(for key: TokenKey) throws(TokenStorageError) -> TokenMetadata? {
-            try stored(key, "metadata")?.metadata
+            try stored(key, "metadata") { $0.metadata }
         }
 
         /// See ``TokenStorage/list(_:)``.
@@ -76,21 +81,24 @@ extension InMemoryTokenStorage {
 
         private func call(_ operation: String) throws(TokenStorageError) -> Validation {
             let call = Validation(operation: operation, backend: InMemoryVault.backend)
-            try call.check(service: service)
+            if !isServiceUsable { try call.check(service: service) }
             return call
         }
 
-        private func stored(
-            _ key: TokenKey, _ operation: String
-        ) throws(TokenStorageError) -> InMemoryVault.Item? {
+        /// What `part` takes of an item; not all of it, so that a read copies no more than it gives.
+        private func stored<Part>(
+            _ key: TokenKey, _ operation: String, _ part: (InMemoryVault.Item) -> Part
+        ) throws(TokenStorageError) -> Part? {
             let call = try call(operation)
             try call.check(key: key)
-            return try vault.withUnlockedState(call) { (state) throws(TokenStorageError) in
-                guard let item = state.items[TokenKey(service)]?[key] else { return nil }
-                if let code = state.refusal(of: item) {
+            return try vault.withUnlockedState(call) { (state) throws(TokenStorageError) -> Part? in
+                guard let items = state.items[TokenKey(service)], let place = items.index(forKey: key) else {
+                    return nil
+                }
+                if let code = state.refusal(of: items.values[place]) {
                     throw TokenStorageError(code, operation: operation, backend: InMemoryVault.backend)
                 }
-                return item
+                return part(items.values[place])
             }
         }
     }
