@@ -1,7 +1,7 @@
 import Benchmark
 import TokenVault
 
-/// What is done with single items, and with a hundred at once.
+/// What is done with single items, and with many at once.
 func registerItems(_ backend: Backend) {
     let scale = backend.scale
     for (size, name) in sizes {
@@ -49,6 +49,9 @@ extension Backend {
         case .agent, .secretService: .one
         }
     }
+
+    /// How many items a batch has. A keyring writes each of them anew.
+    fileprivate var batch: Int { self == .secretService ? 10 : 100 }
 }
 
 /// An item and the generation that it has.

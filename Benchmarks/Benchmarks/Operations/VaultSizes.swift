@@ -30,10 +30,10 @@ func registerVaultSizes() {
         } operation: { storage, number in
             _ = try storage.store(secret, for: TokenKey("item-\(number * 7_919 % count)"))
         }
-        register("file-verify-\(name)-items", iterations: 30, prepare: prepare) { vault, _ in
+        register("file-verify-\(name)-items", iterations: 30, warming: 0, prepare: prepare) { vault, _ in
             guard try vault.verify().isClean else { throw VaultIsNotWhole() }
         }
-        register("file-compact-\(name)-items", iterations: 10, prepare: prepare) { vault, _ in
+        register("file-compact-\(name)-items", iterations: 10, warming: 0, prepare: prepare) { vault, _ in
             _ = try vault.compact()
         }
     }

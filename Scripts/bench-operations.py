@@ -1,0 +1,102 @@
+#!/usr/bin/python3
+"""bench-operations.py check|update [--some] RUN THRESHOLDS JSON: holds what ordo-one/benchmark measured, exported for JMH in
+RUN, against THRESHOLDS, or writes those anew; what was measured goes to JSON. With --some RUN has some benchmarks only.
+
+The plugin has thresholds of its own, for the 90th percentile. On a busy machine that is what its neighbours did, so this holds
+the median, and only what became worse is an error.
+"""
+
+import json
+import re
+import sys
+
+# What is measured, and what the export calls it.
+METRICS = {
+    "microseconds": "Time (wall clock)",
+    "reads": "Syscalls (read)",
+    "writes": "Syscalls (write)",
+    "bytesWritten": "Bytes (write logical)",
+}
+
+
+def tolerance(name, metric):
+    """How many times its threshold a median may be; None where it is not held."""
+    waits_for_others = name.startswith(("agent-", "secret-service-"))
+    if metric == "microseconds":
+        # Another machine, or a busy one. What waits for another process waits for a processor too.
+        return 10 if waits_for_others else 5
+    # How often the file is read and written is the same each time, but for how writers meet. Other backends have no file
+    # here: what is counted there is threads that wake one another.
+    if not name.startswith("file-"):
+        return None
+    return 2 if re.search(r"-by-(4|16)$", name) else 1.25
+
+
+def median(metric):
+    return metric["scorePercentiles"].get("50.0", metric["scorePercentiles"].get("50"))
+
+
+def measured(path):
+    with open(path) as run:
+        benchmarks = json.load(run)
+    figures = {}
+    for benchmark in benchmarks:
+        name = benchmark["benchmark"].split(".")[-1]
+        metrics = benchmark["secondaryMetrics"]
+        figures[name] = {
+            key: median(metrics[metric])
+            for key, metric in METRICS.items()
+            if metric in metrics and tolerance(name, key) is not None
+        }
+    return dict(sorted(figures.items()))
+
+
+def write(path, figures):
+    """A line for each, so that a change shows what changed."""
+    lines = [f"  {json.dumps(name)}: {json.dumps(values)}" for name, values in figures.items()]
+    with open(path, "w") as output:
+        output.write("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def check(figures, thresholds, some):
+    failures = []
+    width = max(map(len, figures))
+    for name, values in figures.items():
+        print(f"  {name:<{width}}  {values['microseconds']:>14,.1f} µs", end="")
+        print("".join(f"  {values[key]:,.0f} {key}" for key in list(METRICS)[1:] if key in values))
+        limits = thresholds.get(name)
+        if limits is None:
+            failures.append(f"{name} has no threshold")
+            continue
+        for key, value in values.items():
+            # A count of none or few may become one more.
+            most = limits.get(key, 0) * tolerance(name, key) + (key != "microseconds")
+            if value > most:
+                failures.append(f"{name}: {value:,.1f} {key}, more than {most:,.1f}")
+    if not some:
+        failures += [f"{name} has a threshold, and is not measured" for name in thresholds if name not in figures]
+    return failures
+
+
+def main():
+    mode, some = sys.argv[1], "--some" in sys.argv
+    run, threshold_path, output = [word for word in sys.argv[2:] if word != "--some"]
+    figures = measured(run)
+    write(output, figures)
+    try:
+        with open(threshold_path) as file:
+            thresholds = json.load(file)
+    except FileNotFoundError:
+        thresholds = {}
+    if mode == "update":
+        write(threshold_path, dict(sorted((thresholds | figures if some else figures).items())))
+        return
+    failures = check(figures, thresholds, some)
+    if failures:
+        print("\nworse than the thresholds; after a change that is meant to be, make bench-thresholds:")
+        print("\n".join(failures))
+        sys.exit(1)
+    print(f"\n{len(figures)} operations are within their thresholds")
+
+
+main()
