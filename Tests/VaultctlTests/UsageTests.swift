@@ -85,6 +85,25 @@ import Testing
         #expect(guess == meant, "\(outcome.error)")
     }
 
+    /// The values of an option that takes a few are listed, and the nearest is named; what was typed is not repeated.
+    @Test(
+        arguments: [
+            (["store", "k", "--policy", "when-unlokced"], "when-unlocked", "after-first-unlock"),
+            (["store", "k", "--policy", typed], nil, "when-passcode-set-this-device-only"),
+            (["list", "--backend", "secret-servise"], "secret-service", "memory"),
+            (["import", "x", "--on-conflict", "replac"], "replace", "skip"),
+            (["import", "x", "--format", "ndjso"], "ndjson", "export"),
+            (["migrate", "--from", "memory", "--to", "file", "--on-conflict", "skpi"], "skip", "replace"),
+        ] as [([String], String?, String)])
+    func aMistypedValueIsGuessed(_ arguments: [String], _ meant: String?, _ listed: String) throws {
+        let outcome = try Sandbox().run(arguments: arguments)
+        // One that is the beginning of what is meant cannot but be there.
+        let typed = arguments.last ?? ""
+        expectOneLine(outcome, status: 64, hiding: meant?.hasPrefix(typed) == true ? [] : [typed])
+        let guess = outcome.error.firstMatch(of: /did you mean ([a-z-]+)\?/).map { String($0.1) }
+        #expect(guess == meant && outcome.error.contains(listed), "\(outcome.error)")
+    }
+
     @Test func whatANewVaultLacksIsSaid() throws {
         let sandbox = try Sandbox()
         let outcome = try sandbox.run("init", without: "VAULTCTL_KEY_FILE")

@@ -43,19 +43,20 @@ struct Import: VaultCommand {
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         let session = try Session(console, location.arguments, unlock.arguments)
         let path = try ExportPassphraseOptions.path(file)
-        guard let rule = ImportConflictRule(rawValue: onConflict ?? "fail") else {
-            throw .usage("--on-conflict has no such rule", "use fail, skip or replace")
-        }
+        let rule: ImportConflictRule = try Settings.choice(
+            onConflict ?? "fail", "--on-conflict has no such rule")
+        let format: Format = try Settings.choice(inputFormat ?? "export", "--format has no such format")
         let report: ImportReport
-        switch inputFormat ?? "export" {
-        case "export": report = try importExport(session, path, rule)
-        case "ndjson": report = try importLines(session, path, rule)
-        default: throw .usage("--format has no such format", "use export or ndjson")
+        switch format {
+        case .export: report = try importExport(session, path, rule)
+        case .ndjson: report = try importLines(session, path, rule)
         }
         console.progress.clear()
         show(report, console)
         return .done
     }
+
+    private enum Format: String, CaseIterable { case export, ndjson }
 
     private func importExport(
         _ session: Session, _ path: FilePath?, _ rule: ImportConflictRule

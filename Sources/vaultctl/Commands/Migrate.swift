@@ -108,10 +108,7 @@ struct Migrate: VaultCommand {
 
     private func conflictRule() throws(CommandFailure) -> TokenMigration.ConflictRule {
         guard let onConflict else { return .fail }
-        guard let rule = TokenMigration.ConflictRule(rawValue: onConflict) else {
-            throw .usage("--on-conflict is no rule", "use fail, skip or replace")
-        }
-        return rule
+        return try Settings.choice(onConflict, "--on-conflict has no such rule")
     }
 
     private func policies() throws(CommandFailure) -> [AccessPolicy: AccessPolicy] {

@@ -10,11 +10,9 @@ enum ItemDetails {
     static let policyNames = AccessPolicy.allCases.map(\.rawValue)
 
     static func policy(_ text: String?) throws(CommandFailure) -> AccessPolicy? {
-        guard let text else { return nil }
-        guard let policy = AccessPolicy(rawValue: text) else {
-            throw .usage("there is no such policy", "use \(policyNames.joined(separator: ", "))")
+        try text.map { (text) throws(CommandFailure) in
+            try Settings.choice(text, "there is no such policy")
         }
-        return policy
     }
 
     /// `K=V`, several times. The value may be empty and may have equals signs.

@@ -62,6 +62,18 @@ enum Settings {
         return number
     }
 
+    /// One of the few values that an option takes. Throws a usage failure that names them, and first the one that is nearly
+    /// called so; what was typed is not repeated.
+    static func choice<Value: RawRepresentable<String> & CaseIterable>(
+        _ text: String, _ mistake: String
+    ) throws(CommandFailure) -> Value {
+        if let value = Value(rawValue: text) { return value }
+        let names = Value.allCases.map(\.rawValue)
+        let all = names.dropLast().joined(separator: ", ") + " or \(names.last ?? "")"
+        let meant = SimilarName.nearest(to: text, among: names).map { "did you mean \($0)? " } ?? ""
+        throw .usage(mistake, "\(meant)use \(all)")
+    }
+
     /// A generation, as `info` and `list --json` show it.
     static func generation(_ text: String) throws(CommandFailure) -> Generation {
         let highest: UInt64 = (1 << 53) - 1
@@ -87,10 +99,6 @@ enum Backend: String, CaseIterable {
     /// The backend of `--backend` or `VAULTCTL_BACKEND`; `file` by default.
     init(option: String?) throws(CommandFailure) {
         let name = try Settings.text(option, named: "--backend", environment: "VAULTCTL_BACKEND") ?? "file"
-        if let backend = Backend(rawValue: name) {
-            self = backend
-        } else {
-            throw .usage("there is no such backend", "use file, secret-service or memory")
-        }
+        self = try Settings.choice(name, "there is no such backend")
     }
 }
