@@ -11,12 +11,14 @@ struct Store: VaultCommand {
             on a terminal. It may be empty and is at most 1 MiB. A replaced item keeps label, attributes, \
             policy and expiry unless they are given.
 
-            In a pipe, a producer that fails leaves an empty secret stored; with \"set -o pipefail\" the shell says so.
+            In a pipe, a producer that fails leaves an empty secret stored, in place of the one before; \"set -o pipefail\" \
+            only has the shell say so. The last example stores nothing then.
 
             Examples:
               vaultctl store access_token
               get-token | vaultctl store access_token --service com.example.app --expires 1h
               vaultctl store backup.key --binary --if-absent <backup.key
+              token=$(get-token) && printf %s "$token" | vaultctl store access_token
             """)
 
     @Argument(help: "The secret's name. One that starts with a dash follows --.") var key: String
