@@ -89,6 +89,8 @@ struct CommandFailure: Error, Equatable {
         case (.wrongDevice, let reason?) where reason.hasPrefix("no device key at"):
             "the state directory may not be the one it was stored with: check HOME, XDG_STATE_HOME, --state-dir; if it "
                 + "is, \(foreign)"
+        case (.unavailable, _) where error.advice?.hasPrefix("create the vault first") == true:
+            "\"vaultctl init\" creates the vault; else check --vault and HOME"
         // Advice for programs, which says less.
         case (.notPermitted, _) where error.advice?.hasPrefix("unlock with a passphrase") == true:
             advice(for: .notPermitted)

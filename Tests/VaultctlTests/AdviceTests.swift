@@ -17,6 +17,14 @@ import Testing
         #expect(unread.error.contains("check where it comes from"), "\(unread.error)")
     }
 
+    @Test(arguments: [["unlock"], ["retrieve", "k"], ["token", "work"], ["login", "work"], ["profiles"]])
+    func whatHasNoVaultNamesTheCommandThatMakesOne(_ command: [String]) throws {
+        let sandbox = try Sandbox()
+        let refused = try sandbox.run(arguments: command)
+        expectOneLine(refused, status: 8)
+        #expect(refused.error.contains("\"vaultctl init\""), "\(refused.error)")
+    }
+
     @Test func whatIsNotFoundMayBeInAnotherService() throws {
         let sandbox = try Sandbox.withVault()
         for command in [["retrieve", "k"], ["delete", "k"], ["info", "k"]] {
