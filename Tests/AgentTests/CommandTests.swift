@@ -68,6 +68,12 @@ import VaultAgent
         )
         _ = try home.run("lock", "--all")
         #expect(try home.run("status", "--json").output.contains(#""state":"afterFirstUnlock""#))
+        // For people: locked, in words that nobody takes for open.
+        let told = try home.run("status").output
+        #expect(
+            told.contains("state:       locked, but for what may be read after the first unlock\n"), "\(told)"
+        )
+        #expect(told.contains("last opened: by slot ") && !told.contains("unlocked"), "\(told)")
         let past = try home.run("status", "--json", "--no-agent").output
         #expect(past.contains(#""state":"locked","agent":false"#))
     }

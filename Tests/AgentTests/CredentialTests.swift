@@ -103,7 +103,8 @@ import VaultAgent
             json.contains(#""agent":true"#) && json.contains(#""scope":"after-first-unlock","slots""#),
             "\(json)")
         let text = try home.run("status").output
-        #expect(text.contains("unlocked:    only what may be read after the first unlock"), "\(text)")
+        #expect(
+            text.contains("state:       locked, but for what may be read after the first unlock"), "\(text)")
         let all = try home.run("unlock", "--key-file", home.keyFile)
         #expect(all.status == 0 && all.error.isEmpty, "\(all.error)")
         #expect(try home.run("unlock", "--key-file", narrow).error.isEmpty)

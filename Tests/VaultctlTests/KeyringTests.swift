@@ -63,7 +63,7 @@ private final class MemoryKeyring: KeyringItems {
         #expect(slot.kind == .secretService && !keyring.isEmpty)
         #expect(try sandbox.run("slot", "list").text.contains("\n2\tsecret-service\t"))
         #expect(try sandbox.run("slot", "list", "--json").text.contains(#""id":2,"kind":"secret-service""#))
-        #expect(try sandbox.run("status").text.contains("opened by:   key-file, secret-service\n"))
+        #expect(try sandbox.run("status").text.contains("opens with:  key-file, secret-service\n"))
         let storage = try session(keyring).storage(service: "default")
         #expect(try storage.retrieve(for: "k") == "fake")
         // What is given wins, and needs no keyring.

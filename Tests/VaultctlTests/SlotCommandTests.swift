@@ -88,7 +88,8 @@ import TokenVaultPlatform
         #expect(try sandbox.run("retrieve", "open", "--key-file", narrow).text == "fake")
         expectOneLine(try sandbox.run("store", "new", "--key-file", narrow, input: "fake"), status: 5)
         let status = try sandbox.run("status", "--key-file", narrow)
-        #expect(status.text.contains("unlocked:    only what may be read after the first unlock\n"))
+        #expect(
+            status.text.contains("state:       locked, but for what may be read after the first unlock\n"))
         #expect(
             try sandbox.run("status", "--json", "--key-file", narrow).text
                 .contains(#""scope":"after-first-unlock""#))

@@ -162,10 +162,11 @@ struct Status: VaultCommand {
         func show(_ output: Output) {
             output.line("backend:     \(backend.rawValue)")
             if let vault { output.line("vault:       \(CommandFailure.printable(vault))") }
-            let isPartly = state == LockState.afterFirstUnlock.rawValue
-            output.line(
-                "state:       \(state)\(isPartly ? ": locked, but for what may be read after the first unlock" : "")"
-            )
+            // Not the word of the JSON, which reads as if it were open.
+            let isNarrow = status?.unlockedBy?.scope == .afterFirstUnlock
+            let isPartly = state == LockState.afterFirstUnlock.rawValue || isNarrow
+            let told = isPartly ? "locked, but for what may be read after the first unlock" : state
+            output.line("state:       \(told)")
             if let items { output.line("items:       \(items)") }
             if let agent {
                 let idle = agent.idleTime.map { "locks it after \(Self.span($0)) without use" }
@@ -191,12 +192,11 @@ struct Status: VaultCommand {
                 output.line("device:      \(device == .enrolled ? "enrolled" : "not enrolled")")
             }
             if let slot = status.unlockedBy {
-                output.line("unlocked by: slot \(slot.id), \(slot.kind.rawValue)")
+                let label =
+                    isNarrow ? "partly open: by" : isPartly ? "last opened: by" : "unlocked by:"
+                output.line("\(label) slot \(slot.id), \(slot.kind.rawValue)")
             }
-            if status.unlockedBy?.scope == .afterFirstUnlock {
-                output.line("unlocked:    only what may be read after the first unlock")
-            }
-            output.line("opened by:   \(status.slots.map(\.kind.rawValue).joined(separator: ", "))")
+            output.line("opens with:  \(status.slots.map(\.kind.rawValue).joined(separator: ", "))")
             output.line("key memory:  \(Self.text(status.keyMemory))")
             for name in status.conflictingCopies {
                 output.line(
