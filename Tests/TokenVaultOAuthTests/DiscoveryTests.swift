@@ -77,6 +77,10 @@ import TokenVaultAuth
         let server = try await server()
         #expect(
             await failure { () async throws(OAuthError) in try await discover("\(server.origin)/") }
+                == .invalidMetadata("the issuer (without a slash at its end)"))
+        let other = try await self.server(issuer: server.origin)
+        #expect(
+            await failure { () async throws(OAuthError) in try await discover(other.origin) }
                 == .invalidMetadata("the issuer"))
     }
 

@@ -44,7 +44,8 @@ extension OAuthClient {
     }
 
     /// Waits until the person has said yes: asks at the interval the provider wants, five seconds slower each time it asks
-    /// for that, twice as slow after a connection that broke (RFC 8628 section 3.5). Throws `accessDenied`, `timedOut` at
+    /// for that, twice as slow after a connection that broke (RFC 8628 section 3.5). The scope `openid` brings an ID token
+    /// from some providers alone: that is none of this grant's. Throws `accessDenied`, `timedOut` at
     /// the code's end, `requestFailed`, `malformedResponse`, `invalidIDToken`, `cancelled`.
     public func signIn(with device: DeviceAuthorization) async throws(OAuthError) -> SignInResult {
         var interval = device.interval
@@ -59,7 +60,7 @@ extension OAuthClient {
             switch await ask(form) {
             case .success(let response):
                 return try await result(
-                    response, begun: begun, nonce: nil, scopes: device.scopes)
+                    response, begun: begun, nonce: nil, scopes: device.scopes, requiresIDToken: false)
             case .failure(.useless(let error)): throw error
             case .failure(.failed(let failure)):
                 switch failure.kind {
@@ -79,21 +80,26 @@ extension OAuthClient {
         }
     }
 
-    /// The result of a sign-in, with the ID token looked at.
+    /// The result of a sign-in, with the ID token looked at. Tokens of one that is not accepted are revoked, as far as that can
+    /// be: nobody would have them.
     func result(
-        _ response: TokenResponse, begun: Date, nonce: String?, scopes: [String]
+        _ response: TokenResponse, begun: Date, nonce: String?, scopes: [String], requiresIDToken: Bool = true
     ) async throws(OAuthError) -> SignInResult {
+        let tokens = response.tokens(begun: begun, scopes: scopes)
         var claims: IDTokenClaims?
-        if let idToken = response.idToken {
-            claims = try await idTokenValidator.validate(
-                idToken, expecting: IDTokenExpectation(nonce: nonce, accessToken: response.accessToken),
-                serverDate: response.serverDate)
-        } else if scopes.contains("openid") {
-            throw .invalidIDToken(.missing)
+        do throws(OAuthError) {
+            if let idToken = response.idToken {
+                claims = try await idTokenValidator.validate(
+                    idToken, expecting: IDTokenExpectation(nonce: nonce, accessToken: response.accessToken),
+                    serverDate: response.serverDate)
+            } else if requiresIDToken, scopes.contains("openid") {
+                throw .invalidIDToken(.missing)
+            }
+        } catch {
+            if let revoke = revokeRequestProvider { try? await revoke(tokens) }
+            throw error
         }
-        return SignInResult(
-            tokens: response.tokens(begun: begun, scopes: scopes), claims: claims,
-            serverDate: response.serverDate)
+        return SignInResult(tokens: tokens, claims: claims, serverDate: response.serverDate)
     }
 }
 

@@ -45,8 +45,17 @@ struct MetadataDocument: Codable {
             throw .invalidMetadata("the document")
         }
         // RFC 8414 section 3.3: identical, or a provider could speak for another.
-        guard document.issuer.utf8.elementsEqual(issuer.utf8) else { throw .invalidMetadata("the issuer") }
+        guard document.issuer.utf8.elementsEqual(issuer.utf8) else {
+            throw .invalidMetadata("the issuer" + difference(document.issuer, from: issuer))
+        }
         return try document.metadata()
+    }
+
+    /// What people overlook when they copy an issuer's address.
+    private static func difference(_ found: String, from asked: String) -> String {
+        if found.utf8.elementsEqual("\(asked)/".utf8) { return " (with a slash at its end)" }
+        if asked.utf8.elementsEqual("\(found)/".utf8) { return " (without a slash at its end)" }
+        return ""
     }
 
     /// What it says, looked at. Throws `invalidMetadata`.
