@@ -320,7 +320,7 @@ let package = Package(
             name: "TokenVaultOAuthTests",
             dependencies: [
                 "RefreshWorker", "TokenVault", "TokenVaultAuth", "TokenVaultCrypto", "TokenVaultOAuth",
-                "TokenVaultPlatform", "vaultctl", "vaultctl-oauth",
+                "TokenVaultPlatform", "vaultctl", "vaultctl-agent", "vaultctl-oauth",
                 .product(name: "SystemPackage", package: "swift-system"),
                 .product(name: "CryptoExtras", package: "swift-crypto", condition: withOAuth),
                 .product(name: "Logging", package: "swift-log", condition: withOAuth),

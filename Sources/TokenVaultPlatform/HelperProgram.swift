@@ -58,16 +58,23 @@ package final class HelperProgram {
         closeOutput()
     }
 
-    /// Writes `text`. Throws `EPIPE` when the program reads no more.
-    package func write(_ text: String) throws(SystemFailure) { try write(Array(text.utf8)) }
+    /// Writes `text`. Throws `EPIPE` when the program reads no more, `ETIMEDOUT` when `deadline` passes before it has.
+    package func write(_ text: String, deadline: Deadline?) throws(SystemFailure) {
+        try write(Array(text.utf8), deadline: deadline)
+    }
 
-    /// As ``write(_:)``, bytes that the caller wipes.
-    package func write(_ bytes: [UInt8]) throws(SystemFailure) {
+    /// As ``write(_:deadline:)``, bytes that the caller wipes.
+    ///
+    /// A signal that would end this program ends the other one first, also while that reads nothing.
+    package func write(_ bytes: [UInt8], deadline: Deadline?) throws(SystemFailure) {
         var rest = bytes[...]
         while !rest.isEmpty {
-            let sent = rest.withUnsafeBytes { send(input, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
+            let flags = CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT)
+            let sent = rest.withUnsafeBytes { send(input, $0.baseAddress, $0.count, flags) }
             if sent > 0 {
                 rest = rest.dropFirst(sent)
+            } else if errno == EAGAIN {
+                _ = try wait(forOneOf: [input], until: POLLOUT, deadline)
             } else if errno != EINTR {
                 throw SystemFailure(Errno(rawValue: errno), "send")
             }
@@ -169,14 +176,13 @@ package final class HelperProgram {
         return ProgramStart.wait(for: process)
     }
 
-    /// Waits until one of `descriptors` can be read: the first of those that can.
+    /// Waits until one of `descriptors` can be read, or else written: the first of those that can.
     private func wait(
-        forOneOf descriptors: [CInt], _ deadline: Deadline?
+        forOneOf descriptors: [CInt], until event: CInt = POLLIN, _ deadline: Deadline?
     ) throws(SystemFailure) -> CInt {
         while true {
-            var waiting = ([signals.descriptor] + descriptors).map {
-                pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
-            }
+            var waiting = [pollfd(fd: signals.descriptor, events: Int16(POLLIN), revents: 0)]
+            waiting += descriptors.map { pollfd(fd: $0, events: Int16(event), revents: 0) }
             poll(&waiting, nfds_t(waiting.count), InputSource.milliseconds(until: deadline))
             if let signal = signals.next() {
                 end()

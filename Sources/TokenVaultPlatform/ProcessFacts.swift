@@ -23,6 +23,18 @@ package enum ProcessFacts {
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
+    /// Whether `count` more descriptors can be opened now (`RLIMIT_NOFILE`). Swift's tasks end the program when theirs cannot.
+    package static func hasRoom(forDescriptors count: Int) -> Bool {
+        var opened: [CInt] = []
+        defer { for descriptor in opened { close(descriptor) } }
+        while opened.count < count {
+            let descriptor = clinux_duplicate(STDERR_FILENO, 3)
+            guard descriptor >= 0 else { return false }
+            opened.append(descriptor)
+        }
+        return true
+    }
+
     /// Makes core files and `ptrace` by the same user impossible from now on.
     package static func forbidDumps() {
         _ = clinux_forbid_dumps()

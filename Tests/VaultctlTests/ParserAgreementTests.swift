@@ -6,13 +6,28 @@ import Testing
 /// `retrieve` and `token` have two parsers. They must never disagree.
 @Suite struct ParserAgreementTests {
     @Test func bothParsersUnderstandEveryLineAlike() {
-        var generator = SplitMix(state: 20_261_121)
+        expectAgreement(of: "retrieve", options: Self.names, seed: 20_261_121, FastRetrieve.parse) {
+            CommandLineParser.retrieveArguments($0, root: Root.self)
+        }
+    }
+
+    @Test func bothParsersUnderstandEveryLineOfTokenAlike() {
+        let names = Self.names.map { $0 == "service" ? "min-valid" : $0 } + ["renew"]
+        expectAgreement(of: "token", options: names, seed: 20_261_122, FastToken.parse) {
+            CommandLineParser.tokenArguments($0, root: Root.self)
+        }
+    }
+
+    private func expectAgreement<Arguments: Equatable>(
+        of command: String, options: [String], seed: UInt64, _ fast: ([String]) -> Arguments?,
+        _ slow: ([String]) -> Arguments?
+    ) {
+        var generator = SplitMix(state: seed)
         var accepted = 0
         for _ in 0..<2_000 {
-            let arguments = Self.line(using: &generator)
-            let fast = FastRetrieve.parse(arguments)
-            let slow = CommandLineParser.retrieveArguments(arguments, root: Root.self)
-            if let fast {
+            let arguments = Self.line(of: command, options: options, using: &generator)
+            let (fast, slow) = (fast(arguments), slow(arguments))
+            if fast != nil {
                 accepted += 1
                 #expect(slow == fast, "\(arguments)")
             } else if !Self.isLeftToTheSlowOne(arguments) {
@@ -20,25 +35,6 @@ import Testing
             }
         }
         // Enough of the lines are good ones, and enough are not.
-        #expect((400...1_600).contains(accepted))
-    }
-
-    @Test func bothParsersUnderstandEveryLineOfTokenAlike() {
-        var generator = SplitMix(state: 20_261_122)
-        var accepted = 0
-        for _ in 0..<2_000 {
-            let arguments = Self.line(
-                of: "token", options: Self.names.map { $0 == "service" ? "min-valid" : $0 }, using: &generator
-            )
-            let fast = FastToken.parse(arguments)
-            let slow = CommandLineParser.tokenArguments(arguments, root: Root.self)
-            if let fast {
-                accepted += 1
-                #expect(slow == fast, "\(arguments)")
-            } else if !Self.isLeftToTheSlowOne(arguments) {
-                #expect(slow == nil, "\(arguments)")
-            }
-        }
         #expect((400...1_600).contains(accepted))
     }
 
@@ -93,14 +89,14 @@ import Testing
     ]
 
     private static func line(
-        of command: String = "retrieve", options names: [String] = names, using generator: inout SplitMix
+        of command: String, options names: [String], using generator: inout SplitMix
     ) -> [String] {
         var arguments = [command]
         if generator.next(below: 20) == 0 { arguments = [] }
         var hasKey = false
         for _ in 0..<generator.next(below: 5) {
             let name = names[generator.next(below: names.count)]
-            let isFlag = ["json", "no-input", "read-only"].contains(name)
+            let isFlag = ["json", "no-input", "read-only", "renew"].contains(name)
             // Mostly sensible values, so that many lines are good.
             let value = values[generator.next(below: generator.next(below: 4) == 0 ? values.count : 15)]
             switch generator.next(below: 12) {

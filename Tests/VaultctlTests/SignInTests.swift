@@ -56,6 +56,46 @@ import TokenVaultAuth
         }
     }
 
+    /// What a browser is started with, and a person is told to open.
+    @Test(arguments: [
+        ("https://id.example.com/authorize?a=b&c=%20", true), ("https://id.example.com:8443", true),
+        ("http://127.0.0.1:8000/o/authorize?x=y", true), ("http://localhost/", true),
+        ("http://[::1]:1/", true),
+        ("http://127.0.0.1.evil.example/", false), ("http://localhost.evil.example/", false),
+        ("http://localhost@evil.example/", false), ("http://127.0.0.1@evil.example/", false),
+        ("http://id.example.com/", false), ("https://", false), ("https:///path", false),
+        ("https://id.example.com/ --flag", false), ("https://a@id.example.com/", false),
+        ("https://id.example.com/\u{1b}[2J", false), ("https://id.example.com/\n", false),
+        ("file:///etc/passwd", false), ("javascript:alert(1)", false), ("--help", false), ("", false),
+        ("https://id.example.com/" + String(repeating: "x", count: 8_192), false),
+    ])
+    func onlyAnAddressOfTheWebIsShown(_ address: String, _ isFit: Bool) {
+        #expect(SignInConversation.isFit(address) == isFit)
+    }
+
+    /// As a shell takes it back.
+    @Test(arguments: [
+        ("work", "vaultctl login work"), ("me@example.com", "vaultctl login me@example.com"),
+        ("at work", "vaultctl login 'at work'"), ("it's", "vaultctl login 'it'\\''s'"),
+        ("-x", "vaultctl login -- -x"), ("$(id)", "vaultctl login '$(id)'"),
+    ])
+    func aProfileIsNamedForAShell(_ name: String, _ command: String) {
+        #expect(CommandFailure.notSignedIn(name).advice == "\"\(command)\" signs in")
+    }
+
+    /// 10 when the provider may have heard, 8 otherwise, whatever it was.
+    @Test(arguments: [
+        (OAuthProgram.Trouble.timedOut, Int32(10)), (.ended(1), 10), (.misunderstood, 10),
+        (.failed(WorkerFailure(.notSent)), 8), (.failed(WorkerFailure(.interrupted)), 10),
+        (.failed(WorkerFailure(.timedOut)), 10), (.failed(WorkerFailure(.serverError)), 8),
+        (.failed(WorkerFailure(.refused, "invalid_client")), 8),
+    ])
+    func whoWasNotToldHasAStatus(_ trouble: OAuthProgram.Trouble, _ status: Int32) {
+        let failure = CommandFailure(untold: trouble).afterSigningOut
+        #expect(failure.status.rawValue == status)
+        #expect(failure.happened.hasPrefix("signed out here"))
+    }
+
     @Test func theRevocationEndpointIsFound() {
         var profile = LoginProfile(
             issuer: "https://id.example.com", metadata: #"{"issuer":"https://id.example.com"}"#,
@@ -80,6 +120,6 @@ import TokenVaultAuth
         (.notRevoked(RefreshFailure(.notSent)), 8),
     ])
     func everyReasonHasItsStatus(_ error: TokenError, _ status: Int32) {
-        #expect(CommandFailure(error, nil).status.rawValue == status)
+        #expect(CommandFailure(error, nil, "work").status.rawValue == status)
     }
 }

@@ -2,11 +2,15 @@ package import TokenVault
 
 /// What is stored for an account, looked at without a manager: for programs that start for one token, and need neither tasks
 /// nor threads while it is good.
-package enum StoredToken: Sendable {
-    /// The access token is good for longer than the buffer.
-    case fresh(TokenInfo)
-    /// It is due, or over: ask a ``TokenManager``.
-    case due(TokenInfo, isUsable: Bool)
+package struct StoredToken: Sendable {
+    /// The tokens.
+    package let tokens: TokenInfo
+    /// Which client of which provider they were given to; `nil` when whoever signed in did not say.
+    package let source: TokenSource?
+    /// Whether the access token is good for longer than the buffer: otherwise a ``TokenManager`` is to be asked.
+    package let isFresh: Bool
+    /// Whether it is still good.
+    package let isUsable: Bool
 
     /// What is stored for `account`. Throws `tokenNotFound`, `storage`, `unknownRecord`.
     package static func look(
@@ -20,7 +24,8 @@ package enum StoredToken: Sendable {
         let record = try SessionStore.session(in: item).record
         guard !record.isWithoutTokens else { throw .tokenNotFound }
         let judgement = TokenJudgement(configuration, at: configuration.clock(), shift: 0)
-        if judgement.isFresh(record) { return .fresh(record.tokens) }
-        return .due(record.tokens, isUsable: judgement.isUsable(record))
+        return StoredToken(
+            tokens: record.tokens, source: record.source, isFresh: judgement.isFresh(record),
+            isUsable: judgement.isUsable(record))
     }
 }

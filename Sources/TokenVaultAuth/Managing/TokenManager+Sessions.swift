@@ -7,15 +7,10 @@ internal import FoundationEssentials
 
 extension TokenManager {
     /// Begins a session with `tokens` in place of the one that is there. A refresh of that one which is under way is not
-    /// stored any more. Readers of ``tokenStream`` see it when it is stored. Throws `malformed` for tokens that no header
-    /// can carry, `storage`.
+    /// stored any more. Readers of ``tokenStream`` see it when it is stored. Throws `malformed` for tokens, a type or
+    /// scopes that no header can carry, `storage`.
     public func updateTokens(_ tokens: TokenInfo, user: AuthUser? = nil) async throws(TokenError) {
-        func isUsable(_ token: Secret) -> Bool {
-            token.count <= TokenRefreshResponse.longestToken && token.isTokenText
-        }
-        guard isUsable(tokens.accessSecret) else { throw .malformed("the access token") }
-        guard tokens.refreshSecret.map(isUsable) ?? true else { throw .malformed("the refresh token") }
-        guard tokens.idSecret.map(isUsable) ?? true else { throw .malformed("the ID token") }
+        try tokens.requireUsable()
         try await begin(.beginning(tokens, user: user, at: configuration.clock()))
     }
 

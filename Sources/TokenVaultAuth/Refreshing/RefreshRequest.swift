@@ -8,6 +8,8 @@ public struct RefreshRequest: Sendable {
     public let scope: String?
     /// The ID token the session has; `nil` when it has none. A new one has to be of the same person.
     public internal(set) var idToken: String?
+    /// Which client of which provider the token was given to; `nil` when whoever signed in did not say.
+    package internal(set) var source: TokenSource?
     /// Whether an earlier request with this token may have reached the server and its answer was lost.
     public let isRetryOfUnknownOutcome: Bool
 }

@@ -70,7 +70,8 @@ struct RefreshTransaction: Sendable {
             let answer = await ask(
                 RefreshRequest(
                     account: store.account, refreshToken: sent.text, scope: record.tokens.scope,
-                    idToken: record.tokens.idToken, isRetryOfUnknownOutcome: isRetry)
+                    idToken: record.tokens.idToken, source: record.source,
+                    isRetryOfUnknownOutcome: isRetry)
             ) { late in
                 // Nobody waits any more, and the lease may be another's: it is stored if the old tokens are still there.
                 _ = try? await save(

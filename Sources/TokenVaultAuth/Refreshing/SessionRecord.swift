@@ -16,6 +16,8 @@ struct SessionRecord: Codable, Sendable, Equatable {
     var tokens: TokenInfo
     /// Who it is of, as the sign-in told.
     var user: AuthUser?
+    /// Which client of which provider the tokens were given to, where the program that signed in says so.
+    var source: TokenSource?
     /// When the tokens were got, in seconds since 1970 on this machine's clock.
     var obtained: Double
     /// Whether it is of a guest that no server knows of: its token is none.
@@ -27,8 +29,12 @@ struct SessionRecord: Codable, Sendable, Equatable {
     var pause: RefreshPause?
 
     /// A new session with `tokens`.
-    static func beginning(_ tokens: TokenInfo, user: AuthUser? = nil, at now: Date) -> SessionRecord {
-        SessionRecord(session: Random.name(), tokens: tokens, user: user, obtained: now.timeIntervalSince1970)
+    static func beginning(
+        _ tokens: TokenInfo, user: AuthUser? = nil, source: TokenSource? = nil, at now: Date
+    ) -> SessionRecord {
+        SessionRecord(
+            session: Random.name(), tokens: tokens, user: user, source: source,
+            obtained: now.timeIntervalSince1970)
     }
 
     /// A guest's session that no server knows of.

@@ -14,13 +14,13 @@ struct SessionStore: Sendable {
     /// The key of the record.
     var key: TokenKey { Self.key(of: account) }
     /// The key of the flag.
-    var flagKey: TokenKey { TokenKey(Self.flags + account) }
+    var flagKey: TokenKey { Self.flagKey(of: account) }
 
     private static let records = "auth/session/"
     private static let flags = "auth/signed-in/"
 
     /// Throws `storage` with `invalidKey` for an account that is none. What has control characters the storage refuses.
-    private func checkAccount() throws(TokenError) {
+    func checkAccount() throws(TokenError) {
         guard (1...1_000).contains(account.utf8.count) else {
             throw .storage(
                 TokenStorageError(
@@ -43,6 +43,8 @@ struct SessionStore: Sendable {
 
     /// The key of the record of `account`.
     static func key(of account: String) -> TokenKey { TokenKey(records + account) }
+    /// The key of the flag of `account`.
+    static func flagKey(of account: String) -> TokenKey { TokenKey(flags + account) }
 
     /// The session that is stored in `item`. Throws `unknownRecord`.
     static func session(in item: TokenItem) throws(TokenError) -> StoredSession {
@@ -67,15 +69,31 @@ struct SessionStore: Sendable {
     /// Stores a session whatever is there, with its flag.
     func begin(_ record: SessionRecord) async throws(TokenError) -> StoredSession {
         try checkAccount()
-        let change = TokenChange.store(
-            try secret(of: record), for: key, details: TokenDetails(policy: policy))
-        let isKept = storage.supportedPolicies.contains(.afterFirstUnlockThisDeviceOnly)
-        let flag = TokenChange.store(
-            Secret([]), for: flagKey,
-            details: TokenDetails(policy: isKept ? .afterFirstUnlockThisDeviceOnly : nil))
-        let commit = try await commit([change, flag])
+        let commit = try await commit(
+            try Self.beginning(record, at: account, policy: policy, where: storage.supportedPolicies))
         guard let generation = commit.generation else { throw .storage(.other) }
         return StoredSession(record: record, generation: generation)
+    }
+
+    /// What stores a session with its flag, in a storage of these policies.
+    static func beginning(
+        _ record: SessionRecord, at account: String, policy: AccessPolicy?,
+        where policies: Set<AccessPolicy>, expecting expectation: TokenChange.Expectation = .any
+    ) throws(TokenError) -> [TokenChange] {
+        let isKept = policies.contains(.afterFirstUnlockThisDeviceOnly)
+        return [
+            .store(
+                try secret(of: record), for: key(of: account), details: TokenDetails(policy: policy),
+                expecting: expectation),
+            .store(
+                Secret([]), for: flagKey(of: account),
+                details: TokenDetails(policy: isKept ? .afterFirstUnlockThisDeviceOnly : nil)),
+        ]
+    }
+
+    /// What deletes a session with its flag.
+    static func ending(_ account: String, expecting expectation: TokenChange.Expectation) -> [TokenChange] {
+        [.delete(key(of: account), expecting: expectation), .delete(flagKey(of: account))]
     }
 
     /// Stores a record in place of the one of generation `expected`; `nil` when another is there now, or none. Throws
@@ -84,7 +102,7 @@ struct SessionStore: Sendable {
         _ expected: Generation, with record: SessionRecord
     ) async throws(TokenError) -> StoredSession? {
         let change = TokenChange.store(
-            try secret(of: record), for: key, expecting: .generation(expected))
+            try Self.secret(of: record), for: key, expecting: .generation(expected))
         do throws(TokenStorageError) {
             guard let generation = try await storage.commit([change]).generation else { throw .other }
             return StoredSession(record: record, generation: generation)
@@ -117,7 +135,7 @@ struct SessionStore: Sendable {
 
     private func end(expecting expectation: TokenChange.Expectation) async throws(TokenError) -> End {
         do throws(TokenError) {
-            let commit = try await commit([.delete(key, expecting: expectation), .delete(flagKey)])
+            let commit = try await commit(Self.ending(account, expecting: expectation))
             return End(existed: commit.existed.first ?? false, generation: commit.generation)
         } catch {
             guard case .storage(let failure) = error, failure.code == .outcomeUnknown, try await read() == nil
@@ -130,19 +148,38 @@ struct SessionStore: Sendable {
     /// Throws `storage`, with `locked` when there may be others.
     static func accounts(in storage: any TokenStorage) async throws(TokenError) -> [String] {
         do throws(TokenStorageError) {
-            var names = Set<TokenKey>()
+            var listings: [TokenListing] = []
             for prefix in [records, flags] {
-                let listing = try await storage.list(TokenQuery(prefix: prefix))
-                names.formUnion(listing.items.map { TokenKey(String($0.key.name.dropFirst(prefix.count))) })
-                let isKept = storage.supportedPolicies.contains(.afterFirstUnlockThisDeviceOnly)
-                if !isKept, listing.hiddenReasons[.locked] ?? 0 > 0 {
-                    throw TokenStorageError(.locked, operation: "list", backend: "auth")
-                }
+                listings.append(try await storage.list(TokenQuery(prefix: prefix)))
             }
-            return names.sorted().map(\.name)
+            return try accounts(in: listings, storage.supportedPolicies)
         } catch {
             throw .storage(error)
         }
+    }
+
+    /// The same, for programs without tasks.
+    static func accounts(in storage: any BlockingTokenStorage) throws(TokenError) -> [String] {
+        do throws(TokenStorageError) {
+            var listings: [TokenListing] = []
+            for prefix in [records, flags] { listings.append(try storage.list(TokenQuery(prefix: prefix))) }
+            return try accounts(in: listings, storage.supportedPolicies)
+        } catch {
+            throw .storage(error)
+        }
+    }
+
+    private static func accounts(
+        in listings: [TokenListing], _ policies: Set<AccessPolicy>
+    ) throws(TokenStorageError) -> [String] {
+        var names = Set<TokenKey>()
+        for (prefix, listing) in zip([records, flags], listings) {
+            names.formUnion(listing.items.map { TokenKey(String($0.key.name.dropFirst(prefix.count))) })
+            if !policies.contains(.afterFirstUnlockThisDeviceOnly), listing.hiddenReasons[.locked] ?? 0 > 0 {
+                throw TokenStorageError(.locked, operation: "list", backend: "auth")
+            }
+        }
+        return names.sorted().map(\.name)
     }
 
     private func commit(_ changes: [TokenChange]) async throws(TokenError) -> TokenCommit {
@@ -151,7 +188,7 @@ struct SessionStore: Sendable {
         }
     }
 
-    private func secret(of record: SessionRecord) throws(TokenError) -> Secret {
+    private static func secret(of record: SessionRecord) throws(TokenError) -> Secret {
         do throws(TokenStorageError) { return try Secret(encoding: record) } catch { throw .storage(error) }
     }
 }

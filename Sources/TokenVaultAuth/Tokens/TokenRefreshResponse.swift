@@ -59,9 +59,33 @@ extension TokenInfo {
     }
 }
 
+extension TokenInfo {
+    /// Throws `malformed` unless the tokens, their type and scopes can stand in a header, and none is too long.
+    func requireUsable() throws(TokenError) {
+        func isUsable(_ token: Secret) -> Bool {
+            token.count <= TokenRefreshResponse.longestToken && token.isTokenText
+        }
+        guard isUsable(accessSecret) else { throw .malformed("the access token") }
+        guard refreshSecret.map(isUsable) ?? true else { throw .malformed("the refresh token") }
+        guard idSecret.map(isUsable) ?? true else { throw .malformed("the ID token") }
+        guard TokenRefreshResponse.isType(tokenType) else { throw .malformed("the token's type") }
+        guard scope.map(TokenRefreshResponse.isScope) ?? true else { throw .malformed("the scope") }
+    }
+}
+
 extension TokenRefreshResponse {
     /// The longest token that is taken, in bytes: what a header of any server holds is far below.
     static let longestToken = 128 << 10
+
+    /// Whether a token's type can stand in a header.
+    static func isType(_ text: String) -> Bool {
+        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7e).contains($0) }
+    }
+
+    /// Whether scopes are visible ASCII and spaces (RFC 6749 section 3.3), and no more than fit in a record.
+    static func isScope(_ text: String) -> Bool {
+        text.utf8.count <= 16 << 10 && text.utf8.allSatisfy { (0x20...0x7e).contains($0) }
+    }
 
     /// This answer without what makes no sense; `nil` when its tokens cannot be used at all. A lifetime that is none, or not
     /// above zero, counts as not told.
@@ -78,8 +102,8 @@ extension TokenRefreshResponse {
         response.expiresIn = lifetime(expiresIn)
         response.refreshTokenExpiresIn = lifetime(refreshTokenExpiresIn)
         response.idToken = idToken.flatMap { isUsable($0) ? $0 : nil }
-        response.scope = scope.flatMap { $0.utf8.count <= 16 << 10 ? $0 : nil }
-        response.tokenType = tokenType.flatMap { (1...64).contains($0.utf8.count) ? $0 : nil }
+        response.scope = scope.flatMap { Self.isScope($0) ? $0 : nil }
+        response.tokenType = tokenType.flatMap { Self.isType($0) ? $0 : nil }
         response.serverDate = serverDate?.wholeSeconds
         return response
     }

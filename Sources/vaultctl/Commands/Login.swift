@@ -10,7 +10,8 @@ struct Login: VaultCommand {
         discussion: """
             The browser is shown the provider's page, or with --device any other device. What the provider gives is kept in \
             the vault under the profile's name, and \"vaultctl token\" prints an access token of it, renewed when it is due. \
-            The options are kept as well: later, the name alone signs in again.
+            The options are kept as well: later, the name alone signs in again, and the provider is told that the session \
+            before is over. Who signs in is waited for 5 minutes, with --device 30, or for --timeout.
 
             Examples:
               vaultctl login work --issuer https://id.example.com --client-id my-tool --scope openid --scope offline_access
@@ -53,6 +54,11 @@ struct Login: VaultCommand {
                 + "while the vault is locked.", valueName: "policy"),
         completion: .list(ItemDetails.policyNames))
     var policy: String?
+    @Flag(
+        name: .customLong("no-revoke"),
+        help: ArgumentHelp(
+            "Leave the session before as it is at the provider: for one that ends the new session with it."))
+    var noRevoke = false
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
 
@@ -61,35 +67,43 @@ struct Login: VaultCommand {
         let session = try Session(console, location.arguments, unlock.arguments)
         let name = try LoginPlace.name(profile)
         let policy = try ItemDetails.policy(policy)
-        try check()
-        // Before anything is asked: whether this can succeed at all.
+        let port = try check()
         let program = try OAuthProgram.find()
-        if !device, !noBrowser, Browser.find(for: "") == nil { throw .noBrowser }
         let secret = try secretSource.read(console)
         let place = try session.loginPlace()
-        let known = try place.profile(name)
-        let request = try request(known?.profile, secret)
-        let conversation = SignInConversation(console: console, opensBrowser: !noBrowser)
+        // Without an issuer or a client it is the profile that says where.
+        let isWhole = issuer != nil && clientID != nil
+        let stored = try place.profile(name)
+        let known = isWhole ? stored?.content : try stored?.profile
+        var request = try request(known, secret, port)
+        // The last of what can keep this from succeeding: the mistakes before are the person's own.
+        if !device, !noBrowser, Browser.find(for: "") == nil { throw .noBrowser }
+        let end = console.deadline ?? Deadline(after: .seconds(request.seconds + 10))
+        request.seconds = min(request.seconds, end.remaining.inSeconds)
+        let conversation = SignInConversation(
+            console: console, opensBrowser: !noBrowser, limit: request.seconds)
         let reply: WorkerReply
         do throws(OAuthProgram.Trouble) {
-            reply = try program.ask(
-                request, until: console.deadline ?? Deadline(after: .seconds(request.seconds + 10)),
-                show: conversation.show)
+            reply = try program.ask(request, until: end, show: conversation.show)
         } catch {
             throw CommandFailure(error, isSignIn: true)
         }
         guard case .signedIn(let signedIn) = reply else {
             throw CommandFailure(OAuthProgram.Trouble.misunderstood, isSignIn: true)
         }
-        try keep(signedIn, request, known, in: place, as: name, policy, program, console)
+        let provider = ProfileProvider(
+            profile: LoginProfile(signedIn, request), program: program, deadline: console.deadline)
+        try keep(signedIn, of: provider, in: place, as: name, policy, console)
+        if request.scopes.contains("openid"), signedIn.tokens.idToken == nil {
+            console.note("the provider gave no ID token: it is not known who signed in")
+        }
         console.remark(Self.greeting(signedIn.user))
         return .done
     }
 
-    private func check() throws(CommandFailure) {
-        guard !location.readOnly else {
-            throw .usage("--read-only, and a sign-in is stored", "leave it out")
-        }
+    /// Looks at what was given, before anything is opened or asked. The port.
+    private func check() throws(CommandFailure) -> Int? {
+        guard !location.readOnly else { throw .readOnlySignIn }
         guard !device || !noBrowser, !device || redirectPort == nil else {
             throw .usage("--device takes no browser and no port", "leave the one or the other out")
         }
@@ -97,59 +111,95 @@ struct Login: VaultCommand {
         {
             throw .usage("\(option) is empty", "give it a value, or leave it out")
         }
+        if let issuer { try Self.check(issuer: issuer) }
+        return try redirectPort.map { (text) throws(CommandFailure) in
+            try Settings.number(text, named: "--redirect-port", 1...65_535)
+        }
+    }
+
+    private static func check(issuer: String) throws(CommandFailure) {
+        guard issuer.contains("://") else {
+            throw .usage("--issuer has no https:// at its beginning", "give the whole address")
+        }
+        guard let origin = RequestOrigin(address: issuer), !issuer.contains("?") else {
+            throw .usage(
+                "--issuer is no address of a provider",
+                "give it as in https://id.example.com, without a query")
+        }
+        guard origin.keepsSecrets else {
+            throw .usage("--issuer is http, which everybody on the way can read", "give its https address")
+        }
     }
 
     /// What is asked for: what the options say, else what the profile has.
-    private func request(_ known: LoginProfile?, _ secret: Secret?) throws(CommandFailure) -> WorkerRequest {
+    private func request(
+        _ known: LoginProfile?, _ secret: Secret?, _ port: Int?
+    ) throws(CommandFailure) -> WorkerRequest {
         guard let issuer = issuer ?? known?.issuer, let clientID = clientID ?? known?.clientID else {
             if known == nil, issuer == nil, clientID == nil { throw .noProfile }
             throw .usage("the first sign-in needs both --issuer and --client-id", "give them")
         }
-        let limit = device ? 1_800.0 : 300.0
         var request = WorkerRequest(
-            operation: device ? .device : .browser, issuer: issuer, clientID: clientID, seconds: limit)
+            operation: device ? .device : .browser, issuer: issuer, clientID: clientID,
+            seconds: device ? 1_800 : 300)
         request.scopes = scope.isEmpty ? known?.scopes ?? [] : scope
-        request.redirectPort =
-            try redirectPort.map { (text) throws(CommandFailure) in
-                try Settings.number(text, named: "--redirect-port", 1...65_535)
-            } ?? known?.redirectPort ?? 0
+        request.redirectPort = port ?? known?.redirectPort ?? 0
         request.clientSecret = secret?.unprotectedText()
         // A client's secret is for its own provider alone.
-        if secret == nil, let known, !isAnother(than: known) { request.clientSecret = known.clientSecret }
+        if secret == nil, let known, known.source == TokenSource(issuer: issuer, clientID: clientID) {
+            request.clientSecret = known.clientSecret
+        }
         return request
     }
 
-    /// Whether the options name another provider or client.
-    private func isAnother(than known: LoginProfile) -> Bool {
-        (issuer ?? known.issuer) != known.issuer || (clientID ?? known.clientID) != known.clientID
-    }
-
+    /// Stores the profile and the session, and ends the one that was there. Tokens that cannot be stored are revoked: nobody
+    /// would have them.
     private func keep(
-        _ signedIn: WorkerReply.SignedIn, _ request: WorkerRequest, _ known: StoredProfile?,
-        in place: LoginPlace, as name: String, _ policy: AccessPolicy?, _ program: OAuthProgram,
-        _ console: Console
+        _ signedIn: WorkerReply.SignedIn, of provider: ProfileProvider, in place: LoginPlace, as name: String,
+        _ policy: AccessPolicy?, _ console: Console
     ) throws(CommandFailure) {
-        let profile = LoginProfile(
-            issuer: request.issuer, metadata: signedIn.metadata, clientID: request.clientID,
-            authentication: signedIn.authentication, clientSecret: request.clientSecret,
-            scopes: request.scopes, redirectPort: request.redirectPort)
-        var configuration = TokenManager.Configuration()
-        configuration.policy = policy ?? known?.policy
-        let session = ProfileSession(
-            place, name, nil, program: .success(program), deadline: console.deadline,
-            configuration: configuration)
-        // The old session goes before the profile changes: its token is never sent to the new provider.
-        if let known, isAnother(than: known.profile) {
-            try session.wait { (manager) async throws(TokenError) in _ = try await manager.clearTokens() }
+        let before: LoginPlace.Contents
+        do throws(CommandFailure) {
+            before = try place.begin(
+                signedIn.tokens, of: signedIn.user, with: provider.profile, as: name, policy: policy)
+        } catch {
+            var failure = error
+            failure.happened = "signed in, but that could not be stored: \(error.happened)"
+            failure.cause = nil
+            guard !error.mayBeDone else { throw failure }
+            provider.drop(signedIn.tokens, "what the provider gave", console)
+            throw failure
         }
-        try place.store(profile, as: name, policy: policy)
-        try session.wait { (manager) async throws(TokenError) in
-            try await manager.updateTokens(signedIn.tokens, user: signedIn.user)
+        guard !noRevoke, let replaced = before.session else { return }
+        let what = "what the provider gave at the sign-in before"
+        guard let tokens = replaced.tokens, let profile = before.profile?.content,
+            replaced.source == profile.source, profile.issuer == provider.profile.issuer
+        else {
+            return console.note(
+                "the session before is not of this provider, which is not told: it may go on there")
         }
+        ProfileProvider(profile: profile, program: provider.program, deadline: provider.deadline)
+            .drop(tokens, what, console)
     }
 
     private static func greeting(_ user: AuthUser?) -> String {
         guard let name = user?.email ?? user?.name, name.utf8.count <= 254 else { return "Signed in." }
         return "Signed in as \(name)."
     }
+}
+
+extension LoginProfile {
+    /// The profile of a sign-in that was asked for so, and brought that.
+    fileprivate init(_ signedIn: WorkerReply.SignedIn, _ request: WorkerRequest) {
+        self.init(
+            issuer: request.issuer, metadata: signedIn.metadata, clientID: request.clientID,
+            authentication: signedIn.authentication, clientSecret: request.clientSecret,
+            scopes: request.scopes, redirectPort: request.redirectPort)
+    }
+}
+
+extension CommandFailure {
+    /// What begins or ends a session writes.
+    static let readOnlySignIn = CommandFailure.usage(
+        "--read-only, and signing in or out changes the vault", "leave it out")
 }

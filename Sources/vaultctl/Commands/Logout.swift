@@ -7,8 +7,8 @@ struct Logout: VaultCommand {
     static let configuration = CommandConfiguration(
         abstract: "End a session, here and at the provider.",
         discussion: """
-            The provider is told that what it gave is not to be accepted any more. The session is gone from the vault in any \
-            case: when the provider could not be told, that is said, with exit status 8, or 10 when it may have heard. The \
+            The session is gone from the vault first, and in any case. Then the provider is told that what it gave is not to be \
+            accepted any more: when it could not be told, that is said, with exit status 8, or 10 when it may have heard. The \
             profile stays, for \"vaultctl login\" to sign in again. Exit status 3 when nobody is signed in.
 
             Examples:
@@ -24,57 +24,36 @@ struct Logout: VaultCommand {
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         let session = try Session(console, location.arguments, unlock.arguments)
         let name = try LoginPlace.name(profile)
-        guard !location.readOnly else {
-            throw .usage("--read-only, and signing out deletes the session", "leave it out")
-        }
+        guard !location.readOnly else { throw .readOnlySignIn }
         let place = try session.loginPlace()
-        let stored: StoredProfile?
-        do throws(CommandFailure) { stored = try place.profile(name) } catch {
-            // Of a newer program's, the session can still be ended here.
-            guard error.status == .unavailable, error.cause == nil else { throw error }
-            stored = nil
+        // First, so that it is gone whatever the network does, and whoever ends this.
+        let ended = try place.end(name, forgetsProfile: forgetProfile)
+        guard let session = ended.session else {
+            guard ended.profile != nil else { throw .noProfile }
+            guard forgetProfile else { throw .notSignedIn(name) }
+            return .done
         }
-        let isSignedIn = try isSignedIn(name, place)
-        var failure: CommandFailure?
-        if isSignedIn {
-            do throws(CommandFailure) { try end(name, stored, in: place, console) } catch { failure = error }
-        }
-        // Not while the session is still here: its provider would not be known any more.
-        let isStillThere = failure == nil ? false : try self.isSignedIn(name, place)
-        let wasForgotten = forgetProfile && !isStillThere ? try place.forget(name) : false
-        if let failure { throw failure }
-        guard isSignedIn || wasForgotten else { throw stored == nil ? .noProfile : .notSignedIn }
+        try tellProvider(session, ended.profile?.content, console)
         return .done
     }
 
-    private func isSignedIn(_ name: String, _ place: LoginPlace) throws(CommandFailure) -> Bool {
-        do throws(TokenError) {
-            _ = try StoredToken.look(
-                for: name, in: place.blocking, configuration: TokenManager.Configuration())
-            return true
-        } catch {
-            switch error {
-            case .tokenNotFound: return false
-            case .unknownRecord: return true
-            default: throw CommandFailure(error, nil)
-            }
-        }
-    }
-
-    private func end(
-        _ name: String, _ stored: StoredProfile?, in place: LoginPlace, _ console: Console
+    private func tellProvider(
+        _ session: KeptSession, _ profile: LoginProfile?, _ console: Console
     ) throws(CommandFailure) {
-        let program: Result<OAuthProgram, CommandFailure>
-        do throws(CommandFailure) { program = .success(try OAuthProgram.find()) } catch {
-            program = .failure(error)
+        guard let tokens = session.tokens, let profile, session.source == profile.source else {
+            throw CommandFailure(
+                .unavailable, "what was stored does not say which provider gave the session", ""
+            ).afterSigningOut
         }
-        let session = ProfileSession(
-            place, name, stored, program: program, deadline: console.deadline)
-        guard stored?.profile.offersRevocation ?? true else {
-            try session.wait { (manager) async throws(TokenError) in _ = try await manager.clearTokens() }
-            console.note("the provider has no way to be told: what it gave is good until it expires")
-            return
+        guard profile.offersRevocation else {
+            return console.note("the provider has no way to be told: what it gave is good until it expires")
         }
-        try session.wait { (manager) async throws(TokenError) in try await manager.revokeTokens() }
+        let program: OAuthProgram
+        do throws(CommandFailure) { program = try OAuthProgram.find() } catch { throw error.afterSigningOut }
+        do throws(OAuthProgram.Trouble) {
+            try ProfileProvider(profile: profile, program: program, deadline: console.deadline).revoke(tokens)
+        } catch {
+            throw CommandFailure(untold: error).afterSigningOut
+        }
     }
 }

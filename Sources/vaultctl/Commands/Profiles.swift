@@ -27,11 +27,13 @@ struct Profiles: VaultCommand {
                 try place.blocking.lockState()
             )
         }
-        let accounts = try signedIn(place, console)
+        let accounts = try signedIn(place)
         var rows: [(name: String, profile: LoginProfile)] = []
+        var others: [String] = []
         for item in listing.items {
             let name = String(item.key.name.dropFirst(LoginPlace.profiles.count))
-            if let stored = try place.profile(name) { rows.append((name, stored.profile)) }
+            guard let stored = try place.profile(name) else { continue }
+            if let profile = stored.content { rows.append((name, profile)) } else { others.append(name) }
         }
         if format.json {
             var json = JSONWriter(console.output)
@@ -53,23 +55,25 @@ struct Profiles: VaultCommand {
                 console.output.line(CommandFailure.printable(name) + "\t\(state)\t\(profile.issuer)")
             }
         }
-        guard listing.hidden > 0 else { return .done }
-        throw List.failure(hiding: listing, state)
+        for name in others {
+            console.note(
+                "\(name) is no profile that this program knows: use the newer program, or make it anew with --issuer and "
+                    + "--client-id")
+        }
+        if listing.hidden > 0 { throw List.failure(hiding: listing, state) }
+        guard let other = others.first else { return .done }
+        throw CommandFailure(
+            .unavailable,
+            others.count == 1 ? "1 profile is not listed" : "\(others.count) profiles are not listed",
+            "\(CommandFailure.signingIn(other)) makes it anew, with --issuer and --client-id")
     }
 
     /// The names that have a session, as far as that shows.
-    private func signedIn(_ place: LoginPlace, _ console: Console) throws(CommandFailure) -> Set<TokenKey> {
-        let outcome = Tasks.wait(until: console.deadline) { () async -> Result<[String], TokenError> in
-            do throws(TokenError) {
-                return .success(try await TokenManager.accounts(in: place.storage))
-            } catch {
-                return .failure(error)
-            }
-        }
-        switch outcome {
-        case .success(let names): return Set(names.map { TokenKey($0) })
-        case .failure(let error): throw CommandFailure(error, nil)
-        case nil: throw CommandFailure(.timedOut, nil)
+    private func signedIn(_ place: LoginPlace) throws(CommandFailure) -> Set<TokenKey> {
+        do throws(TokenError) {
+            return Set(try KeptSession.accounts(in: place.blocking).map { TokenKey($0) })
+        } catch {
+            throw CommandFailure(error, nil, "")
         }
     }
 }

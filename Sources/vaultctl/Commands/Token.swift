@@ -3,6 +3,10 @@ import TokenVault
 import TokenVaultAuth
 import TokenVaultPlatform
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#endif
+
 struct Token: VaultCommand {
     static let configuration = CommandConfiguration(
         abstract: "Print an access token that is good.",
@@ -15,6 +19,7 @@ struct Token: VaultCommand {
             Examples:
               curl -H "Authorization: Bearer $(vaultctl token work)" https://api.example.com/
               token=$(vaultctl token work --min-valid 10m) || exit
+              vaultctl token work --renew
               vaultctl token work --json
             """)
 
@@ -25,6 +30,7 @@ struct Token: VaultCommand {
             "Renew a token that is good for less than this: 90s, 15m, 2h; a minute unless given, and at most half of its life.",
             valueName: "time"))
     var minimumValidity: String?
+    @Flag(help: "Renew the token now, whatever its expiry says.") var renew = false
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
     @OptionGroup var format: OutputOptions
@@ -32,7 +38,7 @@ struct Token: VaultCommand {
     /// What was parsed, as the fast path has it.
     var arguments: TokenArguments {
         TokenArguments(
-            profile: profile, minimumValidity: minimumValidity, location: location.arguments,
+            profile: profile, minimumValidity: minimumValidity, renew: renew, location: location.arguments,
             unlock: unlock.arguments, json: format.json)
     }
 
@@ -52,7 +58,8 @@ struct Token: VaultCommand {
             configuration.accessTokenRefreshBuffer = .seconds(Int64(seconds))
         }
         let place = try session.loginPlace()
-        let tokens = try tokens(of: name, in: place, configuration, console)
+        let tokens = try tokens(of: name, in: place, renew: arguments.renew, configuration, console)
+        if arguments.minimumValidity != nil { note(tokens, configuration.accessTokenRefreshBuffer, console) }
         if arguments.json {
             var json = JSONWriter(console.output)
             json.object { json in
@@ -70,33 +77,57 @@ struct Token: VaultCommand {
         return .done
     }
 
+    /// Says that the token is not good for as long as was asked for.
+    private static func note(_ tokens: TokenInfo, _ wanted: Duration, _ console: Console) {
+        guard let left = tokens.accessTokenExpiry?.timeIntervalSinceNow, left < wanted.inSeconds else {
+            return
+        }
+        console.note(
+            "the token is good for \(max(0, Int(left))) seconds, which is less than --min-valid: the provider gives none for longer, "
+                + "or could not be asked")
+    }
+
     /// The tokens, renewed when they are due. While they are not, no task, no thread and no other program is started.
     private static func tokens(
-        of name: String, in place: LoginPlace, _ configuration: TokenManager.Configuration, _ console: Console
+        of name: String, in place: LoginPlace, renew: Bool, _ configuration: TokenManager.Configuration,
+        _ console: Console
     ) throws(CommandFailure) -> TokenInfo {
         let stored: StoredToken
         do throws(TokenError) {
             stored = try StoredToken.look(for: name, in: place.blocking, configuration: configuration)
         } catch {
-            throw CommandFailure(error, nil)
+            throw error == .tokenNotFound ? try place.absence(of: name) : CommandFailure(error, nil, name)
         }
-        switch stored {
-        case .fresh(let tokens): return tokens
-        case .due(let tokens, let isUsable):
-            let program: OAuthProgram
-            do throws(CommandFailure) { program = try OAuthProgram.find() } catch {
-                guard isUsable else { throw error }
-                console.note("the token was not renewed: \(error.happened): \(error.advice)")
-                return tokens
-            }
-            let session = ProfileSession(
-                place, name, try place.existingProfile(name), program: .success(program),
-                deadline: console.deadline, configuration: configuration)
-            return try session.wait { (manager) async throws(TokenError) in
-                _ = try await manager.accessToken()
-                guard let tokens = try await manager.currentTokens() else { throw .tokenNotFound }
-                return tokens
-            }
+        if stored.isFresh, !renew { return stored.tokens }
+        let provider: ProfileProvider
+        do throws(CommandFailure) {
+            provider = try self.provider(of: stored, name, in: place, console)
+        } catch {
+            guard stored.isUsable, !renew, error.cause == nil else { throw error }
+            console.note("the token was not renewed: \(error.happened): \(error.advice)")
+            return stored.tokens
         }
+        guard !renew || stored.tokens.refreshSecret != nil else {
+            throw CommandFailure(
+                .notFound, "the provider gave nothing to renew the token with",
+                "\(CommandFailure.signingIn(name)) signs in again, with --scope offline_access at many providers"
+            )
+        }
+        let session = ProfileSession(place, name, provider, configuration)
+        return try session.wait(console) { (manager) async throws(TokenError) in
+            if renew { return try await manager.refreshTokens() }
+            _ = try await manager.accessToken()
+            guard let tokens = try await manager.currentTokens() else { throw .tokenNotFound }
+            return tokens
+        }
+    }
+
+    /// The provider that gave what is stored, as the profile says where it is.
+    private static func provider(
+        of stored: StoredToken, _ name: String, in place: LoginPlace, _ console: Console
+    ) throws(CommandFailure) -> ProfileProvider {
+        guard let profile = try place.profile(name)?.profile else { throw .noProfile }
+        guard stored.source == profile.source else { throw .otherSource(name) }
+        return ProfileProvider(profile: profile, program: try OAuthProgram.find(), deadline: console.deadline)
     }
 }

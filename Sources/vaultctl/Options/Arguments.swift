@@ -21,7 +21,7 @@ struct UnlockArguments: Equatable {
 }
 
 /// `retrieve`, as given.
-struct RetrieveArguments: Equatable {
+struct RetrieveArguments: Equatable, FastArguments {
     var key = ""
     var service: String?
     var location = LocationArguments()
@@ -30,9 +30,10 @@ struct RetrieveArguments: Equatable {
 }
 
 /// `token`, as given.
-struct TokenArguments: Equatable {
+struct TokenArguments: Equatable, FastArguments {
     var profile = ""
     var minimumValidity: String?
+    var renew = false
     var location = LocationArguments()
     var unlock = UnlockArguments()
     var json = false

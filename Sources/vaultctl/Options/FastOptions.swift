@@ -4,6 +4,31 @@
 /// Takes what ArgumentParser would take, in the same meaning, and leaves all else to it: help, mistakes (it words the errors)
 /// and options with letters beyond ASCII. A property test holds the two together.
 enum FastOptions {
+    /// A flag that every command has that is recognised so.
+    static func flag<Arguments: FastArguments>(_ name: String) -> WritableKeyPath<Arguments, Bool>? {
+        switch name {
+        case "--json": \.json
+        case "--no-input": \.location.noInput
+        case "--read-only": \.location.readOnly
+        case "--no-agent": \.location.noAgent
+        default: nil
+        }
+    }
+
+    /// An option that every command has that is recognised so.
+    static func option<Arguments: FastArguments>(_ name: String) -> WritableKeyPath<Arguments, String?>? {
+        switch name {
+        case "--vault": \.location.vault
+        case "--backend": \.location.backend
+        case "--state-dir": \.location.stateDirectory
+        case "--timeout": \.location.timeout
+        case "--passphrase-file": \.unlock.passphraseFile
+        case "--passphrase-fd": \.unlock.passphraseDescriptor
+        case "--key-file": \.unlock.keyFile
+        default: nil
+        }
+    }
+
     /// The one operand behind `command`, with what `flag` and `option` know put into `result`; `nil` when ArgumentParser has
     /// to look.
     static func operand<Arguments>(
@@ -50,4 +75,11 @@ enum FastOptions {
         guard let equals = argument.firstIndex(of: "=") else { return (argument, nil) }
         return (String(argument[..<equals]), String(argument[argument.index(after: equals)...]))
     }
+}
+
+/// What the line of a command says that is recognised from the raw arguments.
+protocol FastArguments {
+    var location: LocationArguments { get set }
+    var unlock: UnlockArguments { get set }
+    var json: Bool { get set }
 }

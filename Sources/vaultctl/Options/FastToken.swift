@@ -12,26 +12,10 @@ enum FastToken {
     }
 
     private static func flag(_ name: String) -> WritableKeyPath<TokenArguments, Bool>? {
-        switch name {
-        case "--json": \.json
-        case "--no-input": \.location.noInput
-        case "--read-only": \.location.readOnly
-        case "--no-agent": \.location.noAgent
-        default: nil
-        }
+        name == "--renew" ? \.renew : FastOptions.flag(name)
     }
 
     private static func option(_ name: String) -> WritableKeyPath<TokenArguments, String?>? {
-        switch name {
-        case "--min-valid": \.minimumValidity
-        case "--vault": \.location.vault
-        case "--backend": \.location.backend
-        case "--state-dir": \.location.stateDirectory
-        case "--timeout": \.location.timeout
-        case "--passphrase-file": \.unlock.passphraseFile
-        case "--passphrase-fd": \.unlock.passphraseDescriptor
-        case "--key-file": \.unlock.keyFile
-        default: nil
-        }
+        name == "--min-valid" ? \.minimumValidity : FastOptions.option(name)
     }
 }

@@ -16,6 +16,7 @@ enum OptionNames {
     static let flags: Set<String> = [
         "all", "all-or-nothing", "all-services", "binary", "delete", "device", "drop-others", "forget",
         "forget-profile", "help", "if-absent", "ignore-missing", "json", "no-agent", "no-browser",
-        "no-input", "read-only", "recovery", "revoke", "secret-service", "stop", "version", "yes",
+        "no-input", "no-revoke", "read-only", "recovery", "renew", "revoke", "secret-service", "stop",
+        "version", "yes",
     ]
 }

@@ -9,36 +9,33 @@ import FoundationEssentials
 #endif
 
 extension CommandFailure {
-    static let notSignedIn = CommandFailure(
-        .notFound, "nobody is signed in there", "\"vaultctl login PROFILE\"")
-
-    /// Why there is no token. `trouble` is what the last request came to, which the manager sees only in part.
-    init(_ error: TokenError, _ trouble: OAuthProgram.Trouble?) {
+    /// Why there is no token of the profile `name`. `trouble` is what the last request came to, which the manager sees only in
+    /// part.
+    init(_ error: TokenError, _ trouble: OAuthProgram.Trouble?, _ name: String) {
+        let signIn = Self.signingIn(name)
         switch error {
-        case .tokenNotFound: self = .notSignedIn
+        case .tokenNotFound: self = .notSignedIn(name)
         case .refreshTokenMissing, .refreshTokenExpired, .sessionExpired:
             let reason =
                 error == .sessionExpired ? "the provider has ended the session" : "the session has expired"
-            self.init(.notFound, reason, "\"vaultctl login PROFILE\" signs in again")
-        case .refreshFailed(let failure, let time): self.init(failure, trouble, retryAfter: time)
+            self.init(.notFound, reason, "\(signIn) signs in again")
+        case .refreshFailed(let failure, let time):
+            self.init(failure, trouble, retryAfter: time, signIn)
         case .sessionChanged:
             self.init(.conflict, "somebody signed in or out meanwhile", "ask again")
         case .notSaved(let reason):
             self.init(reason)
-            happened = "the provider gave new tokens, and they could not be stored: \(happened)"
+            happened = "the provider gave new tokens, and they could not be stored and are lost: \(happened)"
+            advice += "; if the provider takes the old ones no more, \(signIn) signs in again"
         case .storage(let reason): self.init(reason)
         case .unknownRecord:
             self.init(
                 .unavailable, "what is stored is no session that this program knows",
-                "use the newer program, or \"vaultctl login PROFILE\"")
+                "use the newer program, or \(signIn)")
         case .malformed(let what):
             self.init(.failure, "\(what) that the provider gave cannot be used", "tell the provider")
         case .notRevoked(let failure):
-            var reason = CommandFailure(failure, trouble, retryAfter: nil)
-            reason.happened =
-                "signed out here, but the provider was not told, and may go on accepting what it gave: \(reason.happened)"
-            reason.advice = "end the session at the provider's own page"
-            self = reason
+            self = CommandFailure(untold: .failed(WorkerFailure(failure))).afterSigningOut
         case .timedOut:
             self.init(
                 .timedOut, "timed out waiting for the new token", "try again with a longer --timeout")
@@ -46,8 +43,17 @@ extension CommandFailure {
         }
     }
 
+    /// The session is of another client or provider than the profile, so that nobody is to be sent its tokens.
+    static func otherSource(_ name: String) -> CommandFailure {
+        CommandFailure(
+            .conflict, "the session is of another provider or client than the profile, and is not sent there",
+            "\(signingIn(name)) signs in anew")
+    }
+
     /// Why a request with a session's tokens did not succeed.
-    private init(_ failure: RefreshFailure, _ trouble: OAuthProgram.Trouble?, retryAfter: Date?) {
+    private init(
+        _ failure: RefreshFailure, _ trouble: OAuthProgram.Trouble?, retryAfter: Date?, _ signIn: String
+    ) {
         switch failure.kind {
         case .throttled:
             let time = retryAfter.map { " before \(Timestamp.text($0))" } ?? " yet"
@@ -59,26 +65,46 @@ extension CommandFailure {
             self.init(trouble, isSignIn: false)
         case .invalidGrant, .refused:
             self.init(
-                .refused, "\(failure)",
-                "check the client's settings; \"vaultctl login PROFILE\" signs in again")
+                .refused, "\(failure)", "check the client's settings; \(signIn) signs in again")
         case .notSent:
-            if let trouble, case .notStarted = trouble {
-                self.init(trouble, isSignIn: false)
-            } else {
-                self.init(.unavailable, "\(failure)", "check the network and try again")
+            switch trouble {
+            case .notStarted(let reason): self.init(.notStarted(reason), isSignIn: false)
+            case .timedOut:
+                self.init(
+                    .timedOut, "timed out before the provider was asked", "try again with a longer --timeout")
+            default: self.init(.unavailable, "\(failure)", "check the network and try again")
             }
         case .serverError: self.init(.unavailable, "\(failure)", "try again later")
         case .interrupted:
-            if let trouble, case .failed = trouble {
+            switch trouble {
+            case .failed, nil:
                 self.init(
                     .timedOut, "\(failure), so its outcome is unknown", "try again: the session may go on")
-            } else if let trouble {
-                self.init(trouble, isSignIn: false)
-            } else {
-                self.init(
-                    .timedOut, "\(failure), so its outcome is unknown", "try again: the session may go on")
+            case let trouble?: self.init(trouble, isSignIn: false)
             }
         }
+    }
+
+    /// Why a provider was not told that tokens are over: `timedOut` when it may have heard, `unavailable` otherwise.
+    init(untold trouble: OAuthProgram.Trouble) {
+        let failure = trouble.refreshFailure
+        var reason: CommandFailure
+        switch trouble {
+        case .failed: reason = CommandFailure(.unavailable, "\(failure)", "")
+        case .timedOut: reason = CommandFailure(.timedOut, "it did not answer in time", "")
+        default: reason = CommandFailure(trouble, isSignIn: false)
+        }
+        reason.status = failure.kind == .interrupted ? .timedOut : .unavailable
+        reason.advice = "end the session at the provider's own page"
+        self = reason
+    }
+
+    /// The failure to tell a provider, of one who signed out.
+    var afterSigningOut: CommandFailure {
+        let end = "and may go on accepting what it gave"
+        return CommandFailure(
+            status, "signed out here, but the provider was not told, \(end): \(happened)",
+            "end the session at the provider's own page")
     }
 
     /// Why the program that sends requests gave no answer that can be used.
@@ -121,7 +147,24 @@ extension CommandFailure {
                 .unavailable, "\(failure.refreshFailure)", "check --issuer and the network, and try again")
         case .invalid: self.init(.usage, "\(detail) cannot be used", "check what was given")
         case .invalidMetadata:
-            self.init(.unavailable, "\(detail) in the provider's metadata cannot be used", "check --issuer")
+            switch failure.detail {
+            case "the issuer (with a slash at its end)":
+                self.init(
+                    .unavailable, "the provider's own name has a slash at its end, and --issuer has none",
+                    "give --issuer with the slash")
+            case "the issuer (without a slash at its end)":
+                self.init(
+                    .unavailable, "the provider's own name has no slash at its end, and --issuer has one",
+                    "give --issuer without the slash")
+            case "the issuer":
+                self.init(
+                    .unavailable, "the provider found there has another name than --issuer says",
+                    "give the \"issuer\" of its metadata letter for letter, which is --issuer with "
+                        + "/.well-known/openid-configuration behind it")
+            default:
+                self.init(
+                    .unavailable, "\(detail) in the provider's metadata cannot be used", "check --issuer")
+            }
         case .unsupported:
             self.init(
                 .unavailable, "the provider does not offer \(detail)",

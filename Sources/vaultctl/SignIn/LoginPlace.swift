@@ -2,6 +2,10 @@ import TokenVault
 import TokenVaultAuth
 import VaultAgent
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#endif
+
 /// Where profiles and their sessions are kept: in a service of their own, which is no user's.
 struct LoginPlace {
     /// The service.
@@ -12,6 +16,9 @@ struct LoginPlace {
     let storage: any TokenStorage
     let blocking: any BlockingTokenStorage
     let lease: RefreshLease
+
+    // How often what is there is looked at anew since somebody else changed it.
+    private static let rounds = 100
 
     /// A profile's name that can be one. Throws a usage failure.
     static func name(_ text: String) throws(CommandFailure) -> String {
@@ -28,37 +35,92 @@ struct LoginPlace {
     func profile(_ name: String) throws(CommandFailure) -> StoredProfile? {
         guard let item = try calling({ () throws(TokenStorageError) in try blocking.item(for: key(name)) })
         else { return nil }
-        guard let profile = try? item.secret.decode(LoginProfile.self),
-            profile.version == LoginProfile.currentVersion
-        else {
-            throw CommandFailure(
-                .unavailable, "what is stored is no profile that this program knows",
-                "use the newer program, or make it anew with --issuer and --client-id")
-        }
+        let profile = try? item.secret.decode(LoginProfile.self)
         return StoredProfile(
-            profile: profile, policy: item.metadata.policy, generation: item.metadata.generation)
+            content: profile?.version == LoginProfile.currentVersion ? profile : nil,
+            policy: item.metadata.policy, generation: item.metadata.generation)
     }
 
-    /// The profile of that name. Throws `notFound`.
-    func existingProfile(_ name: String) throws(CommandFailure) -> StoredProfile {
-        guard let stored = try profile(name) else { throw .noProfile }
-        return stored
-    }
-
-    /// Stores a profile whatever is there; its policy stays unless one is given.
-    func store(_ profile: LoginProfile, as name: String, policy: AccessPolicy?) throws(CommandFailure) {
-        try calling { () throws(TokenStorageError) in
-            let change = TokenChange.store(
-                try Secret(encoding: profile), for: key(name), details: TokenDetails(policy: policy))
-            _ = try blocking.commit([change])
+    /// The session of the profile of that name; `nil` when nobody is signed in.
+    func session(_ name: String) throws(CommandFailure) -> KeptSession? {
+        do throws(TokenError) { return try KeptSession.read(name, in: blocking) } catch {
+            throw CommandFailure(error, nil, name)
         }
     }
 
-    /// Deletes a profile. Whether there was one.
-    func forget(_ name: String) throws(CommandFailure) -> Bool {
-        try calling { () throws(TokenStorageError) in
-            try blocking.commit([.delete(key(name))]).existed.first ?? false
+    /// Why there is no session: the profile is signed out, or is none.
+    func absence(of name: String) throws(CommandFailure) -> CommandFailure {
+        try profile(name) == nil ? .noProfile : .notSignedIn(name)
+    }
+
+    /// What was at a profile's name.
+    typealias Contents = (profile: StoredProfile?, session: KeptSession?)
+
+    /// Stores a profile with a session that was signed in as it says, in one commit, so that of two sign-ins at a time one wins
+    /// with both. Without a policy each keeps the one it has. What was there before.
+    func begin(
+        _ tokens: TokenInfo, of user: AuthUser?, with profile: LoginProfile, as name: String,
+        policy: AccessPolicy?
+    ) throws(CommandFailure) -> Contents {
+        try changing(name) { (known) throws(CommandFailure) in
+            let session: [TokenChange]
+            do throws(TokenError) {
+                session = try KeptSession.beginning(
+                    with: tokens, user: user, from: profile.source, at: name,
+                    policy: policy ?? known.profile?.policy, where: blocking.supportedPolicies,
+                    replacing: known.session, now: Date())
+            } catch {
+                throw CommandFailure(error, nil, name)
+            }
+            let stored = try calling { () throws(TokenStorageError) in try Secret(encoding: profile) }
+            let expected = known.profile.map { TokenChange.Expectation.generation($0.generation) }
+            return session + [
+                .store(
+                    stored, for: key(name), details: TokenDetails(policy: policy),
+                    expecting: expected ?? .absent)
+            ]
+        } isDone: { (now) in
+            now.session?.tokens?.accessSecret == tokens.accessSecret
         }
+    }
+
+    /// Deletes the session, and with `forgetsProfile` the profile. What there was, which is nothing any more.
+    func end(_ name: String, forgetsProfile: Bool) throws(CommandFailure) -> Contents {
+        try changing(name) { (known) in
+            var changes = known.session?.ending(at: name) ?? []
+            if forgetsProfile, let profile = known.profile {
+                changes.append(.delete(key(name), expecting: .generation(profile.generation)))
+            }
+            return changes
+        } isDone: { (now) in
+            now.session == nil && !(forgetsProfile && now.profile != nil)
+        }
+    }
+
+    /// Changes what is at `name` as `changes` says, as long as nobody else changes it meanwhile; otherwise looks again. What was
+    /// there before. Where it is not known whether it was changed, `isDone` says so of what is there then.
+    private func changing(
+        _ name: String, _ changesOf: (Contents) throws(CommandFailure) -> [TokenChange],
+        isDone: (Contents) -> Bool
+    ) throws(CommandFailure) -> Contents {
+        for _ in 0..<Self.rounds {
+            let known: Contents = (try profile(name), try session(name))
+            let changes = try changesOf(known)
+            guard !changes.isEmpty else { return known }
+            do throws(TokenStorageError) {
+                _ = try blocking.commit(changes)
+                return known
+            } catch {
+                switch error.code {
+                case .conflict, .notFound: continue
+                case .outcomeUnknown:
+                    if isDone((try profile(name), try session(name))) { return known }
+                    throw CommandFailure(error)
+                default: throw CommandFailure(error)
+                }
+            }
+        }
+        throw CommandFailure(.conflict, "others change the profile all the time", "try again")
     }
 }
 
@@ -67,6 +129,24 @@ extension CommandFailure {
         .notFound, "there is no such profile",
         "\"vaultctl login PROFILE --issuer URL --client-id ID\" makes one; \"vaultctl profiles\" shows those there are"
     )
+
+    /// Nobody is signed in at the profile `name`, which there is.
+    static func notSignedIn(_ name: String) -> CommandFailure {
+        CommandFailure(.notFound, "nobody is signed in there", "\(signingIn(name)) signs in")
+    }
+
+    /// The command that signs in at a profile that there is, as a shell takes it.
+    static func signingIn(_ name: String) -> String {
+        let isPlain = name.utf8.allSatisfy { byte in
+            (0x30...0x39).contains(byte) || (0x61...0x7a).contains(byte | 0x20)
+                || "._@%+=:,/-".utf8.contains(byte)
+        }
+        let word =
+            isPlain
+            ? name
+            : "'\(name.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''"))'"
+        return "\"vaultctl login \(name.hasPrefix("-") ? "-- " : "")\(word)\""
+    }
 }
 
 extension Session {

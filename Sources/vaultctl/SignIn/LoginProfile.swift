@@ -1,5 +1,6 @@
 import OAuthWire
 import TokenVault
+import TokenVaultAuth
 
 /// Where a person signs in, and as which client: what `login` keeps of it, so that its options are given once.
 struct LoginProfile: Codable, Equatable {
@@ -15,6 +16,9 @@ struct LoginProfile: Codable, Equatable {
     var clientSecret: String?
     var scopes: [String]
     var redirectPort: Int
+
+    /// Whom a session's tokens are from, and may go to.
+    var source: TokenSource { TokenSource(issuer: issuer, clientID: clientID) }
 
     /// Whether the provider can be told that a session is over.
     var offersRevocation: Bool {
@@ -39,7 +43,20 @@ struct LoginProfile: Codable, Equatable {
 
 /// A profile as it is stored.
 struct StoredProfile {
-    var profile: LoginProfile
+    /// What it says; `nil` when a newer program stored it.
+    var content: LoginProfile?
     var policy: AccessPolicy
     var generation: Generation
+
+    /// What it says. Throws `unavailable` when a newer program stored it.
+    var profile: LoginProfile {
+        get throws(CommandFailure) {
+            guard let content else {
+                throw CommandFailure(
+                    .unavailable, "what is stored is no profile that this program knows",
+                    "use the newer program, or make it anew with --issuer and --client-id")
+            }
+            return content
+        }
+    }
 }

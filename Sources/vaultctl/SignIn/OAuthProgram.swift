@@ -24,9 +24,11 @@ struct OAuthProgram: Sendable {
         case other(CommandFailure)
     }
 
-    /// The program. Throws `unavailable` when it is not installed.
+    /// The program. Throws `unavailable` when it is not installed, or there are too few descriptors for it and what it is
+    /// asked with.
     static func find() throws(CommandFailure) -> OAuthProgram {
-        OAuthProgram(
+        try Tasks<Never>.requireRoom()
+        return OAuthProgram(
             path: try InstalledProgram.oauth.path(
                 orElse:
                     "install vaultctl-oauth beside vaultctl; \"make install\" does, or \"swift build --traits OAuth\" "
@@ -49,8 +51,11 @@ struct OAuthProgram: Sendable {
         defer { worker.end() }
         var bytes = message.unprotectedBytes() + [UInt8(ascii: "\n")]
         defer { SmallFile.wipe(&bytes) }
-        // One that reads nothing has ended, or is about to: its answer, if any, says why.
-        try? worker.write(bytes)
+        do throws(SystemFailure) { try worker.write(bytes, deadline: deadline) } catch {
+            if error.errno == .timedOut { throw Trouble.timedOut }
+            if error.errno == .interrupted { throw Trouble.misunderstood }
+            // Else it has ended, or is about to: its answer, if any, says why.
+        }
         for _ in 0..<Self.mostReplies {
             switch try reply(of: worker, until: deadline) {
             case .failed(let failure): throw .failed(failure)

@@ -1,6 +1,7 @@
 import OAuthWire
 import SystemPackage
 import TokenVault
+import TokenVaultAuth
 import TokenVaultPlatform
 
 /// What a person is shown while they sign in.
@@ -8,6 +9,8 @@ struct SignInConversation {
     let console: Console
     /// Whether the browser is started, rather than only told of.
     let opensBrowser: Bool
+    /// For how long the person is waited for at most, in seconds.
+    let limit: Double
 
     /// Shows what `reply` says. What keeps it from being shown.
     func show(_ reply: WorkerReply) -> CommandFailure? {
@@ -57,13 +60,23 @@ struct SignInConversation {
         wait()
     }
 
-    private func wait() { console.progress.show("Waiting for you to sign in there …") }
+    /// A provider that does not know the client, or the way back, tells the person and nobody else.
+    private func wait() {
+        let time = limit >= 120 ? "\(Int(limit / 60)) minutes" : "\(max(1, Int(limit))) seconds"
+        console.note(
+            "waiting for you to sign in there, for \(time) at most; if the page shows a mistake instead, end this with "
+                + "Ctrl-C and check --client-id, --redirect-port and --scope")
+        console.progress.show("Waiting for you to sign in there …")
+    }
 
     private func check(_ address: String) throws(CommandFailure) {
-        guard Self.isShown(address, atMost: 8_192),
-            address.hasPrefix("https://") || address.hasPrefix("http://127.0.0.1")
-                || address.hasPrefix("http://localhost") || address.hasPrefix("http://[::1]")
-        else { throw Self.unfit }
+        guard Self.isFit(address) else { throw Self.unfit }
+    }
+
+    /// Whether `address` is one that a person, or their browser, can be shown: of the web, with a host, and on its way to
+    /// another machine encrypted.
+    static func isFit(_ address: String) -> Bool {
+        isShown(address, atMost: 8_192) && RequestOrigin(address: address)?.keepsSecrets ?? false
     }
 
     private static func isShown(_ text: String, atMost limit: Int) -> Bool {

@@ -1,17 +1,32 @@
 import TokenVaultPlatform
 
-/// Tasks, for a program that has none: its one thread waits.
-enum Tasks {
-    /// What `body` gives; `nil` when `deadline` passes first.
-    static func wait<Value: Sendable>(
-        until deadline: Deadline?, for body: @escaping @Sendable () async -> Value
-    ) -> Value? {
-        let answer = Monitor<Value?>(nil)
-        Task.detached {
+/// A task, for a program that has none: its one thread waits.
+struct Tasks<Value: Sendable>: Sendable {
+    private let answer = Monitor<Value?>(nil)
+
+    /// Begins `body`, for which there is room.
+    init(_ body: @escaping @Sendable () async -> Value) {
+        Task.detached { [answer] in
             let value = await body()
             answer.announce { $0 = value }
         }
+    }
+
+    /// What it gives; `nil` when `deadline` passes first.
+    func wait(until deadline: Deadline?) -> Value? {
         guard let deadline else { return answer.wait { $0 } }
         return answer.wait(atMost: deadline.remaining) { $0 }
+    }
+}
+
+extension Tasks<Never> {
+    /// Throws `unavailable` when there are fewer descriptors than tasks, the vault and another program take: where Swift's tasks
+    /// get none they end the program.
+    static func requireRoom() throws(CommandFailure) {
+        guard ProcessFacts.hasRoom(forDescriptors: 32) else {
+            throw CommandFailure(
+                .unavailable, "the limit of open files leaves too few for asking the provider",
+                "raise it (ulimit -n), and try again")
+        }
     }
 }

@@ -58,7 +58,9 @@ struct Pinentry {
 
     private static let misunderstood = SystemFailure(.protocolError, "pinentry")
 
-    private func send(_ line: String) throws(SystemFailure) { try helper.write(line + "\n") }
+    private func send(_ line: String) throws(SystemFailure) {
+        try helper.write(line + "\n", deadline: deadline)
+    }
 
     private func expectDone() throws(SystemFailure) {
         guard try answer() else { throw Self.misunderstood }

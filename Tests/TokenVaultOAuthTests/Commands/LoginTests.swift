@@ -27,6 +27,9 @@ import TokenVaultAuth
         #expect(try home.run("login", "work").status == 0)
         #expect(try provider.tell("sessions", ["user": "alice"])["families_ever"].number == 2)
         #expect(try home.run("token", "work").output != token.output)
+        // The session before is over at the provider.
+        #expect(try provider.tell("sessions", ["user": "alice"])["refresh_tokens"].number == 1)
+        #expect(try provider.tell("state", ["token": token.output])["state"].text != "live")
         // Nothing of it is among a person's own items.
         #expect(try home.run("list").output.isEmpty)
         #expect(
@@ -52,6 +55,123 @@ import TokenVaultAuth
         #expect(outcome.output.isEmpty)
         let token = try home.run("token", "tv").output
         #expect(try provider.tell("state", ["token": token])["state"].text == "live")
+    }
+
+    /// OpenID Connect says nothing of devices, and not every provider gives an ID token to one.
+    @Test func aDeviceNeedsNoIDToken() throws {
+        let provider = try RunningProvider()
+        try provider.tell("interval", ["seconds": 1])
+        let home = try SignInHome(provider)
+        let login = try home.start([
+            "login", "tv", "--issuer", provider.issuer, "--client-id", provider.clientID("device"), "--scope",
+            "openid", "--scope", "read", "--device",
+        ])
+        let code = try login.expect(after: "enter the code ", until: "\n")
+        try provider.tell("approve-device", ["user_code": code])
+        let outcome = try login.end()
+        #expect(outcome.status == 0, "\(outcome.error)")
+        #expect(outcome.error.contains("gave no ID token"))
+        #expect(try home.run("token", "tv").status == 0)
+    }
+
+    /// The session before is ended at the provider as far as that can be; that it cannot is said, and no more.
+    @Test func theSessionBeforeIsEnded() throws {
+        let provider = try RunningProvider()
+        let home = try SignInHome(provider)
+        try home.signIn()
+        #expect(try home.run("login", "work", "--no-revoke").status == 0)
+        let families = { try provider.tell("sessions", ["user": "alice"])["refresh_tokens"].number }
+        #expect(try families() == 2)
+        try provider.tell("fail", ["path": "/o/revoke_token/", "how": "500", "times": 9])
+        let untold = try home.run("login", "work")
+        #expect(untold.status == 0)
+        #expect(
+            untold.error.contains("at the sign-in before may be good until it expires"), "\(untold.error)")
+        #expect(try families() == 3)
+        try provider.tell("reset")
+        let told = try home.run("login", "work")
+        #expect(told.status == 0 && !told.error.contains("the sign-in before"), "\(told.error)")
+        #expect(try families() == 3)
+    }
+
+    /// At another provider: that one is not told, and the old token goes nowhere.
+    @Test func theSessionBeforeAtAnotherProviderIsToldOf() throws {
+        let home = try SignInHome(nil)
+        try SaidWorker().place(in: home)
+        #expect(try home.signIn(at: "https://id-a.example.com").end().status == 0)
+        let second = try home.signIn(at: "https://id-b.example.com").end()
+        #expect(second.status == 0 && second.error.contains("it may go on there"), "\(second.error)")
+        #expect(home.asked("revoke").isEmpty)
+        let third = try home.signIn(at: "https://id-b.example.com").end()
+        #expect(third.status == 0, "\(third.error)")
+        let revoked = home.asked("revoke")
+        #expect(revoked.count == 1 && revoked.first?.contains("id-b.example.com") == true)
+        #expect(revoked.first?.contains("refresh-of-fake-1") == true)
+    }
+
+    /// Tokens that came and cannot be kept are revoked.
+    @Test func whatCannotBeStoredIsRevoked() throws {
+        let home = try SignInHome(nil)
+        #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
+        defer { _ = try? home.run("agent", "--stop") }
+        let gate = try Gate(holding: "\(home.path)/gate")
+        let open = #"echo '{"open":{"address":"https://127.0.0.1/"}}'; flock -s '\#(gate.path)' true; "#
+        try SaidWorker(signIn: open + SaidWorker.signedIn("fake-1")).place(in: home)
+        let login = try home.signIn(at: "https://id.example.com")
+        _ = try login.expect(after: "open this address", until: "\n")
+        #expect(try home.run("lock").status == 0)
+        gate.open()
+        let outcome = try login.end()
+        #expect(outcome.status == 4, "\(outcome.error)")
+        #expect(outcome.error.contains("signed in, but that could not be stored: locked"), "\(outcome.error)")
+        #expect(home.asked("revoke").count == 1)
+        #expect(home.asked("revoke").first?.contains("refresh-of-fake-1") == true)
+    }
+
+    @Test func mistakesComeBeforeTheBrowser() throws {
+        let home = try SignInHome(nil)
+        try SaidWorker().place(in: home)
+        let client = ["--issuer", "https://id.example.com", "--client-id", "fake"]
+        for (arguments, status, reason) in [
+            (["work"], 3, "no such profile"), (["work", "--client-id", "fake"], 64, "--issuer"),
+            (["work", "--redirect-port", "0"] + client, 64, "--redirect-port"),
+            (["work", "--policy", "when-unlokced"] + client, 64, "did you mean when-unlocked?"),
+            (["work", "--client-id", "fake", "--issuer", "id.example.com"], 64, "https://"),
+            (["work", "--client-id", "fake", "--issuer", "http://id.example.com"], 64, "https address"),
+            (["work", "--client-id", "fake", "--issuer", "https://id.example.com?a"], 64, "without a query"),
+            (["work"] + client, 8, "--no-browser"),
+        ] as [([String], Int32, String)] {
+            let outcome = try home.start(["login"] + arguments, without: "BROWSER").end()
+            #expect(outcome.status == status, "\(arguments): \(outcome.error)")
+            #expect(outcome.error.contains(reason), "\(arguments): \(outcome.error)")
+            #expect(outcome.error.split(separator: "\n").count == 1)
+        }
+    }
+
+    @Test func whatAnIssuerWasComparedWithIsSaid() throws {
+        let provider = try RunningProvider()
+        let home = try SignInHome(provider)
+        let slash = try home.run(
+            "login", "work", "--issuer", provider.issuer + "/", "--client-id", provider.clientID("browser"))
+        #expect(slash.status == 8 && slash.error.contains("without the slash"), "\(slash.error)")
+        let other = try home.run(
+            "login", "work", "--issuer", provider.issuer.replacing("127.0.0.1", with: "localhost"),
+            "--client-id",
+            provider.clientID("browser"))
+        #expect(other.status == 8 && other.error.contains("letter for letter"), "\(other.error)")
+    }
+
+    /// Where the page shows a mistake, nobody comes back: how long is waited, and for what, is said.
+    @Test func theWaitingIsSaid() throws {
+        let provider = try RunningProvider()
+        let home = try SignInHome(provider)
+        let login = try home.start([
+            "login", "work", "--issuer", provider.issuer, "--client-id", "fake-unknown", "--no-browser",
+        ])
+        let waiting = try login.expect(after: "waiting for you to sign in there, ", until: "\n")
+        #expect(waiting.hasPrefix("for 5 minutes at most") && waiting.contains("--client-id"))
+        login.send(SIGINT)
+        #expect(try login.end().status == 130)
     }
 
     @Test func aPersonRefusesTheDevice() throws {

@@ -4,7 +4,7 @@ import Glibc
 import SystemPackage
 import Testing
 import TokenVault
-import TokenVaultAuth
+@testable import TokenVaultAuth
 
 /// A home with a vault that a key file opens, and in it a `vaultctl` with a `vaultctl-oauth` of the test's own choice.
 final class SignInHome {
@@ -38,7 +38,9 @@ final class SignInHome {
         var template = Array(built.appending("sign-in-XXXXXX").string.utf8CString)
         path = String(cString: try #require(mkdtemp(&template)))
         for directory in ["bin", "run"] { try #require(mkdir("\(path)/\(directory)", 0o700) == 0) }
-        try #require(link(built.appending("vaultctl").string, program) == 0)
+        for name in ["vaultctl", "vaultctl-agent"] {
+            try #require(link(built.appending(name).string, "\(path)/bin/\(name)") == 0)
+        }
         try place(worker)
         try script("browser", browser)
         let made = try run("init")
@@ -117,27 +119,34 @@ final class SignInHome {
         #expect(outcome.output.isEmpty)
     }
 
-    /// The manager of the profile's session, as another program has it; it asks no provider.
-    func withManager<Value>(_ body: (TokenManager) async throws -> Value) async throws -> Value {
+    /// What `vaultctl login` keeps, as another program has it.
+    @discardableResult
+    func withStorage<Value>(_ body: (any TokenStorage) async throws -> Value) async throws -> Value {
         let vault = try FileVault.open(
             at: vault,
             configuration: FileVaultConfiguration(stateDirectory: FilePath("\(path)/state/tokenvault")))
         defer { vault.close() }
         try await vault.unlock(with: .keyFile(at: FilePath(keyFile)))
-        let manager = TokenManager(storage: vault.storage(service: "vaultctl.login"), account: "work") { _ in
-            throw RefreshFailure(.notSent)
+        return try await body(vault.storage(service: "vaultctl.login"))
+    }
+
+    /// The manager of the profile's session, as another program has it; it asks no provider.
+    func withManager<Value>(_ body: (TokenManager) async throws -> Value) async throws -> Value {
+        try await withStorage { storage in
+            try await body(
+                TokenManager(storage: storage, account: "work") { _ in throw RefreshFailure(.notSent) })
         }
-        return try await body(manager)
     }
 
     /// Has the access token be over since `seconds`, as far as is known here. What was stored.
     @discardableResult
     func expire(since seconds: Double = 1) async throws -> TokenInfo {
-        try await withManager { manager in
-            var tokens = try #require(try await manager.currentTokens())
-            tokens.accessTokenExpiry = Date().addingTimeInterval(-seconds)
-            try await manager.updateTokens(tokens, user: try await manager.currentUser())
-            return tokens
+        try await withStorage { storage in
+            let key = TokenKey("auth/session/work")
+            var record = try #require(try await storage.secret(for: key)).decode(SessionRecord.self)
+            record.tokens.accessTokenExpiry = Date().addingTimeInterval(-seconds)
+            try await storage.commit([.store(Secret(encoding: record), for: key)])
+            return record.tokens
         }
     }
 }

@@ -84,12 +84,146 @@ import TokenVaultAuth
         #expect(outcome.status == 3 && outcome.output.isEmpty)
         #expect(
             outcome.error
-                == "vaultctl: the provider has ended the session: \"vaultctl login PROFILE\" signs in again\n"
+                == "vaultctl: the provider has ended the session: \"vaultctl login work\" signs in again\n"
         )
         #expect(try home.run("token", "work").status == 3)
         #expect(try home.run("profiles").output == "work\tsigned-out\t\(provider.issuer)\n")
         #expect(try home.run("login", "work").status == 0)
         #expect(try home.run("token", "work").status == 0)
+    }
+
+    /// The profile that there is is named; what was mistyped is not repeated.
+    @Test func aMistypedProfileIsNotSignedOut() throws {
+        let home = try SignInHome(nil)
+        try SaidWorker().place(in: home)
+        #expect(try home.signIn(at: "https://id.example.com").end().status == 0)
+        #expect(try home.run("logout", "work").status == 0)
+        for command in ["token", "logout"] {
+            let mistyped = try home.run(command, "wrok")
+            #expect(mistyped.status == 3 && mistyped.error.contains("no such profile"), "\(mistyped.error)")
+            #expect(!mistyped.error.contains("wrok"))
+            let known = try home.run(command, "work")
+            #expect(
+                known.status == 3
+                    && known.error
+                        == "vaultctl: nobody is signed in there: \"vaultctl login work\" signs in\n",
+                "\(known.error)")
+        }
+    }
+
+    @Test func aTokenIsRenewedOnDemand() async throws {
+        let provider = try RunningProvider()
+        let home = try SignInHome(provider)
+        try home.signIn()
+        let first = try home.run("token", "work").output
+        let renewed = try home.run("token", "work", "--renew")
+        #expect(renewed.status == 0 && !renewed.output.isEmpty && renewed.output != first, "\(renewed.error)")
+        #expect(try provider.tell("state", ["token": renewed.output])["state"].text == "live")
+        #expect(try provider.requests("refresh_token") == 1)
+        #expect(try home.run("token", "work").output == renewed.output)
+        // Asked for on purpose: one that is still good is no renewed one.
+        try home.place(.missing)
+        let failed = try home.run("token", "work", "--renew")
+        #expect(failed.status == 8 && failed.output.isEmpty, "\(failed.error)")
+    }
+
+    @Test func aTokenThatEndsTooSoonIsToldOf() throws {
+        let provider = try RunningProvider()
+        let home = try SignInHome(provider)
+        try home.signIn()
+        let enough = try home.run("token", "work", "--min-valid", "30m")
+        #expect(enough.status == 0 && enough.error.isEmpty)
+        let soon = try home.run("token", "work", "--min-valid", "2h")
+        #expect(soon.status == 0 && !soon.output.isEmpty)
+        #expect(
+            soon.error.hasPrefix("vaultctl: note: the token is good for 3")
+                && soon.error.contains("less than --min-valid"), "\(soon.error)")
+    }
+
+    /// What a refresh brings for a session that was ended meanwhile is revoked: nobody would have it.
+    @Test func aRefreshThatLosesIsRevoked() async throws {
+        let home = try SignInHome(nil)
+        let gate = try Gate(holding: "\(home.path)/gate")
+        let pipe = try Gate(watching: "\(home.path)/asked-now")
+        try SaidWorker(
+            signIn: SaidWorker.signedIn("fake-1", SaidWorker.expired),
+            refresh: "echo >'\(pipe.path)'; flock -s '\(gate.path)' true; " + SaidWorker.refreshed("fake-2")
+        ).place(in: home)
+        #expect(try home.signIn(at: "https://id.example.com").end().status == 0)
+        let token = try home.start(["token", "work"])
+        pipe.wait()
+        #expect(try home.run("logout", "work").status == 0)
+        gate.open()
+        let outcome = try token.end()
+        #expect(outcome.status == 9 && outcome.output.isEmpty, "\(outcome.error)")
+        let revoked = home.asked("revoke")
+        #expect(revoked.count == 2)
+        #expect(revoked.first?.contains("refresh-of-fake-1") == true)
+        #expect(revoked.last?.contains("refresh-of-fake-2") == true)
+    }
+
+    /// A profile of a newer program hides no other one.
+    @Test func aProfileOfANewerProgramIsToldOf() async throws {
+        let home = try SignInHome(nil)
+        try SaidWorker().place(in: home)
+        for name in ["other", "work"] {
+            let login = ["login", name, "--issuer", "https://id.example.com", "--client-id", "fake"]
+            #expect(try home.start(login + ["--no-browser"]).end().status == 0)
+        }
+        try await home.withStorage { storage in
+            try await storage.store(Secret(utf8: #"{"version":2}"#), for: "profile/other")
+        }
+        let profiles = try home.run("profiles")
+        #expect(profiles.status == 8 && profiles.output == "work\tsigned-in\thttps://id.example.com\n")
+        #expect(profiles.error.contains("note: other is no profile that this program knows"))
+        let json = try home.run("profiles", "--json")
+        #expect(json.status == 8 && json.output.contains(#""profile":"work""#))
+        #expect(try home.run("login", "other", "--no-browser").status == 8)
+        let told = try home.run("logout", "other")
+        #expect(told.status == 8 && told.error.contains("signed out here"), "\(told.error)")
+        let anew = ["login", "other", "--issuer", "https://id.example.com", "--client-id", "fake"]
+        #expect(try home.start(anew + ["--no-browser"]).end().status == 0)
+        #expect(try home.run("profiles").status == 0)
+    }
+
+    /// Through the agent and past it, at once: one lease keeps them apart.
+    @Test func theAgentAndTheFileAreOneVault() async throws {
+        let provider = try RunningProvider()
+        let home = try SignInHome(provider)
+        try home.signIn()
+        #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
+        defer { _ = try? home.run("agent", "--stop") }
+        let old = try await home.expire()
+        let commands = try (0..<8).map { number in
+            number % 2 == 0
+                ? try home.start(["token", "work"], without: "VAULTCTL_KEY_FILE")
+                : try home.start(["token", "work", "--no-agent"])
+        }
+        let outcomes = try commands.map { try $0.end() }
+        #expect(outcomes.allSatisfy { $0.status == 0 }, "\(outcomes.map(\.error))")
+        let tokens = Set(outcomes.map(\.output))
+        #expect(tokens.count == 1 && !tokens.contains(old.accessToken))
+        #expect(try provider.requests("refresh_token") == 1)
+    }
+
+    /// Where nothing can be stored, nothing is sent: the old token stays good.
+    @Test func aVaultThatTakesNothingIsNotRenewed() async throws {
+        let home = try SignInHome(nil)
+        try SaidWorker(
+            signIn: SaidWorker.signedIn("fake-1", SaidWorker.expired),
+            refresh: SaidWorker.refreshed("fake-2")
+        ).place(in: home)
+        #expect(try home.signIn(at: "https://id.example.com").end().status == 0)
+        let readOnly = try home.run("token", "work", "--read-only")
+        #expect(readOnly.status == 1 && readOnly.error.contains("leave --read-only out"), "\(readOnly.error)")
+        // A vault that may not grow: SIGXFSZ is ignored, so that writing fails.
+        let full = try RunningCommand(
+            "/bin/bash",
+            ["-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" token work", home.program], home.environment
+        ).end()
+        #expect(full.status == 1 && full.output.isEmpty, "\(full.status) \(full.error)")
+        #expect(home.asked("refresh").isEmpty)
+        #expect(try home.run("token", "work").output == "fake-2")
     }
 
     @Test func lockedIsNotSignedOut() throws {

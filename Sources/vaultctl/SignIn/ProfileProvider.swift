@@ -1,0 +1,58 @@
+import OAuthWire
+import TokenVault
+import TokenVaultAuth
+import TokenVaultPlatform
+
+/// The provider of a profile, as the client that the profile names. No thread or task is needed: whoever asks waits.
+struct ProfileProvider: Sendable {
+    let profile: LoginProfile
+    let program: OAuthProgram
+    /// When the command has to have ended.
+    let deadline: Deadline?
+
+    /// How long a request may take when nobody said, in seconds.
+    static let usualLimit = 25.0
+
+    /// What is asked of it. The other program gives up a little before this one does, so that what it has to say still comes.
+    func message(
+        _ operation: WorkerRequest.Operation, atMost limit: Double = usualLimit
+    ) -> WorkerRequest {
+        let left = deadline?.remaining.inSeconds ?? limit
+        return profile.request(operation, seconds: min(limit, max(left * 0.9, left - 1)))
+    }
+
+    /// What it answers. Throws ``OAuthProgram/Trouble``.
+    func ask(_ message: WorkerRequest) throws(OAuthProgram.Trouble) -> WorkerReply {
+        // Not for ever, whatever the other program does.
+        let limit = Duration.seconds(message.seconds + 4)
+        return try program.ask(
+            message, until: Deadline(after: min(limit, deadline?.remaining ?? limit)))
+    }
+
+    /// Tells it that `tokens`, which it gave, are over. Throws ``OAuthProgram/Trouble``.
+    func revoke(_ tokens: TokenInfo, atMost limit: Double = usualLimit) throws(OAuthProgram.Trouble) {
+        var message = message(.revoke, atMost: limit)
+        message.accessToken = tokens.accessToken
+        message.refreshToken = tokens.refreshToken
+        guard case .revoked = try ask(message) else { throw .misunderstood }
+    }
+
+    /// The same, of tokens that nobody has any more: within a few seconds, and whatever keeps it from being told is said.
+    func drop(_ tokens: TokenInfo, _ what: String, _ console: Console) {
+        guard profile.offersRevocation else {
+            return console.note("\(what) is good until it expires: the provider has no way to be told")
+        }
+        do throws(OAuthProgram.Trouble) { try revoke(tokens, atMost: 10) } catch {
+            let reason = CommandFailure(untold: error)
+            console.note(
+                "\(what) may be good until it expires, since the provider was not told: \(reason.happened)")
+        }
+    }
+}
+
+extension Duration {
+    /// The duration in seconds.
+    var inSeconds: Double {
+        Double(components.seconds) + Double(components.attoseconds) / 1_000_000_000_000_000_000
+    }
+}

@@ -1,0 +1,119 @@
+#if OAuth
+import Foundation
+import Glibc
+import Testing
+import TokenVault
+import TokenVaultAuth
+
+/// `vaultctl` with a `vaultctl-oauth` or a provider that does not answer: it ends in time, and nothing of it is left.
+@Suite struct EndedWorkerTests {
+    /// Says that it is there, and hangs; whoever watches the pipe sees it end.
+    private static func hanging(_ pipe: Gate) -> String {
+        "exec 9>'\(pipe.path)'; echo >&9; while :; do sleep 1000; done"
+    }
+
+    private func signedIn() throws -> SignInHome {
+        let home = try SignInHome(nil)
+        try SaidWorker(signIn: SaidWorker.signedIn("fake-1", SaidWorker.expired)).place(in: home)
+        #expect(try home.signIn(at: "https://id.example.com").end().status == 0)
+        return home
+    }
+
+    @Test(arguments: [nil, SIGINT, SIGTERM, SIGHUP])
+    func aRefreshThatHangsIsEnded(_ signal: Int32?) throws {
+        let home = try signedIn()
+        let pipe = try Gate(watching: "\(home.path)/alive")
+        try SaidWorker(refresh: Self.hanging(pipe)).place(in: home)
+        let command = try home.start(["token", "work", "--timeout", signal == nil ? "3" : "300"])
+        pipe.wait()
+        if let signal { command.send(signal) }
+        let outcome = try command.end()
+        #expect(outcome.status == signal.map { 128 + $0 } ?? 10, "\(outcome.error)")
+        #expect(outcome.output.isEmpty)
+        #expect(pipe.isLeft)
+    }
+
+    /// The request is larger than what the kernel keeps for one who does not read.
+    @Test(arguments: [nil, SIGINT, SIGTERM])
+    func aWorkerThatReadsNothingIsEnded(_ signal: Int32?) throws {
+        let home = try SignInHome(nil)
+        let metadata = #"{\"a\":\""# + String(repeating: "x", count: 400_000) + #"\"}"#
+        let text = "\(home.path)/text"
+        try
+            #"{"signedIn":{"_0":{"tokens":{"accessToken":"fake","refreshToken":"fake-refresh","tokenType":"Bearer""#
+            .appending(#"\#(SaidWorker.expired)},"metadata":"\#(metadata)","authentication":"none"}}}\#n"#)
+            .write(toFile: text, atomically: true, encoding: .utf8)
+        try home.place(.script("read -r line; cat '\(text)'"))
+        let login = try home.signIn(at: "https://id.example.com").end()
+        #expect(login.status == 0, "\(login.error)")
+        let pipe = try Gate(watching: "\(home.path)/alive")
+        try home.place(.script(Self.hanging(pipe)))
+        let command = try home.start(["token", "work", "--timeout", signal == nil ? "3" : "300"])
+        pipe.wait()
+        if let signal { command.send(signal) }
+        let outcome = try command.end()
+        #expect(outcome.status == signal.map { 128 + $0 } ?? 10, "\(outcome.error)")
+        #expect(pipe.isLeft)
+    }
+
+    /// The session is gone from the vault whatever the provider does, and whoever ends the command.
+    @Test(arguments: [nil, SIGINT, SIGTERM])
+    func aLogoutThatHangsHasForgotten(_ signal: Int32?) throws {
+        let home = try signedIn()
+        let pipe = try Gate(watching: "\(home.path)/alive")
+        try SaidWorker(revoke: Self.hanging(pipe)).place(in: home)
+        let command = try home.start(["logout", "work", "--timeout", signal == nil ? "3" : "300"])
+        pipe.wait()
+        if let signal { command.send(signal) }
+        let outcome = try command.end()
+        #expect(outcome.status == signal.map { 128 + $0 } ?? 10, "\(outcome.error)")
+        if signal == nil {
+            #expect(
+                outcome.error.hasPrefix("vaultctl: signed out here, but the provider was not told")
+                    && outcome.error.contains("did not answer in time"), "\(outcome.error)")
+        }
+        #expect(pipe.isLeft)
+        let token = try home.run("token", "work")
+        #expect(token.status == 3 && token.error.contains("nobody is signed in"), "\(token.error)")
+    }
+
+    @Test func aProviderThatHangsDoesNotKeepALogout() throws {
+        let provider = try RunningProvider()
+        let home = try SignInHome(provider)
+        try home.signIn()
+        try provider.tell("fail", ["path": "/o/revoke_token/", "how": "hang", "times": 9])
+        let outcome = try home.run("logout", "work", "--timeout", "3")
+        #expect(outcome.status == 10, "\(outcome.error)")
+        #expect(outcome.error.hasPrefix("vaultctl: signed out here, but the provider was not told"))
+        #expect(try home.run("token", "work").status == 3)
+        #expect(try home.run("profiles").output == "work\tsigned-out\t\(provider.issuer)\n")
+    }
+
+    /// Closes what the child of a busy process may have been given.
+    private static let closing =
+        "for file in /proc/$$/fd/*; do file=${file##*/}; ((file < 3)) || eval \"exec $file>&-\"; done; "
+
+    /// Swift's tasks end the program where they get no descriptor: there is a line for it instead.
+    @Test func fewDescriptorsAreNoCrash() throws {
+        let home = try signedIn()
+        try SaidWorker(refresh: SaidWorker.refreshed("fake-2", #","expiresIn":3600"#)).place(in: home)
+        var statuses = Set<Int32>()
+        // Fewer than that are too few to load the program.
+        for limit in Array(6...16) + [20, 24, 32, 40, 48, 64, 128] {
+            let outcome = try RunningCommand(
+                "/bin/bash",
+                [
+                    "-c", Self.closing + "ulimit -n \(limit); exec \"$0\" \"$@\"", home.program, "token",
+                    "work", "--renew",
+                ],
+                home.environment
+            ).end()
+            #expect([0, 1, 8].contains(outcome.status), "\(limit): \(outcome.status) \(outcome.error)")
+            #expect(outcome.status == 0 || outcome.error.contains("open files"), "\(limit): \(outcome.error)")
+            #expect((outcome.status == 0) == (outcome.output == "fake-2"))
+            statuses.insert(outcome.status)
+        }
+        #expect(statuses.contains(0) && statuses.contains(8))
+    }
+}
+#endif

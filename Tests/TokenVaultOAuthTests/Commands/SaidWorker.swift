@@ -1,0 +1,99 @@
+#if OAuth
+import Foundation
+import Glibc
+import Testing
+
+/// A `vaultctl-oauth` that says what a test wants said, and keeps what it was asked.
+struct SaidWorker {
+    /// What it does when it is asked, in the shell; `$line` is the request.
+    var signIn = SaidWorker.signedIn("fake-1")
+    var refresh = "sleep 1000"
+    var revoke = #"echo '{"revoked":{}}'"#
+
+    /// Metadata with a place to revoke tokens at.
+    static let metadata = #"{\"revocation_endpoint\":\"https://id.example.com/revoke\"}"#
+
+    /// The end of a sign-in that brings `token`, and with it a refresh token that is called after it.
+    static func signedIn(_ token: String, _ more: String = "", metadata: String = metadata) -> String {
+        let tokens =
+            #"{"accessToken":"\#(token)","refreshToken":"refresh-of-\#(token)","tokenType":"Bearer"\#(more)}"#
+        return
+            #"echo '{"signedIn":{"_0":{"tokens":\#(tokens),"metadata":"\#(metadata)","authentication":"none"}}}'"#
+    }
+
+    /// The end of a refresh.
+    static func refreshed(_ token: String, _ more: String = "") -> String {
+        #"echo '{"refreshed":{"_0":{"accessToken":"\#(token)","refreshToken":"refresh-of-\#(token)"\#(more)}}}'"#
+    }
+
+    /// An end that is over already, for a sign-in's tokens.
+    static let expired = #","accessTokenExpiry":1000000000"#
+
+    func place(in home: SignInHome) throws {
+        try home.place(
+            .script(
+                """
+                IFS= read -r line; printf '%s\\n' "$line" >>'\(home.path)/asked'
+                case $line in
+                *'"operation":"revoke"'*) \(revoke) ;;
+                *'"operation":"refresh"'*) \(refresh) ;;
+                *) \(signIn) ;;
+                esac
+                """))
+    }
+}
+
+extension SignInHome {
+    /// What the worker was asked to do, request by request.
+    func asked(_ operation: String) -> [String] {
+        (contents("asked") ?? "").split(separator: "\n").map(String.init)
+            .filter { $0.contains("\"operation\":\"\(operation)\"") }
+    }
+
+    /// Signs in at `issuer` as the profile `work`, with a worker that needs no person.
+    func signIn(at issuer: String, _ more: String...) throws -> RunningCommand {
+        try start(
+            ["login", "work", "--issuer", issuer, "--client-id", "fake", "--no-browser"] + more)
+    }
+}
+
+/// Something that holds others up, and that ends with them: a file that is locked, or a pipe that they have open.
+final class Gate {
+    let path: String
+    private let descriptor: CInt
+
+    /// A lock that is held. `flock -s PATH true` waits for it.
+    init(holding path: String) throws {
+        self.path = path
+        descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        try #require(descriptor >= 0)
+        try #require(flock(descriptor, LOCK_EX) == 0)
+    }
+
+    /// A pipe that tells whether anybody has it open for writing.
+    init(watching path: String) throws {
+        self.path = path
+        try #require(mkfifo(path, 0o600) == 0)
+        descriptor = Glibc.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        try #require(descriptor >= 0)
+    }
+
+    deinit { close(descriptor) }
+
+    func open() { flock(descriptor, LOCK_UN) }
+
+    /// Returns when somebody wrote to the pipe.
+    func wait() {
+        var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        poll(&waiting, 1, 300_000)
+        var byte: UInt8 = 0
+        _ = read(descriptor, &byte, 1)
+    }
+
+    /// Whether nobody has the pipe open any more.
+    var isLeft: Bool {
+        var byte: UInt8 = 0
+        return read(descriptor, &byte, 1) == 0
+    }
+}
+#endif
