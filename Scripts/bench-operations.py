@@ -25,11 +25,11 @@ def tolerance(name, metric):
     if metric == "microseconds":
         # Another machine, or a busy one. What waits for another process waits for a processor too.
         return 10 if waits_for_others else 5
-    # How often the file is read and written is the same each time, but for how writers meet. Other backends have no file
-    # here: what is counted there is threads that wake one another.
+    # How often the file is read and written is the same each time, but for how writers meet, and for what was stored in it
+    # before it is verified. Other backends have no file here: what is counted there is threads that wake one another.
     if not name.startswith("file-"):
         return None
-    return 2 if re.search(r"-by-(4|16)$", name) else 1.25
+    return 2 if re.search(r"-by-(4|16)$|^file-(verify|compact)-", name) else 1.25
 
 
 def median(metric):

@@ -36,8 +36,11 @@ processes() { "$programs/command-benchmark" "$@" >>"$results"; }
 
 processes 200 /dev/null "vaultctl retrieve, key file" "$vaultctl" retrieve token \
     -- "secret-tool lookup" 0.5 secret-tool lookup "${secret_tool[@]}"
+mkdir -m 700 "$XDG_RUNTIME_DIR/tokenvault"
+"$vaultctl-agent" --directory "$XDG_RUNTIME_DIR/tokenvault" &
+agent=$!
+trap 'kill $agent; wait $agent || true' EXIT
 "$vaultctl" unlock >/dev/null
-trap '"$vaultctl" agent --stop' EXIT
 unset VAULTCTL_KEY_FILE
 [[ $("$vaultctl" retrieve token) == fake-token ]]
 processes 300 /dev/null "vaultctl retrieve, through the agent" "$vaultctl" retrieve token \

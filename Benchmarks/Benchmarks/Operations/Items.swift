@@ -16,9 +16,10 @@ func registerItems(_ backend: Backend) {
         register("\(backend.rawValue)-retrieve-\(name)", scale: scale, prepare: prepare) { storage, number in
             blackHole(try storage.secret(for: TokenKey("item-\(number % Backend.items)")))
         }
-        register("\(backend.rawValue)-batch-of-100-\(name)", iterations: 100, prepare: prepare) {
+        let batch = backend.batch
+        register("\(backend.rawValue)-batch-of-\(batch)-\(name)", iterations: 100, prepare: prepare) {
             storage, _ in
-            _ = try storage.commit((0..<100).map { .store(secret, for: TokenKey("item-\($0)")) })
+            _ = try storage.commit((0..<batch).map { .store(secret, for: TokenKey("item-\($0)")) })
         }
         register(
             "\(backend.rawValue)-compare-and-store-\(name)",

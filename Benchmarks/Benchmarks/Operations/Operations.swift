@@ -20,15 +20,16 @@ let benchmarks: @Sendable () -> Void = {
 }
 
 /// Registers `operation`, which is done on what `prepare` makes; it gets a number that is another each time. `scale` is how
-/// often it is done for one measurement: as often as makes it long against reading the clock, which the name then tells.
+/// often it is done for one measurement: as often as makes it long against reading the clock, which the name then tells. What `isLong` is done once
+/// or a few times, without warming.
 func register<Subject>(
-    _ name: String, scale: BenchmarkScalingFactor = .one, iterations: Int = 10_000, warming: Int = 1,
+    _ name: String, scale: BenchmarkScalingFactor = .one, iterations: Int = 10_000, isLong: Bool = false,
     prepare: @escaping () throws -> Subject, operation: @escaping (Subject, Int) throws -> Void
 ) {
     var configuration = Benchmark.defaultConfiguration
     configuration.scalingFactor = scale
     configuration.maxIterations = iterations
-    configuration.warmupIterations = warming
+    if isLong { configuration.warmupIterations = 0 }
     var subject: Subject?
     var number = 0
     let times = scale == .one ? "" : "-\(scale.rawValue)-times"
