@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
 # The user units do under a real systemd what is said of them: the socket starts the agent, the agent tells when it is ready,
 # it is hardened, a restart leaves it locked, and a credential unlocks it at its start. The manager has a /run, a home and a
-# control group of its own, which takes root: exit status 77 without.
+# control group of its own, which takes root: exit status 77 where it cannot have them.
 set -euo pipefail
 
 if [[ ${1:-} != --inside ]]; then
+    script=$(realpath "${BASH_SOURCE[0]}")
     cd "${BASH_SOURCE[0]%/*}/../.."
-    [[ $EUID == 0 ]] || { echo "needs root, for a systemd of its own"; exit 77; }
+    [[ $EUID == 0 ]] && unshare --mount --propagation private mount -t tmpfs tmpfs /run 2>/dev/null || {
+        echo "needs root, for a systemd with a /run of its own"
+        exit 77
+    }
     home=$(mktemp -d)
     groups=()
     clean() {
@@ -23,7 +27,7 @@ if [[ ${1:-} != --inside ]]; then
     for hierarchy in /sys/fs/cgroup/systemd /sys/fs/cgroup/unified /sys/fs/cgroup; do
         [[ -e $hierarchy/cgroup.procs ]] || continue
         groups+=("$hierarchy/tokenvault-$$")
-        mkdir "${groups[-1]}"
+        mkdir "${groups[-1]}" || { echo "needs a control group of its own"; exit 77; }
     done
 
     # try [SED COMMAND]: the whole of it, with units that are changed so.
@@ -33,9 +37,11 @@ if [[ ${1:-} != --inside ]]; then
         cp "$home"/prefix/lib/systemd/user/* "$home/units"
         sed --in-place "${1:-}" "$home"/units/*
         timeout --kill-after=10 60 unshare --mount --propagation private \
-            "${BASH_SOURCE[0]}" --inside "$home" "${groups[@]}" >"$home/said" 2>&1 && return
-        cat "$home/said"
-        return 1
+            "$script" --inside "$home" "${groups[@]}" >"$home/said" 2>&1 || {
+            local status=$?
+            cat "$home/said"
+            return "$status"
+        }
     }
     if [[ ${1:-} == --self-test ]]; then
         for change in 's/^ListenStream=.*/ListenStream=%t\/elsewhere.sock/' 's/^LimitCORE=0/LimitCORE=infinity/' \
@@ -90,7 +96,7 @@ UNIT
 manager=$!
 trap 'systemctl --user exit >/dev/null 2>&1 || kill "$manager"; wait "$manager" || true' EXIT
 until systemctl --user is-system-running --wait >/dev/null 2>&1; do
-    kill -0 "$manager" || fail "the manager does not run"
+    kill -0 "$manager" 2>/dev/null || { echo "systemd does not run here as the manager of a user"; exit 77; }
 done
 
 head --bytes=32 /dev/urandom | base64 >"$home/key"
