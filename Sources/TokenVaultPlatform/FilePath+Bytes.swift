@@ -18,6 +18,16 @@ extension FilePath {
     package init(bytes: [UInt8]) {
         self.init(platformString: bytes.map { CInterop.PlatformChar(bitPattern: $0) } + [0])
     }
+
+    /// The path without its last component, as `removingLastComponent()` has it: empty for a single name, and `/` for what is
+    /// in the root. That one has the runtime look through the conformances of the whole program, which takes a
+    /// short command longer than what it is there for.
+    package var parent: FilePath {
+        var bytes = bytes
+        guard let slash = bytes.lastIndex(of: UInt8(ascii: "/")) else { return FilePath() }
+        bytes.removeLast(bytes.count - max(1, slash))
+        return FilePath(bytes: bytes)
+    }
 }
 
 extension String {

@@ -13,7 +13,7 @@ package enum LastingStorage {
             if let directory = try? PosixDirectory(place.isEmpty ? "." : place) {
                 return !passing.contains(directory.fileSystemType)
             }
-            guard !place.isEmpty, place.removingLastComponent() != place else { return true }
+            guard !place.isEmpty, place.parent != place else { return true }
             place.removeLastComponent()
         }
     }

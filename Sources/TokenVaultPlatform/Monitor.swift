@@ -32,10 +32,12 @@ package final class Monitor<State: ~Copyable>: @unchecked Sendable {
     }
 
     /// Runs `body` alone with the state.
-    package func withLock<Result>(_ body: (inout State) -> Result) -> Result {
+    package func withLock<Result, Failure: Error>(
+        _ body: (inout State) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
-        return body(&state)
+        return try body(&state)
     }
 
     /// Runs `body` alone with the state, then wakes every waiting thread.

@@ -23,7 +23,7 @@ package final class PosixDirectory: DiskDirectory, Notifying {
         let made = path.withPlatformString { mkdir($0, 0o700) }
         if made == 0 || errno == EEXIST { return }
         let reason = Errno(rawValue: errno)
-        let parent = path.removingLastComponent()
+        let parent = path.parent
         guard reason == .noSuchFileOrDirectory, !parent.isEmpty, parent != path else {
             throw SystemFailure(reason, "mkdir")
         }
@@ -120,6 +120,12 @@ package final class PosixDirectory: DiskDirectory, Notifying {
             return errno == ENOENT || errno == ENOTDIR
         }
         return FileAttributes(here).identity != FileAttributes(there).identity
+    }
+
+    package func identity(ofFileAt path: FilePath) -> FileIdentity? {
+        var there = stat()
+        guard path.withPlatformString({ lstat($0, &there) }) == 0 else { return nil }
+        return FileAttributes(there).identity
     }
 
     package func remove(_ name: String) throws(SystemFailure) {

@@ -13,7 +13,7 @@ package final class ScratchDirectory {
         var ancestor = parent
         while !ancestor.isEmpty, try !SmallFile.exists(ancestor) {
             missing.append(ancestor)
-            ancestor = ancestor.removingLastComponent()
+            ancestor = ancestor.parent
         }
         try PosixDirectory.makeAll(parent)
         let number = UInt64.random(in: 0...UInt64.max)

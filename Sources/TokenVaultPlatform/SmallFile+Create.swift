@@ -5,7 +5,7 @@ extension SmallFile {
     /// not at all. `EEXIST` when something is there already. Missing directories above are made, 0700.
     package static func create(_ path: FilePath, _ bytes: [UInt8]) throws(SystemFailure) {
         guard let name = path.lastComponent?.string else { throw SystemFailure(.invalidArgument, "openat") }
-        let parent = path.removingLastComponent()
+        let parent = path.parent
         let above: FilePath = parent.isEmpty ? "." : parent
         if !parent.isEmpty { try PosixDirectory.makeAll(parent) }
         let directory = try PosixDirectory(above)
@@ -44,7 +44,7 @@ extension SmallFile {
     /// Removes the file at `path`, durably (`unlinkat`).
     package static func remove(_ path: FilePath) throws(SystemFailure) {
         guard let name = path.lastComponent?.string else { throw SystemFailure(.invalidArgument, "unlinkat") }
-        let parent = path.removingLastComponent()
+        let parent = path.parent
         let directory = try PosixDirectory(parent.isEmpty ? "." : parent)
         try directory.remove(name)
         try directory.synchronize()
@@ -53,7 +53,7 @@ extension SmallFile {
     /// Whether something is at `path`, be it a link to nowhere (`fstatat`).
     package static func exists(_ path: FilePath) throws(SystemFailure) -> Bool {
         guard let name = path.lastComponent?.string else { return true }
-        let parent = path.removingLastComponent()
+        let parent = path.parent
         do {
             return try PosixDirectory(parent.isEmpty ? "." : parent).attributes(of: name) != nil
         } catch {

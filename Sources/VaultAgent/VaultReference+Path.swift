@@ -6,7 +6,7 @@ extension VaultReference {
     /// The vault at `path`, as every process of this machine names it: from the root, and without links in what leads to
     /// it. A directory that is not there is taken as it is written.
     package init(at path: FilePath) {
-        var parent = path.removingLastComponent()
+        var parent = path.parent
         if parent.isEmpty { parent = "." }
         guard let name = path.lastComponent, let directory = try? PosixDirectory(parent),
             let absolute = directory.absolutePath

@@ -84,7 +84,13 @@ struct RequestHandler: Sendable {
             answerNotHeld(request, &writer)
             return .success(.none)
         }
-        try checkPlace(of: vault, request)
+        do throws(TokenStorageError) {
+            try checkPlace(of: vault, request)
+        } catch {
+            guard vaults.closeIfReplaced(request.vault) else { throw error }
+            answerNotHeld(request, &writer)
+            return .success(.none)
+        }
         switch request.operation {
         case .secret(let service, let key):
             let secret = try vault.storage(service: service).secret(for: key)
@@ -117,14 +123,7 @@ struct RequestHandler: Sendable {
             let count = try vault.storage(service: service).deleteAll()
             writer.begin(.result, id: request.id)
             writer.append(UInt32(clamping: count))
-        case .state:
-            do throws(TokenStorageError) {
-                return .success(try answerFacts(of: vault, request, &writer))
-            } catch {
-                guard vaults.closeIfReplaced(request.vault) else { throw error }
-                answerNotHeld(request, &writer)
-                return .success(.none)
-            }
+        case .state: return .success(try answerFacts(of: vault, request, &writer))
         case .status:
             guard !vaults.closeIfReplaced(request.vault),
                 let status = vaults.statuses(of: request.vault, looking: true).first
@@ -146,7 +145,7 @@ struct RequestHandler: Sendable {
 
     /// Before something is read: whether the vault's file is still the one at its path. A file that was removed or replaced
     /// while it is open can be read for as long as the agent runs; what others cannot see is no answer. Throws what keeps
-    /// the one that is there from being read.
+    /// the one that is there from being read: of another vault nothing is answered, and who asked may open it.
     private func checkPlace(
         of vault: BlockingFileVault, _ request: AgentRequest
     ) throws(TokenStorageError) {
@@ -155,10 +154,11 @@ struct RequestHandler: Sendable {
         case .secret, .item: operation = "retrieve"
         case .metadata: operation = "info"
         case .list: operation = "list"
+        case .state: operation = "status"
         default: return
         }
         do throws(TokenStorageError) {
-            try vault.refresh()
+            try vault.refresh(thoroughly: false)
         } catch {
             var error = error
             error.operation = operation

@@ -21,10 +21,10 @@ struct InstalledProgram {
         guard let own = ProgramContext.executable else {
             throw CommandFailure(.unavailable, "\(title) was not found", "mount /proc")
         }
-        let directory = own.removingLastComponent()
+        let directory = own.parent
         let places = [
             directory.appending(name),
-            directory.removingLastComponent().appending("libexec").appending("tokenvault").appending(name),
+            directory.parent.appending("libexec").appending("tokenvault").appending(name),
         ]
         guard let path = places.first(where: { (try? SmallFile.exists($0)) == true }) else {
             throw CommandFailure(.unavailable, "\(title) was not found", advice)

@@ -14,6 +14,21 @@ extension Session {
         return vault
     }
 
+    /// The value of `key`, of the agent if it holds the vault and may be asked: what that says is final then. Asked at once, and
+    /// not after whether the vault is held: scripts call `retrieve` in loops. `nil` when there is no such key.
+    func secret(for key: TokenKey, service: String) throws(CommandFailure) -> Secret? {
+        if let agent = try agentToAsk() {
+            console.variablePassedOver = unlockVariable
+            let answer = try calling { () throws(TokenStorageError) in
+                try agent.storage(service: service).secretIfHeld(for: key)
+            }
+            if case .held(let secret) = answer { return secret }
+            console.variablePassedOver = nil
+        }
+        let storage = try ownStorage(service: service)
+        return try calling { () throws(TokenStorageError) in try storage.secret(for: key) }
+    }
+
     /// The vault by way of the agent, if that may be asked, whether it is held there or not.
     func agentToAsk() throws(CommandFailure) -> BlockingAgentVault? {
         guard backend == .file, asksAgent else { return nil }

@@ -99,7 +99,7 @@ struct Session {
     func stateIsPassing(besideVault path: FilePath) throws(CommandFailure) -> Bool {
         guard stateOption == nil else { return false }
         return !LastingStorage.isLasting(try stateDirectory)
-            && LastingStorage.isLasting(path.removingLastComponent())
+            && LastingStorage.isLasting(path.parent)
     }
 
     /// Measures what a new passphrase's slot may cost on this machine.
@@ -203,13 +203,14 @@ struct Session {
 
     /// The storage of `service`, unlocked.
     func storage(service: String) throws(CommandFailure) -> any BlockingTokenStorage {
+        if let agent = try agentVault() { return agent.storage(service: service) }
+        return try ownStorage(service: service)
+    }
+
+    /// The storage of `service`, unlocked here, whatever an agent holds.
+    func ownStorage(service: String) throws(CommandFailure) -> any BlockingTokenStorage {
         switch backend {
-        case .file:
-            if let agent = try agentVault() {
-                agent.storage(service: service)
-            } else {
-                try openUnlockedVault().storage(service: service)
-            }
+        case .file: try openUnlockedVault().storage(service: service)
         case .secretService: keyring().storage(service: service).blocking
         case .memory: InMemoryTokenStorage(service: service).blocking
         }

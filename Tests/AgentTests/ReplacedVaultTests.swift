@@ -56,6 +56,16 @@ import TokenVaultPlatform
         #expect(try home.run("status", "--json").output.contains(#""agent":true"#))
     }
 
+    /// What is put there is opened with what is at hand, as if no agent held anything; `retrieve` asks for the item at once.
+    @Test func oneThatIsPutThereIsReadWithItsKey() throws {
+        try #require(mkdir(directory, 0o700) == 0)
+        try copy(backup, to: "\(directory)/default.vault")
+        let retrieved = try home.run("retrieve", "k", with: ["VAULTCTL_KEY_FILE=\(home.keyFile)"])
+        #expect(retrieved.status == 0 && retrieved.output == "fake", "\(retrieved.error)")
+        let json = try home.run("retrieve", "k", "--json", with: ["VAULTCTL_KEY_FILE=\(home.keyFile)"])
+        #expect(json.status == 0 && json.output.contains("\"fake\""), "\(json.error)")
+    }
+
     @Test func statusTellsOfOneThatIsPutThere() throws {
         try #require(mkdir(directory, 0o700) == 0)
         try copy(backup, to: "\(directory)/default.vault")

@@ -110,14 +110,14 @@ import VaultAgent
         try #require(rename(directory, directory + ".away") == 0)
         try #require(try Program.run("/bin/cp", ["-a", directory + ".away", directory]) == 0)
         let storage = vault.storage(service: "s")
-        for call in [
-            { _ = try storage.store(token: "third", for: "k") }, { _ = try storage.retrieve(for: "k") },
-            { _ = try storage.list() },
-        ] as [() throws -> Void] {
+        // What is written is not taken; who reads finds that the agent holds nothing there, and unlocks what is.
+        for (call, code) in [
+            ({ _ = try storage.store(token: "third", for: "k") }, .unavailable),
+            ({ _ = try storage.retrieve(for: "k") }, .locked), ({ _ = try storage.list() }, .locked),
+        ] as [(() throws -> Void, TokenStorageError.Code)] {
             let error = #expect(throws: TokenStorageError.self) { try call() }
-            #expect(error?.code == .unavailable, "\(error as Any)")
+            #expect(error?.code == code, "\(error as Any)")
         }
-        // Who looks finds that the agent holds nothing there, and unlocks what is.
         #expect(try vault.isHeld() == false)
         try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
         try storage.store(token: "third", for: "k")

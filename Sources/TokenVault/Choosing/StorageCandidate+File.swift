@@ -79,7 +79,7 @@ private struct VaultPlace: Sendable {
         guard let state = configuration.stateDirectory, let directory = try? PosixDirectory(state) else {
             return false
         }
-        let parent = path.removingLastComponent()
+        let parent = path.parent
         let real = (try? PosixDirectory(parent.isEmpty ? "." : parent))?.absolutePath
         let paths = [path.lexicallyNormalized(), path.lastComponent.flatMap { real?.appending($0) }]
         return StateStore.remembersVault(at: paths.compactMap(\.self), in: directory)

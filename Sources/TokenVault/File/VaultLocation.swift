@@ -30,7 +30,7 @@ package struct VaultLocation: Sendable {
     /// Throws `unavailable` when the vault's directory was moved away, and perhaps another is in its place: what is written to
     /// the file that is open would not be in the vault that everybody else opens.
     func requireDirectory() throws(TokenStorageError) {
-        guard let parent = absolutePath?.removingLastComponent(), directory.isReplaced(at: parent) else {
+        guard let parent = absolutePath?.parent, directory.isReplaced(at: parent) else {
             return
         }
         throw .file(
@@ -59,7 +59,7 @@ package struct VaultLocation: Sendable {
         guard !name.hasSuffix(".torn"), !(name.hasPrefix(".") && name.hasSuffix(".new")) else {
             throw .file(.invalidArgument, advice: "a vault is not named .….new or ….torn")
         }
-        var parent = path.removingLastComponent()
+        var parent = path.parent
         if parent.isEmpty { parent = "." }
         let state = configuration.stateDirectory
         let location: VaultLocation
@@ -86,7 +86,7 @@ package struct VaultLocation: Sendable {
                 throw .vaultIsGone
             }
             throw .file(
-                .unavailable, underlying: "no such directory: \(path.removingLastComponent().string)",
+                .unavailable, underlying: "no such directory: \(path.parent.string)",
                 advice: "create the vault first, or check the path and HOME")
         }
         // Whoever may rename in it takes the anchor away, and an older copy of the vault goes unseen.

@@ -25,7 +25,7 @@ struct TokenFile: Sendable {
         guard let name = path.lastComponent?.string, path.lastComponent?.kind == .regular else {
             throw .file(.invalidArgument, advice: "give the path of a file")
         }
-        let parent = path.removingLastComponent()
+        let parent = path.parent
         return try onDisk { () throws(SystemFailure) in
             TokenFile(directory: try PosixDirectory(parent.isEmpty ? "." : parent), name: name)
         }

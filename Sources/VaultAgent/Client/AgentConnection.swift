@@ -122,22 +122,19 @@ package final class AgentConnection: Sendable {
     /// Runs a part of an exchange; after one that failed half-way the connection is of no more use.
     private func exchanging<Value>(_ body: (inout Exchange) throws(Failure) -> Value) throws(Failure) -> Value
     {
-        let result = exchange.withLock { exchange in
-            Result { () throws(Failure) in
-                do throws(Failure) {
-                    return try body(&exchange)
-                } catch {
-                    switch error {
-                    case .refused, .notHeld: break
-                    case .absent, .unreachable, .interrupted:
-                        exchange.isUsable = false
-                        exchange.incoming.removeAll()
-                    }
-                    throw error
+        try exchange.withLock { exchange throws(Failure) in
+            do throws(Failure) {
+                return try body(&exchange)
+            } catch {
+                switch error {
+                case .refused, .notHeld: break
+                case .absent, .unreachable, .interrupted:
+                    exchange.isUsable = false
+                    exchange.incoming.removeAll()
                 }
+                throw error
             }
         }
-        return try result.get()
     }
 
     /// The next event of what was subscribed to, waiting for as long as it takes; `nil` when the connection has ended.

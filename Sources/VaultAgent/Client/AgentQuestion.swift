@@ -47,6 +47,13 @@ extension AgentQuestion where Value == TokenMetadata? {
     }
 }
 
+/// What an agent says of a vault that it may not hold.
+package enum AgentAnswer<Value: Sendable>: Sendable {
+    case held(Value)
+    /// It does not hold the vault, or no agent runs.
+    case notHeld
+}
+
 /// A question that was sent and is not answered yet.
 struct BegunQuestion<Value: Sendable>: Sendable {
     let question: AgentQuestion<Value>
@@ -82,6 +89,22 @@ extension BlockingAgentVault {
     func answer<Value>(to question: AgentQuestion<Value>) throws(TokenStorageError) -> Value {
         try perform(question.operation, question.name, isWrite: false) { (reader, _) throws(WireError) in
             try question.read(&reader)
+        }
+    }
+
+    /// Asks, and waits for the answer; ``AgentAnswer/notHeld`` when the agent does not hold the vault or none runs.
+    func answerIfHeld<Value>(
+        to question: AgentQuestion<Value>
+    ) throws(TokenStorageError) -> AgentAnswer<Value> {
+        do throws(AgentConnection.Failure) {
+            return .held(
+                try ask(question.operation) { (reader, _) throws(WireError) in try question.read(&reader) })
+        } catch {
+            switch error {
+            case .notHeld: return .notHeld
+            case .absent: return .notHeld
+            default: throw error.error(question.name, isWrite: false)
+            }
         }
     }
 

@@ -117,6 +117,13 @@ extension AgentTokenStorage {
             try vault.answer(to: .secret(key, of: service))
         }
 
+        /// The same, of a vault that may not be held: one question, and none before it whether it is.
+        package func secretIfHeld(
+            for key: TokenKey
+        ) throws(TokenStorageError) -> AgentAnswer<Secret?> {
+            try vault.answerIfHeld(to: .secret(key, of: service))
+        }
+
         /// See ``TokenVault/TokenStorage/item(for:)``.
         public func item(for key: TokenKey) throws(TokenStorageError) -> TokenItem? {
             try vault.answer(to: .item(key, of: service))

@@ -123,7 +123,7 @@ struct Benchmark: VaultCommand {
         }
         var location = LocationArguments()
         location.backend = "file"
-        return ProgramContext.absolute(try Session(console, location).vaultPath).removingLastComponent()
+        return ProgramContext.absolute(try Session(console, location).vaultPath).parent
     }
 
     /// The agent's program. Throws only when it was asked for and is not there.

@@ -38,8 +38,8 @@ struct Retrieve: VaultCommand {
         let session = try Session(console, arguments.location, arguments.unlock)
         let key = try Settings.key(arguments.key)
         let service = try Settings.service(arguments.service)
-        let storage = try session.storage(service: service)
         if arguments.json {
+            let storage = try session.storage(service: service)
             guard let item = try calling({ () throws(TokenStorageError) in try storage.item(for: key) })
             else { throw .notFound }
             var bytes = item.secret.unprotectedBytes()
@@ -48,8 +48,7 @@ struct Retrieve: VaultCommand {
             json.object { json in json.item(item.metadata, value: bytes) }
             json.end()
         } else {
-            guard let secret = try calling({ () throws(TokenStorageError) in try storage.secret(for: key) })
-            else { throw .notFound }
+            guard let secret = try session.secret(for: key, service: service) else { throw .notFound }
             secret.withBytes { console.output.write($0) }
             if StandardStream.output.isTerminal { console.output.write("\n") }
         }

@@ -5,7 +5,7 @@ import TokenVaultPlatform
 enum OutputPlace {
     /// Throws when something is there already, or the directory is missing: that is not the vault's.
     static func requireFree(_ path: FilePath) throws(CommandFailure) {
-        let parent = path.removingLastComponent()
+        let parent = path.parent
         let (hasParent, exists): (Bool, Bool)
         do throws(SystemFailure) {
             hasParent = parent.isEmpty ? true : try SmallFile.exists(parent)

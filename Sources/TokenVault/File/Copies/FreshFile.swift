@@ -73,7 +73,7 @@ struct FreshFile {
             try? occupant.file.synchronize()
             throw error
         }
-        return aside.map { place.path.removingLastComponent().appending($0) }
+        return aside.map { place.path.parent.appending($0) }
     }
 
     /// Gives the file in the place a second name, or its bytes another file where there are no second names.

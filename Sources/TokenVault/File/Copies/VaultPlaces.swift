@@ -30,7 +30,7 @@ enum VaultPlaces {
     /// Whether the file at `place` is the one with `identity`.
     static func isSame(_ place: FilePath, _ identity: FileIdentity?) -> Bool {
         guard let name = place.lastComponent?.string,
-            let directory = try? PosixDirectory(place.removingLastComponent()),
+            let directory = try? PosixDirectory(place.parent),
             let there = try? directory.attributes(of: name)
         else { return false }
         return there.identity == identity

@@ -20,7 +20,7 @@ extension BlockingFileVault {
                 throw .file(.invalidArgument, advice: "give the path of a file, whose name is UTF-8")
             }
             let plan = try exportPlan(passphrase, allOrNothing: allOrNothing)
-            let parent = path.removingLastComponent()
+            let parent = path.parent
             let directory = try onDisk { () throws(SystemFailure) in
                 try PosixDirectory(parent.isEmpty ? "." : parent)
             }

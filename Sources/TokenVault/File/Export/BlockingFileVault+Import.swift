@@ -89,7 +89,7 @@ extension BlockingFileVault {
     }
 
     private var directoryForSpooling: FilePath {
-        let parent = path.removingLastComponent()
+        let parent = path.parent
         return parent.isEmpty ? "." : parent
     }
 

@@ -147,6 +147,10 @@ final class VaultLog: Sendable {
 
     private func isReplaced(identity: FileIdentity) throws(TokenStorageError) -> Bool {
         let location = location
+        // One look, as long as everything is where it was.
+        if let path = location.absolutePath, location.directory.identity(ofFileAt: path) == identity {
+            return false
+        }
         try location.requireDirectory()
         let there = try onDisk { () throws(SystemFailure) in
             try location.directory.attributes(of: location.name)

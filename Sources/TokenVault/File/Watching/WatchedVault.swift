@@ -78,6 +78,13 @@ extension VaultLog {
             if !state.isCommitting, try isReplaced(state) { try reload(&state) }
         }
     }
+
+    /// Takes in another file that others put in the place of this one.
+    func lookAtPlace() throws(TokenStorageError) {
+        try withLockedState { (state) throws(TokenStorageError) in
+            if !state.isCommitting, try isReplaced(state) { try reload(&state) }
+        }
+    }
 }
 
 extension VaultSession {
