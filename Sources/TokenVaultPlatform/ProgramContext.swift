@@ -32,6 +32,12 @@ package enum ProgramContext {
         return text(value).map { .text($0) } ?? .notText
     }
 
+    /// The path that the environment variable `name` has, which need not be UTF-8; `nil` when it is not set, or set to nothing.
+    package static func path(_ name: String) -> FilePath? {
+        guard let value = getenv(name), value[0] != 0 else { return nil }
+        return FilePath(platformString: value)
+    }
+
     /// The whole environment, `NAME=value` each, for a program that is the person's own; what is not UTF-8 is left out.
     package static var environment: [String] {
         var variables: [String] = []

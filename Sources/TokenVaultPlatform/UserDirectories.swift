@@ -29,8 +29,6 @@ package enum UserDirectories {
 
     /// The specification wants a relative path ignored.
     private static func absolute(_ variable: String) -> FilePath? {
-        guard case .text(let text) = ProgramContext.variable(variable) else { return nil }
-        let path = FilePath(text)
-        return path.isAbsolute ? path : nil
+        ProgramContext.path(variable).flatMap { $0.isAbsolute ? $0 : nil }
     }
 }

@@ -65,6 +65,10 @@ extension SocketDirectory.Failure {
                 error(
                     .insecurePermissions, AgentPlace.closedDirectory,
                     "name a directory of this user's, mode 0700")
+            case .fileNameTooLong:
+                error(
+                    .invalidArgument, "the path of the agent's directory is too long",
+                    "name a shorter one: XDG_RUNTIME_DIR")
             default:
                 error(
                     .unavailable, "no agent: \(failure.call): \(failure.errno.description)",

@@ -88,7 +88,7 @@ package final class HeldVaults: Sendable {
         // What is at the path now: another vault may have taken the place of the one that is held.
         let fresh = try BlockingFileVault.open(at: path, configuration: configuration)
         let (known, isFull) = state.withLock { ($0.vaults[path], $0.vaults.count >= limits.vaults) }
-        let locks = known?.vault.lockCount ?? 0
+        let orders = known?.vault.lockOrders ?? 0
         let held = known?.vault.identifier == fresh.identifier ? known : nil
         let isHeld = held.map { Self.isInPlace($0.vault) } ?? false
         var idleTime = order.idleTime
@@ -108,7 +108,7 @@ package final class HeldVaults: Sendable {
         if let held, isHeld, held.stateDirectory == order.stateDirectory {
             fresh.close()
             vault = held.vault
-            try vault.unlock(with: order.method, unlessLockedSince: locks)
+            try vault.unlock(with: order.method, unlessToldToLockSince: orders)
         } else {
             guard known != nil || !isFull else {
                 fresh.close()
@@ -126,7 +126,7 @@ package final class HeldVaults: Sendable {
         let (isLocked, hasEnded, former) = state.withLock { state in
             let isLocked =
                 state.unlocking[number]?.contains(vault, at: path) ?? true
-                || vault === known?.vault && vault.lockCount != locks
+                || vault === known?.vault && vault.lockOrders != orders
             // Before anybody can ask for it.
             if isLocked { vault.lock() }
             let former = state.vaults[path]?.vault

@@ -11,6 +11,10 @@ enum AgentProgram {
         [--background]
         """
 
+    /// What the agent opens for itself and its first clients. What it is made of ends the process when there is none left for
+    /// it to begin with.
+    private static let neededDescriptors = 64
+
     /// Runs the agent that `arguments` ask for to its end; `nil` stands for arguments that are not UTF-8.
     static func run(_ arguments: [String]?) -> Int32 {
         var place = AgentPlaces.own
@@ -49,6 +53,12 @@ enum AgentProgram {
                 "vaultctl-agent: there is no descriptor \(ready): pass the one that --ready-fd names")
         }
         ProcessFacts.allowAllDescriptors()
+        guard ProcessFacts.hasRoom(forDescriptors: neededDescriptors) else {
+            say(
+                "vaultctl-agent: too few descriptors: allow this process \(neededDescriptors) more with \"ulimit -n\""
+            )
+            return 8
+        }
         // The first timer makes libdispatch open what it needs, and end the process when there is no descriptor left: now,
         // while there are, and not when a client subscribes.
         Task.detached { try? await Task.sleep(for: .nanoseconds(1)) }

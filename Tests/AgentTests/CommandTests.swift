@@ -25,6 +25,40 @@ import VaultAgent
         #expect(try home.run("retrieve", "l").status == 3)
     }
 
+    @Test func aPlaceThatIsTooLongIsSaidAtOnce() throws {
+        let long = "XDG_RUNTIME_DIR=/tmp/" + String(repeating: "long", count: 100)
+        for command in [["retrieve", "k"], ["unlock", "--key-file", home.keyFile], ["lock"]] {
+            // Time enough to ask again and again: that would end with another status.
+            let outcome = try home.run(command + ["--timeout", "300"], with: [long])
+            #expect(outcome.status == 64 && outcome.error.contains("too long"), "\(outcome.error)")
+        }
+    }
+
+    /// A home that is no text is used, and not another one that is.
+    @Test func directoriesNeedNotBeText() throws {
+        let script = """
+            odd=$(printf '%s/odd-\\377' "$HOME") && mkdir -m 700 "$odd" || exit
+            export XDG_DATA_HOME=$odd XDG_STATE_HOME=$odd
+            "$0" init --key-file "$HOME/odd.key" && "$0" unlock --key-file "$HOME/odd.key" || exit
+            printf odd | "$0" store k && "$0" retrieve k && [ -f "$odd/tokenvault/default.vault" ] || exit
+            # No agent is there, and none elsewhere is asked.
+            export XDG_RUNTIME_DIR=$odd
+            "$0" retrieve k --no-input; [ $? = 4 ]
+            """
+        let outcome = try Program.capture(
+            "/bin/bash", ["-c", script, Program.beside("vaultctl")], environment: home.environment)
+        #expect(outcome.status == 0 && outcome.output == "odd", "\(outcome)")
+        #expect(try home.run("list", "--key-file", home.keyFile).output.isEmpty)
+    }
+
+    /// What the agent is made of would end it by a signal.
+    @Test func anAgentWithoutDescriptorsSaysSo() throws {
+        let script = "ulimit -n 14; exec \"$0\" --directory \"$HOME/run/tokenvault\""
+        let outcome = try Program.capture(
+            "/bin/bash", ["-c", script, Program.beside("vaultctl-agent")], environment: home.environment)
+        #expect(outcome.status == 8 && outcome.error.contains("ulimit -n"), "\(outcome)")
+    }
+
     @Test func lockedIsFinalUnlessTheLineSaysOtherwise() throws {
         _ = try home.run("unlock", "--key-file", home.keyFile)
         _ = try home.run("store", "dark", input: "a")
@@ -185,7 +219,7 @@ final class CommandHome: Sendable {
         return "\(path)/\(name)"
     }
 
-    private var environment: [String] {
+    var environment: [String] {
         ["HOME=\(path)", "XDG_RUNTIME_DIR=\(path)/run", "DBUS_SYSTEM_BUS_ADDRESS=unix:path=/no/bus"]
     }
 

@@ -106,6 +106,25 @@ import VaultAgentServer
         #expect(try agent.home.open().storage(service: "s").retrieve(for: "k") == "b")
     }
 
+    /// The idle time ends while the key is derived: who unlocks then has not locked.
+    @Test func whatIsIdleIsUnlockedAnew() throws {
+        let home = try TestHome()
+        var configuration = home.configuration
+        configuration.keyDerivationCost = .moderate
+        let direct = try BlockingFileVault.open(at: home.vault, configuration: configuration)
+        try direct.unlock(with: TestHome.keyFile)
+        let words = UnlockMethod.passphrase(Secret(utf8: "fake words for a slow slot"))
+        _ = try direct.addSlot(words)
+        direct.close()
+        let agent = try LocalAgent(in: home)
+        let vault = BlockingAgentVault(at: home.vault, agent: home.place, timeout: .seconds(300))
+        try vault.unlock(
+            with: TestHome.keyFile, stateDirectory: home.state, lockingAfter: .milliseconds(200))
+        try vault.unlock(with: words, stateDirectory: home.state, lockingAfter: .seconds(900))
+        #expect(try vault.lockState() == .unlocked)
+        withExtendedLifetime(agent) {}
+    }
+
     @Test func hangingUpLocksAndTerminatingEnds() throws {
         let agent = try TestAgent()
         let vault = try agent.unlockedVault()
@@ -369,12 +388,12 @@ import VaultAgentServer
         let vault = try home.open()
         let storage = vault.storage(service: "s")
         try storage.store(Secret(utf8: "fake"), for: "key", details: TokenDetails(policy: .whenUnlocked))
-        let locks = vault.lockCount
+        let orders = vault.lockOrders
         vault.lock()
-        try vault.unlock(with: TestHome.keyFile, unlessLockedSince: locks)
+        try vault.unlock(with: TestHome.keyFile, unlessToldToLockSince: orders)
         #expect(try vault.lockState() == .afterFirstUnlock)
         #expect(throws: TokenStorageError.self) { try storage.retrieve(for: "key") }
-        try vault.unlock(with: TestHome.keyFile, unlessLockedSince: vault.lockCount)
+        try vault.unlock(with: TestHome.keyFile, unlessToldToLockSince: vault.lockOrders)
         #expect(try storage.retrieve(for: "key") == "fake")
     }
 

@@ -14,16 +14,20 @@ extension BlockingFileVault {
     public func unlock(
         with method: UnlockMethod, mending: Bool = true
     ) throws(TokenStorageError) {
-        try unlock(with: method, mending: mending, unlessLockedSince: nil)
+        try unlock(with: method, mending: mending, unlessToldToLockSince: nil)
     }
 
-    /// How often the vault was locked since its first unlock, for ``unlock(with:mending:unlessLockedSince:)``.
+    /// How often the vault was locked since its first unlock.
     package var lockCount: Int { state.withLock { $0.session }?.ring.locks ?? 0 }
 
-    /// The same, but of a vault that was unlocked before and was locked since `locks` was read, no key is taken over:
+    /// How often that was because somebody said so, for ``unlock(with:mending:unlessToldToLockSince:)``: all but those at the
+    /// end of its time.
+    package var lockOrders: Int { state.withLock { $0.session }?.ring.lockOrders ?? 0 }
+
+    /// The same, but of a vault that was unlocked before and was told to lock since `orders` was read, no key is taken over:
     /// whoever locked while the key was derived meant this too. Throws nothing for that.
     package func unlock(
-        with method: UnlockMethod, mending: Bool = true, unlessLockedSince locks: Int?
+        with method: UnlockMethod, mending: Bool = true, unlessToldToLockSince orders: Int?
     ) throws(TokenStorageError) {
         try during("unlock") { () throws(TokenStorageError) in
             try checkUsable()
@@ -34,7 +38,7 @@ extension BlockingFileVault {
                 let current = try session.log.currentKeybagCopy(in: snapshot)
                 let fresh = try openKeybag(current, with: method)
                 try beginCounting()
-                session.ring.replace(with: fresh.ring, unlessLockedSince: locks)
+                session.ring.replace(with: fresh.ring, unlessToldToLockSince: orders)
                 state.withLock { $0.keybag = fresh.keybag }
                 try countAgain()
                 tellObservers(ofFirstUnlock: false)

@@ -61,17 +61,20 @@ final class KeyRing: Sendable {
         var facts: Facts
         /// How often ``KeyRing/lock()`` was called.
         var locks = 0
+        /// How often that was not because nobody used it.
+        var orders = 0
         /// How often other keys took the place of these.
         var replacements = 0
         /// Whether this process is about to give the vault a new root.
         var changesRoot = false
 
         /// Takes out what a lock wipes.
-        mutating func lock() -> (Roots?, [ClassKeys]) {
+        mutating func lock(byItself: Bool = false) -> (Roots?, [ClassKeys]) {
             let gone = classes.values.filter { !$0.policy.isReadableAfterFirstUnlock }
             classes = classes.filter { $0.value.policy.isReadableAfterFirstUnlock }
             current = current.filter { $0.key.isReadableAfterFirstUnlock }
             locks += 1
+            if !byItself { orders += 1 }
             defer { roots = nil }
             return (roots, Array(gone))
         }
@@ -113,6 +116,9 @@ final class KeyRing: Sendable {
     /// How often the ring was locked, for ``replace(with:unlessLockedSince:)``.
     var locks: Int { state.withLock { $0.locks } }
 
+    /// How often it was told to lock: by anything but its time's end.
+    var lockOrders: Int { state.withLock { $0.orders } }
+
     /// How often other keys took the place of these: what was wiped then is no sign of a lock.
     var replacements: Int { state.withLock { $0.replacements } }
 
@@ -124,10 +130,11 @@ final class KeyRing: Sendable {
 
     /// Takes over what another unlock of the same vault gave, and wipes what was held before. Nothing
     /// happens if the ring was locked since `locks` was read: a lock is never undone by what began
-    /// before it.
-    /// Nor when it was replaced since `replacements` was read, which may be by something newer.
+    /// before it. Nor when it was told to since `orders` was, nor when it was replaced since `replacements` was read, which may
+    /// be by something newer.
     func replace(
-        with other: KeyRing, unlessLockedSince locks: Int?, unlessReplacedSince replacements: Int? = nil
+        with other: KeyRing, unlessLockedSince locks: Int? = nil, unlessToldToLockSince orders: Int? = nil,
+        unlessReplacedSince replacements: Int? = nil
     ) {
         var fresh = other.state.withLock { state in
             defer {
@@ -139,9 +146,11 @@ final class KeyRing: Sendable {
         }
         let old = state.withLock { state in
             fresh.locks = state.locks
+            fresh.orders = state.orders
             fresh.changesRoot = state.changesRoot
             fresh.replacements = state.replacements + 1
             if let locks, state.locks != locks { return fresh }
+            if let orders, state.orders != orders { return fresh }
             if let replacements, state.replacements != replacements || state.changesRoot { return fresh }
             defer { state = fresh }
             return state
@@ -192,9 +201,10 @@ final class KeyRing: Sendable {
             : .file(.locked)
     }
 
-    /// Wipes the roots and the when-unlocked classes; what is readable after first unlock stays.
-    func lock() {
-        Self.wipe(state.withLock { $0.lock() })
+    /// Wipes the roots and the when-unlocked classes; what is readable after first unlock stays. `byItself` because nobody
+    /// used it for its time: who is about to unlock does.
+    func lock(byItself: Bool = false) {
+        Self.wipe(state.withLock { $0.lock(byItself: byItself) })
     }
 
     private static func wipe(_ gone: (Roots?, [ClassKeys])) {

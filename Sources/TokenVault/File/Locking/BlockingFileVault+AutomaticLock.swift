@@ -50,7 +50,7 @@ extension BlockingFileVault {
 
     /// Locks the vault if its time has come.
     func lockIfDue(asUse isUse: Bool = false) {
-        lockDeadline.lockIfDue(asUse: isUse) { state.withLock { $0.session }?.ring.lock() }
+        lockDeadline.lockIfDue(asUse: isUse) { state.withLock { $0.session }?.ring.lock(byItself: true) }
     }
 }
 
