@@ -27,9 +27,6 @@ package protocol DiskDirectory: AnyObject, Sendable {
     /// Whether this is not the directory at `path` any more: it was moved away or removed, and perhaps another put in its
     /// place. False when that cannot be told (`stat`).
     func isReplaced(at path: FilePath) -> Bool
-    /// Which file is at `path`, from the root, without following a link in its place (`lstat`): what is in this directory as
-    /// long as that is where it was. `nil` when that cannot be told.
-    func identity(ofFileAt path: FilePath) -> FileIdentity?
     /// Whether other machines may write there, or a program stands between the kernel and the files (NFS, SMB, FUSE …).
     var isRemote: Bool { get }
 }
@@ -38,7 +35,6 @@ extension DiskDirectory {
     package var isRemote: Bool { false }
     package func isMountPoint(_ name: String) -> Bool { false }
     package func isReplaced(at path: FilePath) -> Bool { false }
-    package func identity(ofFileAt path: FilePath) -> FileIdentity? { nil }
 
     /// None: for directories whose names are texts.
     package func otherNames() throws(SystemFailure) -> [[UInt8]] { [] }

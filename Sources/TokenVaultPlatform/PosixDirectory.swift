@@ -7,6 +7,8 @@ package import SystemPackage
 package final class PosixDirectory: DiskDirectory, Notifying {
     private let descriptor: CInt
     package let isRemote: Bool
+    /// Which directory that is; `nil` when it cannot be told.
+    private let identity: FileIdentity?
 
     /// Opens an existing directory.
     package init(_ path: FilePath) throws(SystemFailure) {
@@ -14,6 +16,8 @@ package final class PosixDirectory: DiskDirectory, Notifying {
             path.withPlatformString { clinux_openat(AT_FDCWD, $0, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0) }
         }
         isRemote = FileSystemKind.isRemote(clinux_file_system_type(descriptor))
+        var information = stat()
+        identity = fstat(descriptor, &information) == 0 ? FileAttributes(information).identity : nil
     }
 
     deinit { close(descriptor) }
@@ -114,18 +118,12 @@ package final class PosixDirectory: DiskDirectory, Notifying {
     package func isMountPoint(_ name: String) -> Bool { clinux_is_mount_point(descriptor, name) != 0 }
 
     package func isReplaced(at path: FilePath) -> Bool {
-        var (here, there) = (stat(), stat())
-        guard fstat(descriptor, &here) == 0 else { return false }
+        guard let identity else { return false }
+        var there = stat()
         guard path.withPlatformString({ stat($0, &there) }) == 0 else {
             return errno == ENOENT || errno == ENOTDIR
         }
-        return FileAttributes(here).identity != FileAttributes(there).identity
-    }
-
-    package func identity(ofFileAt path: FilePath) -> FileIdentity? {
-        var there = stat()
-        guard path.withPlatformString({ lstat($0, &there) }) == 0 else { return nil }
-        return FileAttributes(there).identity
+        return FileAttributes(there).identity != identity
     }
 
     package func remove(_ name: String) throws(SystemFailure) {

@@ -35,6 +35,15 @@ package enum ProcessFacts {
         return true
     }
 
+    /// Whether `count` more threads can be had now (`RLIMIT_NPROC`, `RLIMIT_AS`). GLib ends the program when its own cannot.
+    package static func hasRoom(forThreads count: Int) -> Bool {
+        var threads: [WorkerThread] = []
+        return (0..<count).allSatisfy { _ in
+            threads.append(WorkerThread(name: "room"))
+            return threads.last?.isRunning ?? false
+        }
+    }
+
     /// Makes core files and `ptrace` by the same user impossible from now on.
     package static func forbidDumps() {
         _ = clinux_forbid_dumps()

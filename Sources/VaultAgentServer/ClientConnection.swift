@@ -217,6 +217,7 @@ final class ClientConnection: Sendable {
 
     /// Notes what is read for the client, so that none of it goes out when it is locked.
     func begin(reading request: AgentRequest) {
+        endReading()
         switch request.operation {
         case .secret, .item, .metadata, .list: break
         default: return
@@ -236,6 +237,7 @@ final class ClientConnection: Sendable {
     func endReading() {
         state.withLock { state in
             state.reading = nil
+            state.isRevoked = false
             state.isListing = false
         }
     }

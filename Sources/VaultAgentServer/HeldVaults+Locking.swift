@@ -53,23 +53,43 @@ extension HeldVaults {
     func close(_ reference: VaultReference) -> Bool {
         state.withLock { $0.noteLock(of: VaultReference(path: reference.path)) }
         guard let held = held(reference) else { return false }
-        state.withLock { state in
-            if state.vaults[reference.path]?.vault === held.vault { state.vaults[reference.path] = nil }
-        }
-        held.vault.close()
-        tellLocked([held.vault])
+        letGo(of: held, at: reference.path)
         return true
     }
 
+    /// The same, for a read that threw `error`. What is locked was perhaps not looked at.
+    func closeIfReplaced(_ reference: VaultReference, after error: TokenStorageError) -> Bool {
+        switch error.code {
+        case .locked:
+            guard let vault = vault(reference) else { return false }
+            do throws(TokenStorageError) {
+                try vault.refresh()
+                return false
+            } catch {
+                return closeIfReplaced(reference)
+            }
+        case .notFound, .notPermitted, .wrongDevice, .invalidArgument, .tooLarge: return false
+        default: return closeIfReplaced(reference)
+        }
+    }
+
     /// Lets go of a vault that is not the one at its path any more: another one was made there, or its file was removed and
-    /// put back elsewhere or anew. Whether it was so.
+    /// put back elsewhere or anew. Whether it was so. No lock that anybody gave: an unlock of what is there now goes on.
     func closeIfReplaced(_ reference: VaultReference) -> Bool {
         guard let held = held(reference),
             let now = try? BlockingFileVault.open(
                 at: reference.path, configuration: FileVaultConfiguration(stateDirectory: nil)),
             now.identifier != held.vault.identifier || Self.isGone(held.vault)
         else { return false }
-        return close(reference)
+        letGo(of: held, at: reference.path)
+        return true
+    }
+
+    /// Wipes the keys of `held`, which is no longer held at `path` if it still was.
+    private func letGo(of held: Held, at path: FilePath) {
+        state.withLock { if $0.vaults[path]?.vault === held.vault { $0.vaults[path] = nil } }
+        held.vault.close()
+        tellLocked([held.vault])
     }
 
     /// Whether there is nothing any more where the vault was.

@@ -85,12 +85,22 @@ struct RequestHandler: Sendable {
             return .success(.none)
         }
         do throws(TokenStorageError) {
-            try checkPlace(of: vault, request)
+            return try answer(request, about: vault, &writer, flush: flush)
         } catch {
-            guard vaults.closeIfReplaced(request.vault) else { throw error }
+            guard request.operation.isReading, vaults.closeIfReplaced(request.vault, after: error) else {
+                throw error
+            }
             answerNotHeld(request, &writer)
             return .success(.none)
         }
+    }
+
+    /// Answers a request about a vault that is held.
+    private func answer(
+        _ request: AgentRequest, about vault: BlockingFileVault, _ writer: inout WireWriter,
+        flush: () throws(SystemFailure) -> Void
+    ) throws(TokenStorageError) -> Result<Consequence, SystemFailure> {
+        try checkPlace(of: vault, request)
         switch request.operation {
         case .secret(let service, let key):
             let secret = try vault.storage(service: service).secret(for: key)
@@ -198,6 +208,16 @@ struct RequestHandler: Sendable {
         writer.begin(.result, id: request.id)
         writer.appendEnd(of: listing)
         _ = writer.end()
+    }
+}
+
+extension AgentOperation {
+    /// Whether it is answered with what is in one vault, and changes nothing.
+    fileprivate var isReading: Bool {
+        switch self {
+        case .secret, .item, .metadata, .list, .state: true
+        default: false
+        }
     }
 }
 

@@ -15,6 +15,9 @@ enum AgentProgram {
     /// it to begin with.
     private static let neededDescriptors = 64
 
+    /// More than it begins with: those that were tried may not have ended when the first is begun.
+    private static let neededThreads = 16
+
     /// Runs the agent that `arguments` ask for to its end; `nil` stands for arguments that are not UTF-8.
     static func run(_ arguments: [String]?) -> Int32 {
         var place = AgentPlaces.own
@@ -59,6 +62,12 @@ enum AgentProgram {
             )
             return 8
         }
+        guard ProcessFacts.hasRoom(forThreads: neededThreads) else {
+            say(
+                "vaultctl-agent: no room for threads: allow this process more of them, and of memory, with \"ulimit\""
+            )
+            return 8
+        }
         // The first timer makes libdispatch open what it needs, and end the process when there is no descriptor left: now,
         // while there are, and not when a client subscribes.
         Task.detached { try? await Task.sleep(for: .nanoseconds(1)) }
@@ -91,6 +100,9 @@ enum AgentProgram {
         } catch let error as TokenStorageError {
             say("vaultctl-agent: \(error)")
             return error.code == .conflict ? 9 : 8
+        } catch let error as SystemFailure {
+            say("vaultctl-agent: \(error.call): \(error.errno.description)")
+            return 8
         } catch {
             say("vaultctl-agent: \(error)")
             return 1

@@ -21,9 +21,14 @@ enum AgentStarter {
 
     /// Throws `unavailable` when another user has taken the agent's place: there is none, and none can be started.
     static func requirePlace() throws(CommandFailure) {
-        guard let place = AgentPlaces.takenByAnother else { return }
+        if let place = AgentPlaces.takenByAnother {
+            throw CommandFailure(
+                .unavailable, "no agent can run in \(place), which is another user's", placeAdvice)
+        }
+        // It is told where as an argument, which is text.
+        guard String(validating: AgentPlaces.own.directory) == nil else { return }
         throw CommandFailure(
-            .unavailable, "no agent can run in \(place), which is another user's", placeAdvice)
+            .unavailable, "no agent is started in a directory whose path is not UTF-8", placeAdvice)
     }
 
     /// Starts the agent, unless one runs already, and waits until it takes clients. One that is about to end is waited for.

@@ -1,10 +1,12 @@
 import Glibc
+import Synchronization
 import SystemPackage
 import Testing
 import TokenVault
 import TokenVaultPlatform
 import VaultAgent
-import VaultAgentServer
+
+@testable import VaultAgentServer
 
 @Suite struct HoldingTests {
     @Test func whatIsStoredThroughTheAgentIsInTheFile() throws {
@@ -104,6 +106,29 @@ import VaultAgentServer
         try vault.unlock(with: TestHome.keyFile, stateDirectory: agent.home.state)
         try vault.storage(service: "s").store(token: "b", for: "k")
         #expect(try agent.home.open().storage(service: "s").retrieve(for: "k") == "b")
+    }
+
+    /// A read finds that another vault is in the place of the one that is held, and lets go of that: no lock of the new one,
+    /// which somebody is about to unlock.
+    @Test func aReadDoesNotLockWhatIsBeingUnlocked() throws {
+        let home = try TestHome()
+        let agent = try LocalAgent(in: home)
+        let vault = BlockingAgentVault(at: home.vault, agent: home.place, timeout: .seconds(300))
+        try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+        let words = UnlockMethod.passphrase(Secret(utf8: "fake words for a slow slot"))
+        let other = home.path.appending("other.vault")
+        var configuration = home.configuration
+        configuration.keyDerivationCost = .moderate
+        try BlockingFileVault.create(at: other, unlockMethod: words, configuration: configuration).close()
+        try #require(rename(other.string, home.vault.string) == 0)
+        let order = UnlockOrder(method: words, stateDirectory: home.state, idleTime: .seconds(900))
+        let unlocking = try AgentConnection(to: home.place, within: .seconds(300))
+        let pending = try unlocking.begin(
+            .unlock(order), on: VaultReference(at: home.vault), within: .seconds(300))
+        while agent.server.vaults.state.withLock({ $0.unlocking.isEmpty }) { sched_yield() }
+        #expect(throws: TokenStorageError.self) { try vault.storage(service: "s").secret(for: "k") }
+        _ = try unlocking.finish(pending) { (reader, _) throws(WireError) in try reader.facts() }
+        #expect(try vault.lockState() == .unlocked)
     }
 
     /// The idle time ends while the key is derived: who unlocks then has not locked.

@@ -126,6 +126,79 @@ import VaultAgent
         #expect(try storage.retrieve(for: "k") == "third")
     }
 
+    /// The directory is made anew around the same file: what would be written beside it, as when it is compacted, would be
+    /// where nobody looks.
+    @Test func aDirectoryThatWasMadeAnewIsNotWrittenTo() throws {
+        let directory = home.vault.removingLastComponent().string
+        try #require(rename(directory, directory + ".away") == 0 && mkdir(directory, 0o700) == 0)
+        try #require(rename("\(directory).away/test.vault", home.vault.string) == 0)
+        let storage = vault.storage(service: "s")
+        let error = #expect(throws: TokenStorageError.self) {
+            try storage.store(token: "third", for: "k")
+        }
+        #expect(error?.code == .unavailable, "\(error as Any)")
+        // Nothing of it was written, and what is there is used from the next unlock on.
+        #expect(try home.open().storage(service: "s").retrieve(for: "k") == "second")
+        try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+        try storage.store(token: "third", for: "k")
+        #expect(try storage.retrieve(for: "k") == "third")
+        let left = try PosixDirectory(FilePath(directory + ".away")).names()
+        #expect(left == [])
+    }
+
+    /// Another vault is copied over the file that is held: the same file, and not the vault that the agent has keys of.
+    @Test func anotherVaultInTheSameFileIsNotHeld() throws {
+        let other = home.path.appending("other.vault")
+        try BlockingFileVault.create(
+            at: other, unlockMethod: TestHome.keyFile,
+            configuration: FileVaultConfiguration(stateDirectory: nil, keyDerivationCost: .minimum)
+        ).close()
+        func copy() throws {
+            try #require(try Program.run("/bin/cp", [other.string, home.vault.string]) == 0)
+            try #require(unlink(other.string) == 0)
+        }
+        try copy()
+        let connection = try AgentConnection(to: home.place, within: .seconds(300))
+        // Whoever asks hears it with the first answer, which comes.
+        #expect {
+            try connection.perform(
+                .secret(service: "s", key: "k"), on: VaultReference(at: home.vault), within: .seconds(300)
+            ) { (reader, _) throws(WireError) in
+                _ = try reader.optional { (reader) throws(WireError) in try reader.secret() }
+            }
+        } throws: {
+            if case .notHeld? = $0 as? AgentConnection.Failure { true } else { false }
+        }
+        #expect(try vault.isHeld() == false)
+        try vault.unlock(with: TestHome.keyFile, stateDirectory: nil)
+        #expect(try vault.storage(service: "s").list().items.isEmpty)
+    }
+
+    /// The same of a vault that is locked.
+    @Test func aLockedVaultThatIsAnotherByNowIsNotHeld() throws {
+        let storage = vault.storage(service: "s")
+        try storage.store(token: "dark", for: "d", policy: .whenUnlocked)
+        try vault.lock()
+        let other = home.path.appending("other.vault")
+        try BlockingFileVault.create(
+            at: other, unlockMethod: TestHome.keyFile,
+            configuration: FileVaultConfiguration(stateDirectory: nil, keyDerivationCost: .minimum)
+        ).close()
+        try #require(try Program.run("/bin/cp", [other.string, home.vault.string]) == 0)
+        try #require(unlink(other.string) == 0)
+        #expect(throws: TokenStorageError.self) { try storage.retrieve(for: "d") }
+        #expect(try AgentControl.vaults(at: home.place).isEmpty)
+    }
+
+    @Test func aFileThatIsOpenToOthersIsNotRead() throws {
+        let storage = vault.storage(service: "s")
+        try #require(chmod(home.vault.string, 0o644) == 0)
+        let error = #expect(throws: TokenStorageError.self) { try storage.retrieve(for: "k") }
+        #expect(error?.code == .insecurePermissions, "\(error as Any)")
+        try #require(chmod(home.vault.string, 0o600) == 0)
+        #expect(try storage.retrieve(for: "k") == "second")
+    }
+
     /// A key that opens a part takes nothing away, wherever this device's keys are.
     @Test func anotherStateDirectoryIsNoWayAroundTheScope() throws {
         let narrow = UnlockMethod.keyFile(Secret(utf8: "a narrow unreal key 0123456789abcdef0123456789"))

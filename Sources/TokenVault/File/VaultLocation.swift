@@ -13,6 +13,8 @@ package struct VaultLocation: Sendable {
     package let path: FilePath
     /// The path without links, from the root; `nil` on a disk that has none.
     package let absolutePath: FilePath?
+    /// The directory of that.
+    private let absoluteParent: FilePath?
     /// Why nothing is written there; `nil` when it may be.
     package var obstacle: WritingObstacle?
 
@@ -21,6 +23,7 @@ package struct VaultLocation: Sendable {
         absolutePath: FilePath? = nil
     ) {
         self.absolutePath = absolutePath
+        absoluteParent = absolutePath?.parent
         self.directory = directory
         self.name = name
         self.state = state
@@ -30,9 +33,7 @@ package struct VaultLocation: Sendable {
     /// Throws `unavailable` when the vault's directory was moved away, and perhaps another is in its place: what is written to
     /// the file that is open would not be in the vault that everybody else opens.
     func requireDirectory() throws(TokenStorageError) {
-        guard let parent = absolutePath?.parent, directory.isReplaced(at: parent) else {
-            return
-        }
+        guard let absoluteParent, directory.isReplaced(at: absoluteParent) else { return }
         throw .file(
             .unavailable, underlying: "the vault's directory was moved or replaced",
             advice: "put it back, or close the vault and open it where it is")

@@ -67,6 +67,8 @@ extension VaultLog {
         }
         let written = try write(old, to: fresh, progress: progress, resealing: resealing)
         try onDisk { () throws(SystemFailure) in try fresh.synchronize() }
+        // Where nobody would look for it, and this device would know the vault from then on.
+        try location.requireDirectory()
         try? announceReplacement(in: file)
         do {
             try directory.rename(name, to: location.name, replacing: true)

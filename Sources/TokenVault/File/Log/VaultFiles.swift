@@ -43,12 +43,17 @@ enum VaultFiles {
             ]
         }
         guard magic.contains(Keybag.magic) else { throw .file(.notAVault) }
-        guard attributes.owner == ProcessFacts.user else {
+        try attributes.requirePrivate()
+        return (file, obstacle)
+    }
+}
+
+extension FileAttributes {
+    /// Throws `insecurePermissions` for a vault's file that is another user's or open to others.
+    func requirePrivate() throws(TokenStorageError) {
+        guard owner == ProcessFacts.user else {
             throw .file(.insecurePermissions, underlying: "another user owns the file")
         }
-        guard attributes.mode & 0o077 == 0 else {
-            throw .file(.insecurePermissions, advice: "run chmod 600 on it")
-        }
-        return (file, obstacle)
+        guard mode & 0o077 == 0 else { throw .file(.insecurePermissions, advice: "run chmod 600 on it") }
     }
 }

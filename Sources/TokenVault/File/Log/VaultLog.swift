@@ -146,17 +146,18 @@ final class VaultLog: Sendable {
     }
 
     private func isReplaced(identity: FileIdentity) throws(TokenStorageError) -> Bool {
+        try attributesInPlace().identity != identity
+    }
+
+    /// What is at the vault's path now. Throws `unavailable` when that is nothing, or when the directory was moved away.
+    func attributesInPlace() throws(TokenStorageError) -> FileAttributes {
         let location = location
-        // One look, as long as everything is where it was.
-        if let path = location.absolutePath, location.directory.identity(ofFileAt: path) == identity {
-            return false
-        }
         try location.requireDirectory()
         let there = try onDisk { () throws(SystemFailure) in
             try location.directory.attributes(of: location.name)
         }
         guard let there else { throw .vaultIsGone }
-        return there.identity != identity
+        return there
     }
 
     /// For a reader whose bytes did not open: looks whether the path leads to another file by now.

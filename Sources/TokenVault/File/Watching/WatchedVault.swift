@@ -79,10 +79,14 @@ extension VaultLog {
         }
     }
 
-    /// Takes in another file that others put in the place of this one.
+    /// Takes in another file that others put in the place of this one. Throws `insecurePermissions` when it is open to others by
+    /// now.
     func lookAtPlace() throws(TokenStorageError) {
         try withLockedState { (state) throws(TokenStorageError) in
-            if !state.isCommitting, try isReplaced(state) { try reload(&state) }
+            guard !state.isCommitting else { return }
+            let there = try attributesInPlace()
+            if there.identity != state.identity { return try reload(&state) }
+            try there.requirePrivate()
         }
     }
 }
