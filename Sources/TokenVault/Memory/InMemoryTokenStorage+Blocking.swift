@@ -6,11 +6,12 @@ extension InMemoryTokenStorage {
         let vault: InMemoryVault
         /// The service that the keys belong to.
         public let service: String
-        private let isServiceUsable: Bool
+        /// Where the items of the service are; `nil` when the service is not usable.
+        private let place: InMemoryVault.Place?
 
         init(vault: InMemoryVault, service: String) {
             (self.vault, self.service) = (vault, service)
-            isServiceUsable = NameRules.isUsable(service)
+            place = NameRules.isUsable(service) ? vault.state.withLock { $0.place(of: service) } : nil
         }
 
         /// See ``InMemoryTokenStorage/supportedPolicies``.
@@ -20,7 +21,7 @@ extension InMemoryTokenStorage {
 
         /// The state the vault was put into. Throws `closed`.
         public func lockState() throws(TokenStorageError) -> LockState {
-            try vault.withState(try call("lockState")) { $0.lockState }
+            try vault.withState(try call("lockState").rules) { $0.lockState }
         }
 
         /// See ``TokenStorage/secret(for:)``.
@@ -40,11 +41,11 @@ extension InMemoryTokenStorage {
 
         /// See ``TokenStorage/list(_:)``.
         public func list(_ query: TokenQuery) throws(TokenStorageError) -> TokenListing {
-            let call = try call("list")
+            let (call, place) = try call("list")
             try call.check(query: query)
             var listing = try vault.withUnlockedState(call) { state in
                 var listing = TokenListing(items: [])
-                for item in (state.items[TokenKey(service)] ?? [:]).values {
+                for item in state[place].values {
                     if state.refusal(of: item) != nil {
                         listing.hidden += 1
                     } else if query.matches(item.metadata) {
@@ -60,12 +61,13 @@ extension InMemoryTokenStorage {
         /// See ``TokenStorage/commit(_:)``.
         @discardableResult
         public func commit(_ changes: [TokenChange]) throws(TokenStorageError) -> TokenCommit {
-            let call = try call(CommitRules.operation(changes))
+            let (call, place) = try call(CommitRules.operation(changes))
             try call.check(changes: changes)
             let now = vault.clock()
             return try vault.withUnlockedState(call) { (state) throws(TokenStorageError) in
                 try vault.commit(
-                    changes, service: service, defaultPolicy: defaultPolicy, now: now, state: &state,
+                    changes, service: service, at: place, defaultPolicy: defaultPolicy, now: now,
+                    state: &state,
                     call: call)
             }
         }
@@ -73,32 +75,44 @@ extension InMemoryTokenStorage {
         /// See ``TokenStorage/deleteAll()``.
         @discardableResult
         public func deleteAll() throws(TokenStorageError) -> Int {
-            let call = try call("deleteAll")
+            let (call, place) = try call("deleteAll")
             return try vault.withUnlockedState(call) { (state) throws(TokenStorageError) in
-                try vault.deleteAll(service: service, state: &state, call: call)
+                try vault.deleteAll(service: service, at: place, state: &state, call: call)
             }
         }
 
-        private func call(_ operation: String) throws(TokenStorageError) -> Validation {
+        private func call(
+            _ operation: String
+        ) throws(TokenStorageError) -> (rules: Validation, place: InMemoryVault.Place) {
             let call = Validation(operation: operation, backend: InMemoryVault.backend)
-            if !isServiceUsable { try call.check(service: service) }
-            return call
+            guard let place else {
+                try call.check(service: service)
+                throw TokenStorageError(.internalError, operation: operation, backend: InMemoryVault.backend)
+            }
+            return (call, place)
         }
 
         /// What `part` takes of an item; not all of it, so that a read copies no more than it gives.
         private func stored<Part>(
             _ key: TokenKey, _ operation: String, _ part: (InMemoryVault.Item) -> Part
         ) throws(TokenStorageError) -> Part? {
-            let call = try call(operation)
+            // What is found and may be read has a usable name, and nothing else is left to check.
+            let found: InMemoryVault.Item? = vault.state.withLock { state in
+                guard let place = self.place, !state.isClosed, !(state.lockState == .locked),
+                    let item = state[place][key],
+                    state.refusal(of: item) == nil
+                else { return nil }
+                return item
+            }
+            if let found { return part(found) }
+            let (call, place) = try call(operation)
             try call.check(key: key)
             return try vault.withUnlockedState(call) { (state) throws(TokenStorageError) -> Part? in
-                guard let items = state.items[TokenKey(service)], let place = items.index(forKey: key) else {
-                    return nil
-                }
-                if let code = state.refusal(of: items.values[place]) {
+                guard let item = state[place][key] else { return nil }
+                if let code = state.refusal(of: item) {
                     throw TokenStorageError(code, operation: operation, backend: InMemoryVault.backend)
                 }
-                return part(items.values[place])
+                return part(item)
             }
         }
     }

@@ -6,18 +6,18 @@ internal import FoundationEssentials
 /// generations because they are told under the lock.
 extension InMemoryVault {
     func commit(
-        _ changes: [TokenChange], service: String, defaultPolicy: AccessPolicy, now: Date,
+        _ changes: [TokenChange], service: String, at place: Place, defaultPolicy: AccessPolicy, now: Date,
         state: inout State, call: Validation
     ) throws(TokenStorageError) -> TokenCommit {
-        let name = TokenKey(service)
         let existed = try check(
-            changes, among: state.items[name] ?? [:], defaultPolicy: defaultPolicy, state: state, call: call)
+            changes, among: state[place], defaultPolicy: defaultPolicy, state: state, call: call)
         let effective = zip(changes, existed).filter { change, existed in existed || !change.isDelete }
         guard !effective.isEmpty else { return TokenCommit(generation: nil, existed: existed) }
 
         let generation = try state.nextGeneration(call.operation)
         // Taken out, so that the dictionary is changed in place: left in, each commit would copy it.
-        var items = state.items.removeValue(forKey: name) ?? [:]
+        var items: [TokenKey: Item] = [:]
+        swap(&items, &state[place])
         var events: [TokenKey: TokenEvent] = [:]
         for (change, _) in effective {
             let current = items.removeValue(forKey: change.key)
@@ -30,22 +30,21 @@ extension InMemoryVault {
                 metadata: metadata, secret: secret, isOfOriginalDevice: state.device.isOriginal)
             events[metadata.key] = .stored(metadata.key, generation)
         }
-        state.items[name] = items
+        state[place] = items
         for event in events.values { hub.publish(service: service, event) }
         return TokenCommit(generation: generation, existed: existed)
     }
 
     func deleteAll(
-        service: String, state: inout State, call: Validation
+        service: String, at place: Place, state: inout State, call: Validation
     ) throws(TokenStorageError) -> Int {
-        let name = TokenKey(service)
-        let items = state.items[name] ?? [:]
+        let items = state[place]
         for item in items.values {
             if let code = state.refusal(of: item) { throw failure(code, call) }
         }
         guard !items.isEmpty else { return 0 }
         let generation = try state.nextGeneration(call.operation)
-        state.items[name] = nil
+        state[place] = [:]
         for key in items.keys.sorted() {
             hub.publish(service: service, .deleted(key, generation))
         }

@@ -46,7 +46,7 @@ public final class InMemoryVault: TokenKeychain {
     public func services() async throws(TokenStorageError) -> ServiceListing {
         let call = Validation(operation: "list", backend: Self.backend)
         return try withUnlockedState(call) { state in
-            let items = state.items.values.flatMap(\.values)
+            let items = Array(state.allItems)
             let shown = items.filter { state.refusal(of: $0) == nil }.map(\.metadata)
             return ServiceListing(of: TokenListing(items: shown, hidden: items.count - shown.count))
         }
@@ -73,14 +73,17 @@ public final class InMemoryVault: TokenKeychain {
             }
             state.hasPasscode = isSet
             guard !isSet else { return }
-            let destroyed = state.items.mapValues { items in
-                items.values.filter { $0.metadata.policy == .whenPasscodeSetThisDeviceOnly }
+            let destroyed = state.places.map { service, place in
+                let items = state[place].values.filter {
+                    $0.metadata.policy == .whenPasscodeSetThisDeviceOnly
+                }
+                return (service: service, place: place, keys: items.map(\.metadata.key).sorted())
             }
-            guard destroyed.contains(where: { !$0.value.isEmpty }) else { return }
+            guard destroyed.contains(where: { !$0.keys.isEmpty }) else { return }
             let generation = try state.nextGeneration("setPasscode")
-            for (service, items) in destroyed {
-                for key in items.map(\.metadata.key).sorted() {
-                    state.items[service]?[key] = nil
+            for (service, place, keys) in destroyed {
+                for key in keys {
+                    state[place][key] = nil
                     hub.publish(service: service.name, .deleted(key, generation))
                 }
             }
@@ -91,7 +94,7 @@ public final class InMemoryVault: TokenKeychain {
     public func close() {
         state.withLock { state in
             state.isClosed = true
-            state.items = [:]
+            state.removeAll()
         }
         hub.end()
     }

@@ -1,22 +1,61 @@
 internal import Synchronization
 
 extension InMemoryVault {
-    /// What an item is, and where it was stored.
-    struct Item {
-        var metadata: TokenMetadata
-        var secret: Secret
-        var isOfOriginalDevice: Bool
+    /// What an item is, and where it was stored. An object, so that a read retains one thing and copies nothing else.
+    final class Item: Sendable {
+        let metadata: TokenMetadata
+        let secret: Secret
+        let isOfOriginalDevice: Bool
+
+        init(metadata: TokenMetadata, secret: Secret, isOfOriginalDevice: Bool) {
+            self.metadata = metadata
+            self.secret = secret
+            self.isOfOriginalDevice = isOfOriginalDevice
+        }
+    }
+
+    /// Where the items of a service are; see ``State/place(of:)``.
+    struct Place {
+        fileprivate let index: Int
     }
 
     /// Everything in the vault. Whoever holds it holds the vault's lock.
     struct State {
-        // By service, then by key; both compare by bytes.
-        var items: [TokenKey: [TokenKey: Item]] = [:]
+        // By place, then by key. A place stays its service's, so that calls need not look for it each time.
+        private var items: [[TokenKey: Item]] = []
+        private var services: [TokenKey: Place] = [:]
         var lockState: LockState = .unlocked
         var device: Device = .original
         var hasPasscode = true
         var isClosed = false
         private var sequence: UInt64 = 0
+
+        /// The place of a service, made when it is asked for first.
+        mutating func place(of service: String) -> Place {
+            let name = TokenKey(service)
+            if let place = services[name] { return place }
+            let place = Place(index: items.count)
+            items.append([:])
+            services[name] = place
+            return place
+        }
+
+        /// The items of a service, by key.
+        subscript(place: Place) -> [TokenKey: Item] {
+            get { items[place.index] }
+            _modify { yield &items[place.index] }
+        }
+
+        /// The items of every service.
+        var allItems: some Sequence<Item> { items.lazy.flatMap(\.values) }
+
+        /// Every service that was asked for, and its place.
+        var places: some Sequence<(key: TokenKey, value: Place)> { services }
+
+        /// Forgets every item.
+        mutating func removeAll() {
+            for index in items.indices { items[index] = [:] }
+        }
 
         /// The policies whose promise can be kept now.
         var supportedPolicies: Set<AccessPolicy> {
@@ -67,7 +106,8 @@ extension InMemoryVault {
         _ call: Validation, _ body: (inout State) throws(TokenStorageError) -> Result
     ) throws(TokenStorageError) -> Result {
         try withState(call) { (state) throws(TokenStorageError) -> Result in
-            guard state.lockState != .locked else {
+            // Not `!=`, which compares the raw values, which are texts.
+            guard !(state.lockState == .locked) else {
                 throw TokenStorageError(.locked, operation: call.operation, backend: call.backend)
             }
             return try body(&state)
