@@ -55,6 +55,30 @@ package enum Hash {
         )
     }
 
+    /// The digest of `bytes` keyed with `key`, 16 bytes long, as two integers, each little-endian; `nil` when the key was
+    /// wiped.
+    package static func pair(of bytes: [UInt8], key: SymmetricKey) -> (UInt64, UInt64)? {
+        key.withBytes { key in bytes.withUnsafeBytes { pair(of: $0, key: key) } }
+    }
+
+    /// The unkeyed digest of a part of `bytes`, 16 bytes long, as two integers, each little-endian.
+    package static func pair(of bytes: [UInt8], in range: Range<Int>) -> (UInt64, UInt64) {
+        _ = Sodium.isReady
+        let range = range.clamped(to: 0..<bytes.count)
+        return bytes.withUnsafeBytes { pair(of: UnsafeRawBufferPointer(rebasing: $0[range]), key: nil) }
+    }
+
+    private static func pair(
+        of bytes: UnsafeRawBufferPointer, key: UnsafeRawBufferPointer?
+    ) -> (UInt64, UInt64) {
+        var pair: (UInt64, UInt64) = (0, 0)
+        withUnsafeMutableBytes(of: &pair) { output in
+            _ = crypto_generichash(
+                output.octets, output.count, bytes.octets, UInt64(bytes.count), key?.octets, key?.count ?? 0)
+        }
+        return (UInt64(littleEndian: pair.0), UInt64(littleEndian: pair.1))
+    }
+
     /// Whether the 16 bytes at `place` of `bytes` are the unkeyed digest of a part of them. No secret is compared.
     package static func isChecksum(at place: Int, of bytes: [UInt8], in range: Range<Int>) -> Bool {
         guard place >= 0, place + 16 <= bytes.count, range.lowerBound >= 0, range.upperBound <= bytes.count

@@ -113,11 +113,18 @@ extension SecretBytes {
     package convenience init(prefixingLengthOf bytes: SecretBytes, paddedTo capacity: Int) {
         let size = max(capacity, bytes.count + 8)
         self.init(capacity: size) { target in
-            Swift.withUnsafeBytes(of: UInt64(bytes.count).littleEndian) { target.copyBytes(from: $0) }
-            bytes.withUnsafeBytes { source in
-                UnsafeMutableRawBufferPointer(rebasing: target[8..<8 + source.count]).copyBytes(from: source)
-            }
+            bytes.putPrefixed(into: target)
             return size
+        }
+    }
+
+    /// Puts these bytes to the front of `target`, which has room for them, preceded by their length in eight bytes,
+    /// little-endian.
+    func putPrefixed(into target: UnsafeMutableRawBufferPointer) {
+        precondition(target.count >= 8 + count)
+        target.storeBytes(of: UInt64(count).littleEndian, as: UInt64.self)
+        withUnsafeBytes { source in
+            UnsafeMutableRawBufferPointer(rebasing: target[8..<8 + source.count]).copyMemory(from: source)
         }
     }
 
