@@ -28,4 +28,105 @@ package enum Parallel {
         }
         return values
     }
+
+    /// Makes values of parts of `0..<count` on all processors, of about `size` elements each, and takes them on this
+    /// thread in their order, while later ones are made. Throws the first error in that order; by then nobody makes
+    /// anything more.
+    package static func pipeline<Value: Sendable, Failure: Error>(
+        _ count: Int, each size: Int,
+        _ make: @escaping @Sendable (Range<Int>) throws(Failure) -> Value,
+        take: (Value) throws(Failure) -> Void
+    ) throws(Failure) {
+        let parts = max(1, count / max(1, size))
+        guard parts > 1 else { return try take(try make(0..<count)) }
+        let makers = min(ProcessFacts.processors, parts)
+        let line = AssemblyLine<Value, Failure>(parts, ahead: 4 * makers) { (part) throws(Failure) in
+            try make(count * part / parts..<count * (part + 1) / parts)
+        }
+        // A thread that is not to be had is not needed: this one makes what nobody makes.
+        let threads = (1..<max(1, makers)).map { _ in WorkerThread(name: "vault-part") }
+        for thread in threads where thread.isRunning { thread.run { line.work() } }
+        defer { line.stop() }
+        for part in 0..<parts { try take(try line.value(part).get()) }
+    }
+}
+
+/// What is made by several threads and taken by one, in order.
+private final class AssemblyLine<Value: Sendable, Failure: Error>: Sendable {
+    private struct State {
+        var made: [Int: Result<Value, Failure>] = [:]
+        /// The part to make next.
+        var next = 0
+        var taken = 0
+        var underWay = 0
+        var isStopped = false
+    }
+
+    private enum Turn {
+        case take(Result<Value, Failure>)
+        case make(Int)
+    }
+
+    private let state = Monitor(State())
+    private let parts: Int
+    private let ahead: Int
+    private let make: @Sendable (Int) throws(Failure) -> Value
+
+    /// At most `ahead` parts wait to be taken.
+    init(_ parts: Int, ahead: Int, _ make: @escaping @Sendable (Int) throws(Failure) -> Value) {
+        self.parts = parts
+        self.ahead = ahead
+        self.make = make
+    }
+
+    /// Makes parts until there are no more to make.
+    func work() {
+        while true {
+            let part: Int? = state.wait { state -> Int?? in
+                if state.isStopped || state.next == parts { return .some(nil) }
+                return state.next < state.taken + ahead ? .some(begin(&state)) : nil
+            }
+            guard let part else { return }
+            finish(part)
+        }
+    }
+
+    /// A part, made here if nobody has begun it. Each is taken once, in order.
+    func value(_ part: Int) -> Result<Value, Failure> {
+        while true {
+            let turn: Turn = state.wait { state in
+                if let value = state.made.removeValue(forKey: part) {
+                    state.taken += 1
+                    return .take(value)
+                }
+                return state.next < parts ? .make(begin(&state)) : nil
+            }
+            switch turn {
+            case .take(let value):
+                state.announce { _ in }
+                return value
+            case .make(let other): finish(other)
+            }
+        }
+    }
+
+    /// Lets nobody begin another part, and waits for those that are under way.
+    func stop() {
+        state.announce { $0.isStopped = true }
+        state.wait { $0.underWay == 0 ? () : nil }
+    }
+
+    private func begin(_ state: inout State) -> Int {
+        defer { state.next += 1 }
+        state.underWay += 1
+        return state.next
+    }
+
+    private func finish(_ part: Int) {
+        let value = Result { () throws(Failure) in try make(part) }
+        state.announce { state in
+            state.made[part] = value
+            state.underWay -= 1
+        }
+    }
 }
