@@ -116,6 +116,84 @@ let keyFile = UnlockMethod.keyFile(Secret(utf8: "not a real key: 0123456789abcde
         #expect(try again.verify().isClean)
     }
 
+    /// A commit of many changes is made in parts, on several threads.
+    @Test func aCommitOfManyChangesIsOne() throws {
+        let sandbox = try Sandbox()
+        let vault = try BlockingFileVault.create(
+            at: sandbox.vault, unlockMethod: keyFile, configuration: sandbox.configuration)
+        let storage = vault.storage(service: "many")
+        let count = 1_501
+        for number in stride(from: 0, to: count, by: 100) {
+            try storage.store(Secret(utf8: "old"), for: "item-\(number)")
+        }
+        func changes(expecting last: TokenChange.Expectation) -> [TokenChange] {
+            (0..<count).map { number in
+                let key = TokenKey("item-\(number)")
+                if number == count - 1 {
+                    return .store(Secret(utf8: "new"), for: key, expecting: last)
+                }
+                if number == 700 { return .rename(key, to: "renamed") }
+                if number.isMultiple(of: 300) { return .delete(key) }
+                return .store(Secret(utf8: "\(number)"), for: key)
+            }
+        }
+        let before = try storage.list()
+        #expect {
+            try storage.commit(changes(expecting: .generation(Generation(rawValue: 1))))
+        } throws: { ($0 as? TokenStorageError)?.code == .conflict }
+        #expect(try storage.list() == before)
+
+        let commit = try storage.commit(changes(expecting: .any))
+        #expect(commit.existed == (0..<count).map { $0.isMultiple(of: 100) })
+        vault.close()
+        let again = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
+        try again.unlock(with: keyFile)
+        let items = again.storage(service: "many")
+        for number in 0..<count {
+            let text = try items.retrieve(for: TokenKey("item-\(number)"))
+            switch number {
+            case count - 1: #expect(text == "new")
+            case 700: #expect(text == nil)
+            case _ where number.isMultiple(of: 300): #expect(text == nil)
+            default: #expect(text == "\(number)")
+            }
+        }
+        #expect(try items.retrieve(for: "renamed") == "old")
+        let generations = Set(try items.list().items.map(\.generation))
+        #expect(generations == [try #require(commit.generation)])
+        #expect(try again.verify().isClean)
+    }
+
+    /// A commit that fills a group, and others that wait behind it and ask for what it stored.
+    @Test func aCommitThatFillsAGroupIsFollowedByOthers() throws {
+        let sandbox = try Sandbox()
+        let vault = try BlockingFileVault.create(
+            at: sandbox.vault, unlockMethod: keyFile, configuration: sandbox.configuration)
+        let session = try vault.session()
+        let outcomes = Mutex<[Result<Generation?, TokenStorageError>]>([])
+        let large = Secret([UInt8](repeating: 1, count: 1 << 20))
+        let commits: [[TokenChange]] = [
+            [.store(Secret(utf8: "one"), for: "first")],
+            (0..<10).map { .store(large, for: "large \($0)") },
+            [.rename("large 3", to: "moved"), .delete("large 4")],
+            [.rename("first", to: "last")],
+        ]
+        let requests = commits.map { changes in
+            WriteRequest(
+                prepare: session.preparation(service: "group", changes: changes, existed: CommitFacts())
+            ) { result in outcomes.withLock { $0.append(result) } }
+        }
+        session.log.perform(requests)
+        #expect(outcomes.withLock { $0.allSatisfy { (try? $0.get()) != nil } && $0.count == 4 })
+        let storage = vault.storage(service: "group")
+        #expect(try storage.secret(for: "moved") == large)
+        #expect(try storage.secret(for: "large 3") == nil)
+        #expect(try storage.secret(for: "large 4") == nil)
+        #expect(try storage.retrieve(for: "last") == "one")
+        #expect(try storage.list().items.count == 10)
+        #expect(try vault.verify().isClean)
+    }
+
     /// A handle that was open before another one changed the slots.
     @Test func aLongLivedHandleFollowsTheSlots() throws {
         let sandbox = try Sandbox()

@@ -4,32 +4,56 @@ internal import TokenVaultCrypto
 internal import FoundationEssentials
 #endif
 
-/// Turns the changes of one commit into records, from what the log holds under the lock.
-struct CommitPlanner {
+/// Turns changes of one commit into records, from what the log holds under the lock.
+struct CommitPlanner: ~Copyable {
     private let session: VaultSession
-    private let service: String
     private let view: LogView
     private let now: Date
-    /// What frames of the service carry, if it is known already.
-    private let tag: UInt64?
     private(set) var drafts: [FrameDraft] = []
     private(set) var existed: [Bool] = []
+    // What the change before needed as well.
+    private var tag: (service: String, value: UInt64)?
+    private var keys: ClassKeys?
+    private var supplies: ItemSealer.Supplies
 
-    init(session: VaultSession, service: String, view: LogView, now: Date, tag: UInt64? = nil) {
+    /// A planner of about as many changes.
+    init(session: VaultSession, view: LogView, now: Date, changes: Int) {
         self.session = session
-        self.service = service
         self.view = view
         self.now = now
-        self.tag = tag
+        supplies = ItemSealer.Supplies(for: changes)
+        drafts.reserveCapacity(changes)
+        existed.reserveCapacity(changes)
     }
 
-    /// Plans one change.
-    mutating func add(_ change: TokenChange) throws(TokenStorageError) {
-        let item = try identifier(of: change.key)
-        let found = try existing(item)
+    /// How many changes are planned by one planner while those before them are written into frames.
+    static let part = 256
+    /// How many items are looked for at a time.
+    private static let run = 64
+
+    /// Plans changes of items of `service`.
+    mutating func add(
+        _ changes: ArraySlice<TokenChange>, of service: String
+    ) throws(TokenStorageError) {
+        for start in stride(from: changes.startIndex, to: changes.endIndex, by: Self.run) {
+            let run = changes[start..<min(start + Self.run, changes.endIndex)]
+            var items: [ItemIdentifier] = []
+            items.reserveCapacity(run.count)
+            for position in run.indices { items.append(try identifier(of: run[position].key, service)) }
+            let found = try view.find(items)
+            for (place, position) in run.indices.enumerated() {
+                try add(run[position], of: service, items[place], found[place])
+            }
+        }
+    }
+
+    private mutating func add(
+        _ change: TokenChange, of service: String, _ item: ItemIdentifier, _ found: LogView.Found?
+    ) throws(TokenStorageError) {
+        let found = try existing(found)
         var target: ItemIdentifier?
-        if case .rename(let key) = change.action { target = try identifier(of: key) }
-        let isTargetTaken = if let target { try existing(target) != nil } else { false }
+        if case .rename(let key) = change.action { target = try identifier(of: key, service) }
+        let isTargetTaken = if let target { try existing(view[target]) != nil } else { false }
         try CommitRules.check(
             change, current: found.map { Generation(rawValue: $0.found.generation) },
             isTargetTaken: isTargetTaken, operation: "", backend: TokenStorageError.fileBackend)
@@ -53,12 +77,26 @@ struct CommitPlanner {
         try store(secret, metadata, as: target ?? item)
     }
 
-    /// Plans an item of an import, which keeps its dates.
+    /// Plans items of an import, which keep their dates. `items` and `identifiers` are of the same indices.
     mutating func add(
-        _ item: TokenItem, onConflict rule: ImportConflictRule, report: inout ImportReport
+        _ items: ArraySlice<TokenItem>, _ identifiers: ArraySlice<ItemIdentifier>,
+        onConflict rule: ImportConflictRule, report: inout ImportReport
     ) throws(TokenStorageError) {
-        let identifier = try identifier(of: item.metadata.key)
-        if let found = try existing(identifier) {
+        for start in stride(from: items.startIndex, to: items.endIndex, by: Self.run) {
+            try session.log.lockTimeout.end.check()
+            let run = start..<min(start + Self.run, items.endIndex)
+            let found = try view.find(identifiers[run])
+            for (place, position) in run.enumerated() {
+                try add(items[position], identifiers[position], found[place], rule, &report)
+            }
+        }
+    }
+
+    private mutating func add(
+        _ item: TokenItem, _ identifier: ItemIdentifier, _ found: LogView.Found?,
+        _ rule: ImportConflictRule, _ report: inout ImportReport
+    ) throws(TokenStorageError) {
+        if let found = try existing(found) {
             let there = TokenItem(
                 metadata: try metadata(of: identifier, found), secret: try secret(of: identifier, found))
             if there.isSame(as: item) {
@@ -97,27 +135,41 @@ struct CommitPlanner {
     private mutating func store(
         _ secret: Secret, _ metadata: TokenMetadata, as item: ItemIdentifier
     ) throws(TokenStorageError) {
-        let keys: ClassKeys
-        switch session.ring.accessForWriting(metadata.policy) {
-        case .keys(let held): keys = held
+        let keys = try keysForWriting(metadata.policy)
+        let bytes = ItemCoding.metadata(
+            service: metadata.service, key: metadata.key, label: metadata.label,
+            attributes: metadata.attributes, created: metadata.created, modified: metadata.modified,
+            expires: metadata.expires)
+        drafts.append(
+            try session.sealer.item(
+                item, metadata: bytes, secret: secret, keys: keys, serviceTag: try tag(of: metadata.service),
+                generation: view.generation, with: &supplies))
+    }
+
+    private mutating func keysForWriting(_ policy: AccessPolicy) throws(TokenStorageError) -> ClassKeys {
+        // Wiped meanwhile, they seal nothing any more.
+        if let keys, keys.policy == policy { return keys }
+        switch session.ring.accessForWriting(policy) {
+        case .keys(let held):
+            keys = held
+            return held
         case .locked: throw session.ring.lockedError
-        case .notPermitted where metadata.policy == .whenPasscodeSetThisDeviceOnly:
+        case .notPermitted where policy == .whenPasscodeSetThisDeviceOnly:
             throw .file(.notPermitted, advice: "unlock with a passphrase")
         case .notPermitted:
             throw .file(
                 .notPermitted,
                 advice: "unlock with a passphrase, or choose a policy that may be read after first unlock")
         case .wrongDevice, .destroyed, .unsupported:
-            throw .file(.unsupportedPolicy, advice: adviceAgainst(metadata.policy))
+            throw .file(.unsupportedPolicy, advice: adviceAgainst(policy))
         }
-        let tag = if let tag { tag } else { try session.log.codec.tag(ofService: service) }
-        let bytes = ItemCoding.metadata(
-            service: service, key: metadata.key, label: metadata.label, attributes: metadata.attributes,
-            created: metadata.created, modified: metadata.modified, expires: metadata.expires)
-        drafts.append(
-            try session.sealer.item(
-                item, metadata: bytes, secret: secret, keys: keys,
-                serviceTag: tag, generation: view.generation))
+    }
+
+    private mutating func tag(of service: String) throws(TokenStorageError) -> UInt64 {
+        if let tag, Bytes.areEqual(tag.service, service) { return tag.value }
+        let value = try session.log.codec.tag(ofService: service)
+        tag = (service, value)
+        return value
     }
 
     private func adviceAgainst(_ policy: AccessPolicy) -> String {
@@ -130,15 +182,17 @@ struct CommitPlanner {
             + "after-first-unlock"
     }
 
-    private func identifier(of key: TokenKey) throws(TokenStorageError) -> ItemIdentifier {
+    private func identifier(
+        of key: TokenKey, _ service: String
+    ) throws(TokenStorageError) -> ItemIdentifier {
         try session.log.codec.item(service: service, key: key)
     }
 
-    /// The item and the keys that open it; `nil` when it is absent. Throws when it may not be touched.
+    /// An item and the keys that open it; `nil` when it is absent. Throws when it may not be touched.
     private func existing(
-        _ item: ItemIdentifier
+        _ found: LogView.Found?
     ) throws(TokenStorageError) -> (found: LogView.Found, keys: ClassKeys)? {
-        guard let found = try view[item], let keys = try access(found) else { return nil }
+        guard let found, let keys = try access(found) else { return nil }
         return (found, keys)
     }
 

@@ -106,7 +106,7 @@ public struct FileTokenStorage: TokenStorage {
     }
 
     private static func submit(
-        _ prepare: @escaping @Sendable (LogView) throws(TokenStorageError) -> [FrameDraft],
+        _ prepare: @escaping WriteRequest.Preparation,
         to session: VaultSession, operation: String
     ) async throws(TokenStorageError) -> Generation? {
         let slot = RequestSlot()

@@ -19,13 +19,15 @@ extension VaultSession {
                 let secret = try sealer.openBody(
                     content, in: split..<content.count, of: item, generation: entry.generation, keys: old)
             else { throw .damage(at: entry.offset, "a damaged item") }
+            var supplies = ItemSealer.Supplies(for: 1)
             return try sealer.item(
                 item,
                 metadata: ItemCoding.metadata(
                     service: metadata.service, key: metadata.key, label: metadata.label,
                     attributes: metadata.attributes, created: metadata.created, modified: metadata.modified,
                     expires: metadata.expires),
-                secret: secret, keys: new, serviceTag: entry.serviceTag, generation: entry.generation)
+                secret: secret, keys: new, serviceTag: entry.serviceTag, generation: entry.generation,
+                with: &supplies)
         }
     }
 }

@@ -1,32 +1,43 @@
 internal import Synchronization
+internal import TokenVaultPlatform
 
 extension VaultSession {
     /// What a commit makes of the log as it is when its turn comes.
     func preparation(
-        service: String, changes: [TokenChange], existed: CommitFacts
-    ) -> @Sendable (LogView) throws(TokenStorageError) -> [FrameDraft] {
-        { [self] (view) throws(TokenStorageError) in
+        service: String, changes: [TokenChange], existed facts: CommitFacts
+    ) -> WriteRequest.Preparation {
+        { [self] (view, add) throws(TokenStorageError) in
             try refreshKeys()
-            var planner = CommitPlanner(session: self, service: service, view: view, now: clock())
-            for change in changes { try planner.add(change) }
-            existed.set(planner.existed)
-            return planner.drafts
+            let now = clock()
+            // No change has to do with another: a commit touches each key once.
+            var existed: [Bool] = []
+            existed.reserveCapacity(changes.count)
+            try Parallel.pipeline(changes.count, each: CommitPlanner.part) {
+                (range) throws(TokenStorageError) in
+                var planner = CommitPlanner(session: self, view: view, now: now, changes: range.count)
+                try planner.add(changes[range], of: service)
+                return (drafts: planner.drafts, existed: planner.existed)
+            } take: { (part) throws(TokenStorageError) in
+                existed += part.existed
+                try add(part.drafts)
+            }
+            facts.set(existed)
         }
     }
 
     /// Deletes all items of a service that are there when the turn comes.
     func deletionOfAll(
         service: String, existed: CommitFacts
-    ) -> @Sendable (LogView) throws(TokenStorageError) -> [FrameDraft] {
-        { [self] (view) throws(TokenStorageError) in
+    ) -> WriteRequest.Preparation {
+        { [self] (view, add) throws(TokenStorageError) in
             try refreshKeys()
-            var planner = CommitPlanner(session: self, service: service, view: view, now: clock())
+            var planner = CommitPlanner(session: self, view: view, now: clock(), changes: 0)
             let tag = try log.codec.tag(ofService: service)
             for (item, found) in try view.items(where: { $0.serviceTag == tag }) {
                 try planner.delete(item, found)
             }
             existed.set([Bool](repeating: true, count: planner.drafts.count))
-            return planner.drafts
+            try add(planner.drafts)
         }
     }
 
@@ -38,10 +49,10 @@ extension VaultSession {
         // A look first: most unlocks find none, and a reader should not wait for writers.
         let mayBeAny = try log.withFreshState { [self] state in state.index.mayHave(isDestroyed) }
         guard mayBeAny else { return }
-        _ = try queue.commit { [self] (view) throws(TokenStorageError) in
+        _ = try queue.commit { [self] (view, add) throws(TokenStorageError) in
             // Others may have been at it since; from here on nobody is.
             try refreshKeys()
-            guard log.keybagRecord.generation == ring.facts.keybagGeneration else { return [] }
+            guard log.keybagRecord.generation == ring.facts.keybagGeneration else { return }
             var drafts: [FrameDraft] = []
             let destroyed = try view.items { isDestroyed($0.policy, $0.setTag, $0.keyVersion) }
             for (item, found) in destroyed {
@@ -50,7 +61,7 @@ extension VaultSession {
                         type: .deletion, policy: found.policy, keyVersion: found.keyVersion, item: item,
                         serviceTag: found.serviceTag, setTag: found.setTag))
             }
-            return drafts
+            try add(drafts)
         }
     }
 

@@ -61,17 +61,25 @@ extension BlockingFileVault {
         try during("import") { () throws(TokenStorageError) in
             let session = try session()
             let check = Validation(operation: "import", backend: TokenStorageError.fileBackend)
-            var names = Set<ItemIdentifier>(minimumCapacity: items.count)
-            for (position, item) in items.enumerated() {
-                if position.isMultiple(of: 64) { try configuration.deadline.check() }
-                try check.check(item)
-                let name = try session.log.codec.item(
-                    service: item.metadata.service, key: item.metadata.key)
-                guard names.insert(name).inserted else {
-                    throw .file(.invalidArgument, advice: "an import stores each key once")
+            let deadline = configuration.deadline
+            let parts = try Parallel.map(items.count, least: 256) { (range) throws(TokenStorageError) in
+                var names: [ItemIdentifier] = []
+                names.reserveCapacity(range.count)
+                for position in range {
+                    if position.isMultiple(of: 64) { try deadline.check() }
+                    try check.check(items[position])
+                    let metadata = items[position].metadata
+                    names.append(
+                        try session.log.codec.item(service: metadata.service, key: metadata.key))
                 }
+                return names
             }
-            return try session.importItems(items, rule)
+            let names = parts.count == 1 ? parts[0] : parts.flatMap { $0 }
+            var met = Set<ItemIdentifier>(minimumCapacity: items.count)
+            for name in names where !met.insert(name).inserted {
+                throw .file(.invalidArgument, advice: "an import stores each key once")
+            }
+            return try session.importItems(items, named: names, rule)
         }
     }
 

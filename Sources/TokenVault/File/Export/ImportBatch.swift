@@ -6,6 +6,7 @@ struct ImportBatch {
     let rule: ImportConflictRule
     private(set) var report = ImportReport()
     private var items: [TokenItem] = []
+    private var identifiers: [ItemIdentifier] = []
     private var bytes = 0
 
     private static let mostItems = 1_000
@@ -18,6 +19,8 @@ struct ImportBatch {
 
     mutating func add(_ item: TokenItem) throws(TokenStorageError) {
         items.append(item)
+        identifiers.append(
+            try session.log.codec.item(service: item.metadata.service, key: item.metadata.key))
         bytes += item.secret.count
         if items.count >= Self.mostItems || bytes >= Self.mostBytes { try finish() }
     }
@@ -25,9 +28,10 @@ struct ImportBatch {
     /// Stores what was added since.
     mutating func finish() throws(TokenStorageError) {
         guard !items.isEmpty else { return }
-        let done = try session.importItems(items, rule)
+        let done = try session.importItems(items, named: identifiers, rule)
         report.add(done)
         items = []
+        identifiers = []
         bytes = 0
     }
 }
@@ -45,40 +49,28 @@ extension ImportReport {
 }
 
 extension VaultSession {
-    /// Stores items of any services in one commit.
+    /// Stores items of any services in one commit. Each has one of `identifiers`, in the same order.
     func importItems(
-        _ items: [TokenItem], _ rule: ImportConflictRule
+        _ items: [TokenItem], named identifiers: [ItemIdentifier], _ rule: ImportConflictRule
     ) throws(TokenStorageError) -> ImportReport {
         let outcome = ImportOutcome()
-        _ = try queue.commit { [self] (view) throws(TokenStorageError) in
+        _ = try queue.commit { [self] (view, add) throws(TokenStorageError) in
             try refreshKeys()
-            let parts = try Parallel.map(items.count, least: 256) { (range) throws(TokenStorageError) in
-                try self.plan(items[range], rule, view)
+            var report = ImportReport()
+            try Parallel.pipeline(items.count, each: CommitPlanner.part) {
+                (range) throws(TokenStorageError) in
+                var planner = CommitPlanner(
+                    session: self, view: view, now: self.clock(), changes: range.count)
+                var report = ImportReport()
+                try planner.add(items[range], identifiers[range], onConflict: rule, report: &report)
+                return (drafts: planner.drafts, report: report)
+            } take: { (part) throws(TokenStorageError) in
+                report.add(part.report)
+                try add(part.drafts)
             }
-            outcome.set(parts.reduce(into: ImportReport()) { $0.add($1.report) })
-            return parts.count == 1 ? parts[0].drafts : parts.flatMap(\.drafts)
+            outcome.set(report)
         }
         return outcome.report
-    }
-
-    private func plan(
-        _ items: ArraySlice<TokenItem>, _ rule: ImportConflictRule, _ view: LogView
-    ) throws(TokenStorageError) -> (drafts: [FrameDraft], report: ImportReport) {
-        var report = ImportReport()
-        var drafts: [FrameDraft] = []
-        drafts.reserveCapacity(items.count)
-        var tags: [String: UInt64] = [:]
-        for (position, item) in items.enumerated() {
-            if position.isMultiple(of: 64) { try log.lockTimeout.end.check() }
-            let service = item.metadata.service
-            let tag = if let known = tags[service] { known } else { try log.codec.tag(ofService: service) }
-            tags[service] = tag
-            var planner = CommitPlanner(
-                session: self, service: service, view: view, now: item.metadata.modified, tag: tag)
-            try planner.add(item, onConflict: rule, report: &report)
-            drafts += planner.drafts
-        }
-        return (drafts, report)
     }
 }
 

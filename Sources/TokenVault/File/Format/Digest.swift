@@ -39,12 +39,17 @@ struct Digest: Hashable, Sendable {
         for word in [words.first, words.second, words.third, words.fourth] { writer.append(word) }
     }
 
-    /// The first 16 bytes.
-    var firstHalf: [UInt8] {
-        var writer = ByteWriter(reserving: 16)
-        writer.append(words.first)
-        writer.append(words.second)
-        return writer.bytes
+    /// Puts the bytes at `offset`. There must be room for them.
+    func put(into bytes: inout [UInt8], at offset: Int) {
+        putFirstHalf(into: &bytes, at: offset)
+        bytes.put(words.third, at: offset + 16)
+        bytes.put(words.fourth, at: offset + 24)
+    }
+
+    /// Puts the first 16 bytes at `offset`. There must be room for them.
+    func putFirstHalf(into bytes: inout [UInt8], at offset: Int) {
+        bytes.put(words.first, at: offset)
+        bytes.put(words.second, at: offset + 8)
     }
 
     /// Whether the first 16 bytes are those at `offset` of `bytes`.

@@ -37,12 +37,13 @@ enum Frame {
         return length
     }
 
-    static func prefix(length: Int) -> [UInt8] {
-        var writer = ByteWriter(reserving: prefixLength)
-        writer.append(magic)
-        writer.append(UInt32(length))
-        return writer.bytes
+    /// Puts the prefix of a frame of `length` bytes to the front of `bytes`.
+    static func putPrefix(length: Int, into bytes: inout [UInt8]) {
+        bytes.put(magicNumber | UInt64(UInt32(length)) << 32, at: 0)
     }
+
+    // The magic as a little-endian integer.
+    private static let magicNumber = magic.reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
 }
 
 /// What a record is.
@@ -97,25 +98,20 @@ struct FrameHeader: Equatable, Sendable {
 
     var frameLength: Int { Frame.overhead + metadataLength + bodyLength }
 
-    func encoded() -> [UInt8] {
-        var writer = ByteWriter(reserving: Self.length)
-        writer.append(type)
-        writer.append(UInt8(endsCommit ? 1 : 0))
-        writer.append(policy)
-        writer.append(UInt8(0))
-        writer.append(keyVersion)
-        writer.append(generation)
-        writer.append(groupStart)
-        writer.appendZeros(8)
-        previous.append(to: &writer)
-        writer.append(item.high)
-        writer.append(item.low)
-        writer.append(serviceTag)
-        writer.append(setTag)
-        writer.append(UInt32(metadataLength))
-        writer.append(UInt32(bodyLength))
-        contentDigest.append(to: &writer)
-        return writer.bytes
+    /// Puts the ``length`` bytes at `offset`, as ``init(decoding:count:)`` reads them. There must be room for them.
+    func put(into bytes: inout [UInt8], at offset: Int) {
+        let kind = UInt64(type) | (endsCommit ? 1 << 8 : 0) | UInt64(policy) << 16
+        bytes.put(kind | UInt64(keyVersion) << 32, at: offset)
+        bytes.put(generation, at: offset + 8)
+        bytes.put(groupStart, at: offset + 16)
+        bytes.put(0, at: offset + 24)
+        previous.put(into: &bytes, at: offset + 32)
+        bytes.put(item.high, at: offset + 64)
+        bytes.put(item.low, at: offset + 72)
+        bytes.put(serviceTag, at: offset + 80)
+        bytes.put(setTag, at: offset + 88)
+        bytes.put(UInt64(UInt32(metadataLength)) | UInt64(UInt32(bodyLength)) << 32, at: offset + 96)
+        contentDigest.put(into: &bytes, at: offset + 104)
     }
 
     /// Decodes all of `bytes`, or the first `count` of them.

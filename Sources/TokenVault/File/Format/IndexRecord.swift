@@ -15,18 +15,17 @@ struct IndexRecord: Equatable, Sendable {
         self.isNewest = isNewest
     }
 
-    func append(to writer: inout ByteWriter) {
-        item.append(to: &writer)
-        writer.append(UInt64(entry.offset))
-        writer.append(entry.generation)
-        writer.append(entry.serviceTag)
-        writer.append(entry.setTag)
-        writer.append(entry.keyVersion)
-        writer.append(UInt32(entry.metadataLength))
-        writer.append(UInt32(entry.bodyLength))
-        writer.append(entry.policy)
-        writer.append(isNewest ? Self.newest : Self.older)
-        writer.append(UInt16(0))
+    /// Puts the ``length`` bytes at `offset`, as ``init(_:)`` reads them. There must be room for them.
+    func put(into bytes: inout [UInt8], at offset: Int) {
+        bytes.put(item.high, at: offset)
+        bytes.put(item.low, at: offset + 8)
+        bytes.put(UInt64(entry.offset), at: offset + 16)
+        bytes.put(entry.generation, at: offset + 24)
+        bytes.put(entry.serviceTag, at: offset + 32)
+        bytes.put(entry.setTag, at: offset + 40)
+        bytes.put(UInt64(entry.keyVersion) | UInt64(UInt32(entry.metadataLength)) << 32, at: offset + 48)
+        let kind = UInt64(entry.policy) | UInt64(isNewest ? Self.newest : Self.older) << 8
+        bytes.put(UInt64(UInt32(entry.bodyLength)) | kind << 32, at: offset + 56)
     }
 
     init(_ reader: inout ByteReader) throws(FormatError) {

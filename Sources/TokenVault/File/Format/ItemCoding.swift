@@ -14,7 +14,11 @@ enum ItemCoding {
         service: String, key: TokenKey, label: String?, attributes: TokenAttributes,
         created: Date, modified: Date, expires: Date?
     ) -> [UInt8] {
-        var writer = ByteWriter(reserving: 256)
+        var length = fixedLength + service.utf8.count + key.name.utf8.count + (label?.utf8.count ?? 0)
+        for (name, value) in attributes { length += 8 + name.utf8.count + value.utf8.count }
+        let padded = VaultFormat.padded(length + 4)
+        var writer = ByteWriter(reserving: padded)
+        writer.append(UInt32(length))
         writer.append(text: service)
         writer.append(text: key.name)
         writer.append(milliseconds(created))
@@ -28,13 +32,12 @@ enum ItemCoding {
             writer.append(text: name)
             writer.append(text: value)
         }
-        let length = writer.bytes.count
-        var padded = ByteWriter(reserving: VaultFormat.padded(length + 4))
-        padded.append(UInt32(length))
-        padded.append(writer.bytes)
-        padded.appendZeros(VaultFormat.padded(length + 4) - length - 4)
-        return padded.bytes
+        writer.appendZeros(padded - length - 4)
+        return writer.bytes
     }
+
+    // What all metadata have: the lengths of three texts, three dates, two marks and a count.
+    private static let fixedLength = 3 * 4 + 3 * 8 + 2 + 2
 
     /// Reads what ``metadata(service:key:label:attributes:created:modified:expires:)`` wrote.
     static func decodeMetadata(
@@ -97,9 +100,11 @@ enum ItemCoding {
 
     /// A secret preceded by its length in eight bytes and padded with zeros.
     static func body(_ secret: Secret) -> SecretBytes {
-        let capacity = VaultFormat.padded(secret.count + 8)
-        return SecretBytes(prefixingLengthOf: secret.bytes, paddedTo: capacity)
+        SecretBytes(prefixingLengthOf: secret.bytes, paddedTo: bodyLength(of: secret))
     }
+
+    /// The length of ``body(_:)``.
+    static func bodyLength(of secret: Secret) -> Int { VaultFormat.padded(secret.count + 8) }
 
     /// Reads what ``body(_:)`` wrote.
     static func decodeBody(_ bytes: SecretBytes) throws(FormatError) -> Secret {

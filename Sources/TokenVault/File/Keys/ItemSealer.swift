@@ -5,21 +5,42 @@ internal import TokenVaultCrypto
 struct ItemSealer {
     let vault: VaultIdentifier
 
-    /// The record of an item's value.
+    /// What the seals of items take that are made one after the other.
+    struct Supplies: ~Copyable {
+        fileprivate var nonces: Nonces
+        /// Of the class that was sealed under last.
+        fileprivate var data: (keys: ClassKeys, metadata: SealData, body: SealData)?
+
+        /// For about as many items.
+        init(for items: Int) { nonces = Nonces(for: 2 * items) }
+    }
+
+    /// The record of an item's value. Both seals are made where they stay: the secret is nowhere else meanwhile.
     func item(
         _ item: ItemIdentifier, metadata: [UInt8], secret: Secret, keys: ClassKeys, serviceTag: UInt64,
-        generation: UInt64
+        generation: UInt64, with supplies: inout Supplies
     ) throws(TokenStorageError) -> FrameDraft {
-        let name = Name(item, keys, generation)
+        if supplies.data?.keys !== keys {
+            supplies.data = (keys, itemMetadata(keys), itemBody(keys))
+        }
+        supplies.data?.metadata.name(item, generation)
+        supplies.data?.body.name(item, generation)
+        let split = metadata.count + AuthenticatedEncryption.overhead
+        let count = split + ItemCoding.bodyLength(of: secret) + AuthenticatedEncryption.overhead
+        var content = [UInt8](repeating: 0, count: count)
+        let front = AuthenticatedEncryption.front
+        content.replaceSubrange(front..<front + metadata.count, with: metadata)
+        guard let data = supplies.data,
+            AuthenticatedEncryption.seal(
+                &content, at: 0..<split, key: keys.metadata, associatedData: data.metadata.bytes,
+                nonces: &supplies.nonces),
+            AuthenticatedEncryption.seal(
+                prefixingLengthOf: secret.bytes, into: &content, at: split..<count, key: keys.secret,
+                associatedData: data.body.bytes, nonces: &supplies.nonces)
+        else { throw .file(.locked) }
         return FrameDraft(
             type: .item, policy: keys.policy.number, keyVersion: keys.version, item: item,
-            serviceTag: serviceTag, setTag: keys.setTag,
-            metadata: try sealed(
-                AuthenticatedEncryption.seal(
-                    metadata, key: keys.metadata, associatedData: data(Purpose.itemMetadata, name))),
-            body: try sealed(
-                AuthenticatedEncryption.seal(
-                    ItemCoding.body(secret), key: keys.secret, associatedData: data(Purpose.itemBody, name))))
+            serviceTag: serviceTag, setTag: keys.setTag, content: content, metadataLength: split)
     }
 
     /// The record that an item is gone, with its names for those who may know them.

@@ -21,7 +21,7 @@ final class CommitQueue: Sendable {
 
     /// Commits on this thread, or waits for the thread that commits for it.
     func commit(
-        _ prepare: @escaping @Sendable (LogView) throws(TokenStorageError) -> [FrameDraft]
+        _ prepare: @escaping WriteRequest.Preparation
     ) throws(TokenStorageError) -> Generation? {
         let outcome = Outcome()
         let request = WriteRequest(prepare: prepare) { result in outcome.value.withLock { $0 = result } }

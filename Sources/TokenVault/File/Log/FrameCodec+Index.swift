@@ -3,12 +3,13 @@ internal import TokenVaultCrypto
 // The index is sealed under a key of its own: the summary is bound to its place in one life of the log, and the
 // pages to their summary.
 extension FrameCodec {
-    func sealPage(_ plaintext: [UInt8], number: Int, of index: [UInt8]) throws(TokenStorageError) -> [UInt8] {
-        guard
-            let sealed = AuthenticatedEncryption.seal(
-                plaintext, key: keys.index, associatedData: pageData(number, index))
-        else { throw .file(.closed) }
-        return sealed
+    /// Seals a page where it lies.
+    func sealPage(
+        _ bytes: inout [UInt8], at range: Range<Int>, number: Int, of index: [UInt8], nonces: inout Nonces
+    ) throws(TokenStorageError) {
+        let isSealed = AuthenticatedEncryption.seal(
+            &bytes, at: range, key: keys.index, associatedData: pageData(number, index), nonces: &nonces)
+        guard isSealed else { throw .file(.closed) }
     }
 
     /// Opens a page; `nil` when it does not authenticate.

@@ -18,17 +18,29 @@ struct FrameDraft: Sendable {
         type: RecordType, policy: UInt8 = 0, keyVersion: UInt32 = 0, item: ItemIdentifier = .none,
         serviceTag: UInt64 = 0, setTag: UInt64 = 0, metadata: [UInt8] = [], body: [UInt8] = []
     ) {
+        self.init(
+            type: type, policy: policy, keyVersion: keyVersion, item: item, serviceTag: serviceTag,
+            setTag: setTag, content: metadata + body, metadataLength: metadata.count)
+    }
+
+    /// A record whose metadata are the first `metadataLength` bytes of `content`.
+    init(
+        type: RecordType, policy: UInt8, keyVersion: UInt32, item: ItemIdentifier, serviceTag: UInt64,
+        setTag: UInt64, content: [UInt8], metadataLength: Int
+    ) {
         self.type = type
         self.policy = policy
         self.keyVersion = keyVersion
         self.item = item
         self.serviceTag = serviceTag
         self.setTag = setTag
-        content = metadata + body
+        self.content = content
         digest = Digest(of: content)
-        metadataLength = metadata.count
+        self.metadataLength = metadataLength
     }
 
+    /// What its frame takes.
+    var frameLength: Int { Frame.overhead + content.count }
     /// Sealed.
     var metadata: ArraySlice<UInt8> { content[..<metadataLength] }
     /// Sealed.
@@ -61,30 +73,51 @@ struct FrameCodec: Sendable {
         _ draft: FrameDraft, generation: UInt64, groupStart: Int, previous: Digest, endsCommit: Bool
     ) throws(TokenStorageError) -> Sealed {
         let header = FrameHeader(
-            type: draft.type.rawValue, endsCommit: endsCommit, policy: draft.policy,
-            keyVersion: draft.keyVersion, generation: generation, groupStart: UInt64(groupStart),
-            previous: previous, item: draft.item, serviceTag: draft.serviceTag, setTag: draft.setTag,
-            metadataLength: draft.metadata.count, bodyLength: draft.body.count,
-            contentDigest: draft.digest)
+            draft, generation: generation, groupStart: groupStart, previous: previous,
+            endsCommit: endsCommit)
         return try seal(header, content: draft.content)
     }
 
     /// Seals a header in front of content that is sealed already.
     func seal(_ header: FrameHeader, content: [UInt8]) throws(TokenStorageError) -> Sealed {
-        guard
-            let sealedHeader = AuthenticatedEncryption.seal(
-                header.encoded(), key: keys.header, associatedData: headerData)
-        else { throw .file(.closed) }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(header.frameLength)
-        bytes += Frame.prefix(length: header.frameLength)
-        bytes += sealedHeader
-        let chain = try chain(after: bytes)
-        let checksum = Hash.digest(bytes, length: Frame.checksumLength)
-        bytes += content
-        bytes += header.contentDigest.firstHalf
-        bytes += checksum
+        var ends = FrameEnds(for: 1)
+        let chain = try append(header, content: content, to: &bytes, with: &ends)
         return Sealed(header: header, bytes: bytes, chain: chain)
+    }
+
+    /// What is in front of a frame's content and behind it, made for one frame after the other in the same memory.
+    struct FrameEnds: ~Copyable {
+        fileprivate var bytes = [UInt8](repeating: 0, count: Frame.overhead)
+        fileprivate var nonces: Nonces
+
+        /// For about as many frames.
+        init(for frames: Int) { nonces = Nonces(for: frames) }
+
+        /// There will be about as many frames more.
+        mutating func expect(_ frames: Int) { nonces.expect(frames) }
+    }
+
+    /// Appends the frame of a header and content that is sealed already; gives the chain value behind it.
+    func append(
+        _ header: FrameHeader, content: [UInt8], to bytes: inout [UInt8], with ends: inout FrameEnds
+    ) throws(TokenStorageError) -> Digest {
+        Frame.putPrefix(length: header.frameLength, into: &ends.bytes)
+        header.put(into: &ends.bytes, at: Frame.prefixLength + AuthenticatedEncryption.front)
+        let isSealed = AuthenticatedEncryption.seal(
+            &ends.bytes, at: Frame.prefixLength..<Frame.contentOffset, key: keys.header,
+            associatedData: headerData, nonces: &ends.nonces)
+        guard isSealed else { throw .file(.closed) }
+        let chain = try chain(after: ends.bytes)
+        let checksum = Hash.pair(of: ends.bytes, in: 0..<Frame.contentOffset)
+        header.contentDigest.putFirstHalf(into: &ends.bytes, at: Frame.contentOffset)
+        ends.bytes.put(checksum.0, at: Frame.overhead - Frame.checksumLength)
+        ends.bytes.put(checksum.1, at: Frame.overhead - Frame.checksumLength / 2)
+        bytes += ends.bytes[..<Frame.contentOffset]
+        bytes += content
+        bytes += ends.bytes[Frame.contentOffset...]
+        return chain
     }
 
     /// The header of the frame at `offset` of `bytes`; `nil` when it does not authenticate.
@@ -165,23 +198,30 @@ struct FrameCodec: Sendable {
         var writer = ByteWriter(reserving: 64)
         writer.append(text: service)
         writer.append(text: key.name)
-        guard let digest = Hash.keyed(writer.bytes, key: keys.lookup, length: 16) else {
-            throw .file(.closed)
-        }
-        var high: UInt64 = 0
-        var low: UInt64 = 0
-        for index in 0..<8 {
-            high = high << 8 | UInt64(digest[index])
-            low = low << 8 | UInt64(digest[8 + index])
-        }
-        return ItemIdentifier(high: high, low: low)
+        guard let digest = Hash.pair(of: writer.bytes, key: keys.lookup) else { throw .file(.closed) }
+        // The digest's bytes are taken for big-endian numbers.
+        return ItemIdentifier(high: digest.0.byteSwapped, low: digest.1.byteSwapped)
     }
 
     /// The tag that the frames of a service carry.
     func tag(ofService service: String) throws(TokenStorageError) -> UInt64 {
-        guard let digest = Hash.keyed(Array(service.utf8), key: keys.service, length: 16) else {
+        guard let digest = Hash.pair(of: Array(service.utf8), key: keys.service) else {
             throw .file(.closed)
         }
-        return digest.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+        return digest.0.byteSwapped
+    }
+}
+
+extension FrameHeader {
+    /// The header of a draft that has its place.
+    init(
+        _ draft: FrameDraft, generation: UInt64, groupStart: Int, previous: Digest, endsCommit: Bool
+    ) {
+        self.init(
+            type: draft.type.rawValue, endsCommit: endsCommit, policy: draft.policy,
+            keyVersion: draft.keyVersion, generation: generation, groupStart: UInt64(groupStart),
+            previous: previous, item: draft.item, serviceTag: draft.serviceTag, setTag: draft.setTag,
+            metadataLength: draft.metadata.count, bodyLength: draft.body.count,
+            contentDigest: draft.digest)
     }
 }

@@ -98,7 +98,8 @@ struct FrameFinder {
             !isAllZero(bytes, in: Frame.prefixLength..<Frame.prefixLength + 24),
             let header = try codec.header(in: bytes, at: 0), offset + header.frameLength <= size
         else { return nil }
-        let written = Frame.prefix(length: header.frameLength) + bytes[Frame.prefixLength...]
+        var written = Array(bytes)
+        Frame.putPrefix(length: header.frameLength, into: &written)
         return ScannedFrame(offset: offset, header: header, chain: try codec.chain(after: written))
     }
 

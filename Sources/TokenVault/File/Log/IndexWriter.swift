@@ -3,14 +3,15 @@ internal import TokenVaultPlatform
 
 /// Writes an index block, a frame of pages after the other and the summary behind them: one commit. What is in
 /// memory at a time is one frame.
-struct IndexWriter {
+struct IndexWriter: ~Copyable {
     private let file: any DiskFile
     private let codec: FrameCodec
     private let epoch: Epoch
     private var summary: IndexSummary
-    private var page = ByteWriter(reserving: IndexFormat.plaintextLength)
+    /// The pages of the next frame, the last of which may still be written to. The others are sealed.
+    private var pages: [UInt8] = []
     private var recordsOfPage = 0
-    private var sealedPages: [UInt8] = []
+    private var nonces: Nonces
 
     /// The frames that were written.
     private(set) var frames: [ScannedFrame] = []
@@ -27,6 +28,7 @@ struct IndexWriter {
         epoch = state.epoch
         end = state.tail
         chain = state.chain
+        nonces = Nonces(for: IndexFormat.pages(for: state.index.mostRecords))
         summary = IndexSummary(
             identifier: Random.bytes(IndexSummary.identifierLength), start: state.tail,
             sequence: state.sequence, keybag: state.keybag)
@@ -34,8 +36,12 @@ struct IndexWriter {
 
     /// Adds a record. They come in the order of items, an item's newest first.
     mutating func add(_ record: IndexRecord) throws(TokenStorageError) {
-        if recordsOfPage == 0 { summary.fences.append(record.item.high) }
-        record.append(to: &page)
+        if recordsOfPage == 0 {
+            summary.fences.append(record.item.high)
+            pages.append(contentsOf: repeatElement(0, count: IndexFormat.pageLength))
+        }
+        let page = pages.count - IndexFormat.pageLength + AuthenticatedEncryption.front
+        record.put(into: &pages, at: page + recordsOfPage * IndexRecord.length)
         recordsOfPage += 1
         summary.records += 1
         if record.isNewest { summary.count(record.entry) }
@@ -45,23 +51,22 @@ struct IndexWriter {
     /// Writes what is left, and the summary.
     mutating func finish() throws(TokenStorageError) {
         if recordsOfPage > 0 { try endPage() }
-        if !sealedPages.isEmpty { try endFrame() }
+        if !pages.isEmpty { try endFrame() }
         let body = try codec.sealSummary(summary, at: end, epoch: epoch)
         try write(FrameDraft(type: .index, body: body), endsCommit: true)
     }
 
     private mutating func endPage() throws(TokenStorageError) {
-        page.appendZeros(IndexFormat.plaintextLength - page.bytes.count)
-        sealedPages += try codec.sealPage(
-            page.bytes, number: summary.pages - 1, of: summary.identifier)
-        page = ByteWriter(reserving: IndexFormat.plaintextLength)
+        let page = pages.count - IndexFormat.pageLength..<pages.count
+        try codec.sealPage(
+            &pages, at: page, number: summary.pages - 1, of: summary.identifier, nonces: &nonces)
         recordsOfPage = 0
         if summary.pages.isMultiple(of: IndexFormat.pagesPerFrame) { try endFrame() }
     }
 
     private mutating func endFrame() throws(TokenStorageError) {
-        try write(FrameDraft(type: .indexPages, body: sealedPages), endsCommit: false)
-        sealedPages.removeAll(keepingCapacity: true)
+        try write(FrameDraft(type: .indexPages, body: pages), endsCommit: false)
+        pages.removeAll(keepingCapacity: true)
     }
 
     private mutating func write(_ draft: FrameDraft, endsCommit: Bool) throws(TokenStorageError) {

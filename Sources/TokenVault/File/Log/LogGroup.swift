@@ -3,8 +3,14 @@ internal import TokenVaultPlatform
 
 /// Commits that are written together.
 struct LogGroup {
+    /// How long a group may grow before it is written.
+    static let largest = 8 << 20
+
     let start: Int
-    private(set) var bytes: [UInt8] = []
+    /// What is to be written, one part behind the other; each ends with a frame.
+    private(set) var parts: [[UInt8]] = []
+    /// How many bytes these are.
+    private(set) var length = 0
     private(set) var frames: [ScannedFrame] = []
     private(set) var deleted: [ItemIdentifier] = []
     /// Whether the group may go into the reserve: it frees space, or changes who may open the vault.
@@ -12,7 +18,10 @@ struct LogGroup {
 
     private let log: VaultLog
     private let file: any DiskFile
+    /// What the commits did so far, for those that come after them in the same group; see ``list()``.
     private var pending: [ItemIdentifier: LogView.Pending] = [:]
+    /// The records that are not in `pending` yet.
+    private var unlisted: [(drafts: [FrameDraft], generation: UInt64)] = []
     private var chain: Digest
     private var sequence: UInt64
 
@@ -23,57 +32,73 @@ struct LogGroup {
     }
 
     var isEmpty: Bool { frames.isEmpty }
+    /// Whether it takes no other request.
+    var isFull: Bool { length >= Self.largest }
     /// The generation that the next commit gets.
     var nextSequence: UInt64 { sequence + 1 }
-    var end: Int { start + bytes.count }
-    var trailer: [UInt8] { Array(bytes.suffix(Frame.checksumLength)) }
+    var end: Int { start + length }
+    var trailer: [UInt8] { Array((parts.last ?? []).suffix(Frame.checksumLength)) }
 
     /// Adds the commit of `request`; returns its generation, or `nil` when it changes nothing.
     mutating func add(_ request: WriteRequest) throws(TokenStorageError) -> Generation? {
         let next = sequence + 1
         guard next < VaultFormat.largestSequence else { throw .file(.internalError) }
-        let drafts = try request.prepare(
-            LogView(generation: next, log: log, file: file, pending: pending))
-        return try add(drafts)
+        list()
+        let view = LogView(generation: next, log: log, file: file, pending: pending)
+        var commit = newCommit
+        try request.prepare(view) { (drafts) throws(TokenStorageError) in try commit.append(drafts) }
+        return try add(commit)
     }
 
     /// Adds a commit of these records.
     mutating func add(_ drafts: [FrameDraft]) throws(TokenStorageError) -> Generation? {
-        guard let last = drafts.indices.last else { return nil }
-        let next = sequence + 1
-        var newBytes: [UInt8] = []
-        var newFrames: [ScannedFrame] = []
-        // A commit may be a whole import.
-        newBytes.reserveCapacity(
-            drafts.reduce(0) { $0 + Frame.overhead + $1.metadata.count + $1.body.count })
-        newFrames.reserveCapacity(drafts.count)
-        pending.reserveCapacity(pending.count + drafts.count)
-        var newChain = chain
-        for (position, draft) in drafts.enumerated() {
-            let sealed = try log.codec.seal(
-                draft, generation: next, groupStart: start, previous: newChain, endsCommit: position == last)
-            newFrames.append(
-                ScannedFrame(
-                    offset: end + newBytes.count, header: sealed.header, chain: sealed.chain))
-            newBytes += sealed.bytes
-            newChain = sealed.chain
-        }
-        for draft in drafts {
-            switch draft.type {
+        var commit = newCommit
+        try commit.append(drafts)
+        return try add(commit)
+    }
+
+    private var newCommit: CommitFrames {
+        CommitFrames(
+            codec: log.codec, generation: sequence + 1, groupStart: start, offset: end, chain: chain)
+    }
+
+    private mutating func add(_ commit: consuming CommitFrames) throws(TokenStorageError) -> Generation? {
+        try commit.finish()
+        guard !commit.frames.isEmpty else { return nil }
+        for header in commit.frames.lazy.map(\.header) {
+            switch RecordType(rawValue: header.type) {
             case .item:
-                pending[draft.item] = .stored(draft, generation: next)
-                deleted.removeAll { $0 == draft.item }
+                if !deleted.isEmpty { deleted.removeAll { $0 == header.item } }
                 mayUseReserve = false
-            case .deletion:
-                pending[draft.item] = .deleted
-                deleted.append(draft.item)
-            case .genesis, .keybag, .checkpoint, .superseded, .indexPages, .index: break
+            case .deletion: deleted.append(header.item)
+            case .genesis, .keybag, .checkpoint, .superseded, .indexPages, .index, nil: break
             }
         }
-        if isEmpty { bytes = newBytes } else { bytes += newBytes }
-        frames += newFrames
-        chain = newChain
-        sequence = next
-        return Generation(rawValue: next)
+        sequence += 1
+        for drafts in commit.drafts { unlisted.append((drafts, sequence)) }
+        if let last = parts.indices.last, parts[last].count + commit.length <= CommitFrames.usualPart {
+            for part in commit.parts { parts[last] += part }
+        } else {
+            parts += commit.parts
+        }
+        length += commit.length
+        if frames.isEmpty { frames = commit.frames } else { frames += commit.frames }
+        chain = commit.chain
+        return Generation(rawValue: sequence)
+    }
+
+    /// Lists what the commits did so far. Only another commit asks for it, and most groups have one.
+    private mutating func list() {
+        for (drafts, generation) in unlisted {
+            pending.reserveCapacity(pending.count + drafts.count)
+            for draft in drafts {
+                switch draft.type {
+                case .item: pending[draft.item] = .stored(draft, generation: generation)
+                case .deletion: pending[draft.item] = .deleted
+                case .genesis, .keybag, .checkpoint, .superseded, .indexPages, .index: break
+                }
+            }
+        }
+        unlisted = []
     }
 }

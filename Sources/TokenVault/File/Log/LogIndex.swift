@@ -166,15 +166,24 @@ struct LogIndex: Sendable {
     func forEachRecord(
         _ body: (IndexRecord) throws(TokenStorageError) -> Void
     ) throws(TokenStorageError) {
-        let changed = Set(entries.keys).union(removed).union(superseded.keys).sorted()
+        var changed: [ItemIdentifier] = []
+        changed.reserveCapacity(entries.count + removed.count + superseded.count)
+        changed += entries.keys
+        // An item is stored or removed, never both.
+        changed += removed
+        for item in superseded.keys where entries[item] == nil && !removed.contains(item) {
+            changed.append(item)
+        }
+        changed.sort()
         var next = 0
         func give(_ item: ItemIdentifier, _ records: [IndexRecord]) throws(TokenStorageError) {
-            let isChanged = entries[item] != nil || removed.contains(item)
-            let newest = entries[item] ?? (isChanged ? nil : records.first { $0.isNewest }?.entry)
+            let stored = entries[item]
+            let isChanged = stored != nil || removed.contains(item)
+            let newest = stored ?? (isChanged ? nil : records.first { $0.isNewest }?.entry)
             if let newest { try body(IndexRecord(item, newest, isNewest: true)) }
-            let older = (older(of: item, in: records) + (superseded[item] ?? [])).sorted {
-                $0.offset < $1.offset
-            }
+            let before = superseded[item] ?? []
+            if records.isEmpty, before.isEmpty { return }
+            let older = (older(of: item, in: records) + before).sorted { $0.offset < $1.offset }
             for entry in older { try body(IndexRecord(item, entry, isNewest: false)) }
         }
         func giveChanged(before item: ItemIdentifier?) throws(TokenStorageError) {

@@ -35,6 +35,16 @@ extension VaultLog {
     private func writeIndex(to file: any DiskFile) throws(TokenStorageError) {
         state.withLock { $0.isCommitting = true }
         defer { state.withLock { $0.isCommitting = false } }
+        let written = try writePages(to: file)
+        try take(written.frames, trailer: written.trailer)
+        try appendCheckpoint(to: file)
+        writePointer(to: file)
+    }
+
+    // Apart from what follows: while the state is held here, the first change of it would copy all of its index.
+    private func writePages(
+        to file: any DiskFile
+    ) throws(TokenStorageError) -> (frames: [ScannedFrame], trailer: [UInt8]) {
         let held = state.withLock { $0 }
         let most = IndexFormat.length(ofPages: IndexFormat.pages(for: held.index.mostRecords))
         let room = held.tail + most + IndexSummary.roomForFrame(pages: most / IndexFormat.pageLength)
@@ -52,9 +62,7 @@ extension VaultLog {
             try takeBack(from: held.tail, to: max(room, writer.end), in: file)
             throw error
         }
-        try take(writer.frames, trailer: writer.trailer)
-        try appendCheckpoint(to: file)
-        writePointer(to: file)
+        return (writer.frames, writer.trailer)
     }
 
     /// Takes over what was written behind the log and is durable.

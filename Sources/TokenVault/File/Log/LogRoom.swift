@@ -22,10 +22,11 @@ extension VaultLog {
         let wanted = end + VaultFormat.reserve + VaultFormat.headroom(for: end)
         var reached = size
         do {
+            var zeros = [UInt8](repeating: 0, count: max(0, min(wanted - reached, 1 << 20)))
             while reached < wanted {
-                let count = min(wanted - reached, 1 << 20)
-                try file.write([UInt8](repeating: 0, count: count), at: reached)
-                reached += count
+                if wanted - reached < zeros.count { zeros.removeLast(zeros.count - (wanted - reached)) }
+                try file.write(zeros, at: reached)
+                reached += zeros.count
             }
             state.withLock { $0.size = max($0.size, reached) }
         } catch {

@@ -119,15 +119,12 @@ extension VaultLog {
         }
     }
 
-    /// How large a group may grow before it is written.
-    private static let largestGroup = 8 << 20
-
     /// Writes the first of `requests` as one group and tells each its outcome; returns how many.
     private func write(_ requests: ArraySlice<WriteRequest>) -> Int {
         var group = LogGroup(after: self)
         var prepared: [(WriteRequest, Generation?)] = []
         var taken = 0
-        for request in requests where group.bytes.count < Self.largestGroup {
+        for request in requests where !group.isFull {
             taken += 1
             do throws(TokenStorageError) {
                 prepared.append((request, try group.add(request)))
@@ -156,7 +153,11 @@ extension VaultLog {
         state.withLock { $0.isCommitting = true }
         defer { state.withLock { $0.isCommitting = false } }
         do {
-            try file.write(group.bytes, at: group.start)
+            var place = group.start
+            for part in group.parts {
+                try file.write(part, at: place)
+                place += part.count
+            }
         } catch {
             try repair(group, in: file, after: error)
         }

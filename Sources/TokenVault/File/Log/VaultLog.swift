@@ -224,9 +224,10 @@ final class VaultLog: Sendable {
     /// Takes in frames that were scanned behind the tail.
     func apply(_ found: ScanResult, to state: inout LogState) throws(TokenStorageError) {
         state.index.reserve(found.frames.count)
+        let isObserved = announcer.isObserved
         for frame in found.frames {
             try loader.apply(frame, to: &state)
-            if frame.header.isItem { announcer.announce(frame, in: state.file) }
+            if isObserved, frame.header.isItem { announcer.announce(frame, in: state.file) }
         }
         guard !found.frames.isEmpty else { return }
         state.trailer = found.trailer

@@ -3,15 +3,21 @@ internal import TokenVaultPlatform
 
 /// One commit that waits for its turn: what to write is decided under the lock, from what is there then.
 final class WriteRequest: Sendable {
-    /// The records of the commit; none when there is nothing to change. Its error refuses the commit.
-    let prepare: @Sendable (LogView) throws(TokenStorageError) -> [FrameDraft]
+    /// Makes the records of a commit, of what is there, and gives them to `add`, all at once or in parts; none when there is
+    /// nothing to change. Its error, and one of `add`, refuses the commit.
+    typealias Preparation =
+        @Sendable (
+            _ view: LogView, _ add: ([FrameDraft]) throws(TokenStorageError) -> Void
+        ) throws(TokenStorageError) -> Void
+
+    let prepare: Preparation
     private let finished: @Sendable (Result<Generation?, TokenStorageError>) -> Void
 
     private enum Stage { case waiting, begun, over }
     private let stage = Mutex(Stage.waiting)
 
     init(
-        prepare: @escaping @Sendable (LogView) throws(TokenStorageError) -> [FrameDraft],
+        prepare: @escaping Preparation,
         finished: @escaping @Sendable (Result<Generation?, TokenStorageError>) -> Void
     ) {
         self.prepare = prepare
@@ -96,6 +102,21 @@ struct LogView: Sendable {
                     .map { Found($0) }
             }
         }
+    }
+
+    /// Several items, each `nil` when it is absent: one look at the log for all of them.
+    func find(_ items: some RandomAccessCollection<ItemIdentifier>) throws(TokenStorageError) -> [Found?] {
+        if pending.isEmpty {
+            return try usingIndex { (index) throws(TokenStorageError) in
+                var found: [Found?] = []
+                found.reserveCapacity(items.count)
+                for item in items { found.append(try index.entry(of: item).map { Found($0) }) }
+                return found
+            }
+        }
+        var found: [Found?] = []
+        for item in items { found.append(try self[item]) }
+        return found
     }
 
     private func usingIndex<Value: Sendable>(

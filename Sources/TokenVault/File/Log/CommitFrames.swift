@@ -1,0 +1,61 @@
+/// The frames of one commit, made as its records come: those of a whole import come one part after the other.
+struct CommitFrames: ~Copyable {
+    /// How long a part may grow by the commits behind it.
+    static let usualPart = 1 << 20
+
+    /// The frames' bytes, one part behind the other.
+    private(set) var parts: [[UInt8]] = []
+    /// How many bytes these are.
+    private(set) var length = 0
+    private(set) var frames: [ScannedFrame] = []
+    /// The chain value behind the last frame.
+    private(set) var chain: Digest
+    /// The records, unless they fill the group: no commit follows then that could ask for them.
+    private(set) var drafts: [[FrameDraft]] = []
+
+    private let codec: FrameCodec
+    private let generation: UInt64
+    private let groupStart: Int
+    private let offset: Int
+    /// The newest record. Whether it ends the commit is known only when another comes, or none.
+    private var newest: FrameDraft?
+    private var ends = FrameCodec.FrameEnds(for: 1)
+
+    /// A commit that begins at `offset`, in a group that begins at `groupStart`.
+    init(codec: FrameCodec, generation: UInt64, groupStart: Int, offset: Int, chain: Digest) {
+        self.codec = codec
+        self.generation = generation
+        self.groupStart = groupStart
+        self.offset = offset
+        self.chain = chain
+    }
+
+    /// Adds records.
+    mutating func append(_ more: [FrameDraft]) throws(TokenStorageError) {
+        guard let last = more.last else { return }
+        var part: [UInt8] = []
+        part.reserveCapacity(more.reduce(newest?.frameLength ?? 0) { $0 + $1.frameLength })
+        parts.append(part)
+        if more.count > 1 { ends.expect(more.count) }
+        if let newest { try append(newest, endsCommit: false) }
+        for position in more.indices.dropLast() { try append(more[position], endsCommit: false) }
+        newest = last
+        if offset + length - groupStart < LogGroup.largest { drafts.append(more) } else { drafts = [] }
+    }
+
+    /// Ends the commit with the newest record. There are no frames when there was none.
+    mutating func finish() throws(TokenStorageError) {
+        guard let newest else { return }
+        try append(newest, endsCommit: true)
+        self.newest = nil
+    }
+
+    private mutating func append(_ draft: FrameDraft, endsCommit: Bool) throws(TokenStorageError) {
+        let header = FrameHeader(
+            draft, generation: generation, groupStart: groupStart, previous: chain, endsCommit: endsCommit)
+        chain = try codec.append(
+            header, content: draft.content, to: &parts[parts.count - 1], with: &ends)
+        frames.append(ScannedFrame(offset: offset + length, header: header, chain: chain))
+        length += header.frameLength
+    }
+}
