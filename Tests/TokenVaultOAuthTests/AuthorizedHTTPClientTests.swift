@@ -124,6 +124,19 @@ import TokenVaultAuth
         #expect(other.asked.map { $0.headers["Authorization"] } == [["Bearer fake-1"], ["Bearer fake-2"]])
     }
 
+    /// One for the request, not one for each of its steps.
+    @Test func thereIsOneNewTryHoweverManyRedirections() async throws {
+        let other = try await ScriptedServer(always: .init(status: 401))
+        let server = try await ScriptedServer { [origin = other.origin] asked in
+            asked.headers["Authorization"] == ["Bearer fake-2"]
+                ? .init(status: 302, headers: [("Location", origin)]) : .init(status: 401)
+        }
+        let client = try await client([server, other])
+        #expect(try await client.execute(HTTPClientRequest(url: server.origin)).status == .unauthorized)
+        #expect(server.asked.count == 2)
+        #expect(other.asked.map { $0.headers["Authorization"] } == [["Bearer fake-2"]])
+    }
+
     @Test(arguments: [
         (301, "GET", ""), (302, "GET", ""), (303, "GET", ""), (307, "POST", "kept"), (308, "POST", "kept"),
     ])

@@ -9,8 +9,8 @@ public import TokenVaultAuth
 internal import FoundationEssentials
 #endif
 
-/// An HTTP client that puts an account's access token into requests, renews it when it is due, and answers a 401 with one new
-/// try.
+/// An HTTP client that puts an account's access token into requests, renews it when it is due, and answers the first 401 of a
+/// request with one new try, however many redirections it follows.
 ///
 /// ```swift
 /// let api = AuthorizedHTTPClient(
@@ -63,7 +63,7 @@ public final class AuthorizedHTTPClient: Sendable {
         let start = NIODeadline.now()
         let deadline = start + TimeAmount(timeout)
         var step = OutgoingRequest(request, body: body)
-        var redirects = 0
+        var (redirects, isSecondTry) = (0, false)
         while true {
             var token = authorizer.tokenAtHand(for: step.origin)
             if token == nil { token = try await authorizer.token(for: step.origin) }
@@ -72,7 +72,8 @@ public final class AuthorizedHTTPClient: Sendable {
             if let token, let origin = step.origin {
                 noteDate(of: response, from: origin, at: start)
                 // As `TokenAuthProvider.send`, which serves any kind of request, without what that costs.
-                if response.status == .unauthorized, step.isReplayable {
+                if response.status == .unauthorized, step.isReplayable, !isSecondTry {
+                    isSecondTry = true
                     let newer = try await authorizer.token(replacing: token)
                     step.setHeader(authorizer.headerName, to: authorizer.headerValue(newer))
                     response = try await client.execute(step.request, deadline: deadline)
