@@ -81,6 +81,19 @@ import TokenVault
         #expect(try await answer.code() == "right")
     }
 
+    /// The port that a browser does not name (RFC 9110 section 7.2).
+    @Test(arguments: [
+        (80, "127.0.0.1", true), (80, "127.0.0.1:80", true), (8_080, "127.0.0.1", false),
+        (80, "localhost", false), (80, "127.0.0.1:8080", false),
+    ])
+    func theUsualPortNeedNotBeNamed(_ port: Int, _ host: String, _ isTaken: Bool) throws {
+        let answers = AnswerBox(provider: try metadata(Self.issuer), path: "/callback")
+        answers.listens(on: port)
+        let state = try #require(answers.state.unprotectedText())
+        let reply = answers.take(isGet: true, target: "/callback?code=c&state=\(state)", host: host)
+        #expect(reply == (isTaken ? .signedIn : .notFound))
+    }
+
     @Test func theSecondAnswerIsLate() async throws {
         let redirect = try await listen()
         let query = "&state=\(try state(redirect))"

@@ -12,7 +12,7 @@ final class AnswerBox: Sendable {
     }
 
     private struct State {
-        var host: String?
+        var hosts: [String] = []
         var outcome: Outcome?
         var waiter: CheckedContinuation<Outcome, Never>?
     }
@@ -27,14 +27,17 @@ final class AnswerBox: Sendable {
         self.path = path
     }
 
-    func listens(at host: String) { inside.withLock { $0.host = host } }
+    /// Says where the listener is. A browser leaves out the port that every address has unless it names one.
+    func listens(on port: Int) {
+        inside.withLock { $0.hosts = ["127.0.0.1:\(port)"] + (port == 80 ? ["127.0.0.1"] : []) }
+    }
 
     /// What to say to a request, which may have been the answer.
     func take(isGet: Bool, target: String, host: String?) -> Reply {
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         // The host keeps out pages that have a name of theirs lead here.
         guard isGet, parts[0].utf8.elementsEqual(path.utf8), let host,
-            inside.withLock({ $0.host == host && $0.outcome == nil })
+            inside.withLock({ $0.hosts.contains(host) && $0.outcome == nil })
         else { return .notFound }
         let outcome: Outcome
         do throws(OAuthError) {

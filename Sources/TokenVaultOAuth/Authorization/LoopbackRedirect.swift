@@ -51,7 +51,7 @@ public final class LoopbackRedirect: Sendable {
                 }
                 .bind(host: "127.0.0.1", port: port).get()
             guard let port = channel.localAddress?.port else { throw OAuthError.cannotListen }
-            answers.listens(at: "127.0.0.1:\(port)")
+            answers.listens(on: port)
             return LoopbackRedirect(
                 channel: channel, answers: answers, redirectURI: "http://127.0.0.1:\(port)\(path)")
         } catch {
