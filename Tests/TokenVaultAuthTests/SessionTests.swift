@@ -280,6 +280,15 @@ import FoundationEssentials
         }
     }
 
+    /// A name may begin with what is one character together with the slash before it.
+    @Test(arguments: ["\u{301}a", "a", "\u{20d0}"])
+    func anAccountIsListedByItsWholeName(_ account: String) async throws {
+        let manager = scene.manager(RotatingServer(), account: account)
+        try await manager.updateTokens(scene.tokens())
+        let accounts = try await TokenManager.accounts(in: scene.storage)
+        #expect(accounts.map { Array($0.unicodeScalars) } == [Array(account.unicodeScalars)])
+    }
+
     @Test func accountsAreListedWhileTheyAreLocked() async throws {
         let vault = try SharedVault()
         let storage = try vault.storage()

@@ -174,7 +174,12 @@ struct SessionStore: Sendable {
     ) throws(TokenStorageError) -> [String] {
         var names = Set<TokenKey>()
         for (prefix, listing) in zip([records, flags], listings) {
-            names.formUnion(listing.items.map { TokenKey(String($0.key.name.dropFirst(prefix.count))) })
+            // By bytes: a name may begin with what makes one character of itself and the slash.
+            names.formUnion(
+                listing.items.map {
+                    TokenKey(
+                        String(decoding: $0.key.name.utf8.dropFirst(prefix.utf8.count), as: UTF8.self))
+                })
             if !policies.contains(.afterFirstUnlockThisDeviceOnly), listing.hiddenReasons[.locked] ?? 0 > 0 {
                 throw TokenStorageError(.locked, operation: "list", backend: "auth")
             }

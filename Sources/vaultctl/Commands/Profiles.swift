@@ -31,7 +31,7 @@ struct Profiles: VaultCommand {
         var rows: [(name: String, profile: LoginProfile)] = []
         var others: [String] = []
         for item in listing.items {
-            let name = String(item.key.name.dropFirst(LoginPlace.profiles.count))
+            let name = LoginPlace.name(of: item.key)
             guard let stored = try place.profile(name) else { continue }
             if let profile = stored.content { rows.append((name, profile)) } else { others.append(name) }
         }

@@ -29,6 +29,11 @@ struct LoginPlace {
         return text
     }
 
+    /// The name of the profile at `key`. By bytes: it may begin with what makes one character of itself and the slash.
+    static func name(of key: TokenKey) -> String {
+        String(decoding: key.name.utf8.dropFirst(profiles.utf8.count), as: UTF8.self)
+    }
+
     private func key(_ name: String) -> TokenKey { TokenKey(Self.profiles + name) }
 
     /// The profile of that name; `nil` when there is none.
