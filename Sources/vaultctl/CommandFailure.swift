@@ -75,11 +75,16 @@ struct CommandFailure: Error, Equatable {
     /// The line, without control characters: advice can name paths.
     var line: String { Self.printable("vaultctl: \(happened): \(advice)") }
 
-    /// `text` without control characters.
+    /// `text` without control characters, and without those that turn the direction of the text around them.
     static func printable(_ text: String) -> String {
-        String(
-            String.UnicodeScalarView(
-                text.unicodeScalars.map { $0.value < 0x20 || (0x7f...0x9f).contains($0.value) ? "?" : $0 }))
+        String(String.UnicodeScalarView(text.unicodeScalars.map { isControl($0.value) ? "?" : $0 }))
+    }
+
+    private static func isControl(_ scalar: UInt32) -> Bool {
+        switch scalar {
+        case ..<0x20, 0x7f...0x9f, 0x61c, 0x200e...0x200f, 0x2028...0x202e, 0x2066...0x2069: true
+        default: false
+        }
     }
 
     /// Advice in terms of this program, where the library's is for programs.
