@@ -44,6 +44,18 @@ import FoundationEssentials
         #expect(server.requests == 2)
     }
 
+    /// Nor after one of a clock that was ahead.
+    @Test func aPauseThatBeginsInTheFutureIsNone() async throws {
+        let failure = RefreshFailure(.throttled, retryAfter: scene.clock.now.addingTimeInterval(3_600))
+        let server = RotatingServer(answers: [.failure(failure)])
+        let manager = scene.manager(server)
+        try await manager.updateTokens(scene.tokens(goodFor: -1))
+        scene.clock.advance(by: 1_800)
+        await #expect(throws: TokenError.self) { try await manager.validAccessToken() }
+        scene.clock.advance(by: -1_800)
+        #expect(try await manager.validAccessToken() == "access-1")
+    }
+
     @Test func pausesGrowAndEnd() {
         let backOff = RefreshBackOff(jitter: { 1 })
         let now = scene.clock.now

@@ -165,6 +165,43 @@ import FoundationEssentials
         #expect(server.requests == 0)
     }
 
+    /// What this machine reckons is no reason not to ask: providers say 0 for a token that does not end.
+    @Test func aRefreshTokenThatSeemsToBeOverIsSent() async throws {
+        let server = RotatingServer()
+        let manager = scene.manager(server)
+        var tokens = scene.tokens(goodFor: -1)
+        tokens.refreshTokenExpiry = scene.clock.now.addingTimeInterval(-3_600)
+        try await manager.updateTokens(tokens)
+        #expect(try await manager.validAccessToken() == "access-1")
+    }
+
+    /// Tokens that were got in the future show that the clock was ahead then, and nothing of when they end.
+    @Test(arguments: [0.0, 5, 6, 3_600])
+    func tokensOfAClockThatWasAheadAreDue(_ seconds: Double) async throws {
+        let server = RotatingServer()
+        let manager = scene.manager(server)
+        scene.clock.advance(by: seconds)
+        try await manager.updateTokens(scene.tokens(goodFor: 3_600))
+        scene.clock.advance(by: -seconds)
+        let isDue = seconds > 5
+        // In the program that got them, and in another one.
+        let known = try StoredToken.look(
+            for: "work", in: scene.storage.blocking, configuration: scene.configuration)
+        #expect(known.isFresh == !isDue)
+        #expect(try await manager.validAccessToken() == (isDue ? "access-1" : "access-0"))
+        #expect(try await scene.manager(server).validAccessToken() == (isDue ? "access-1" : "access-0"))
+        #expect(server.requests == (isDue ? 1 : 0))
+    }
+
+    /// Without anything to renew them with there is nothing better.
+    @Test func tokensOfAClockThatWasAheadAreUsedWhereThereAreNoOthers() async throws {
+        let manager = scene.manager(RotatingServer())
+        scene.clock.advance(by: 3_600)
+        try await manager.updateTokens(scene.tokens(goodFor: 3_600, refresh: nil))
+        scene.clock.advance(by: -3_600)
+        #expect(try await manager.validAccessToken() == "access-0")
+    }
+
     @Test func aTokenThatNoHeaderCanCarryIsRefused() async throws {
         let manager = scene.manager(RotatingServer())
         for token in ["", "a\r\nX-Admin: 1", "caf\u{e9}"] {

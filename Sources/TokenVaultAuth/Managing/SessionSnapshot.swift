@@ -27,6 +27,8 @@ struct SessionSnapshot: Sendable {
     private var accessToken: AccessToken?
     /// Until when the access token is good for longer than the buffer; `nil` for ever.
     private var freshUntil: Date?
+    /// From when on it can be believed to be; `nil` for ever.
+    private var freshSince: Date?
     /// The newest generation that was seen, of a record or of its end.
     private var generation: Generation?
 
@@ -63,6 +65,7 @@ struct SessionSnapshot: Sendable {
     /// The access token, if it is good for longer than the buffer at `now`.
     func token(at now: Date) -> AccessToken? {
         if let freshUntil, now >= freshUntil { return nil }
+        if let freshSince, now < freshSince { return nil }
         return accessToken
     }
 
@@ -145,14 +148,13 @@ struct SessionSnapshot: Sendable {
     }
 
     private mutating func judge(_ record: SessionRecord) {
-        freshUntil = TokenJudgement(configuration, at: Date(timeIntervalSince1970: 0), shift: shift)
-            .freshUntil(
-                record)
+        let judgement = TokenJudgement(configuration, at: Date(timeIntervalSince1970: 0), shift: shift)
+        (freshSince, freshUntil) = (judgement.freshSince(record), judgement.freshUntil(record))
     }
 
     private mutating func forget(_ knowledge: Knowledge) {
         self.knowledge = knowledge
         accessToken = nil
-        freshUntil = nil
+        (freshSince, freshUntil) = (nil, nil)
     }
 }

@@ -10,7 +10,8 @@ extension TokenManager {
     public struct Configuration: Sendable {
         /// How long before its end an access token is renewed; at most half of the token's lifetime. Default: a minute.
         public var accessTokenRefreshBuffer: Duration = .seconds(60)
-        /// How long before its end a refresh token is not sent any more. Default: none.
+        /// How long before its end a refresh token is not sent any more. Default: none, and it is sent whatever is known of its
+        /// end, since the server knows better.
         public var refreshTokenBuffer: Duration = .zero
         /// After what time the task of a refresh request is cancelled. Default: 30 s.
         public var refreshTimeout: Duration = .seconds(30)

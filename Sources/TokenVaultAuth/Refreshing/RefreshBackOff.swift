@@ -29,6 +29,7 @@ struct RefreshBackOff: Sendable {
             let asked = min(Self.longestAsked, max(0, retryAfter.timeIntervalSince(now)))
             seconds = max(asked + min(Self.first, asked) * 0.5 * jitter(), seconds)
         }
-        return RefreshPause(failures: failures, until: now.timeIntervalSince1970 + seconds)
+        let begun = now.timeIntervalSince1970
+        return RefreshPause(failures: failures, until: begun + seconds, begun: begun)
     }
 }

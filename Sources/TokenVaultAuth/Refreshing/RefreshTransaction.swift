@@ -104,8 +104,11 @@ struct RefreshTransaction: Sendable {
     private func checkPause(_ record: SessionRecord) throws(TokenError) {
         guard let pause = record.pause else { return }
         let end = Date(timeIntervalSince1970: pause.until)
-        // One further away than any that is ever stored is that of a clock that was set since.
-        guard end > now, end < now.addingTimeInterval(RefreshBackOff.longestAsked * 2) else { return }
+        // One further away than any that is ever stored is that of a clock that was set since, and so is one that began in the
+        // future.
+        guard end > now, end < now.addingTimeInterval(RefreshBackOff.longestAsked * 2),
+            (pause.begun ?? 0) <= now.timeIntervalSince1970 + TokenJudgement.clockLeeway
+        else { return }
         throw .refreshFailed(RefreshFailure(.throttled), retryAfter: end)
     }
 

@@ -65,6 +65,8 @@ struct RefreshPause: Codable, Sendable, Equatable {
     var failures: Int
     /// The earliest time, in seconds since 1970.
     var until: Double
+    /// When the last one failed, by the same clock.
+    var begun: Double?
 }
 
 /// A record as the storage has it now.

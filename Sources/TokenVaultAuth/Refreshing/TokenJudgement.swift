@@ -22,8 +22,11 @@ struct TokenJudgement: Sendable {
         demand.session == record.session && demand.refused != record.tokens.accessSecret && isFresh(record)
     }
 
-    /// Whether the access token is good for longer than the buffer.
-    func isFresh(_ record: SessionRecord) -> Bool { freshUntil(record).map { now < $0 } ?? true }
+    /// Whether the access token is good for longer than the buffer, as far as the clock can be believed.
+    func isFresh(_ record: SessionRecord) -> Bool {
+        if let since = freshSince(record), now < since { return false }
+        return freshUntil(record).map { now < $0 } ?? true
+    }
 
     /// Whether the access token is still good.
     func isUsable(_ record: SessionRecord) -> Bool { end(record).map { now < $0 } ?? true }
@@ -39,13 +42,24 @@ struct TokenJudgement: Sendable {
         }
     }
 
-    /// Whether the refresh token is worth sending.
+    /// Whether the refresh token is worth sending. What is known of its end keeps it back only where the program says how long
+    /// before that: the server knows better.
     func isRefreshable(_ record: SessionRecord) -> Bool {
         guard record.tokens.refreshSecret != nil else { return false }
-        guard let end = record.tokens.refreshTokenExpiry else { return true }
-        // A clock that seems to have been set back does not keep a token from being sent: the server knows better.
-        return now < end.addingTimeInterval(max(0, shift) - configuration.refreshTokenBuffer.inSeconds)
+        let buffer = configuration.refreshTokenBuffer
+        guard buffer > .zero, let end = record.tokens.refreshTokenExpiry else { return true }
+        return now < end.addingTimeInterval(max(0, shift) - buffer.inSeconds)
     }
+
+    /// From when on the access token may be taken for fresh; `nil` for ever. Tokens that were got in the future are of a clock
+    /// that was ahead: when they end is not known, and if they can be renewed they are.
+    func freshSince(_ record: SessionRecord) -> Date? {
+        guard record.tokens.refreshSecret != nil, record.tokens.accessTokenExpiry != nil else { return nil }
+        return Date(timeIntervalSince1970: record.obtained + shift - Self.clockLeeway)
+    }
+
+    /// By how much two clocks may differ that are right, in seconds.
+    static let clockLeeway = 5.0
 
     private func end(_ record: SessionRecord) -> Date? {
         record.tokens.accessTokenExpiry?.addingTimeInterval(shift)

@@ -10,7 +10,8 @@ public enum TokenError: Error, Sendable, Equatable {
     case tokenNotFound
     /// The access token is at its end and there is no refresh token.
     case refreshTokenMissing
-    /// The refresh token is at its end, as far as the server told when that would be.
+    /// The refresh token is at its end, as far as the server told when that would be, and the program set a
+    /// ``TokenManager/Configuration/refreshTokenBuffer``.
     case refreshTokenExpired
     /// The refresh failed for now, or for a reason that is not the session's. `retryAfter` is the earliest time of the
     /// next attempt; calls before that fail with this without asking the server.
