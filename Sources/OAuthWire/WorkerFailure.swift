@@ -6,9 +6,9 @@ internal import FoundationEssentials
 
 /// Why `vaultctl-oauth` did not do what it was asked. It carries no token and no text of the server's.
 package struct WorkerFailure: Codable, Error, Sendable, Equatable {
-    /// What happened. The first six are those of `RefreshFailure`, without loss.
+    /// What happened. The first seven are those of `RefreshFailure`, without loss.
     package enum Kind: String, Codable, Sendable, CaseIterable {
-        case invalidGrant, refused, throttled, notSent, serverError, interrupted
+        case invalidGrant, refused, throttled, notSent, serverError, unusable, interrupted
         /// What was given cannot be used; ``WorkerFailure/detail`` says what.
         case invalid
         /// What the provider says of itself cannot be used.
@@ -58,6 +58,9 @@ package struct WorkerFailure: Codable, Error, Sendable, Equatable {
         case .serverError(let status):
             self.init(.serverError)
             self.status = status
+        case .unusable(let status):
+            self.init(.unusable)
+            self.status = status
         case .interrupted: self.init(.interrupted)
         }
         retryAfter = failure.retryAfter?.timeIntervalSince1970
@@ -73,6 +76,7 @@ package struct WorkerFailure: Codable, Error, Sendable, Equatable {
             case .throttled: .throttled
             case .notSent: .notSent
             case .serverError: .serverError(status ?? 500)
+            case .unusable: .unusable(status ?? 200)
             case .notBuilt, .misunderstood, .invalid, .invalidMetadata, .unsupported: .refused("cannot_ask")
             default: .interrupted
             }

@@ -107,6 +107,17 @@ import FoundationEssentials
                 tokenType: long, scope: long)
         }
         try await manager.updateTokens(scene.tokens(goodFor: -1))
+        // The server has taken the token: it is not sent again by this call.
+        await #expect {
+            try await manager.validAccessToken()
+        } throws: { error in
+            guard case TokenError.refreshFailed(let failure, _) = error else { return false }
+            return failure.kind == .unusable(200)
+        }
+        #expect(requests.all.count == 1)
+        #expect(try #require(await scene.record()).contains("intent"))
+        // Another call may find a server that takes it twice.
+        scene.clock.advance(by: 2)
         #expect(try await manager.validAccessToken() == "access-1")
         #expect(requests.all.count == 2)
     }

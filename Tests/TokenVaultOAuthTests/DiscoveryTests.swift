@@ -125,7 +125,7 @@ import TokenVaultAuth
             always: .json("{\"issuer\":\"" + String(repeating: "x", count: 1 << 20) + "\"}"))
         #expect(
             await failure { () async throws(OAuthError) in try await discover(server.origin) }
-                == .requestFailed(RefreshFailure(.interrupted)))
+                == .requestFailed(RefreshFailure(.unusable(200))))
     }
 
     @Test func redirectionsAreNotFollowed() async throws {

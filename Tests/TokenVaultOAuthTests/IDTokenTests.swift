@@ -264,16 +264,20 @@ final class KeyProvider: Sendable {
 
     // MARK: Refreshing
 
-    private func renewed(_ changes: [String: String?]) async throws -> Result<
-        TokenRefreshResponse, RefreshFailure
-    > {
+    private func renewed(
+        _ changes: [String: String?], keys: ScriptedServer.Reply.Stall? = nil,
+        asked: @escaping @Sendable (ScriptedServer.Asked) -> Void = { _ in }
+    ) async throws -> Result<TokenRefreshResponse, RefreshFailure> {
         let key = try #require(SigningKey.make("ES256"))
         let said = Mutex("")
-        let server = try await ScriptedServer { asked in
-            asked.path == "/keys" ? .json("{\"keys\":[\(key.jwk)]}") : .json(said.withLock { $0 })
+        let server = try await ScriptedServer { request in
+            asked(request)
+            guard request.path == "/keys" else { return .json(said.withLock { $0 }) }
+            return keys.map { ScriptedServer.Reply(stall: $0) } ?? .json("{\"keys\":[\(key.jwk)]}")
         }
         let clock = TestClock()
-        let client = try client(server, clock: clock)
+        var client = try client(server, clock: clock)
+        if keys != nil { client.idTokenPatience = .milliseconds(1) }
         let now = Int(clock.now.timeIntervalSince1970)
         func token(_ changes: [String: String?]) throws -> String {
             var members: [String: String] = [
@@ -297,7 +301,22 @@ final class KeyProvider: Sendable {
 
     @Test(arguments: ["sub", "iss", "aud"])
     func aNewIDTokenOfAnotherIsASessionOfAnother(_ name: String) async throws {
-        #expect(try await renewed([name: "\"other\""]).failure?.kind == .refused("id_token_mismatch"))
+        let revoked = Mutex<[String]>([])
+        let failure = try await renewed([name: "\"other\""]) { asked in
+            guard asked.path == "/revoke" else { return }
+            revoked.withLock { $0.append(asked.form["token"] ?? "") }
+        }.failure
+        #expect(failure?.kind == .refused("id_token_mismatch"))
+        // What was sent for it is spent, and what came would be nobody's.
+        #expect(failure?.leavesOutcomeUnknown == true && failure?.isTemporary == false)
+        #expect(revoked.withLock { $0 } == ["r", "a"])
+    }
+
+    /// The tokens do not wait for keys that do not come.
+    @Test(arguments: [ScriptedServer.Reply.Stall.beforeHead, .inBody])
+    func keysThatDoNotComeAreNotWaitedFor(_ stall: ScriptedServer.Reply.Stall) async throws {
+        let response = try await renewed([:], keys: stall).get()
+        #expect(response.refreshToken == "r" && response.idToken == nil)
     }
 
     /// The refresh token was rotated: it is kept though the ID token is of no use.

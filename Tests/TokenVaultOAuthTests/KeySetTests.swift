@@ -86,6 +86,24 @@ import TokenVaultAuth
         #expect(await provider.problem(try key.sign(provider.claims())) == nil)
     }
 
+    /// Whoever asks may stop asking; the fetch goes on for the others.
+    @Test func aFetchThatDoesNotEndKeepsNobodyWaiting() async throws {
+        let key = try #require(SigningKey.make("ES256"))
+        let begun = Signal()
+        let server = try await ScriptedServer { _ in
+            begun.give()
+            return ScriptedServer.Reply(stall: .beforeHead)
+        }
+        let client = try client(server)
+        let token = try key.sign("{}")
+        let asking = Task {
+            await failure { () async throws(OAuthError) in try await client.idTokenValidator.validate(token) }
+        }
+        await begun.wait()
+        asking.cancel()
+        #expect(await asking.value == .cancelled)
+    }
+
     @Test func keysOfUnknownKindsSpoilNoOthers() async throws {
         let key = try #require(SigningKey.make("ES256"))
         let provider = try await KeyProvider([])

@@ -190,7 +190,7 @@ import TokenVault
         ("503", ["Retry-After": "7"], RefreshFailure.Kind.throttled), ("429", [:], .throttled),
         ("500", [:], .serverError(500)), ("drop-before", [:], .interrupted),
         ("drop-after", [:], .interrupted),
-        ("garbage-json", [:], .interrupted),
+        ("garbage-json", [:], .unusable(200)),
     ])
     func faultsAreToldApart(_ how: String, _ headers: [String: String], _ kind: RefreshFailure.Kind)
         async throws

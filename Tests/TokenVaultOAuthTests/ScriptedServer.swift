@@ -22,6 +22,10 @@ final class ScriptedServer: Sendable {
         var body = ""
         /// Ends the connection instead.
         var drops = false
+        /// Where it stops, with the connection open.
+        var stall: Stall?
+
+        enum Stall: Sendable { case beforeHead, inBody }
 
         static func json(_ body: String, status: Int = 200, headers: [(String, String)] = []) -> Reply {
             Reply(status: status, headers: headers + [("Content-Type", "application/json")], body: body)
@@ -95,12 +99,15 @@ final class ScriptedServer: Sendable {
 
         private func answer(_ reply: Reply, _ context: ChannelHandlerContext) {
             if reply.drops { return context.close(promise: nil) }
+            if reply.stall == .beforeHead { return }
             var headers = HTTPHeaders(reply.headers)
-            headers.replaceOrAdd(name: "Content-Length", value: "\(reply.body.utf8.count)")
+            let more = reply.stall == .inBody ? 1 : 0
+            headers.replaceOrAdd(name: "Content-Length", value: "\(reply.body.utf8.count + more)")
             let head = HTTPResponseHead(
                 version: .http1_1, status: HTTPResponseStatus(statusCode: reply.status), headers: headers)
             context.write(wrapOutboundOut(.head(head)), promise: nil)
             context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: reply.body)))), promise: nil)
+            if reply.stall == .inBody { return context.flush() }
             context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
         }
     }

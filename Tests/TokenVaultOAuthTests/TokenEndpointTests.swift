@@ -53,16 +53,72 @@ import TokenVault
         (401, #"{"error":"invalid_grant"}"#, .invalidGrant),
         (401, #"{"error":"invalid_client"}"#, .refused("invalid_client")),
         (400, #"{"error":"fake <text>"}"#, .refused("unknown_error")),
-        (400, "<html>", .interrupted), (403, "", .interrupted), (404, "{}", .interrupted),
+        (400, "<html>", .unusable(400)), (403, "", .unusable(403)), (404, "{}", .unusable(404)),
         (429, "", .throttled), (429, #"{"error":"invalid_grant"}"#, .throttled),
         (503, "", .serverError(503)), (500, #"{"error":"invalid_grant"}"#, .serverError(500)),
-        (302, "", .interrupted), (204, "", .interrupted), (200, "{}", .interrupted),
-        (200, #"{"error":"invalid_grant"}"#, .interrupted),
-        (200, #"{"access_token":"a","token_type":"mac"}"#, .interrupted),
-        (200, #"{"access_token":"fake"#, .interrupted),
+        (302, "", .unusable(302)), (307, "", .unusable(307)), (204, "", .unusable(204)),
+        (200, "{}", .unusable(200)), (200, #"{"error":"invalid_grant"}"#, .unusable(200)),
+        (200, #"{"access_token":"a","token_type":"mac"}"#, .unusable(200)),
+        (200, #"{"access_token":"fake"#, .unusable(200)),
+        (200, #"{"access_token":"a","refresh_token":7}"#, .unusable(200)),
+        (200, #"{"access_token":"\#(String(repeating: "a", count: 128 << 10 + 1))"}"#, .unusable(200)),
+        (201, String(repeating: " ", count: 1 << 20 + 1), .unusable(201)),
     ])
     func answersMean(_ status: Int, _ body: String, _ kind: RefreshFailure.Kind) async throws {
         #expect(try await outcome(.json(body, status: status)).failure?.kind == kind)
+    }
+
+    /// The refresh token was rotated: no optional member, nor the status of the success, is worth more than the one that came.
+    @Test(
+        arguments: [
+            #""scope":["a","b"]"#, #""scope":"a\"b""#, #""scope":7"#, #""id_token":"""#, #""id_token":7"#,
+            #""id_token":"ü""#, #""expires_in":"""#, #""expires_in":-1"#, #""expires_in":0"#,
+            #""expires_in":"soon""#, #""expires_in":{}"#, #""refresh_expires_in":-1"#,
+            #""refresh_expires_in":0"#, #""token_type":"""#, #""token_type":7"#, #""token_type":null"#,
+            #""more":[{}]"#,
+        ], [200, 201])
+    func whatIsOptionalSpoilsNothing(_ member: String, _ status: Int) async throws {
+        let response = try await outcome(
+            .json(#"{"access_token":"a","refresh_token":"r",\#(member)}"#, status: status)
+        ).get()
+        #expect(response.accessToken == "a" && response.refreshToken == "r")
+        #expect(response.scope == (member.hasSuffix("]") && member.contains("scope") ? "a b" : nil))
+        #expect(response.idToken == nil && response.expiresIn == nil)
+        #expect(response.refreshTokenExpiresIn == nil && response.tokenType == nil)
+    }
+
+    /// What a strict server must not be sent: the token that it has taken, by the same call.
+    @Test func aSuccessThatIsOfNoUseIsNotAskedForAgain() async throws {
+        let server = try await ScriptedServer(always: .json("{}"))
+        let manager = try client(server).tokenManager(
+            storage: InMemoryTokenStorage(service: "s"), account: "a")
+        try await manager.updateTokens(
+            TokenInfo(
+                accessToken: "old", refreshToken: "r", accessTokenExpiry: Date(timeIntervalSince1970: 1)))
+        await #expect(throws: TokenError.self) { try await manager.validAccessToken() }
+        #expect(server.asked.count == 1)
+    }
+
+    /// Keycloak says so of a refresh token that does not end.
+    @Test func aLifetimeOfNoneIsNotTold() async throws {
+        let server = try await ScriptedServer(
+            always: .json(
+                #"{"access_token":"a","token_type":"Bearer","expires_in":0,"refresh_token":"r","refresh_expires_in":0}"#
+            ))
+        let client = try client(server, authentication: .clientSecretPost(Secret(utf8: "fake-secret")))
+        let tokens = try await client.clientCredentials().tokens
+        #expect(tokens.accessTokenExpiry == nil && tokens.refreshTokenExpiry == nil)
+    }
+
+    /// The whole exchange has one end: a body that does not come is no reason to wait for it.
+    @Test func aBodyThatDoesNotEndIsNotWaitedFor() async throws {
+        let server = try await ScriptedServer(always: ScriptedServer.Reply(stall: .inBody))
+        var configuration = OAuthTransport.Configuration()
+        configuration.requestTimeout = .milliseconds(500)
+        let client = try OAuthClient(
+            provider: try metadata(server.origin), clientID: "a",
+            transport: OAuthTransport(configuration: configuration))
+        #expect(await refreshRequest(client).failure?.kind == .interrupted)
     }
 
     @Test(arguments: [429, 503])
@@ -153,6 +209,30 @@ import TokenVault
         #expect(server.asked.map(\.target) == ["/revoke", "/revoke"])
         #expect(server.asked.map { $0.form["token"] } == ["fake-refresh", "fake-access"])
         #expect(server.asked.map { $0.form["token_type_hint"] } == ["refresh_token", "access_token"])
+    }
+
+    @Test(arguments: [(200, true), (202, true), (204, true), (302, false), (403, false)])
+    func anySuccessRevokes(_ status: Int, _ isRevoked: Bool) async throws {
+        let server = try await ScriptedServer(always: .init(status: status))
+        let revoke = try #require(try client(server).revokeRequestProvider)
+        do {
+            try await revoke(TokenInfo(accessToken: "fake-access"))
+            #expect(isRevoked)
+        } catch {
+            #expect(!isRevoked && error as? RefreshFailure == RefreshFailure(.unusable(status)))
+        }
+    }
+
+    /// They would be nobody's.
+    @Test func theTokensOfASignInThatIsOfNoUseAreRevoked() async throws {
+        let server = try await ScriptedServer(
+            always: .json(#"{"access_token":"a","refresh_token":"r","token_type":"mac"}"#))
+        let client = try client(server, authentication: .clientSecretPost(Secret(utf8: "fake-secret")))
+        #expect(
+            await failure { () async throws(OAuthError) in try await client.clientCredentials() }
+                == .unsupported("bearer tokens"))
+        #expect(server.asked.map(\.target) == ["/token", "/revoke", "/revoke"])
+        #expect(server.asked.dropFirst().map { $0.form["token"] } == ["r", "a"])
     }
 
     @Test func aFailedRevocationIsTold() async throws {

@@ -11,7 +11,7 @@ import TokenVaultAuth
     /// What became of a refresh crosses the two programs without loss: whether the token may have been used hangs on it.
     @Test(arguments: [
         RefreshFailure.Kind.invalidGrant, .refused("invalid_client"), .throttled, .notSent, .serverError(503),
-        .interrupted,
+        .unusable(302), .interrupted,
     ])
     func aRefreshFailureCrossesWithoutLoss(_ kind: RefreshFailure.Kind) throws {
         let failure = RefreshFailure(
@@ -87,13 +87,43 @@ import TokenVaultAuth
     @Test(arguments: [
         (OAuthProgram.Trouble.timedOut, Int32(10)), (.ended(1), 10), (.misunderstood, 10),
         (.failed(WorkerFailure(.notSent)), 8), (.failed(WorkerFailure(.interrupted)), 10),
-        (.failed(WorkerFailure(.timedOut)), 10), (.failed(WorkerFailure(.serverError)), 8),
+        (.failed(WorkerFailure(.unusable)), 8), (.failed(WorkerFailure(.timedOut)), 10),
+        (.failed(WorkerFailure(.serverError)), 8),
         (.failed(WorkerFailure(.refused, "invalid_client")), 8),
     ])
     func whoWasNotToldHasAStatus(_ trouble: OAuthProgram.Trouble, _ status: Int32) {
         let failure = CommandFailure(untold: trouble).afterSigningOut
         #expect(failure.status.rawValue == status)
         #expect(failure.happened.hasPrefix("signed out here"))
+    }
+
+    /// An answer that is none is not told as a connection that broke.
+    @Test(arguments: [
+        (302, "answered (302)"), (403, "answered (403)"), (200, "gave tokens that cannot be used"),
+    ])
+    func anAnswerOfNoUseIsSaidToBeOne(_ status: Int, _ words: String) {
+        let failure = RefreshFailure(.unusable(status))
+        let trouble = OAuthProgram.Trouble.failed(WorkerFailure(failure))
+        let refresh = CommandFailure(.refreshFailed(failure, retryAfter: nil), trouble, "work")
+        for told in [refresh, CommandFailure(untold: trouble), CommandFailure(trouble, isSignIn: true)] {
+            #expect(told.happened.contains(words) && !told.happened.contains("broke"), "\(told.happened)")
+        }
+    }
+
+    @Test(arguments: ["work", "\u{301}work", "\u{20d0}", "a/b"])
+    func aProfileIsListedByItsWholeName(_ name: String) {
+        let listed = LoginPlace.name(of: TokenKey(LoginPlace.profiles + name))
+        #expect(Array(listed.utf8) == Array(name.utf8))
+    }
+
+    /// Neither what moves the cursor nor what turns the direction of what stands around it.
+    @Test(arguments: [
+        "\u{1b}", "\u{7f}", "\u{9b}", "\u{61c}", "\u{200e}", "\u{200f}", "\u{202a}", "\u{202e}", "\u{2028}",
+        "\u{2066}", "\u{2069}",
+    ])
+    func whatIsPrintedControlsNothing(_ control: String) {
+        #expect(CommandFailure.printable("a\(control)b") == "a?b")
+        #expect(CommandFailure.printable("é\u{200d}\u{2026}ש") == "é\u{200d}\u{2026}ש")
     }
 
     @Test func theRevocationEndpointIsFound() {
@@ -117,6 +147,7 @@ import TokenVaultAuth
         (.refreshFailed(RefreshFailure(.serverError(500)), retryAfter: nil), 8),
         (.refreshFailed(RefreshFailure(.refused("invalid_client")), retryAfter: nil), 5),
         (.refreshFailed(RefreshFailure(.interrupted), retryAfter: nil), 10),
+        (.refreshFailed(RefreshFailure(.unusable(302)), retryAfter: nil), 10),
         (.notRevoked(RefreshFailure(.notSent)), 8),
     ])
     func everyReasonHasItsStatus(_ error: TokenError, _ status: Int32) {

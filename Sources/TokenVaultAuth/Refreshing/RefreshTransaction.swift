@@ -133,7 +133,8 @@ struct RefreshTransaction: Sendable {
         let provider = provider
         return await configuration.bounded {
             guard let response = try await provider(request).usable else {
-                throw RefreshFailure(.interrupted)
+                // A success, whoever asked: the token that was sent for it is not sent again by the same call.
+                throw RefreshFailure(.unusable(200))
             }
             return response
         } late: {

@@ -20,7 +20,10 @@ public struct RefreshFailure: Error, Sendable, Equatable {
         case notSent
         /// The server failed (5xx). Whether it took the token is not known.
         case serverError(Int)
-        /// The connection broke, or the answer was none. Whether the server took the token is not known.
+        /// An answer came, with this status, that is of no use: none of a token endpoint's, or a success without an access
+        /// token that can be used. After a success the token is gone, most likely.
+        case unusable(Int)
+        /// The connection broke. Whether the server took the token is not known.
         case interrupted
     }
 
@@ -41,15 +44,19 @@ public struct RefreshFailure: Error, Sendable, Equatable {
     /// Whether the server may have taken the refresh token, and given another that never arrived.
     public var leavesOutcomeUnknown: Bool {
         switch kind {
-        case .serverError, .interrupted: true
+        case .serverError, .unusable, .interrupted: true
+        // The server said yes, and its answer was for somebody else.
+        case .refused("id_token_mismatch"): true
         case .invalidGrant, .refused, .throttled, .notSent: false
         }
     }
 
-    /// Whether the same request may succeed later.
+    /// Whether the same request may succeed later. After a success that is of no use it is not sent again at once: that would
+    /// be a second use of a token that the server has taken.
     public var isTemporary: Bool {
         switch kind {
         case .throttled, .notSent, .serverError, .interrupted: true
+        case .unusable(let status): !(200...299).contains(status)
         case .invalidGrant, .refused: false
         }
     }
@@ -64,6 +71,9 @@ extension RefreshFailure: CustomStringConvertible {
         case .throttled: "the server asks to come back later"
         case .notSent: "the server cannot be reached"
         case .serverError(let status): "the server failed (\(status))"
+        case .unusable(let status) where (200...299).contains(status):
+            "the server gave tokens that cannot be used, or none"
+        case .unusable(let status): "the server answered (\(status)) as no token endpoint does"
         case .interrupted: "the connection broke before there was an answer"
         }
     }

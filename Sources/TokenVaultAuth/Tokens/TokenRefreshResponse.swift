@@ -75,7 +75,7 @@ extension TokenInfo {
 
 extension TokenRefreshResponse {
     /// The longest token that is taken, in bytes: what a header of any server holds is far below.
-    static let longestToken = 128 << 10
+    package static let longestToken = 128 << 10
 
     /// Whether a token's type can stand in a header.
     static func isType(_ text: String) -> Bool {

@@ -61,7 +61,7 @@ extension OAuthClient {
             case .success(let response):
                 return try await result(
                     response, begun: begun, nonce: nil, scopes: device.scopes, requiresIDToken: false)
-            case .failure(.useless(let error)): throw error
+            case .failure(.useless(let error, _)): throw error
             case .failure(.failed(let failure)):
                 switch failure.kind {
                 case .refused("authorization_pending"): break

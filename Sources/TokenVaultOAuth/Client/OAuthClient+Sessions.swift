@@ -7,9 +7,11 @@ extension OAuthClient {
     /// ``TokenVaultAuth/RefreshFailure``.
     ///
     /// A new ID token has to be of the same issuer, person and client as the one before (OpenID Connect Core section 12.2):
-    /// otherwise the answer is `refused("id_token_mismatch")` and nothing of it is used. One that cannot be checked for
-    /// another reason, such as a key set that cannot be reached, is left out, and the tokens are kept: a rotated refresh
-    /// token must not be lost.
+    /// otherwise the answer is `refused("id_token_mismatch")`, nothing of it is used, and its tokens are revoked where the
+    /// provider offers that. One that cannot be checked for another reason, such as a key set that is not there within five
+    /// seconds and the time of the request, is left out, and the tokens are kept: a rotated refresh token must not be lost.
+    /// For the same reason what is optional in an answer is left out when it cannot be used; a success without an access token
+    /// that can be used is ``TokenVaultAuth/RefreshFailure/Kind/unusable(_:)``.
     public var refreshRequestProvider: RefreshRequestProvider {
         { request in try await refresh(request) }
     }
@@ -35,31 +37,50 @@ extension OAuthClient {
         let form: FormEncoding.Fields = [
             ("grant_type", "refresh_token"), ("refresh_token", request.refreshToken),
         ]
+        let begun = ContinuousClock.now
         let response: TokenResponse
-        switch await ask(form) {
+        switch await ask(form, namesType: false) {
         case .success(let success): response = success
-        case .failure(.failed(let failure)): throw failure
-        case .failure(.useless): throw RefreshFailure(.interrupted)
+        case .failure(.failed(let failure)), .failure(.useless(_, let failure)): throw failure
         }
+        guard isContinuation(response, of: request) else {
+            if let revoke = revokeRequestProvider {
+                // Nobody would have them. It is waited for: the program may be about to end.
+                try? await revoke(response.tokens(begun: clock(), scopes: []))
+            }
+            throw RefreshFailure(.refused("id_token_mismatch"), serverDate: response.serverDate)
+        }
+        let left = transport.configuration.requestTimeout - (ContinuousClock.now - begun)
+        let idToken = await renewedIDToken(response, within: min(idTokenPatience, left))
         return TokenRefreshResponse(
             accessToken: response.accessToken, expiresIn: response.expiresIn,
             refreshToken: response.refreshToken, refreshTokenExpiresIn: response.refreshTokenExpiresIn,
-            idToken: try await renewedIDToken(response, after: request), tokenType: "Bearer",
-            scope: response.scope, serverDate: response.serverDate)
+            idToken: idToken, tokenType: response.tokenType, scope: response.scope,
+            serverDate: response.serverDate)
     }
 
-    private func renewedIDToken(
-        _ response: TokenResponse, after request: RefreshRequest
-    ) async throws(RefreshFailure) -> String? {
-        guard let idToken = response.idToken else { return nil }
-        guard let previous = request.idToken.flatMap({ IDTokenClaims(unverified: $0) }) else {
-            return await isValid(idToken, response) ? idToken : nil
+    /// Whether the ID token of `response`, if there is one, is of whoever the one before is of.
+    private func isContinuation(_ response: TokenResponse, of request: RefreshRequest) -> Bool {
+        guard let previous = request.idToken.flatMap({ IDTokenClaims(unverified: $0) }),
+            let claims = response.idToken.flatMap({ IDTokenClaims(unverified: $0) })
+        else { return true }
+        return claims.isContinuation(of: previous)
+    }
+
+    /// The ID token of `response`, if it is found to be right within `limit`. The tokens beside it wait for this, and for no
+    /// longer: whoever asked may give them up.
+    private func renewedIDToken(_ response: TokenResponse, within limit: Duration) async -> String? {
+        guard let idToken = response.idToken, limit > .zero else { return nil }
+        let isValid = await withTaskGroup(of: Bool.self) { group in
+            group.addTask { await self.isValid(idToken, response) }
+            group.addTask {
+                try? await Task.sleep(for: limit)
+                return false
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? false
         }
-        guard let claims = IDTokenClaims(unverified: idToken) else { return nil }
-        guard claims.isContinuation(of: previous) else {
-            throw RefreshFailure(.refused("id_token_mismatch"), serverDate: response.serverDate)
-        }
-        return await isValid(idToken, response) ? idToken : nil
+        return isValid ? idToken : nil
     }
 
     private func isValid(_ idToken: String, _ response: TokenResponse) async -> Bool {
@@ -70,6 +91,14 @@ extension OAuthClient {
             return true
         } catch {
             return false
+        }
+    }
+
+    /// Revokes the tokens of a sign-in's answer that cannot be used, as far as that can be: nobody would have them.
+    func revokeWhatIsLeft(in body: [UInt8]) async {
+        guard let endpoint = provider.revocationEndpoint.flatMap(WebAddress.secure) else { return }
+        for (token, hint) in TokenResponse.leftovers(in: body) {
+            _ = await revoke(token, hint: hint, at: endpoint)
         }
     }
 
@@ -92,8 +121,8 @@ extension OAuthClient {
             authorization: authentication.header(of: clientID))
         {
         case .failure(let failure): return failure
-        // 200 also for a token the provider does not know.
-        case .success(let answer) where answer.status == 200: return nil
+        // Success also for a token the provider does not know.
+        case .success(let answer) where answer.isSuccess: return nil
         case .success(let answer): return TokenEndpointFailure.failure(of: answer)
         }
     }

@@ -30,6 +30,8 @@ public struct OAuthClient: Sendable {
     /// The clock.
     public let clock: @Sendable () -> Date
     let sleep: @Sendable (Duration) async throws -> Void
+    /// How long new tokens wait at most for what looks at the ID token beside them.
+    var idTokenPatience = Duration.seconds(5)
 
     /// A client. `clock` and `sleep` are what a test replaces. Throws `invalid` for a name that is empty or has characters
     /// other than visible ASCII and spaces (RFC 6749 appendix A.1) and for a secret that is no text, `unsupported` when the
@@ -65,10 +67,13 @@ public struct OAuthClient: Sendable {
             clock: clock)
     }
 
-    /// What the token endpoint answered to `form`, which is sent with the client's name and secret.
-    func ask(_ form: FormEncoding.Fields) async -> Result<TokenResponse, AskFailure> {
+    /// What the token endpoint answered to `form`, which is sent with the client's name and secret. A new answer to a client
+    /// that knows the type of its tokens need not repeat it: `namesType` false.
+    func ask(
+        _ form: FormEncoding.Fields, namesType: Bool = true
+    ) async -> Result<TokenResponse, AskFailure> {
         guard let endpoint = WebAddress.secure(provider.tokenEndpoint) else {
-            return .failure(.useless(.invalidMetadata("the token endpoint")))
+            return .failure(.useless(.invalidMetadata("the token endpoint"), RefreshFailure(.notSent)))
         }
         switch await transport.post(
             form + authentication.fields(of: clientID), to: endpoint,
@@ -76,17 +81,18 @@ public struct OAuthClient: Sendable {
         {
         case .failure(let failure): return .failure(.failed(failure))
         case .success(let answer):
-            guard answer.status == 200 else {
-                let failure = TokenEndpointFailure.failure(of: answer)
+            let failure = TokenEndpointFailure.failure(of: answer)
+            guard answer.isSuccess else {
                 // An answer, but none of the token endpoint's: a page of what stands before it.
-                return .failure(
-                    failure.kind == .interrupted
-                        ? .useless(.malformedResponse("the status")) : .failed(failure))
+                guard case .unusable = failure.kind else { return .failure(.failed(failure)) }
+                return .failure(.useless(.malformedResponse("the status"), failure))
             }
             do throws(OAuthError) {
-                return .success(try TokenResponse(answer.body, serverDate: answer.serverDate))
+                return .success(
+                    try TokenResponse(answer.body, serverDate: answer.serverDate, namesType: namesType))
             } catch {
-                return .failure(.useless(error))
+                if namesType { await revokeWhatIsLeft(in: answer.body) }
+                return .failure(.useless(error, failure))
             }
         }
     }
@@ -94,15 +100,16 @@ public struct OAuthClient: Sendable {
     /// Why the token endpoint gave no tokens.
     enum AskFailure: Error {
         case failed(RefreshFailure)
-        /// It answered with success and no tokens that can be used.
-        case useless(OAuthError)
+        /// It answered with success and no tokens that can be used, or not as a token endpoint: for a sign-in, and for a
+        /// refresh.
+        case useless(OAuthError, RefreshFailure)
 
         /// The same, of a request that had no refresh token in it.
         var signInError: OAuthError {
             switch self {
             case .failed(let failure):
                 Task.isCancelled ? .cancelled : .requestFailed(failure.withoutRefreshToken)
-            case .useless(let error): error
+            case .useless(let error, _): error
             }
         }
     }

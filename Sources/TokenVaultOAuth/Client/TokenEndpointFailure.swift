@@ -23,11 +23,11 @@ enum TokenEndpointFailure {
         case 400...499:
             // What stands between may refuse as well, with a page: that is no word of the token endpoint.
             switch code(in: answer.body) {
-            case nil: return .interrupted
+            case nil: return .unusable(answer.status)
             case "invalid_grant": return .invalidGrant
             case let code?: return .refused(code)
             }
-        default: return .interrupted
+        default: return .unusable(answer.status)
         }
     }
 

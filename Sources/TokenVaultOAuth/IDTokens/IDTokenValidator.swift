@@ -90,7 +90,7 @@ public struct IDTokenValidator: Sendable {
     /// times are then held against the provider's own clock.
     ///
     /// Throws `invalidIDToken` with the problem, `requestFailed` and `malformedResponse` when the keys could not be fetched,
-    /// `unsupported` when the provider has none.
+    /// `unsupported` when the provider has none, `cancelled`.
     public func validate(
         _ token: String, expecting expectation: IDTokenExpectation = IDTokenExpectation(),
         serverDate: Date? = nil

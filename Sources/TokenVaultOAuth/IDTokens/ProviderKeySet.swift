@@ -18,7 +18,9 @@ actor ProviderKeySet {
     private var fetched: Date?
     private var tried: Date?
     private var failure: OAuthError?
-    private var fetching: Task<Void, Never>?
+    private var isFetching = false
+    private var waiting: [UInt64: CheckedContinuation<Void, Never>] = [:]
+    private var waitersSoFar: UInt64 = 0
 
     init(
         coolDown: Duration, longestAge: Duration, clock: @escaping @Sendable () -> Date,
@@ -31,12 +33,14 @@ actor ProviderKeySet {
     }
 
     /// The key that signed a token with `algorithm`, named `keyID`. Without a name it is the only one that fits. Throws
-    /// `invalidIDToken` with `unknownKey`, and what the fetch said when no key is known at all.
+    /// `invalidIDToken` with `unknownKey`, what the fetch said when no key is known at all, and `cancelled`: whoever asks need
+    /// not wait for the end of a fetch.
     func key(named keyID: String?, for algorithm: SigningAlgorithm) async throws(OAuthError) -> ProviderKey {
         if isOld { await renew() }
         if let key = known(keyID, algorithm) { return key }
         await renew()
         if let key = known(keyID, algorithm) { return key }
+        if Task.isCancelled { throw .cancelled }
         if fetched == nil, let failure { throw failure }
         throw .invalidIDToken(.unknownKey)
     }
@@ -53,21 +57,44 @@ actor ProviderKeySet {
     }
 
     private func renew() async {
-        if let fetching { return await fetching.value }
+        if isFetching { return await wait() }
         if let tried {
             let passed = clock().timeIntervalSince(tried)
             // A clock that went back keeps nobody waiting.
             if passed >= 0, passed < coolDown { return }
         }
         tried = clock()
+        isFetching = true
         // Not the task of who asks first, whose end would be the end of it for all.
-        let task = Task { [fetch] in take(await fetch()) }
-        fetching = task
-        await task.value
-        fetching = nil
+        Task { [fetch] in take(await fetch()) }
+        await wait()
     }
 
+    /// Waits for the end of the fetch, or for the end of the task.
+    private func wait() async {
+        waitersSoFar += 1
+        let number = waitersSoFar
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                if Task.isCancelled || !isFetching {
+                    continuation.resume()
+                } else {
+                    waiting[number] = continuation
+                }
+            }
+        } onCancel: {
+            Task { await self.leave(number) }
+        }
+    }
+
+    private func leave(_ number: UInt64) { waiting.removeValue(forKey: number)?.resume() }
+
     private func take(_ result: Result<[ProviderKey], OAuthError>) {
+        isFetching = false
+        defer {
+            for continuation in waiting.values { continuation.resume() }
+            waiting = [:]
+        }
         switch result {
         case .success(let keys):
             self.keys = keys

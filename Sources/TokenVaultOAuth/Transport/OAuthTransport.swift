@@ -68,6 +68,8 @@ public final class OAuthTransport: Sendable {
         let serverDate: Date?
         /// When `Retry-After` ends, on this machine's clock.
         let retryAfter: Date?
+        /// Whether the server did what it was asked (RFC 9110 section 15.3).
+        var isSuccess: Bool { (200...299).contains(status) }
     }
 
     func get(_ address: WebAddress) async -> Result<Answer, RefreshFailure> {
@@ -90,10 +92,13 @@ public final class OAuthTransport: Sendable {
         var request = request
         request.headers.add(name: "Accept", value: "application/json")
         request.headers.add(name: "User-Agent", value: "TokenVault")
+        let deadline = NIODeadline.now() + TimeAmount(configuration.requestTimeout)
         do {
-            let response = try await client.execute(
-                request, timeout: TimeAmount(configuration.requestTimeout))
-            let body = try await response.body.collect(upTo: configuration.maximumResponseLength)
+            let response = try await client.execute(request, deadline: deadline)
+            let body: ByteBuffer
+            do { body = try await self.body(of: response, until: deadline) } catch is NIOTooManyBytesError {
+                return .failure(RefreshFailure(.unusable(Int(response.status.code))))
+            }
             let now = configuration.clock()
             let serverDate = response.headers.first(name: "Date").flatMap { HTTPDate.parse($0, now: now) }
             let retryAfter = response.headers.first(name: "Retry-After").flatMap {
@@ -106,6 +111,24 @@ public final class OAuthTransport: Sendable {
                     serverDate: serverDate, retryAfter: retryAfter))
         } catch {
             return .failure(RefreshFailure(Self.wasNotSent(error) ? .notSent : .interrupted))
+        }
+    }
+
+    /// The body of `response`, whole. The client's deadline is for the head alone.
+    private func body(
+        of response: HTTPClientResponse, until deadline: NIODeadline
+    ) async throws -> ByteBuffer {
+        let (body, limit) = (response.body, configuration.maximumResponseLength)
+        let left = deadline - .now()
+        return try await withThrowingTaskGroup(of: ByteBuffer?.self) { group in
+            group.addTask { try await body.collect(upTo: limit) }
+            group.addTask {
+                try await Task.sleep(for: .nanoseconds(max(0, left.nanoseconds)))
+                return nil
+            }
+            defer { group.cancelAll() }
+            guard let whole = try await group.next() ?? nil else { throw HTTPClientError.deadlineExceeded }
+            return whole
         }
     }
 

@@ -75,6 +75,11 @@ extension CommandFailure {
             default: self.init(.unavailable, "\(failure)", "check the network and try again")
             }
         case .serverError: self.init(.unavailable, "\(failure)", "try again later")
+        case .unusable:
+            // An answer came, and with it perhaps the end of the token that was sent.
+            self.init(
+                .timedOut, "\(failure), so its outcome is unknown",
+                "try again later: the session may go on; else \(signIn) signs in again")
         case .interrupted:
             switch trouble {
             case .failed, nil:
@@ -142,7 +147,7 @@ extension CommandFailure {
                 .refused, "\(failure.refreshFailure)", "check --client-id, the client's secret and --scope")
         case .throttled, .serverError:
             self.init(.unavailable, "\(failure.refreshFailure)", "try again later")
-        case .notSent, .interrupted:
+        case .notSent, .unusable, .interrupted:
             self.init(
                 .unavailable, "\(failure.refreshFailure)", "check --issuer and the network, and try again")
         case .invalid: self.init(.usage, "\(detail) cannot be used", "check what was given")
