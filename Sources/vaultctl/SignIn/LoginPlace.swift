@@ -1,5 +1,6 @@
 import TokenVault
 import TokenVaultAuth
+import TokenVaultPlatform
 import VaultAgent
 
 #if canImport(FoundationEssentials)
@@ -162,7 +163,7 @@ extension Session {
         case .file:
             if let agent = try agentVault() {
                 return LoginPlace(
-                    storage: AgentVault(agent).storage(service: service),
+                    storage: try lastingStorage(agent, service: service),
                     blocking: agent.storage(service: service), lease: .automatic)
             }
             let storage = FileTokenStorage(try openUnlockedVault(), service: service)
@@ -174,5 +175,22 @@ extension Session {
             throw .usage(
                 "a session that ends with the command is of no use", "use --backend file or secret-service")
         }
+    }
+
+    /// What the agent holds. Where a key file is at hand it is the vault itself once no agent holds it any more: what a provider
+    /// gave is not to be lost with the agent.
+    private func lastingStorage(
+        _ agent: BlockingAgentVault, service: String
+    ) throws(CommandFailure) -> any TokenStorage {
+        guard case .keyFile(let key) = unlock else { return AgentVault(agent).storage(service: service) }
+        let (path, configuration) = (try vaultPath, try configuration)
+        let left = console.deadline?.remaining ?? timeout ?? .seconds(30)
+        let vault = AgentOrFileVault(at: path, agent: AgentPlaces.own, timeout: left) {
+            () throws(TokenStorageError) in
+            let vault = try BlockingFileVault.open(at: path, configuration: configuration)
+            try vault.unlock(with: .keyFile(at: key))
+            return vault
+        }
+        return vault.storage(service: service)
     }
 }
