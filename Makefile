@@ -11,8 +11,8 @@ STRIP ?= strip
 # The tests are optimized: those of crashes and tampering look at so many states that it saves most of their time.
 # The trait is on everywhere: TokenVaultOAuth is built and tested with the rest, and what the programs link is what it is
 # for those who build all of them.
-# Nobody looks anything up in the index of these builds, which takes an eighth of their time.
-debug := --scratch-path .build --disable-index-store --traits OAuth -Xswiftc -warnings-as-errors -Xswiftc -O
+# The index of symbols takes an eighth of the time, but without it SwiftPM finds no tests and fails.
+debug := --scratch-path .build --traits OAuth -Xswiftc -warnings-as-errors -Xswiftc -O
 # Lazy binding leaves copies of vector registers on the stack, where the tests that search memory find them.
 run_tests = LD_BIND_NOW=1 Scripts/test.sh swift test $(debug) --skip-build --disable-xctest
 # Static links of the standard library warn about `mktemp` with any linker but lld.

@@ -14,4 +14,4 @@ if [[ ${1:-} == --self-test ]]; then
     exit
 fi
 
-swift test --package-path Examples --scratch-path .build-examples --disable-index-store --disable-xctest -Xswiftc -warnings-as-errors
+swift test --package-path Examples --scratch-path .build-examples --disable-xctest -Xswiftc -warnings-as-errors
