@@ -155,7 +155,7 @@ import VaultAgentServer
             #expect(Program.wait(for: agent) == 0)
         case .failure(let ended):
             #expect(third != .listener)
-            #expect(ended.status == (third == .elsewhere ? 8 : 1))
+            #expect(ended.status == 8)
         }
     }
 
