@@ -57,7 +57,7 @@ extension HeldVaults {
         return true
     }
 
-    /// The same, for a read that threw `error`. What is locked was perhaps not looked at.
+    /// As ``closeIfReplaced(_:)``, for a read that threw `error`. What is locked was perhaps not looked at.
     func closeIfReplaced(_ reference: VaultReference, after error: TokenStorageError) -> Bool {
         switch error.code {
         case .locked:
