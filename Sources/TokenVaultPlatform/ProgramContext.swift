@@ -80,7 +80,6 @@ package enum ProgramContext {
     package static func end(_ status: CInt) -> Never { exit(status) }
 
     private static func text(_ pointer: UnsafePointer<CChar>) -> String? {
-        let bytes = UnsafeBufferPointer(start: pointer, count: strlen(pointer))
-        return String(validating: bytes.lazy.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        String(validatingCString: pointer)
     }
 }

@@ -64,11 +64,11 @@ package final class UnixSocket: Sendable {
     /// microseconds where an idle processor goes back to the host of a virtual machine.
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(SystemFailure) -> Int {
         if let count = try receiveSoon(into: buffer) { return count }
-        let start = ContinuousClock.now
+        let soon = Deadline(after: Self.soon)
         while true {
             let result = recv(descriptor, buffer.baseAddress, buffer.count, 0)
             if result >= 0 {
-                comesSoon.store(start.duration(to: .now) < Self.soon, ordering: .relaxed)
+                comesSoon.store(!soon.hasPassed, ordering: .relaxed)
                 return result
             }
             switch errno {
@@ -84,14 +84,14 @@ package final class UnixSocket: Sendable {
     func receiveSoon(into buffer: UnsafeMutableRawBufferPointer) throws(SystemFailure) -> Int? {
         guard !buffer.isEmpty else { return 0 }
         guard comesSoon.load(ordering: .relaxed) else { return nil }
-        let start = ContinuousClock.now
+        let end = Deadline(after: Self.lookingOn)
         while true {
             let result = recv(descriptor, buffer.baseAddress, buffer.count, CInt(MSG_DONTWAIT))
             if result >= 0 { return result }
             switch errno {
             case EINTR: continue
             case EAGAIN:
-                guard start.duration(to: .now) < Self.lookingOn else { return nil }
+                if end.hasPassed { return nil }
                 sched_yield()
             default: throw SystemFailure(Errno(rawValue: errno), "recv")
             }

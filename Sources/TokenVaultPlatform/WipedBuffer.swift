@@ -43,9 +43,9 @@ package final class WipedBuffer {
 
     // MARK: - Writing
 
-    /// Adds an integer, little-endian.
-    package func append(_ value: some FixedWidthInteger) {
-        withUnsafeBytes(of: value.littleEndian) { append($0) }
+    /// Adds the `width` lowest bytes of an integer, little-endian; 8 at most.
+    package func append(_ value: UInt64, width: Int) {
+        withUnsafeBytes(of: value.littleEndian) { append(UnsafeRawBufferPointer(rebasing: $0[..<width])) }
     }
 
     /// Adds the bytes of UTF-8.
@@ -67,12 +67,12 @@ package final class WipedBuffer {
         count += bytes.count
     }
 
-    /// Writes an integer over what is at `offset`, if all of it is there.
-    package func replace(at offset: Int, with value: some FixedWidthInteger) {
-        let size = value.bitWidth / 8
-        guard offset >= 0, offset <= count - size else { return }
+    /// Writes the `width` lowest bytes of an integer, little-endian, over what is at `offset`, if all of it is there.
+    package func replace(at offset: Int, with value: UInt64, width: Int) {
+        guard offset >= 0, offset <= count - width else { return }
         withUnsafeBytes(of: value.littleEndian) {
-            UnsafeMutableRawBufferPointer(rebasing: storage[offset..<offset + size]).copyMemory(from: $0)
+            UnsafeMutableRawBufferPointer(rebasing: storage[offset..<offset + width])
+                .copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<width]))
         }
     }
 
@@ -103,14 +103,14 @@ package final class WipedBuffer {
 
     // MARK: - Reading
 
-    /// The little-endian integer at `offset`.
-    package func integer<Value: FixedWidthInteger>(at offset: Int, as type: Value.Type) -> Value? {
-        guard offset >= 0, offset <= count - Value.bitWidth / 8 else { return nil }
-        var value = Value.zero
+    /// The little-endian integer of `width` bytes at `offset`; 8 at most.
+    package func integer(at offset: Int, width: Int) -> UInt64? {
+        guard offset >= 0, offset <= count - width else { return nil }
+        var value: UInt64 = 0
         withUnsafeMutableBytes(of: &value) {
-            $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage[offset..<offset + $0.count]))
+            $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage[offset..<offset + width]))
         }
-        return Value(littleEndian: value)
+        return UInt64(littleEndian: value)
     }
 
     /// The bytes in `range`, for the length of the call.

@@ -233,8 +233,5 @@ extension Duration {
     fileprivate static var longestOnWire: UInt64 { 9_000_000_000_000_000_000 }
 
     /// In nanoseconds, up to ``longestOnWire``.
-    fileprivate var wireNanoseconds: UInt64 {
-        let parts = min(max(self, .zero), .nanoseconds(Int64(Self.longestOnWire))).components
-        return UInt64(parts.seconds) * 1_000_000_000 + UInt64(parts.attoseconds / 1_000_000_000)
-    }
+    fileprivate var wireNanoseconds: UInt64 { min(nanoseconds, Self.longestOnWire) }
 }

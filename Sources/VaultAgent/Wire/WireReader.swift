@@ -35,7 +35,9 @@ package struct WireReader {
         return position..<position + count
     }
 
-    package mutating func integer<Value: FixedWidthInteger>(_ type: Value.Type) throws(WireError) -> Value {
+    package mutating func integer<Value: FixedWidthInteger & UnsignedInteger>(_ type: Value.Type)
+        throws(WireError) -> Value
+    {
         let range = try take(Value.bitWidth / 8)
         guard let value = buffer.integer(at: range.lowerBound, as: type) else { throw .tooShort }
         return value

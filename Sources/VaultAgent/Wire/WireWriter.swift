@@ -42,7 +42,7 @@ package struct WireWriter {
     /// Length of the frame so far.
     package var length: Int { buffer.count - start }
 
-    package func append(_ value: some FixedWidthInteger) { buffer.append(value) }
+    package func append(_ value: some FixedWidthInteger & UnsignedInteger) { buffer.append(value) }
 
     package func append(flag: Bool) { buffer.append(UInt8(flag ? 1 : 0)) }
 

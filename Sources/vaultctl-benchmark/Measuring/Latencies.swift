@@ -11,8 +11,7 @@ struct Latencies {
 
     /// Counts one call.
     mutating func record(_ duration: Duration) {
-        let parts = duration.components
-        let nanoseconds = UInt64(clamping: parts.seconds * 1_000_000_000 + parts.attoseconds / 1_000_000_000)
+        let nanoseconds = duration.nanoseconds
         histogram.record(nanoseconds)
         longest = max(longest, nanoseconds)
         total += nanoseconds

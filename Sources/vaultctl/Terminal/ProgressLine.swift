@@ -5,7 +5,7 @@ import TokenVaultPlatform
 final class ProgressLine {
     private let isShown: Bool
     private var shown = ""
-    private var last: ContinuousClock.Instant?
+    private var next: Deadline?
 
     init() {
         var isDumb = false
@@ -23,9 +23,8 @@ final class ProgressLine {
     /// Shows `what` and the percentage that `done` is of `total`, a few times a second.
     func show(_ what: String, _ done: Int, of total: Int) {
         guard isShown else { return }
-        let now = ContinuousClock.now
-        if let last, last.duration(to: now) < .milliseconds(100) { return }
-        last = now
+        if let next, !next.hasPassed { return }
+        next = Deadline(after: .milliseconds(100))
         show("\(what) \(done * 100 / max(total, 1)) %")
     }
 

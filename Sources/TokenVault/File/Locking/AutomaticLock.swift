@@ -1,3 +1,5 @@
+internal import TokenVaultPlatform
+
 /// When a vault locks itself. Time counts that the machine spends suspended (`CLOCK_BOOTTIME`); the wall clock has no
 /// say.
 public struct AutomaticLock: Hashable, Sendable {
@@ -25,8 +27,5 @@ public struct AutomaticLock: Hashable, Sendable {
     }
 
     /// The duration in nanoseconds, a century at most.
-    var nanoseconds: UInt64 {
-        let parts = min(duration, .seconds(3_155_760_000)).components
-        return UInt64(parts.seconds) * 1_000_000_000 + UInt64(parts.attoseconds / 1_000_000_000)
-    }
+    var nanoseconds: UInt64 { min(duration, .seconds(3_155_760_000)).nanoseconds }
 }
