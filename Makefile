@@ -19,7 +19,11 @@ run_tests = LD_BIND_NOW=1 Scripts/test.sh swift test $(debug) --skip-build --dis
 # libstdc++, which the Swift runtime uses, is linked statically too where the compiler has it: a fifth of the time of a
 # command was the loading of it. The linker takes what it finds in this directory before the shared library.
 release_libraries := $(CURDIR)/.build-release/libraries
+# So is what unwinds C++. Nothing looks for a symbol in the programs, so none is exported. Packed relocations are a hundredth of
+# the bytes that the loader reads; glibc knows them since 2.36. Together a sixth of the time of a command.
+packed_relocations := $(if $(shell getconf GNU_LIBC_VERSION 2>/dev/null | awk '$$2 >= 2.36'),-Xlinker -z -Xlinker pack-relative-relocs)
 release := --scratch-path .build-release --traits OAuth --configuration release --static-swift-stdlib -Xswiftc -use-ld=lld \
+	-Xswiftc -Xclang-linker -Xswiftc -static-libgcc -Xlinker --no-export-dynamic $(packed_relocations) \
 	-Xlinker -L$(release_libraries)
 vaultctl := .build-release/release/vaultctl
 

@@ -13,8 +13,23 @@ peers=$PWD/Benchmarks/Peers results=$PRIVATE_DIRECTORY/results value=$PRIVATE_DI
 
 # shellcheck disable=SC2046
 "${CC:-clang}" -O2 -o "$PRIVATE_DIRECTORY/loop" "$peers/loop.c" $(pkg-config --cflags --libs libsecret-1)
-# Linked as vaultctl is.
-swiftc -O -static-stdlib -use-ld=lld -L .build-release/libraries -o "$PRIVATE_DIRECTORY/empty" "$peers/empty.swift"
+# The programs as a person has them: without symbols, and copied, since one that a linker has just written, a piece here and a
+# piece there, takes a tenth longer to start until it is read from the disk anew.
+install_program() {
+    "${STRIP:-strip}" -o "$PRIVATE_DIRECTORY/stripped" "$1"
+    cp "$PRIVATE_DIRECTORY/stripped" "$PRIVATE_DIRECTORY/bin/$2"
+}
+mkdir -p "$PRIVATE_DIRECTORY/bin"
+install_program "$vaultctl" vaultctl
+install_program "$vaultctl-agent" vaultctl-agent
+vaultctl=$PRIVATE_DIRECTORY/bin/vaultctl
+static=(-O -static-stdlib -use-ld=lld -L .build-release/libraries "$peers/empty.swift")
+swiftc "${static[@]}" -o "$PRIVATE_DIRECTORY/built"
+install_program "$PRIVATE_DIRECTORY/built" empty
+# The same with what else the Makefile tells the linker of vaultctl.
+swiftc "${static[@]}" -o "$PRIVATE_DIRECTORY/built" -Xclang-linker -static-libgcc -Xlinker --no-export-dynamic \
+    -Xlinker -z -Xlinker pack-relative-relocs
+install_program "$PRIVATE_DIRECTORY/built" empty-packed
 
 # Whole processes, with one secret each. A key without a passphrase: gpg-agent has nothing to ask for.
 printf fake-token >"$value"
@@ -44,7 +59,8 @@ trap 'kill $agent; wait $agent || true' EXIT
 unset VAULTCTL_KEY_FILE
 [[ $("$vaultctl" retrieve token) == fake-token ]]
 processes 300 /dev/null "vaultctl retrieve, through the agent" "$vaultctl" retrieve token \
-    -- "an empty static Swift program" 2.2 "$PRIVATE_DIRECTORY/empty" \
+    -- "an empty static Swift program" 2.2 "$PRIVATE_DIRECTORY/bin/empty" \
+    -- "an empty static Swift program, linked as vaultctl is" - "$PRIVATE_DIRECTORY/bin/empty-packed" \
     -- "secret-tool lookup" 0.35 secret-tool lookup "${secret_tool[@]}" \
     -- "pass show" 0.15 pass show token
 processes 20 /dev/null "vaultctl retrieve, through the agent" "$vaultctl" retrieve token \
