@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// A point in time that waiting may not pass, on the clock that goes on while the machine is suspended

@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// A condition that threads wait on and others announce: a POSIX mutex and condition variable.

@@ -51,6 +51,11 @@ package final class WorkerThread: Sendable {
         }
     }
 
+    /// One as where the system gives no thread.
+    package static var none: WorkerThread { WorkerThread() }
+
+    private init() { queue.withLock { $0.ended = true } }
+
     /// Whether there is a thread; without one, jobs run on the thread that gives them.
     package var isRunning: Bool { queue.withLock { !$0.ended } }
 

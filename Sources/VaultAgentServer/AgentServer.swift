@@ -9,15 +9,25 @@ package final class AgentServer: Sendable {
     /// The vaults it holds.
     package let vaults: HeldVaults
     private let limits: AgentLimits
+    private let makeThread: @Sendable () -> WorkerThread
     private let waker: WakeEvent
     private let connections = Monitor<[UInt64: ClientConnection]>([:])
     private let hasEnded = Mutex(false)
     private let budget: CommitBudget
     private let session = Mutex<SessionWatch?>(nil)
+    /// For who comes to lock when the system gives no more threads, and the connection that is served on it.
+    private let spareThread = WorkerThread(name: "agent-spare")
+    private let onSpareThread = Mutex<ClientConnection?>(nil)
 
     /// An agent that holds no vault yet. Throws what the system failed with, as `EMFILE`.
-    package init(limits: AgentLimits = AgentLimits()) throws(SystemFailure) {
+    ///
+    /// `makeThread` is what the threads of its clients come from; a thread that does not run stands for a system that has none.
+    package init(
+        limits: AgentLimits = AgentLimits(),
+        makeThread: @escaping @Sendable () -> WorkerThread = { WorkerThread(name: "agent-client") }
+    ) throws(SystemFailure) {
         self.limits = limits
+        self.makeThread = makeThread
         vaults = HeldVaults(limits: limits)
         budget = CommitBudget(limits.commitLength, share: limits.commitShare)
         waker = try WakeEvent()
@@ -129,11 +139,12 @@ package final class AgentServer: Sendable {
         guard let peer = try? socket.peer(), peer.user == ProcessFacts.user else { return }
         while connections.withLock({ $0.count }) >= limits.connections, makeRoom() {}
         let count = connections.withLock { $0.count }
-        // All are at work, for as long as that takes: who comes to lock is heard all the same.
-        let isForLocking = count >= limits.connections
         guard count < limits.connections + limits.lockingConnections else {
             return ClientConnection.sayGoodbye(to: socket)
         }
+        let own = makeThread()
+        // All are at work, for as long as that takes, or there is no thread: who comes to lock is heard all the same.
+        let isForLocking = count >= limits.connections || !own.isRunning
         let context = ClientConnection.Context(
             handler: RequestHandler(vaults: vaults), limits: limits, budget: budget,
             isForLocking: isForLocking,
@@ -142,13 +153,25 @@ package final class AgentServer: Sendable {
             goesOn: { [weak self] in self.map { !$0.hasEnded.withLock { $0 } } ?? false },
             endAgent: { [weak self] in self?.end() })
         let connection = ClientConnection(socket, from: peer.process, context)
-        let thread = WorkerThread(name: "agent-client")
-        // Without one, the client would be served here, and nobody else.
-        guard thread.isRunning else { return ClientConnection.sayGoodbye(to: socket) }
+        guard let thread = own.isRunning ? own : takeSpareThread(for: connection) else {
+            return ClientConnection.sayGoodbye(to: socket)
+        }
         connections.announce { $0[number] = connection }
         thread.run { [weak self] in
             connection.serve()
             _ = self?.connections.announce { $0.removeValue(forKey: number) }
+        }
+    }
+
+    /// The spare thread, once it is done with whom it served before: that one has locked by now, or has not asked for it.
+    /// `nil` when there is none, or that one is being answered.
+    private func takeSpareThread(for connection: ClientConnection) -> WorkerThread? {
+        onSpareThread.withLock { served in
+            guard spareThread.isRunning, served?.endUnlessWorking(evenSending: true) ?? true else {
+                return nil
+            }
+            served = connection
+            return spareThread
         }
     }
 

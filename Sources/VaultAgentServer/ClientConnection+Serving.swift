@@ -151,8 +151,8 @@ extension ClientConnection {
         guard become({ .idle(since: $0) }) else { throw SystemFailure(.connectionReset, "recv") }
     }
 
-    /// Does what is asked for and sends the answer. When the vault is locked before anything of that was sent, it is read
-    /// anew: what may still be told is.
+    /// Does what is asked for and sends the answer. When the vault is locked before anything of that was sent, or another
+    /// took its place, it is asked anew: what may still be told is.
     private func work(
         _ request: AgentRequest, in turn: TurnQueue.Turn?, _ outgoing: WipedBuffer
     ) throws(SystemFailure) -> RequestHandler.Consequence {
@@ -167,6 +167,7 @@ extension ClientConnection {
                 isSent = true
                 try send(outgoing)
             }
+            if case .again = consequence { continue }
             if case .subscription = consequence, !become({ .subscribed(since: $0) }) { break }
             do throws(SystemFailure) {
                 try send(outgoing)

@@ -80,8 +80,8 @@ package final class HeldVaults: Sendable {
         guard path == reference.path else {
             throw TokenStorageError(
                 .invalidArgument, operation: "unlock", backend: AgentPlace.backend,
-                underlying: "the vault's path leads through a link",
-                advice: "name it from the root and without links")
+                underlying: "the vault's path leads through a link, or is too long",
+                advice: "name it from the root, without links, and in 4,095 bytes at most")
         }
         var configuration = FileVaultConfiguration(stateDirectory: order.stateDirectory)
         configuration.automaticLock = order.idleTime.map { .whenIdle(for: $0) }
@@ -206,25 +206,29 @@ package final class HeldVaults: Sendable {
         decodingTurns.look()
     }
 
-    /// What is known of the vaults, in the order of their paths; without `looking` nothing is read for it.
-    func statuses(of reference: VaultReference? = nil, looking: Bool) -> [AgentVaultStatus] {
+    /// What is known of the vaults, in the order of their paths. Nothing is read for it.
+    var statuses: [AgentVaultStatus] {
         let (vaults, obstacle) = state.withLock { ($0.vaults, $0.sessionObstacle) }
-        let known = vaults.sorted { $0.key.string < $1.key.string }
-        return known.compactMap { path, held in
-            if let reference, reference.path != path || self.held(reference) == nil { return nil }
-            guard let state = try? held.vault.lockState() else { return nil }
-            var status = AgentVaultStatus(
-                path: path, state: state, idleTime: held.idleTime, sessionObstacle: obstacle)
-            if looking, let found = try? held.vault.status() {
-                status.state = found.state
-                status.items = found.items
-                status.reclaimable = found.reclaimable
-                status.isAnchored = found.rollbackProtection == .anchored
-                status.isEnrolled = found.device.map { $0 == .enrolled }
-                status.slot = found.unlockedBy?.id
+        return vaults.sorted { $0.key.string < $1.key.string }.compactMap { path, held in
+            (try? held.vault.lockState()).map { state in
+                AgentVaultStatus(path: path, state: state, idleTime: held.idleTime, sessionObstacle: obstacle)
             }
-            return status
         }
+    }
+
+    /// What a look at a vault tells; `nil` when it is not held. Throws as ``TokenVault/BlockingFileVault/status()``.
+    func status(of reference: VaultReference) throws(TokenStorageError) -> AgentVaultStatus? {
+        guard let held = held(reference) else { return nil }
+        let found = try held.vault.status()
+        var status = AgentVaultStatus(
+            path: reference.path, state: found.state, idleTime: held.idleTime,
+            sessionObstacle: state.withLock { $0.sessionObstacle })
+        status.items = found.items
+        status.reclaimable = found.reclaimable
+        status.isAnchored = found.rollbackProtection == .anchored
+        status.isEnrolled = found.device.map { $0 == .enrolled }
+        status.slot = found.unlockedBy?.id
+        return status
     }
 }
 

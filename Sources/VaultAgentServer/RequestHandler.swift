@@ -13,6 +13,8 @@ struct RequestHandler: Sendable {
         case subscription(TokenChanges, of: BlockingFileVault)
         /// The agent ends.
         case end
+        /// None, and no answer: another vault took the place of the one that was asked.
+        case again
     }
 
     /// Answers `request`, whose turn came if it needs one. `flush` sends what was written, between the parts of a long answer.
@@ -23,7 +25,7 @@ struct RequestHandler: Sendable {
         switch request.operation {
         case .vaults:
             writer.begin(.result, id: request.id)
-            let statuses = vaults.statuses(looking: false)
+            let statuses = vaults.statuses
             writer.append(UInt16(clamping: statuses.count))
             for status in statuses { writer.append(status) }
             if !writer.end() { answer(request, &writer, with: .tooLargeAnswer) }
@@ -87,7 +89,10 @@ struct RequestHandler: Sendable {
         do throws(TokenStorageError) {
             return try answer(request, about: vault, &writer, flush: flush)
         } catch {
-            guard request.operation.isReading, vaults.closeIfReplaced(request.vault, after: error) else {
+            // Let go of meanwhile: it did not happen, and what of it failed says nothing of the vault. Another may be held.
+            if vault.isClosed, error.code != .outcomeUnknown {
+                if vaults.vault(request.vault).map({ $0 !== vault }) ?? false { return .success(.again) }
+            } else if !request.operation.isReading || !vaults.closeIfReplaced(request.vault, after: error) {
                 throw error
             }
             answerNotHeld(request, &writer)
@@ -135,8 +140,7 @@ struct RequestHandler: Sendable {
             writer.append(UInt32(clamping: count))
         case .state: return .success(try answerFacts(of: vault, request, &writer))
         case .status:
-            guard !vaults.closeIfReplaced(request.vault),
-                let status = vaults.statuses(of: request.vault, looking: true).first
+            guard !vaults.closeIfReplaced(request.vault), let status = try vaults.status(of: request.vault)
             else {
                 answerNotHeld(request, &writer)
                 return .success(.none)

@@ -56,7 +56,7 @@ import VaultAgent
         let agent = try LocalAgent(
             in: home,
             stopping: { server in
-                states.withLock { $0 = server.vaults.statuses(looking: false).map(\.state) }
+                states.withLock { $0 = server.vaults.statuses.map(\.state) }
             })
         #expect(try agent.unlockedVault().lockState() == .unlocked)
         try #require(unlink(home.place.socket.string) == 0)

@@ -13,11 +13,12 @@ final class LocalServer: Sendable {
 
     init(
         at place: AgentPlace, _ change: (inout AgentLimits) -> Void = { _ in },
-        stopping: @escaping @Sendable (AgentServer) -> Void = { _ in }
+        stopping: @escaping @Sendable (AgentServer) -> Void = { _ in },
+        makeThread: @escaping @Sendable () -> WorkerThread = { WorkerThread(name: "client") }
     ) throws {
         var limits = AgentLimits()
         change(&limits)
-        server = try AgentServer(limits: limits)
+        server = try AgentServer(limits: limits, makeThread: makeThread)
         let listening = try AgentListening(at: place)
         WorkerThread(name: "agent").run { [server, isOver] in
             _ = try? server.run(listening, stopping: { stopping(server) })
@@ -45,10 +46,11 @@ final class LocalAgent: Sendable {
 
     init(
         in home: TestHome, _ change: (inout AgentLimits) -> Void = { _ in },
-        stopping: @escaping @Sendable (AgentServer) -> Void = { _ in }
+        stopping: @escaping @Sendable (AgentServer) -> Void = { _ in },
+        makeThread: @escaping @Sendable () -> WorkerThread = { WorkerThread(name: "client") }
     ) throws {
         self.home = home
-        local = try LocalServer(at: home.place, change, stopping: stopping)
+        local = try LocalServer(at: home.place, change, stopping: stopping, makeThread: makeThread)
     }
 
     /// Ends the agent and waits until it has.

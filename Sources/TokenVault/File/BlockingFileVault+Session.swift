@@ -7,7 +7,8 @@ extension BlockingFileVault {
     func session() throws(TokenStorageError) -> VaultSession {
         try checkUsable()
         lockIfDue(asUse: true)
-        guard let session = state.withLock({ $0.session }) else { throw .file(.locked) }
+        let (session, isClosed) = state.withLock { ($0.session, $0.isClosed) }
+        guard let session else { throw .file(isClosed ? .closed : .locked) }
         return session
     }
 
@@ -39,13 +40,16 @@ extension BlockingFileVault {
     /// has none of the keys, and may not even ask: another thread may have held any lock at the fork.
     var isInherited: Bool { ProcessFacts.identifier != process }
 
+    /// Whether it was closed, here or by another thread.
+    package var isClosed: Bool { state.withLock { $0.isClosed } }
+
     /// Throws `closed`, also for what a forked child has of its parent's vault.
     func checkUsable() throws(TokenStorageError) {
         guard !isInherited else {
             throw .file(
                 .closed, underlying: "the process forked", advice: "open the vault again in the child")
         }
-        if state.withLock({ $0.isClosed }) { throw .file(.closed) }
+        if isClosed { throw .file(.closed) }
         lockIfDue()
     }
 }

@@ -166,7 +166,9 @@ public final class BlockingFileVault: Sendable {
     public func lockState() throws(TokenStorageError) -> LockState {
         try during("status") { () throws(TokenStorageError) in
             try checkUsable()
-            guard let session = state.withLock({ $0.session }) else { return .locked }
+            let (session, isClosed) = state.withLock { ($0.session, $0.isClosed) }
+            if isClosed { throw .file(.closed) }
+            guard let session else { return .locked }
             return session.ring.isUnlocked ? .unlocked : .afterFirstUnlock
         }
     }

@@ -99,6 +99,7 @@ final class ChangeAnnouncer: Sendable {
         case .keys(let held): keys = held
         case .locked, .notPermitted, .unsupported: return true
         case .wrongDevice, .destroyed: return !isFinal
+        case .closed: return false
         }
         let isDeletion = header.type == RecordType.deletion.rawValue
         do throws(TokenStorageError) {

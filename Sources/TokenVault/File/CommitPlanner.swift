@@ -154,6 +154,7 @@ struct CommitPlanner: ~Copyable {
             keys = held
             return held
         case .locked: throw session.ring.lockedError
+        case .closed: throw .file(.closed)
         case .notPermitted where policy == .whenPasscodeSetThisDeviceOnly:
             throw .file(.notPermitted, advice: "unlock with a passphrase")
         case .notPermitted:

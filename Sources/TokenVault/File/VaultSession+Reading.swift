@@ -54,7 +54,9 @@ extension VaultSession {
                 let bytes = try log.read(part(entry), from: file)
                 if let value = try open(bytes, entry, item, keys) { return value }
             } catch {
-                guard try isOvertaken(error.code, item, entry, since: replacements) else { throw error }
+                guard try isOvertaken(error.code, item, entry, since: replacements) else {
+                    throw error.code == .locked ? ring.lockedError : error
+                }
                 continue
             }
             if let failed, failed.offset == entry.offset, failed.generation == entry.generation {
@@ -76,6 +78,13 @@ extension VaultSession {
             return now.keyVersion != entry.keyVersion
         default: return false
         }
+    }
+
+    /// Runs `body`. Where it meets keys that were wiped meanwhile, the error says whether by a lock or for good.
+    func sayingWhyLocked<Value>(
+        _ body: () throws(TokenStorageError) -> Value
+    ) throws(TokenStorageError) -> Value {
+        do { return try body() } catch { throw error.code == .locked ? ring.lockedError : error }
     }
 
     /// The keys that open an item; `nil` when they were destroyed and the item with them.
@@ -104,7 +113,8 @@ extension VaultSession {
             do throws(TokenStorageError) {
                 if let listing = try listing(service: service, query: query) { return listing }
             } catch {
-                guard error.code == .locked, ring.replacements != replacements else { throw error }
+                guard error.code == .locked else { throw error }
+                guard ring.replacements != replacements else { throw ring.lockedError }
             }
         }
     }
@@ -123,6 +133,7 @@ extension VaultSession {
             case .locked: listing.hide(.locked)
             case .wrongDevice: listing.hide(.wrongDevice)
             case .notPermitted: listing.hide(.notPermitted)
+            case .closed: throw .file(.closed)
             case .unsupported:
                 if try isOvertaken(.unsupportedFormat, item, entry, since: 0) { return nil }
                 listing.hide(.unsupportedFormat)
@@ -166,6 +177,7 @@ extension KeyRing.Access {
         case .keys(let keys): return keys
         case .destroyed: return nil
         case .locked: throw .file(.locked)
+        case .closed: throw .file(.closed)
         case .wrongDevice: throw .file(.wrongDevice)
         case .notPermitted:
             throw .file(.notPermitted, advice: "unlock with a passphrase, or another slot that leads to it")

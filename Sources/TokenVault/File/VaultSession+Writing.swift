@@ -15,7 +15,9 @@ extension VaultSession {
             try Parallel.pipeline(changes.count, each: CommitPlanner.part) {
                 (range) throws(TokenStorageError) in
                 var planner = CommitPlanner(session: self, view: view, now: now, changes: range.count)
-                try planner.add(changes[range], of: service)
+                try self.sayingWhyLocked { () throws(TokenStorageError) in
+                    try planner.add(changes[range], of: service)
+                }
                 return (drafts: planner.drafts, existed: planner.existed)
             } take: { (part) throws(TokenStorageError) in
                 existed += part.existed
@@ -34,7 +36,7 @@ extension VaultSession {
             var planner = CommitPlanner(session: self, view: view, now: clock(), changes: 0)
             let tag = try log.codec.tag(ofService: service)
             for (item, found) in try view.items(where: { $0.serviceTag == tag }) {
-                try planner.delete(item, found)
+                try self.sayingWhyLocked { () throws(TokenStorageError) in try planner.delete(item, found) }
             }
             existed.set([Bool](repeating: true, count: planner.drafts.count))
             try add(planner.drafts)

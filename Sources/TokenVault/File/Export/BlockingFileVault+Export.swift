@@ -123,7 +123,7 @@ extension BlockingFileVault {
             case .notPermitted where AccessPolicy(number: entry.policy)?.isThisDeviceOnly == false:
                 // An export that leaves out what it could take would look whole.
                 throw .file(.notPermitted, advice: KeyRing.Roots.adviceWithoutRoot)
-            case .keys, .wrongDevice, .notPermitted, .unsupported: plan.staying += 1
+            case .keys, .wrongDevice, .notPermitted, .unsupported, .closed: plan.staying += 1
             case .locked: throw .file(.locked)
             case .destroyed: break
             }

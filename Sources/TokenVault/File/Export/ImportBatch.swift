@@ -62,7 +62,9 @@ extension VaultSession {
                 var planner = CommitPlanner(
                     session: self, view: view, now: self.clock(), changes: range.count)
                 var report = ImportReport()
-                try planner.add(items[range], identifiers[range], onConflict: rule, report: &report)
+                try self.sayingWhyLocked { () throws(TokenStorageError) in
+                    try planner.add(items[range], identifiers[range], onConflict: rule, report: &report)
+                }
                 return (drafts: planner.drafts, report: report)
             } take: { (part) throws(TokenStorageError) in
                 report.add(part.report)

@@ -27,6 +27,7 @@ extension KeyRing {
             let name = ClassName(policy: number, setTag: setTag, version: version)
             let isDoubtful = state.facts.isStale && policy == .whenPasscodeSetThisDeviceOnly
             if let keys = state.classes[name], !isDoubtful { return .keys(keys) }
+            if state.isWiped { return .closed }
             let facts = state.facts
             if policy.isThisDeviceOnly {
                 // Its keys went with the device that was removed.
@@ -46,6 +47,7 @@ extension KeyRing {
     /// The keys to write an item of `policy` with.
     func accessForWriting(_ policy: AccessPolicy) -> Access {
         state.withLock { state in
+            if state.isWiped { return .closed }
             if state.facts.isStale, policy == .whenPasscodeSetThisDeviceOnly { return .locked }
             if let keys = state.current[policy] { return .keys(keys) }
             if state.facts.isStale { return .locked }

@@ -18,6 +18,8 @@ final class KeyRing: Sendable {
         case destroyed
         /// The vault has no such class.
         case unsupported
+        /// Every key is wiped, for good.
+        case closed
     }
 
     /// The roots, for changing the keybag. Gone while locked.
@@ -67,6 +69,8 @@ final class KeyRing: Sendable {
         var replacements = 0
         /// Whether this process is about to give the vault a new root.
         var changesRoot = false
+        /// Whether every key was wiped, for good: none comes any more, and what is not there says nothing of the vault.
+        var isWiped = false
 
         /// Takes out what a lock wipes.
         mutating func lock(byItself: Bool = false) -> (Roots?, [ClassKeys]) {
@@ -81,6 +85,7 @@ final class KeyRing: Sendable {
 
         /// Why the keys of a class that any root leads to are not held.
         func refusal(of policy: AccessPolicy) -> Access {
+            if isWiped { return .closed }
             if facts.isStale { return .locked }
             if policy.isReadableAfterFirstUnlock { return .unsupported }
             guard let roots else { return .locked }
@@ -149,6 +154,7 @@ final class KeyRing: Sendable {
             fresh.orders = state.orders
             fresh.changesRoot = state.changesRoot
             fresh.replacements = state.replacements + 1
+            if state.isWiped { return fresh }
             if let locks, state.locks != locks { return fresh }
             if let orders, state.orders != orders { return fresh }
             if let replacements, state.replacements != replacements || state.changesRoot { return fresh }
@@ -196,7 +202,9 @@ final class KeyRing: Sendable {
 
     /// Why it is locked.
     var lockedError: TokenStorageError {
-        facts.hasLostRoot
+        let (hasLostRoot, isWiped) = state.withLock { ($0.facts.hasLostRoot, $0.isWiped) }
+        if isWiped { return .file(.closed) }
+        return hasLostRoot
             ? .file(.locked, underlying: "its keys were replaced meanwhile", advice: "unlock it again")
             : .file(.locked)
     }
@@ -218,8 +226,10 @@ final class KeyRing: Sendable {
         roots?.passcode?.wipe()
     }
 
-    /// Wipes every key.
+    /// Wipes every key, for good.
     func wipeEverything() {
+        // First: whoever finds no keys from here on hears that it is closed.
+        state.withLock { $0.isWiped = true }
         lock()
         let rest = state.withLock { state in
             defer {

@@ -40,7 +40,11 @@ extension VaultLog {
     /// Brings the state up to date under the lock; false when the file must be opened anew.
     private func settle(_ file: any DiskFile) throws(TokenStorageError) -> Bool {
         try withLockedState { (state) throws(TokenStorageError) in
-            guard state.file === file, try !isReplaced(state) else { return false }
+            guard state.file === file else { return false }
+            let there = try attributesInPlace()
+            guard there.identity == state.identity else { return false }
+            // Nothing more goes where others may read it.
+            try there.requirePrivate()
             try anchor.requireNotSettled(against: state.epoch)
             let tail = state.tail
             let probe = try onDisk { () throws(SystemFailure) in
