@@ -277,7 +277,7 @@ final class KeyProvider: Sendable {
         }
         let clock = TestClock()
         var client = try client(server, clock: clock)
-        if keys != nil { client.idTokenPatience = .milliseconds(1) }
+        client.idTokenPatience = keys != nil ? .milliseconds(1) : .seconds(300)
         let now = Int(clock.now.timeIntervalSince1970)
         func token(_ changes: [String: String?]) throws -> String {
             var members: [String: String] = [
