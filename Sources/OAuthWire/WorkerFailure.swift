@@ -6,9 +6,9 @@ internal import FoundationEssentials
 
 /// Why `vaultctl-oauth` did not do what it was asked. It carries no token and no text of the server's.
 package struct WorkerFailure: Codable, Error, Sendable, Equatable {
-    /// What happened. The first seven are those of `RefreshFailure`, without loss.
+    /// What happened. The first eight are those of `RefreshFailure`, without loss.
     package enum Kind: String, Codable, Sendable, CaseIterable {
-        case invalidGrant, refused, throttled, notSent, serverError, unusable, interrupted
+        case invalidGrant, refused, throttled, notSent, serverError, unusable, interrupted, noAnswer
         /// What was given cannot be used; ``WorkerFailure/detail`` says what.
         case invalid
         /// What the provider says of itself cannot be used.
@@ -22,7 +22,7 @@ package struct WorkerFailure: Codable, Error, Sendable, Equatable {
         /// The provider ended the authorization with the code of ``WorkerFailure/detail``.
         case authorizationRefused
         case wrongIssuer, wrongState
-        /// Nobody answered in time.
+        /// No person answered in time, or what was asked took longer than it may.
         case timedOut
         /// No port of the loopback could be listened on.
         case cannotListen
@@ -62,6 +62,7 @@ package struct WorkerFailure: Codable, Error, Sendable, Equatable {
             self.init(.unusable)
             self.status = status
         case .interrupted: self.init(.interrupted)
+        case .timedOut: self.init(.noAnswer)
         }
         retryAfter = failure.retryAfter?.timeIntervalSince1970
         serverDate = failure.serverDate?.timeIntervalSince1970
@@ -78,6 +79,7 @@ package struct WorkerFailure: Codable, Error, Sendable, Equatable {
             case .serverError: .serverError(status ?? 500)
             case .unusable: .unusable(status ?? 200)
             case .notBuilt, .misunderstood, .invalid, .invalidMetadata, .unsupported: .refused("cannot_ask")
+            case .noAnswer, .timedOut, .cancelled: .timedOut
             default: .interrupted
             }
         return RefreshFailure(

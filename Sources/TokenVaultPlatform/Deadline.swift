@@ -24,6 +24,12 @@ package struct Deadline: Sendable {
         let now = SleepingAlarm.now
         return .nanoseconds(now < end ? Int64(clamping: end - now) : 0)
     }
+
+    /// For how long it has passed, never below zero.
+    var lateness: Duration {
+        let now = SleepingAlarm.now
+        return .nanoseconds(now > end ? Int64(clamping: now - end) : 0)
+    }
 }
 
 extension Duration {

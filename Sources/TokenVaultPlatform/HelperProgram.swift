@@ -84,15 +84,26 @@ package final class HelperProgram {
     /// The next line, without its end; what is left when there is none; `nil` when there is nothing any more. Throws `EFBIG`
     /// above `limit` bytes, `ETIMEDOUT` when `deadline` passes. The caller wipes it.
     ///
+    /// With `evenIfLate` what is there already is read also after `deadline`: this program may have been stopped while it
+    /// passed, and what was said meanwhile may be said only once. A program that was stopped then waits a moment more. Whoever
+    /// reads line after line that way has a bound of its own.
+    ///
     /// A signal that would end this program ends the other one first.
-    package func readLine(limit: Int, deadline: Deadline?) throws(SystemFailure) -> [UInt8]? {
+    package func readLine(
+        limit: Int, deadline: Deadline?, evenIfLate: Bool = false
+    ) throws(SystemFailure) -> [UInt8]? {
+        var deadline = deadline
         var failure: SystemFailure?
         var isEnd = false
         // One buffer that never grows: growing would leave copies of a secret behind.
         var bytes = [UInt8](unsafeUninitializedCapacity: limit + 1) { buffer, count in
             while count <= limit {
                 do throws(SystemFailure) {
-                    _ = try wait(forOneOf: [output], deadline)
+                    if evenIfLate {
+                        try waitEvenIfLate(&deadline)
+                    } else {
+                        _ = try wait(forOneOf: [output], deadline)
+                    }
                 } catch {
                     failure = error
                     return
@@ -176,9 +187,25 @@ package final class HelperProgram {
         return ProgramStart.wait(for: process)
     }
 
+    /// Waits until what it says can be read. What can be is, whatever time it is; one who was stopped while `deadline` passed
+    /// gets another.
+    private func waitEvenIfLate(_ deadline: inout Deadline?) throws(SystemFailure) {
+        let wasOver = deadline?.hasPassed ?? false
+        do throws(SystemFailure) {
+            _ = try wait(forOneOf: [output], deadline, evenIfLate: true)
+        } catch {
+            guard error.errno == .timedOut, !wasOver, let lateness = deadline?.lateness,
+                lateness > .seconds(1)
+            else { throw error }
+            deadline = Deadline(after: .seconds(2))
+            _ = try wait(forOneOf: [output], deadline, evenIfLate: true)
+        }
+    }
+
     /// Waits until one of `descriptors` can be read, or else written: the first of those that can.
     private func wait(
-        forOneOf descriptors: [CInt], until event: CInt = POLLIN, _ deadline: Deadline?
+        forOneOf descriptors: [CInt], until event: CInt = POLLIN, _ deadline: Deadline?,
+        evenIfLate: Bool = false
     ) throws(SystemFailure) -> CInt {
         while true {
             var waiting = [pollfd(fd: signals.descriptor, events: Int16(POLLIN), revents: 0)]
@@ -189,9 +216,11 @@ package final class HelperProgram {
                 signals.deliver(signal)
                 throw SystemFailure(.interrupted, "poll")
             }
+            let ready = waiting.dropFirst().first { $0.revents != 0 }
+            if evenIfLate, let ready { return ready.fd }
             // Also of a program that writes without end.
             if deadline?.hasPassed ?? false { throw SystemFailure(.timedOut, "poll") }
-            if let ready = waiting.dropFirst().first(where: { $0.revents != 0 }) { return ready.fd }
+            if let ready { return ready.fd }
         }
     }
 }

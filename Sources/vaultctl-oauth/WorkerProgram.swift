@@ -58,7 +58,7 @@ enum WorkerProgram {
         let limit = Duration.seconds(min(max(request.seconds.isNaN ? 0 : request.seconds, 0.01), 86_400))
         let work = Task { await Work(request, within: limit).reply() }
         let alarm = Task {
-            try await Task.sleep(for: limit)
+            try await Patience.end(after: limit)
             work.cancel()
         }
         let reply = await work.value

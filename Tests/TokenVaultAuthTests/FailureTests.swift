@@ -115,6 +115,64 @@ import FoundationEssentials
         #expect(await manager.authState() == .signedOut)
     }
 
+    /// The server may be at it still: a second request would be a second use of the token.
+    @Test func aRequestWithoutAnAnswerInTimeIsNotSentAgainByTheSameCall() async throws {
+        let lost = RefreshFailure(.timedOut)
+        let server = RotatingServer(answers: [.failure(lost), .failure(lost)])
+        let manager = scene.manager(server)
+        try await manager.updateTokens(scene.tokens(goodFor: -1))
+        for calls in 1...2 {
+            await #expect { try await manager.validAccessToken() } throws: { error in
+                guard case TokenError.refreshFailed(let failure, _) = error else { return false }
+                return failure.kind == .timedOut && failure.leavesOutcomeUnknown
+            }
+            #expect(server.requests == calls)
+            scene.clock.advance(by: 10)
+        }
+        #expect(try await manager.validAccessToken() == "access-1")
+        #expect(server.requests == 3 && server.retriesOfUnknownOutcome == 2)
+    }
+
+    /// Nor one that was cancelled when its time was over, whatever it broke off with.
+    @Test func aRequestThatWasGivenUpIsNotSentAgainByTheSameCall() async throws {
+        let server = RotatingServer(answers: [.failure(RefreshFailure(.interrupted))]) { number in
+            guard number == 1 else { return }
+            let gate = Gate()
+            await withTaskCancellationHandler {
+                await gate.pass()
+            } onCancel: {
+                gate.open()
+            }
+        }
+        let manager = scene.manager(server) { $0.refreshTimeout = .milliseconds(1) }
+        try await manager.updateTokens(scene.tokens(goodFor: -1))
+        await #expect { try await manager.validAccessToken() } throws: { error in
+            guard case TokenError.refreshFailed(let failure, _) = error else { return false }
+            return failure.kind == .timedOut
+        }
+        #expect(server.requests == 1)
+    }
+
+    @Test func answersThatAreLostAreAskedForAgainOnce() async throws {
+        let lost = RefreshFailure(.interrupted)
+        let server = RotatingServer(answers: [.failure(lost), .failure(lost)])
+        let manager = scene.manager(server)
+        try await manager.updateTokens(scene.tokens(goodFor: -1))
+        await #expect(throws: TokenError.self) { try await manager.validAccessToken() }
+        #expect(server.requests == 2)
+    }
+
+    /// An answer that came while the process was stopped is still to be read when it goes on.
+    @Test(arguments: [(Duration.seconds(30), 1), (.seconds(30.5), 1), (.seconds(60), 2)])
+    func whoWasStoppedLooksOnceMore(_ passed: Duration, _ sleeps: Int) async throws {
+        let begun = ContinuousClock.now
+        var times = [begun, begun + passed]
+        var slept: [Duration] = []
+        try await Patience.end(
+            after: .seconds(30), now: { times.removeFirst() }, sleep: { slept.append($0) })
+        #expect(slept.count == sleeps && slept.first == .seconds(30))
+    }
+
     @Test func anUnusableAnswerIsNoToken() async throws {
         let scene = scene
         let manager = TokenManager(

@@ -258,7 +258,7 @@ import FoundationEssentials
             revokeRequestProvider: { _ in await gate.pass() },
             refreshRequestProvider: RotatingServer().provider)
         try await manager.updateTokens(scene.tokens())
-        await #expect(throws: TokenError.notRevoked(RefreshFailure(.interrupted))) {
+        await #expect(throws: TokenError.notRevoked(RefreshFailure(.timedOut))) {
             try await manager.revokeTokens()
         }
         #expect(await manager.authState() == .signedOut)

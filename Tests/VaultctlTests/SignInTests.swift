@@ -11,7 +11,7 @@ import TokenVaultAuth
     /// What became of a refresh crosses the two programs without loss: whether the token may have been used hangs on it.
     @Test(arguments: [
         RefreshFailure.Kind.invalidGrant, .refused("invalid_client"), .throttled, .notSent, .serverError(503),
-        .unusable(302), .interrupted,
+        .unusable(302), .interrupted, .timedOut,
     ])
     func aRefreshFailureCrossesWithoutLoss(_ kind: RefreshFailure.Kind) throws {
         let failure = RefreshFailure(
@@ -88,6 +88,7 @@ import TokenVaultAuth
         (OAuthProgram.Trouble.timedOut, Int32(10)), (.ended(1), 10), (.misunderstood, 10),
         (.failed(WorkerFailure(.notSent)), 8), (.failed(WorkerFailure(.interrupted)), 10),
         (.failed(WorkerFailure(.unusable)), 8), (.failed(WorkerFailure(.timedOut)), 10),
+        (.failed(WorkerFailure(.noAnswer)), 10),
         (.failed(WorkerFailure(.serverError)), 8),
         (.failed(WorkerFailure(.refused, "invalid_client")), 8),
     ])
@@ -147,6 +148,7 @@ import TokenVaultAuth
         (.refreshFailed(RefreshFailure(.serverError(500)), retryAfter: nil), 8),
         (.refreshFailed(RefreshFailure(.refused("invalid_client")), retryAfter: nil), 5),
         (.refreshFailed(RefreshFailure(.interrupted), retryAfter: nil), 10),
+        (.refreshFailed(RefreshFailure(.timedOut), retryAfter: nil), 10),
         (.refreshFailed(RefreshFailure(.unusable(302)), retryAfter: nil), 10),
         (.notRevoked(RefreshFailure(.notSent)), 8),
     ])

@@ -56,7 +56,7 @@ extension Duration {
 
 extension TokenManager.Configuration {
     /// What `request` gives. It is cancelled after ``refreshTimeout`` and waited for a little longer; an answer that comes
-    /// even later goes to `late`.
+    /// even later goes to `late`. One that breaks off because it was cancelled has timed out.
     func bounded<Value: Sendable>(
         _ request: @escaping @Sendable () async throws -> Value,
         late: @escaping @Sendable (Value) async -> Void = { _ in }
@@ -66,14 +66,16 @@ extension TokenManager.Configuration {
         return await withCheckedContinuation { continuation in
             let waiting = OneAnswer(continuation)
             let alarm = Task.detached {
-                try await Task.sleep(for: limit)
+                try await Patience.end(after: limit)
                 asking.cancel()
                 try await Task.sleep(for: Self.grace)
-                _ = waiting.answer(.failure(RefreshFailure(.interrupted)))
+                _ = waiting.answer(.failure(RefreshFailure(.timedOut)))
             }
             Task.detached {
-                let result = await asking.result.mapError {
-                    $0 as? RefreshFailure ?? RefreshFailure(.interrupted)
+                let result = await asking.result.mapError { error in
+                    let failure = error as? RefreshFailure ?? RefreshFailure(.interrupted)
+                    let isLate = asking.isCancelled && failure.kind == .interrupted
+                    return isLate ? RefreshFailure(.timedOut) : failure
                 }
                 alarm.cancel()
                 if !waiting.answer(result), case .success(let value) = result { await late(value) }

@@ -49,7 +49,7 @@ extension TokenManager {
 
     /// What `demand` asks for, by way of the one refresh that runs.
     func obtain(_ demand: TokenDemand, patience: Duration? = nil) async throws(TokenError) -> StoredSession {
-        var (attempt, strangers) = (0, 0)
+        var (attempt, strangers, lost) = (0, 0, 0)
         while true {
             let flight = try await coordinator.value { [self] () async throws(TokenError) in
                 await renew(demand)
@@ -70,7 +70,9 @@ extension TokenManager {
                     return renewal.stored
                 }
             case .failure(let error):
-                if isLast { throw error }
+                if case .refreshFailed(let failure, _) = error, failure.kind == .interrupted { lost += 1 }
+                // One whose answer was lost is tried once more, not for as long as answers are lost.
+                if isLast || lost > 1 { throw error }
                 try await wait(after: error, patience ?? configuration.patience)
             }
         }
@@ -78,7 +80,10 @@ extension TokenManager {
 
     /// Waits until the next attempt, if there is one and it is soon; throws `error` otherwise.
     private func wait(after error: TokenError, _ patience: Duration) async throws(TokenError) {
-        guard case .refreshFailed(let failure, let time?) = error, failure.isTemporary else { throw error }
+        // A server that has not answered in time may be about to: the same token, sent again now, would be a second use of it.
+        guard case .refreshFailed(let failure, let time?) = error, failure.isTemporary,
+            failure.kind != .timedOut
+        else { throw error }
         let left = Duration.seconds(max(0, time.timeIntervalSince(configuration.clock())))
         guard left <= patience else { throw error }
         do { try await configuration.sleep(left) } catch { throw .cancelled }

@@ -25,6 +25,9 @@ public struct RefreshFailure: Error, Sendable, Equatable {
         case unusable(Int)
         /// The connection broke. Whether the server took the token is not known.
         case interrupted
+        /// The request was sent, or may have been, and no answer came in time. Whether the server took the token is not
+        /// known, and it may be at it still.
+        case timedOut
     }
 
     /// What happened.
@@ -44,7 +47,7 @@ public struct RefreshFailure: Error, Sendable, Equatable {
     /// Whether the server may have taken the refresh token, and given another that never arrived.
     public var leavesOutcomeUnknown: Bool {
         switch kind {
-        case .serverError, .unusable, .interrupted: true
+        case .serverError, .unusable, .interrupted, .timedOut: true
         // The server said yes, and its answer was for somebody else.
         case .refused("id_token_mismatch"): true
         case .invalidGrant, .refused, .throttled, .notSent: false
@@ -55,7 +58,7 @@ public struct RefreshFailure: Error, Sendable, Equatable {
     /// be a second use of a token that the server has taken.
     public var isTemporary: Bool {
         switch kind {
-        case .throttled, .notSent, .serverError, .interrupted: true
+        case .throttled, .notSent, .serverError, .interrupted, .timedOut: true
         case .unusable(let status): !(200...299).contains(status)
         case .invalidGrant, .refused: false
         }
@@ -75,6 +78,7 @@ extension RefreshFailure: CustomStringConvertible {
             "the server gave tokens that cannot be used, or none"
         case .unusable(let status): "the server answered (\(status)) as no token endpoint does"
         case .interrupted: "the connection broke before there was an answer"
+        case .timedOut: "no answer came in time"
         }
     }
 

@@ -68,7 +68,7 @@ extension OAuthClient {
                 case .refused("slow_down"): interval += .seconds(5)
                 case .refused("access_denied"): throw .accessDenied
                 case .refused("expired_token"): throw .timedOut
-                case .notSent, .interrupted, .serverError, .throttled:
+                case .notSent, .interrupted, .timedOut, .serverError, .throttled:
                     if Task.isCancelled { throw .cancelled }
                     interval = min(interval * 2, .seconds(60))
                     if let wait = failure.retryAfter.map({ $0.timeIntervalSince(clock()) }) {

@@ -110,7 +110,7 @@ public final class OAuthTransport: Sendable {
                     body: Array(body.readableBytesView),
                     serverDate: serverDate, retryAfter: retryAfter))
         } catch {
-            return .failure(RefreshFailure(Self.wasNotSent(error) ? .notSent : .interrupted))
+            return .failure(RefreshFailure(Self.kind(of: error)))
         }
     }
 
@@ -123,12 +123,24 @@ public final class OAuthTransport: Sendable {
         return try await withThrowingTaskGroup(of: ByteBuffer?.self) { group in
             group.addTask { try await body.collect(upTo: limit) }
             group.addTask {
-                try await Task.sleep(for: .nanoseconds(max(0, left.nanoseconds)))
+                try await Patience.end(after: .nanoseconds(max(0, left.nanoseconds)))
                 return nil
             }
             defer { group.cancelAll() }
             guard let whole = try await group.next() ?? nil else { throw HTTPClientError.deadlineExceeded }
             return whole
+        }
+    }
+
+    /// What `error` tells of the request. One that was given up, for whatever reason, has had no answer in its time.
+    private static func kind(of error: any Error) -> RefreshFailure.Kind {
+        if wasNotSent(error) { return .notSent }
+        switch error {
+        case is CancellationError: return .timedOut
+        case let error as HTTPClientError:
+            let late: [HTTPClientError] = [.deadlineExceeded, .readTimeout, .writeTimeout, .cancelled]
+            return late.contains(error) ? .timedOut : .interrupted
+        default: return .interrupted
         }
     }
 

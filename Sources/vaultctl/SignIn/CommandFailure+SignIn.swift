@@ -87,6 +87,10 @@ extension CommandFailure {
                     .timedOut, "\(failure), so its outcome is unknown", "try again: the session may go on")
             case let trouble?: self.init(trouble, isSignIn: false)
             }
+        case .timedOut:
+            self.init(
+                .timedOut, "the provider did not answer in time, and the outcome is unknown",
+                "try again: the session may go on; with a longer --timeout if there was one")
         }
     }
 
@@ -99,7 +103,7 @@ extension CommandFailure {
         case .timedOut: reason = CommandFailure(.timedOut, "it did not answer in time", "")
         default: reason = CommandFailure(trouble, isSignIn: false)
         }
-        reason.status = failure.kind == .interrupted ? .timedOut : .unavailable
+        reason.status = [.interrupted, .timedOut].contains(failure.kind) ? .timedOut : .unavailable
         reason.advice = "end the session at the provider's own page"
         self = reason
     }
@@ -150,6 +154,10 @@ extension CommandFailure {
         case .notSent, .unusable, .interrupted:
             self.init(
                 .unavailable, "\(failure.refreshFailure)", "check --issuer and the network, and try again")
+        case .noAnswer:
+            self.init(
+                .timedOut, "the provider did not answer in time",
+                "try again, with a longer --timeout if need be")
         case .invalid: self.init(.usage, "\(detail) cannot be used", "check what was given")
         case .invalidMetadata:
             switch failure.detail {

@@ -41,7 +41,8 @@ struct OAuthProgram: Sendable {
     private static let mostReplies = 8
 
     /// What it answers to `request` at the end; `show` is called with what it says before, and gives what keeps it from being
-    /// shown. Throws ``Trouble``. It has ended by then, however this ends.
+    /// shown. What it has said is taken also when `deadline` has passed, as it may have while this program was stopped. Throws
+    /// ``Trouble``. It has ended by then, however this ends.
     func ask(
         _ request: WorkerRequest, until deadline: Deadline?,
         show: (WorkerReply) -> CommandFailure? = { _ in nil }
@@ -80,7 +81,9 @@ struct OAuthProgram: Sendable {
     private func reply(of worker: HelperProgram, until deadline: Deadline?) throws(Trouble) -> WorkerReply {
         let status: Int32
         do throws(SystemFailure) {
-            if var line = try worker.readLine(limit: WorkerRequest.longestLine, deadline: deadline) {
+            if var line = try worker.readLine(
+                limit: WorkerRequest.longestLine, deadline: deadline, evenIfLate: true)
+            {
                 defer { SmallFile.wipe(&line) }
                 if let reply = try? Secret(line).decode(WorkerReply.self) { return reply }
                 throw SystemFailure(.protocolError, "read")

@@ -194,7 +194,8 @@ extension OAuthProgram.Trouble {
     var refreshFailure: RefreshFailure {
         switch self {
         case .notStarted: RefreshFailure(.notSent)
-        case .ended, .misunderstood, .timedOut: RefreshFailure(.interrupted)
+        case .ended, .misunderstood: RefreshFailure(.interrupted)
+        case .timedOut: RefreshFailure(.timedOut)
         case .failed(let failure): failure.refreshFailure
         case .other: RefreshFailure(.refused("cannot_ask"))
         }

@@ -33,6 +33,31 @@ import TokenVaultAuth
         #expect(pipe.isLeft)
     }
 
+    /// What the provider gave is taken, though the time passed while nobody could read it: sent once more, the token that it
+    /// was given for would end the session.
+    @Test func anAnswerToOneWhoWasStoppedIsTaken() throws {
+        let home = try signedIn()
+        let asked = try Gate(watching: "\(home.path)/is-asked")
+        let waits = try Gate(holding: "\(home.path)/lock")
+        let late = try Gate(watching: "\(home.path)/is-late")
+        try SaidWorker(
+            refresh: "exec 9>'\(asked.path)'; echo >&9; flock -s '\(waits.path)' true; "
+                + SaidWorker.refreshed("fake-2", #","expiresIn":3600"#)
+                + "; exec 9>'\(late.path)'; sleep 4; echo >&9"
+        ).place(in: home)
+        let command = try home.start(["token", "work", "--timeout", "3"])
+        asked.wait()
+        command.send(SIGSTOP)
+        waits.open()
+        // The worker's own clock says when the time of its caller is over.
+        late.wait()
+        command.send(SIGCONT)
+        let outcome = try command.end()
+        #expect(outcome.status == 0 && outcome.output == "fake-2", "\(outcome.status) \(outcome.error)")
+        #expect(home.asked("refresh").count == 1)
+        #expect(try home.run("token", "work").output == "fake-2")
+    }
+
     /// The request is larger than what the kernel keeps for one who does not read.
     @Test(arguments: [nil, SIGINT, SIGTERM])
     func aWorkerThatReadsNothingIsEnded(_ signal: Int32?) throws {
