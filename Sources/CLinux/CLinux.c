@@ -24,7 +24,11 @@ static void forward(int signal) {
     errno = saved;
 }
 
-void clinux_forward_signals_to(int descriptor) { forwarding_descriptor = descriptor; }
+int clinux_forward_signals_to(int descriptor) {
+    int before = forwarding_descriptor;
+    forwarding_descriptor = descriptor;
+    return before;
+}
 
 int clinux_forward_signal(int signal, struct sigaction *previous) {
     struct sigaction action;

@@ -5,11 +5,13 @@ internal import SystemPackage
 /// Turns signals that would end or stop the program into something to read, for as long as it lives: so
 /// that a terminal gets its echo back and a scratch directory is removed before the signal takes effect.
 ///
-/// One at a time in a program; a second one takes over until it ends.
+/// One at a time in a program; a second one takes over until it ends, and a signal that it delivers is the first one's then.
 package final class SignalForwarder {
     private let reading: CInt
     private let writing: CInt
     private var previous: [(CInt, sigaction)] = []
+    // Where signals went that one before this one waits for.
+    private let before: CInt
 
     /// The signals that a person or a supervisor ends a program with.
     package static let ending: [CInt] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM]
@@ -27,7 +29,7 @@ package final class SignalForwarder {
         guard made == 0 else { throw SystemFailure(Errno(rawValue: errno), "pipe2") }
         reading = ends[0]
         writing = ends[1]
-        clinux_forward_signals_to(writing)
+        before = clinux_forward_signals_to(writing)
         for signal in signals {
             var action = sigaction()
             if clinux_forward_signal(signal, &action) == 0 { previous.append((signal, action)) }
@@ -44,7 +46,7 @@ package final class SignalForwarder {
             sigaction(signal, &action, nil)
         }
         previous = []
-        clinux_forward_signals_to(-1)
+        _ = clinux_forward_signals_to(before)
         close(reading)
         close(writing)
     }
@@ -60,6 +62,32 @@ package final class SignalForwarder {
         guard !previous.isEmpty else { return nil }
         var number: UInt8 = 0
         return read(reading, &number, 1) == 1 ? CInt(number) : nil
+    }
+
+    /// Has `tell` called with every signal that comes, on a thread of its own, until ``stop()``; nobody else is to ask for
+    /// the next one then. False where there is no thread to be had: signals have their effect again.
+    package func watch(_ tell: @escaping @Sendable (CInt) -> Void) -> Bool {
+        let thread = WorkerThread(name: "signals")
+        // The thread's own: this one's is closed when it ends, and its number may be another's by then.
+        let descriptor = clinux_duplicate(reading, 10)
+        guard thread.isRunning, descriptor >= 0 else {
+            if descriptor >= 0 { close(descriptor) }
+            stop()
+            return false
+        }
+        thread.run {
+            defer { close(descriptor) }
+            while true {
+                var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                poll(&waiting, 1, -1)
+                var number: UInt8 = 0
+                let count = read(descriptor, &number, 1)
+                // Nobody can write any more.
+                if count == 0 { return }
+                if count == 1 { tell(CInt(number)) }
+            }
+        }
+        return true
     }
 
     /// Stops forwarding and lets `signal` have its effect. Returns when the program survived it: it was

@@ -89,8 +89,8 @@ static inline int clinux_processors(void) {
     return CPU_COUNT(&set);
 }
 
-// Where the handler of forwarded signals writes each signal's number, as one byte; -1 for nowhere.
-void clinux_forward_signals_to(int descriptor);
+// Where the handler of forwarded signals writes each signal's number, as one byte; -1 for nowhere. Where it wrote before.
+int clinux_forward_signals_to(int descriptor);
 
 // sigaction(2): from now on `signal` is written to that descriptor and does nothing else, unless it is
 // ignored, which it then stays. `previous` gets the action there was. 0, or -1 with errno.

@@ -43,6 +43,14 @@ extension CommandFailure {
         }
     }
 
+    /// New tokens are here, and the vault does not say that it has them.
+    static func notStoredInTime(_ name: String) -> CommandFailure {
+        CommandFailure(
+            .timedOut, "the provider gave new tokens, and storing them did not end in time: they are lost",
+            "see whether the vault answers (\"vaultctl status\"); if the provider takes the old ones no more, "
+                + "\(signingIn(name)) signs in again")
+    }
+
     /// The session is of another client or provider than the profile, so that nobody is to be sent its tokens.
     static func otherSource(_ name: String) -> CommandFailure {
         CommandFailure(

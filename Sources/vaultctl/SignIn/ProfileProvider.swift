@@ -37,15 +37,25 @@ struct ProfileProvider: Sendable {
         guard case .revoked = try ask(message) else { throw .misunderstood }
     }
 
-    /// The same, of tokens that nobody has any more: within a few seconds, and whatever keeps it from being told is said.
-    func drop(_ tokens: TokenInfo, _ what: String, _ console: Console) {
+    /// The same, of tokens that nobody has any more: within a few seconds, which there are also when the command should have
+    /// ended, and whatever keeps it from being told is said. Whether it was told.
+    @discardableResult
+    func drop(_ tokens: TokenInfo, _ what: String, _ console: Console, atMost limit: Double = 10) -> Bool {
         guard profile.offersRevocation else {
-            return console.note("\(what) is good until it expires: the provider has no way to be told")
+            console.note("\(what) is good until it expires: the provider has no way to be told")
+            return false
         }
-        do throws(OAuthProgram.Trouble) { try revoke(tokens, atMost: 10) } catch {
+        let least = Duration.seconds(3)
+        let end = deadline.map { $0.remaining < least ? Deadline(after: least) : $0 }
+        do throws(OAuthProgram.Trouble) {
+            try ProfileProvider(profile: profile, program: program, deadline: end).revoke(
+                tokens, atMost: limit)
+            return true
+        } catch {
             let reason = CommandFailure(untold: error)
             console.note(
                 "\(what) may be good until it expires, since the provider was not told: \(reason.happened)")
+            return false
         }
     }
 }

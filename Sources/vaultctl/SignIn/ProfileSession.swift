@@ -19,10 +19,40 @@ final class ProfileSession: Sendable {
         var trouble: OAuthProgram.Trouble?
         /// What the last request brought. A refresh token that is the one that was sent is not among it.
         var obtained: TokenInfo?
+        /// Until when that is tried to be stored.
+        var saving: Saving?
         /// Why that could not be stored, while that is tried still.
         var obstacle: TokenStorageError?
+        /// Whether a request was begun.
+        var hasAsked = false
+        /// Whether it is not to be tried to be stored any more.
+        var isLeaving = false
+        /// The signal that is to end the program.
+        var signal: CInt?
         /// Whether nothing is under way any more.
         var hasEnded = false
+    }
+
+    private struct Saving {
+        /// Until when it is tried again.
+        let end: Deadline
+        /// Until when an attempt that does not end is waited for.
+        let patience: Deadline
+
+        /// In what is left of the command's time, in seconds; some of that is for telling the provider. A moment there is
+        /// always: the provider takes the tokens before no more.
+        init(left: Double?) {
+            let seconds = max(1, min(60, (left ?? 60 / 0.7) * 0.7))
+            end = Deadline(after: .seconds(seconds))
+            patience = Deadline(after: .seconds(seconds + min(1, max(0.5, (left ?? 60) * 0.1))))
+        }
+    }
+
+    /// How the waiting for a session's end ends.
+    private enum Ending {
+        case ended
+        case timeIsOver
+        case signal(CInt)
     }
     private let asking = Monitor(Asking())
 
@@ -44,28 +74,31 @@ final class ProfileSession: Sendable {
         self.configuration = configuration
     }
 
-    /// For how long what the provider gave is tried to be stored when nobody said, in seconds.
-    private static let savingLimit = 60.0
-
     /// What `body` gives. Throws why it does not, in this program's words. `vaultctl-oauth` has ended by then.
     ///
     /// What the provider gave and could not be stored, since the vault was locked meanwhile for one, is tried to be stored
-    /// for a minute, or most of what is left of the time, and is revoked then.
+    /// for a minute, or most of what is left of the time, and is revoked then, or as soon as a signal ends the program.
     func wait<Value: Sendable>(
         _ console: Console, for body: @escaping @Sendable (TokenManager) async throws(TokenError) -> Value
     ) throws(CommandFailure) -> Value {
+        let signals = try? SignalForwarder(SignalForwarder.ending)
+        defer { signals?.stop() }
+        _ = signals?.watch { [asking] signal in
+            asking.announce { $0.signal = $0.signal ?? signal }
+        }
         let task = Tasks { [self] () async -> Result<Value, TokenError> in
             let outcome = await stored(body, by: manager)
             asking.announce { $0.hasEnded = true }
             return outcome
         }
-        tellObstacle(console)
-        var outcome = task.wait(until: provider.deadline)
-        if outcome == nil {
-            endAsking()
-            // What became of the request is stored still, so that nobody else has to wait for it.
-            outcome = task.wait(until: Deadline(after: .seconds(1)))
+        let ending = waitForEnd(console)
+        if case .signal(let signal) = ending {
+            giveBack(console, unlessStoredBy: task)
+            signals?.deliver(signal)
+            throw CommandFailure(.failure, "ended by a signal", "try again")
         }
+        let outcome: Result<Value, TokenError>?
+        if case .ended = ending { outcome = task.wait(until: nil) } else { outcome = nil }
         let asked = asking.withLock { $0 }
         switch outcome {
         case .success(let value): return value
@@ -74,64 +107,107 @@ final class ProfileSession: Sendable {
                 switch error {
                 case .sessionChanged:
                     provider.drop(lost, "what the provider gave for a session that is none any more", console)
-                case .notSaved: provider.drop(lost, "what the provider gave and could not be stored", console)
+                case .notSaved: provider.drop(lost, Self.unstored, console)
                 default: break
                 }
             }
             throw CommandFailure(error, asked.trouble, name)
         case nil:
-            if asked.obstacle != nil, let lost = asked.obtained {
-                provider.drop(lost, "what the provider gave and could not be stored", console)
+            if let lost = asked.obtained {
+                provider.drop(lost, Self.unstored, console)
+                throw .notStoredInTime(name)
             }
-            throw CommandFailure(.timedOut, asked.trouble, name)
+            guard asked.hasAsked else { throw CommandFailure(.timedOut, asked.trouble, name) }
+            let failure = asked.trouble?.refreshFailure ?? RefreshFailure(.timedOut)
+            throw CommandFailure(.refreshFailed(failure, retryAfter: nil), asked.trouble, name)
         }
+    }
+
+    private static let unstored = "what the provider gave and could not be stored"
+
+    /// Has what the provider gave revoked, which nobody would have when the program ends, unless the attempt to store it that
+    /// is under way succeeds.
+    private func giveBack<Value>(_ console: Console, unlessStoredBy task: Tasks<Result<Value, TokenError>>) {
+        guard
+            asking.announce({ asking in
+                asking.isLeaving = true
+                return asking.obtained != nil
+            })
+        else { return }
+        if case .success = task.wait(until: Deadline(after: .seconds(1))) { return }
+        guard let lost = asking.withLock({ $0.obtained }),
+            provider.drop(lost, Self.unstored, console, atMost: 5)
+        else { return }
+        console.note(
+            "\(Self.unstored) was revoked: \(CommandFailure.signingIn(name)) signs in again")
     }
 
     /// What `body` gives, once what came of it is stored: the manager has the tokens still, and asks for no others.
     private func stored<Value: Sendable>(
         _ body: @Sendable (TokenManager) async throws(TokenError) -> Value, by manager: TokenManager
     ) async -> Result<Value, TokenError> {
-        var unsaved: (reason: TokenStorageError, end: Deadline)?
+        var unsaved: TokenStorageError?
         while true {
             do throws(TokenError) { return .success(try await body(manager)) } catch {
                 switch error {
                 case .notSaved(let reason):
-                    unsaved = (reason, unsaved?.end ?? savingEnd)
+                    unsaved = reason
                     asking.announce { $0.obstacle = reason }
                 // It cannot be read either.
                 case .storage where unsaved != nil: break
                 default: return .failure(error)
                 }
             }
-            guard let unsaved, !unsaved.end.hasPassed else {
-                return .failure(unsaved.map { .notSaved($0.reason) } ?? .cancelled)
+            let (saving, isLeaving) = asking.withLock { ($0.saving, $0.isLeaving) }
+            guard unsaved != nil, let saving, !saving.end.hasPassed, !isLeaving else {
+                return .failure(unsaved.map { .notSaved($0) } ?? .cancelled)
             }
-            try? await Task.sleep(for: min(.milliseconds(250), unsaved.end.remaining))
+            try? await Task.sleep(for: min(.milliseconds(250), saving.end.remaining))
         }
     }
 
-    /// What is left of the time then is for telling the provider.
-    private var savingEnd: Deadline {
-        let left = provider.deadline?.remaining.inSeconds ?? Self.savingLimit
-        return Deadline(after: .seconds(min(Self.savingLimit, left * 0.7)))
+    /// Waits for the end as long as there is time, for a signal, and for what keeps new tokens from being stored, which a
+    /// person may be able to end.
+    private func waitForEnd(_ console: Console) -> Ending {
+        var end = provider.deadline
+        var (isSaving, isTold, hasGivenUp) = (false, false, false)
+        while true {
+            switch event(until: end, isSaving: isSaving, isTold: isTold) {
+            case .ending(let ending): return ending
+            case .obstacle(let reason):
+                isTold = true
+                let failure = CommandFailure(reason)
+                console.note(
+                    "the provider gave new tokens that cannot be stored yet; it is tried for up to a minute: "
+                        + "\(failure.happened): \(failure.advice)")
+            case .saving(let saving):
+                isSaving = true
+                end = saving.patience
+            case nil:
+                if isSaving || hasGivenUp { return .timeIsOver }
+                hasGivenUp = true
+                endAsking()
+                // What became of the request is stored still, so that nobody else has to wait for it.
+                end = Deadline(after: .seconds(1))
+            }
+        }
     }
 
-    /// Waits for the end, or for what keeps new tokens from being stored, which a person may be able to end.
-    private func tellObstacle(_ console: Console) {
-        let look = { (asking: inout Asking) -> TokenStorageError?? in
-            asking.obstacle.map { .some($0) } ?? (asking.hasEnded ? .some(nil) : nil)
+    private enum Event {
+        case ending(Ending)
+        case obstacle(TokenStorageError)
+        case saving(Saving)
+    }
+
+    private func event(until deadline: Deadline?, isSaving: Bool, isTold: Bool) -> Event? {
+        let look = { (asking: inout Asking) -> Event? in
+            if asking.hasEnded { return .ending(.ended) }
+            if let signal = asking.signal { return .ending(.signal(signal)) }
+            if !isTold, let reason = asking.obstacle { return .obstacle(reason) }
+            return isSaving ? nil : asking.saving.map { .saving($0) }
         }
-        let found =
-            if let deadline = provider.deadline {
-                asking.wait(atMost: deadline.remaining, look)
-            } else {
-                asking.wait(look)
-            }
-        guard case .some(.some(let reason)) = found else { return }
-        let failure = CommandFailure(reason)
-        console.note(
-            "the provider gave new tokens that cannot be stored yet; it is tried for up to a minute: "
-                + "\(failure.happened): \(failure.advice)")
+        guard let deadline else { return asking.wait(look) }
+        return asking.wait(atMost: deadline.remaining, look)
     }
 
     /// Waits for the end of `vaultctl-oauth`, whose time is over as well. It is not started again.
@@ -157,7 +233,8 @@ final class ProfileSession: Sendable {
         message.scope = request.scope
         message.isRetry = request.isRetryOfUnknownOutcome
         guard case .refreshed(let refreshed) = try await ask(message) else { throw note(.misunderstood) }
-        asking.withLock {
+        asking.announce {
+            $0.saving = Saving(left: provider.deadline?.remaining.inSeconds)
             let isRotated = refreshed.refreshToken != request.refreshToken
             $0.obtained = TokenInfo(
                 accessToken: refreshed.accessToken, refreshToken: isRotated ? refreshed.refreshToken : nil)
@@ -168,6 +245,7 @@ final class ProfileSession: Sendable {
     private func ask(_ message: WorkerRequest) async throws(RefreshFailure) -> WorkerReply {
         let mayAsk = asking.withLock { asking in
             asking.isUnderWay = !asking.isOver
+            asking.hasAsked = asking.hasAsked || asking.isUnderWay
             return asking.isUnderWay
         }
         guard mayAsk else { throw RefreshFailure(.notSent) }

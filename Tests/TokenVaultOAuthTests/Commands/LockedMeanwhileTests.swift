@@ -1,5 +1,7 @@
 #if OAuth
 import Foundation
+import Glibc
+import SystemPackage
 import Testing
 import TokenVault
 import TokenVaultAuth
@@ -8,11 +10,18 @@ import TokenVaultAuth
 @Suite struct LockedMeanwhileTests {
     /// A home whose agent holds the vault, and whose worker does `command` with `vaultctl` before it answers.
     private func home(before command: String) throws -> SignInHome {
+        try home { home in
+            let run = home.environment.map { "\($0.key)='\($0.value)'" }.joined(separator: " ")
+            return "env \(run) '\(home.program)' \(command) >/dev/null 2>&1; "
+        }
+    }
+
+    /// The same, with a worker that does what `script` says in the shell.
+    private func home(doing script: (SignInHome) -> String) throws -> SignInHome {
         let home = try SignInHome(nil)
-        let run = home.environment.map { "\($0.key)='\($0.value)'" }.joined(separator: " ")
         try SaidWorker(
             signIn: SaidWorker.signedIn("fake-1", SaidWorker.expired),
-            refresh: "env \(run) '\(home.program)' \(command) >/dev/null 2>&1; "
+            refresh: script(home)
                 + SaidWorker.refreshed("fake-2", #","expiresIn":3600"#)
         ).place(in: home)
         #expect(try home.signIn(at: "https://id.example.com").end().status == 0)
@@ -39,6 +48,43 @@ import TokenVaultAuth
         let outcome = try home.run("token", "work")
         #expect(outcome.status == 0 && outcome.output == "fake-2", "\(outcome.error)")
         #expect(home.asked("refresh").count == 1 && home.asked("revoke").isEmpty)
+    }
+
+    /// Sends `signal` to the agents of `home`.
+    private static func signalling(_ signal: String, _ home: SignInHome) -> String {
+        let name = FilePath(home.path).lastComponent?.string ?? ""
+        return "for link in /proc/[0-9]*/exe; do case $(readlink $link) in */\(name)/bin/vaultctl-agent) "
+            + "link=${link%/exe}; kill -\(signal) ${link#/proc/};; esac; done; "
+    }
+
+    /// The first attempt to store them hangs, and says nothing of an obstacle.
+    @Test func tokensWhoseStoringHangsAreRevoked() throws {
+        let home = try home { Self.signalling("STOP", $0) }
+        defer {
+            _ = try? RunningCommand(
+                "/bin/bash", ["-c", Self.signalling("KILL", home)], home.environment
+            ).end()
+        }
+        let outcome = try home.start(["token", "work", "--timeout", "6"], without: "VAULTCTL_KEY_FILE").end()
+        #expect(outcome.status == 10 && outcome.output.isEmpty, "\(outcome.status) \(outcome.error)")
+        #expect(outcome.error.contains("storing them did not end in time"), "\(outcome.error)")
+        #expect(home.asked("refresh").count == 1)
+        #expect(home.asked("revoke").count == 1 && home.asked("revoke")[0].contains("refresh-of-fake-2"))
+    }
+
+    @Test(arguments: [SIGINT, SIGTERM, SIGHUP])
+    func tokensAreRevokedByOneWhoIsEnded(_ signal: Int32) throws {
+        let home = try home(before: "lock")
+        defer { _ = try? home.run("agent", "--stop") }
+        let command = try home.start(["token", "work"], without: "VAULTCTL_KEY_FILE")
+        _ = try command.expect(after: "cannot be stored yet", until: "\n")
+        command.send(signal)
+        let outcome = try command.end()
+        #expect(
+            outcome.status == 128 + signal && outcome.output.isEmpty, "\(outcome.status) \(outcome.error)")
+        #expect(
+            outcome.error.contains("was revoked: \"vaultctl login work\" signs in again"), "\(outcome.error)")
+        #expect(home.asked("revoke").count == 1 && home.asked("revoke")[0].contains("refresh-of-fake-2"))
     }
 
     @Test func tokensThatCannotBeStoredAreRevoked() throws {
