@@ -248,6 +248,19 @@ import FoundationEssentials
         #expect(await manager.authState() == .signedOut)
     }
 
+    /// The server may have given tokens that nobody has: they cannot be revoked, and that is no revocation.
+    @Test func signingOutAfterALostAnswerSaysThatTheSessionMayGoOn() async throws {
+        let server = RotatingServer(answers: [.failure(RefreshFailure(.timedOut))])
+        let manager = scene.manager(server)
+        try await manager.updateTokens(scene.tokens(goodFor: -1))
+        await #expect(throws: TokenError.self) { try await manager.validAccessToken() }
+        await #expect(throws: TokenError.notRevoked(RefreshFailure(.timedOut))) {
+            try await manager.revokeTokens()
+        }
+        #expect(server.revoked == ["refresh-0"])
+        #expect(await manager.authState() == .signedOut)
+    }
+
     @Test func aProviderThatDoesNotReturnKeepsNobodySignedIn() async throws {
         let scene = scene
         let gate = Gate()

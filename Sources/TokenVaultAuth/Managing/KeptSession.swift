@@ -12,6 +12,10 @@ package struct KeptSession: Sendable {
     package let tokens: TokenInfo?
     /// Which client of which provider they were given to; `nil` when whoever signed in did not say.
     package let source: TokenSource?
+    /// Whether a refresh was begun whose outcome is not stored: the provider may have given newer tokens, which are not here.
+    package let mayBeOutdated: Bool
+    /// Whether whoever began that has not given up, as far as is stored: who is at it still revokes what comes too late.
+    package let mayBeRenewing: Bool
 
     /// The session of `account`; `nil` when nobody is signed in. Throws `storage`.
     package static func read(
@@ -26,7 +30,8 @@ package struct KeptSession: Sendable {
         let hasTokens = record.map { !$0.isWithoutTokens } ?? false
         return KeptSession(
             generation: item.metadata.generation, tokens: hasTokens ? record?.tokens : nil,
-            source: record?.source)
+            source: record?.source, mayBeOutdated: hasTokens && record?.intent != nil,
+            mayBeRenewing: record?.intent.map { !$0.isOver } ?? false)
     }
 
     /// What begins a session with `tokens` at `account`, in a storage of these policies, as long as what is there is what was

@@ -61,7 +61,7 @@ extension TokenManager {
     /// Tells the server that the session of now is over and ends it here. A refresh that is under way, in any process, is
     /// waited for where the lease is a file, and what it brings is revoked as well. Who signs in meanwhile stays signed in.
     /// Throws `storage` when the session could not be ended, `notRevoked` when it was ended here and the server could not
-    /// be told.
+    /// be told, also of newer tokens that a refresh may have brought whose answer was lost.
     public func revokeTokens() async throws(TokenError) {
         let hold: LeaseHold?
         if let unsaved, let held = unsaved.hold {
@@ -89,7 +89,11 @@ extension TokenManager {
                     }
                 }
                 // What a refresh has put in its place meanwhile is revoked next.
-                if try await store.end(stored.generation) { break }
+                if try await store.end(stored.generation) {
+                    let isKnown = stored.record.intent == nil || unsaved?.record.session == session
+                    if revoke != nil, !isKnown, failure == nil { failure = RefreshFailure(.timedOut) }
+                    break
+                }
             }
         } catch {
             guard case .unknownRecord = error else { throw error }

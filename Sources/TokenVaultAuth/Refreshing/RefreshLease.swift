@@ -1,5 +1,5 @@
 public import SystemPackage
-internal import TokenVault
+package import TokenVault
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
@@ -36,6 +36,15 @@ public struct RefreshLease: Sendable, Hashable {
             (storage as? any VaultBacked).map { FilePath("\(Self.absolute($0.vaultPath)).lease") }
         case .file(let path): Self.absolute(path)
         case .storedIntent: nil
+        }
+    }
+
+    /// Whether somebody refreshes `account` in `storage` now. False also when that cannot be known.
+    package func isHeld(for account: String, in storage: any TokenStorage) -> Bool {
+        let taker = LeaseTaker(self, storage: storage, account: account)
+        guard let file = taker.file else { return false }
+        do throws(SystemFailure) { return try ByteLock.take(file, byteAt: taker.offset) == nil } catch {
+            return false
         }
     }
 

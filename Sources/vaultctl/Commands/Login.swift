@@ -171,6 +171,7 @@ struct Login: VaultCommand {
             throw failure
         }
         guard !noRevoke, let replaced = before.session else { return }
+        let leavesTokens = place.mayHaveLeft(replaced, of: name)
         let what = "what the provider gave at the sign-in before"
         guard let tokens = replaced.tokens, let profile = before.profile?.content,
             replaced.source == profile.source, profile.issuer == provider.profile.issuer
@@ -178,8 +179,13 @@ struct Login: VaultCommand {
             return console.note(
                 "the session before is not of this provider, which is not told: it may go on there")
         }
-        ProfileProvider(profile: profile, program: provider.program, deadline: provider.deadline)
-            .drop(tokens, what, console)
+        let isTold = ProfileProvider(
+            profile: profile, program: provider.program, deadline: provider.deadline
+        ).drop(tokens, what, console)
+        if leavesTokens, isTold {
+            let newer = CommandFailure.newerSession
+            console.note("of the sign-in before, \(newer.happened): \(newer.advice)")
+        }
     }
 
     private static func greeting(_ user: AuthUser?) -> String {

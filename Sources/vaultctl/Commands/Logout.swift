@@ -8,8 +8,10 @@ struct Logout: VaultCommand {
         abstract: "End a session, here and at the provider.",
         discussion: """
             The session is gone from the vault first, and in any case. Then the provider is told that what it gave is not to be \
-            accepted any more: when it could not be told, that is said, with exit status 8, or 10 when it may have heard. The \
-            profile stays, for \"vaultctl login\" to sign in again. Exit status 3 when nobody is signed in.
+            accepted any more: when it could not be told, that is said, with exit status 8, or 10 when it may have heard. After \
+            a renewal that had no answer the provider may have given newer tokens than those it can be told of: that is said as \
+            well, with exit status 10. The profile stays, for \"vaultctl login\" to sign in again. Exit status 3 when nobody is \
+            signed in.
 
             Examples:
               vaultctl logout work
@@ -33,7 +35,9 @@ struct Logout: VaultCommand {
             guard forgetProfile else { throw .notSignedIn(name) }
             return .done
         }
+        let leavesTokens = place.mayHaveLeft(session, of: name)
         try tellProvider(session, ended.profile?.content, console)
+        if leavesTokens, ended.profile?.content?.offersRevocation ?? false { throw .newerSession }
         return .done
     }
 

@@ -124,6 +124,13 @@ extension CommandFailure {
             "end the session at the provider's own page")
     }
 
+    /// The provider was told of the tokens that are known, after a renewal whose outcome is not.
+    static let newerSession = CommandFailure(
+        .timedOut,
+        "what is known was ended at the provider, but the last renewal had no answer: there may be newer tokens there, "
+            + "which could not be revoked",
+        "end the session at the provider's own page")
+
     /// Why the program that sends requests gave no answer that can be used.
     init(_ trouble: OAuthProgram.Trouble, isSignIn: Bool) {
         // With a session's token on its way, what became of that is not known.

@@ -54,6 +54,12 @@ struct LoginPlace {
         }
     }
 
+    /// Whether the provider may have given newer tokens than those of `session`, which was the profile's, that nobody has. A
+    /// program that still waits for them has them revoked.
+    func mayHaveLeft(_ session: KeptSession, of name: String) -> Bool {
+        session.mayBeOutdated && !(session.mayBeRenewing && lease.isHeld(for: name, in: storage))
+    }
+
     /// Why there is no session: the profile is signed out, or is none.
     func absence(of name: String) throws(CommandFailure) -> CommandFailure {
         try profile(name) == nil ? .noProfile : .notSignedIn(name)

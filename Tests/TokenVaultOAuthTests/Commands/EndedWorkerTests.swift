@@ -102,6 +102,18 @@ import TokenVaultAuth
         #expect(token.status == 3 && token.error.contains("nobody is signed in"), "\(token.error)")
     }
 
+    /// What the provider gave and nobody has cannot be revoked: whoever ends the session is told.
+    @Test(arguments: [["logout", "work"], ["login", "work", "--no-browser"]])
+    func anEndAfterALostAnswerIsSaidToLeaveTokens(_ arguments: [String]) throws {
+        let home = try signedIn()
+        try SaidWorker(refresh: "exit 3").place(in: home)
+        #expect(try home.run("token", "work").status == 10)
+        let outcome = try home.start(arguments).end()
+        #expect(outcome.status == (arguments[0] == "logout" ? 10 : 0), "\(outcome.error)")
+        #expect(outcome.error.contains("there may be newer tokens there"), "\(outcome.error)")
+        #expect(home.asked("revoke").count == 1)
+    }
+
     @Test func aProviderThatHangsDoesNotKeepALogout() throws {
         let provider = try RunningProvider()
         let home = try SignInHome(provider)
