@@ -43,6 +43,8 @@ package struct WorkerFailure: Codable, Error, Sendable, Equatable {
     package var retryAfter: Double?
     /// The provider's clock, in seconds since 1970.
     package var serverDate: Double?
+    /// Whether the provider gave tokens that are not used and could not be revoked.
+    package var leavesTokens: Bool?
 
     package init(_ kind: Kind, _ detail: String? = nil) {
         self.kind = kind
@@ -66,6 +68,7 @@ package struct WorkerFailure: Codable, Error, Sendable, Equatable {
         }
         retryAfter = failure.retryAfter?.timeIntervalSince1970
         serverDate = failure.serverDate?.timeIntervalSince1970
+        leavesTokens = failure.leavesTokens ? true : nil
     }
 
     /// What it means for a refresh. What cannot have been sent is told apart from what may have been.
@@ -82,8 +85,10 @@ package struct WorkerFailure: Codable, Error, Sendable, Equatable {
             case .noAnswer, .timedOut, .cancelled: .timedOut
             default: .interrupted
             }
-        return RefreshFailure(
+        var failure = RefreshFailure(
             kind, retryAfter: retryAfter.map(Date.init(timeIntervalSince1970:)),
             serverDate: serverDate.map(Date.init(timeIntervalSince1970:)))
+        failure.leavesTokens = leavesTokens ?? false
+        return failure
     }
 }

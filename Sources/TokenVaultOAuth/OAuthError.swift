@@ -3,7 +3,7 @@ public import TokenVaultAuth
 
 /// Why a sign-in, or another exchange with a provider, did not succeed. None of them carries a token, a code, a secret or a
 /// text of the server's beyond an `error` code that is one word of letters and underscores.
-public enum OAuthError: Error, Sendable, Equatable {
+public indirect enum OAuthError: Error, Sendable, Equatable {
     /// An address, a name or a setting that was given cannot be used; the text says which.
     case invalid(String)
     /// What the provider says of itself cannot be used (RFC 8414 section 3.3); the text says which part.
@@ -31,6 +31,9 @@ public enum OAuthError: Error, Sendable, Equatable {
     case invalidIDToken(IDTokenProblem)
     /// The task was cancelled.
     case cancelled
+    /// Tokens came that are not used, for this reason, and the provider could not be told that they are over: they may be
+    /// good there until they expire.
+    case tokensLeft(OAuthError)
 }
 
 extension OAuthError: CustomStringConvertible {
@@ -54,6 +57,8 @@ extension OAuthError: CustomStringConvertible {
         case .cannotListen: "no port of this machine could be listened on: use the device grant"
         case .invalidIDToken(let problem): "the ID token is not accepted (\(problem)): sign in again"
         case .cancelled: "cancelled: nobody was signed in"
+        case .tokensLeft(let error):
+            "\(error); what the provider gave could not be revoked: end the session at the provider"
         }
     }
 }

@@ -9,10 +9,12 @@ struct Work {
     let request: WorkerRequest
     let limit: Duration
     let transport: OAuthTransport
+    private let end: ContinuousClock.Instant
 
     init(_ request: WorkerRequest, within limit: Duration) {
         self.request = request
         self.limit = limit
+        end = .now + limit
         var configuration = OAuthTransport.Configuration()
         configuration.requestTimeout = min(limit, configuration.requestTimeout)
         configuration.connectTimeout = min(limit, configuration.connectTimeout)
@@ -24,9 +26,10 @@ struct Work {
         do throws(OAuthError) {
             let provider = try await provider()
             let authentication = authentication(for: provider)
-            let client = try OAuthClient(
+            var client = try OAuthClient(
                 provider: provider, clientID: request.clientID,
                 authentication: try self.authentication(authentication), transport: transport)
+            client.end = end
             switch request.operation {
             case .browser, .device:
                 let result = try await signIn(client)
@@ -150,6 +153,9 @@ extension WorkerFailure {
         case .cannotListen: self.init(Kind.cannotListen)
         case .invalidIDToken(let problem): self.init(Kind.invalidIDToken, problem.description)
         case .cancelled: self.init(Kind.cancelled)
+        case .tokensLeft(let reason):
+            self.init(reason)
+            leavesTokens = true
         }
     }
 }

@@ -265,13 +265,14 @@ final class KeyProvider: Sendable {
     // MARK: Refreshing
 
     private func renewed(
-        _ changes: [String: String?], keys: ScriptedServer.Reply.Stall? = nil,
+        _ changes: [String: String?], keys: ScriptedServer.Reply.Stall? = nil, revocation: Int = 200,
         asked: @escaping @Sendable (ScriptedServer.Asked) -> Void = { _ in }
     ) async throws -> Result<TokenRefreshResponse, RefreshFailure> {
         let key = try #require(SigningKey.make("ES256"))
         let said = Mutex("")
         let server = try await ScriptedServer { request in
             asked(request)
+            if request.path == "/revoke" { return .init(status: revocation) }
             guard request.path == "/keys" else { return .json(said.withLock { $0 }) }
             return keys.map { ScriptedServer.Reply(stall: $0) } ?? .json("{\"keys\":[\(key.jwk)]}")
         }
@@ -311,6 +312,49 @@ final class KeyProvider: Sendable {
         #expect(failure?.leavesOutcomeUnknown == true && failure?.isTemporary == false)
         #expect(revoked.withLock { $0 } == ["r", "a"])
     }
+
+    @Test func tokensOfAnotherThatCannotBeRevokedAreTold() async throws {
+        let failure = try #require(try await renewed(["sub": "\"other\""], revocation: 503).failure)
+        #expect(failure.kind == .refused("id_token_mismatch") && failure.leavesTokens)
+        #expect("\(failure)".contains("could not be revoked"))
+    }
+
+    /// Somebody has signed in when the keys do not come: that is undone, also by a task that is cancelled meanwhile, and said
+    /// where it cannot be.
+    @Test(arguments: [200, 503], [false, true])
+    func aSignInWhoseKeysDoNotComeIsUndone(_ revocation: Int, _ isCancelled: Bool) async throws {
+        let keysAsked = Signal()
+        let server = try await ScriptedServer { request in
+            switch request.path {
+            case "/token":
+                return .json(
+                    #"{"access_token":"a","token_type":"Bearer","refresh_token":"r","id_token":"\#(fakeIDToken)"}"#
+                )
+            case "/keys":
+                keysAsked.give()
+                return ScriptedServer.Reply(stall: .beforeHead)
+            default: return .init(status: revocation)
+            }
+        }
+        var client = try client(server)
+        client.idTokenPatience = isCancelled ? .seconds(300) : .milliseconds(1)
+        let device = try DeviceAuthorization(
+            Array(
+                #"{"device_code":"d","user_code":"u","verification_uri":"https://id.example.com","expires_in":600}"#
+                    .utf8),
+            begun: client.clock(), scopes: ["openid"])
+        let signIn = Task { [client] in
+            await failure { () async throws(OAuthError) in try await client.signIn(with: device) }
+        }
+        await keysAsked.wait()
+        if isCancelled { signIn.cancel() }
+        let reason: OAuthError = isCancelled ? .cancelled : .requestFailed(RefreshFailure(.timedOut))
+        #expect(await signIn.value == (revocation == 200 ? reason : .tokensLeft(reason)))
+        #expect(server.asked.filter { $0.path == "/revoke" }.map { $0.form["token"] } == ["r", "a"])
+    }
+
+    /// Signed as one is, by nobody.
+    private let fakeIDToken = "eyJhbGciOiJFUzI1NiJ9.e30." + String(repeating: "A", count: 86)
 
     /// The tokens do not wait for keys that do not come.
     @Test(arguments: [ScriptedServer.Reply.Stall.beforeHead, .inBody])

@@ -235,6 +235,18 @@ import TokenVault
         #expect(server.asked.dropFirst().map { $0.form["token"] } == ["r", "a"])
     }
 
+    /// What could not be taken back is said to be there.
+    @Test func tokensOfNoUseThatCannotBeRevokedAreTold() async throws {
+        let server = try await ScriptedServer { asked in
+            guard asked.path == "/token" else { return .init(status: 503) }
+            return .json(#"{"access_token":"a","refresh_token":"r","token_type":"mac"}"#)
+        }
+        let client = try client(server, authentication: .clientSecretPost(Secret(utf8: "fake-secret")))
+        #expect(
+            await failure { () async throws(OAuthError) in try await client.clientCredentials() }
+                == .tokensLeft(.unsupported("bearer tokens")))
+    }
+
     @Test func aFailedRevocationIsTold() async throws {
         let server = try await ScriptedServer { asked in
             .init(status: asked.form["token"] == "fake-refresh" ? 503 : 200)

@@ -111,6 +111,25 @@ import TokenVaultAuth
         }
     }
 
+    /// A session that is nobody's and goes on is one that a person has to end.
+    @Test func tokensThatAreLeftAtTheProviderAreSaidToBe() throws {
+        var mismatch = RefreshFailure(.refused("id_token_mismatch"))
+        mismatch.leavesTokens = true
+        var late = WorkerFailure(.noAnswer)
+        late.leavesTokens = true
+        #expect(WorkerFailure(mismatch).refreshFailure == mismatch)
+        let trouble = OAuthProgram.Trouble.failed(WorkerFailure(mismatch))
+        for told in [
+            CommandFailure(.refreshFailed(mismatch, retryAfter: nil), trouble, "work"),
+            CommandFailure(WorkerFailure(mismatch)), CommandFailure(late),
+        ] {
+            #expect(told.happened.split(separator: "could not be revoked").count == 1, "\(told.happened)")
+            #expect(told.happened.contains("could not be revoked"), "\(told.happened)")
+            #expect(told.advice.contains("at the provider's own page"))
+        }
+        #expect(!CommandFailure(late).happened.contains("nobody signed in"))
+    }
+
     @Test(arguments: ["work", "\u{301}work", "\u{20d0}", "a/b"])
     func aProfileIsListedByItsWholeName(_ name: String) {
         let listed = LoginPlace.name(of: TokenKey(LoginPlace.profiles + name))

@@ -37,6 +37,9 @@ public struct RefreshFailure: Error, Sendable, Equatable {
     /// The `Date` header of the answer, if there was one.
     public var serverDate: Date?
 
+    /// Whether the server gave tokens that are not used and could not be told that they are over.
+    package var leavesTokens = false
+
     /// A failure. Of a code only one that is a word of lower-case letters and underscores is kept: no text of the server's.
     public init(_ kind: Kind, retryAfter: Date? = nil, serverDate: Date? = nil) {
         if case .refused(let code) = kind { self.kind = .refused(Self.word(code)) } else { self.kind = kind }
@@ -68,6 +71,10 @@ public struct RefreshFailure: Error, Sendable, Equatable {
 extension RefreshFailure: CustomStringConvertible {
     /// What happened, in a few words.
     public var description: String {
+        leavesTokens ? "\(reason); what it gave meanwhile could not be revoked" : reason
+    }
+
+    private var reason: String {
         switch kind {
         case .invalidGrant: "the server does not accept the refresh token any more (invalid_grant)"
         case .refused(let code): "the server refused the request (\(code))"

@@ -80,8 +80,8 @@ extension OAuthClient {
         }
     }
 
-    /// The result of a sign-in, with the ID token looked at. Tokens of one that is not accepted are revoked, as far as that can
-    /// be: nobody would have them.
+    /// The result of a sign-in, with the ID token looked at, for which keys are waited for no longer than at a refresh. Tokens
+    /// of one that is not accepted are revoked: nobody would have them. Throws `tokensLeft` when that failed.
     func result(
         _ response: TokenResponse, begun: Date, nonce: String?, scopes: [String], requiresIDToken: Bool = true
     ) async throws(OAuthError) -> SignInResult {
@@ -89,17 +89,42 @@ extension OAuthClient {
         var claims: IDTokenClaims?
         do throws(OAuthError) {
             if let idToken = response.idToken {
-                claims = try await idTokenValidator.validate(
+                claims = try await validated(
                     idToken, expecting: IDTokenExpectation(nonce: nonce, accessToken: response.accessToken),
                     serverDate: response.serverDate)
             } else if requiresIDToken, scopes.contains("openid") {
                 throw .invalidIDToken(.missing)
             }
         } catch {
-            if let revoke = revokeRequestProvider { try? await revoke(tokens) }
-            throw error
+            throw await giveBack(tokens) ? error : .tokensLeft(error)
         }
         return SignInResult(tokens: tokens, claims: claims, serverDate: response.serverDate)
+    }
+
+    /// What the ID token of a sign-in says. Throws also `requestFailed` with `timedOut` when its keys do not come: somebody
+    /// did sign in, and what is left of the time is for undoing that.
+    private func validated(
+        _ idToken: String, expecting expectation: IDTokenExpectation, serverDate: Date?
+    ) async throws(OAuthError) -> IDTokenClaims {
+        let limit = min(idTokenPatience, end.map { ($0 - .now) * 0.6 } ?? idTokenPatience)
+        let outcome = await withTaskGroup(of: Result<IDTokenClaims, OAuthError>.self) { group in
+            group.addTask {
+                do throws(OAuthError) {
+                    return .success(
+                        try await idTokenValidator.validate(
+                            idToken, expecting: expectation, serverDate: serverDate))
+                } catch {
+                    return .failure(error)
+                }
+            }
+            group.addTask {
+                do { try await Patience.end(after: max(limit, .zero)) } catch { return .failure(.cancelled) }
+                return .failure(.requestFailed(RefreshFailure(.timedOut)))
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? .failure(.cancelled)
+        }
+        return try outcome.get()
     }
 }
 

@@ -44,11 +44,9 @@ extension OAuthClient {
         case .failure(.failed(let failure)), .failure(.useless(_, let failure)): throw failure
         }
         guard isContinuation(response, of: request) else {
-            if let revoke = revokeRequestProvider {
-                // Nobody would have them. It is waited for: the program may be about to end.
-                try? await revoke(response.tokens(begun: clock(), scopes: []))
-            }
-            throw RefreshFailure(.refused("id_token_mismatch"), serverDate: response.serverDate)
+            var failure = RefreshFailure(.refused("id_token_mismatch"), serverDate: response.serverDate)
+            failure.leavesTokens = !(await giveBack(response.tokens(begun: clock(), scopes: [])))
+            throw failure
         }
         let left = transport.configuration.requestTimeout - (ContinuousClock.now - begun)
         let idToken = await renewedIDToken(response, within: min(idTokenPatience, left))
@@ -94,24 +92,52 @@ extension OAuthClient {
         }
     }
 
-    /// Revokes the tokens of a sign-in's answer that cannot be used, as far as that can be: nobody would have them.
-    func revokeWhatIsLeft(in body: [UInt8]) async {
-        guard let endpoint = provider.revocationEndpoint.flatMap(WebAddress.secure) else { return }
-        for (token, hint) in TokenResponse.leftovers(in: body) {
-            _ = await revoke(token, hint: hint, at: endpoint)
+    /// Revokes tokens of an answer that is not used: nobody would have them. False when the provider could not be told; one
+    /// that has no way to be told is not.
+    func giveBack(_ tokens: TokenInfo) async -> Bool { await giveBack(Self.named(tokens)) }
+
+    /// The same, of tokens with what a revocation calls them. It is waited for, since the program may be about to end, and is
+    /// no part of a task that may have been cancelled.
+    func giveBack(_ tokens: [(token: String, hint: String)]) async -> Bool {
+        guard let endpoint = provider.revocationEndpoint.flatMap(WebAddress.secure), !tokens.isEmpty else {
+            return true
         }
+        let left = end.map { max($0 - .now, .milliseconds(500)) } ?? revocationPatience
+        let limit = min(revocationPatience, left)
+        return await Task.detached {
+            await withTaskGroup(of: Bool.self) { group in
+                group.addTask { await revoke(tokens, at: endpoint) == nil }
+                group.addTask {
+                    try? await Task.sleep(for: limit)
+                    return false
+                }
+                defer { group.cancelAll() }
+                return await group.next() ?? false
+            }
+        }.value
+    }
+
+    /// The refresh token first: most providers end the whole session with it.
+    private static func named(_ tokens: TokenInfo) -> [(token: String, hint: String)] {
+        let refreshToken = tokens.refreshToken.map { (token: $0, hint: "refresh_token") }
+        return (refreshToken.map { [$0] } ?? []) + [(tokens.accessToken, "access_token")]
     }
 
     private func revoke(_ tokens: TokenInfo, at endpoint: WebAddress) async throws(RefreshFailure) {
-        var failure: RefreshFailure?
-        // The refresh token first: most providers end the whole session with it.
-        if let token = tokens.refreshToken {
-            failure = await revoke(token, hint: "refresh_token", at: endpoint)
+        if let failure = await revoke(Self.named(tokens), at: endpoint) { throw failure }
+    }
+
+    private func revoke(
+        _ tokens: [(token: String, hint: String)], at endpoint: WebAddress
+    ) async -> RefreshFailure? {
+        var first: RefreshFailure?
+        for (token, hint) in tokens {
+            guard let failure = await revoke(token, hint: hint, at: endpoint) else { continue }
+            // A provider may have no way to revoke access tokens (RFC 7009 section 2.2.1).
+            if hint == "access_token", failure.kind == .refused("unsupported_token_type") { continue }
+            first = first ?? failure
         }
-        let second = await revoke(tokens.accessToken, hint: "access_token", at: endpoint)
-        // A provider may have no way to revoke access tokens (RFC 7009 section 2.2.1).
-        if failure == nil, let second, second.kind != .refused("unsupported_token_type") { failure = second }
-        if let failure { throw failure }
+        return first
     }
 
     private func revoke(_ token: String, hint: String, at endpoint: WebAddress) async -> RefreshFailure? {

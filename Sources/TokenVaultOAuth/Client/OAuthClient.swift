@@ -32,6 +32,10 @@ public struct OAuthClient: Sendable {
     let sleep: @Sendable (Duration) async throws -> Void
     /// How long new tokens wait at most for what looks at the ID token beside them.
     var idTokenPatience = Duration.seconds(5)
+    /// For how long the revocation of tokens that are not used is waited for at most.
+    var revocationPatience = Duration.seconds(5)
+    /// When whoever asked gives up: some of the time before is kept for revoking what is not used; `nil` for never.
+    package var end: ContinuousClock.Instant?
 
     /// A client. `clock` and `sleep` are what a test replaces. Throws `invalid` for a name that is empty or has characters
     /// other than visible ASCII and spaces (RFC 6749 appendix A.1) and for a secret that is no text, `unsupported` when the
@@ -91,8 +95,8 @@ public struct OAuthClient: Sendable {
                 return .success(
                     try TokenResponse(answer.body, serverDate: answer.serverDate, namesType: namesType))
             } catch {
-                if namesType { await revokeWhatIsLeft(in: answer.body) }
-                return .failure(.useless(error, failure))
+                let isOver = namesType ? await giveBack(TokenResponse.leftovers(in: answer.body)) : true
+                return .failure(.useless(isOver ? error : .tokensLeft(error), failure))
             }
         }
     }

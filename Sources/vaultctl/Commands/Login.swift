@@ -79,7 +79,9 @@ struct Login: VaultCommand {
         // The last of what can keep this from succeeding: the mistakes before are the person's own.
         if !device, !noBrowser, Browser.find(for: "") == nil { throw .noBrowser }
         let end = console.deadline ?? Deadline(after: .seconds(request.seconds + 10))
-        request.seconds = min(request.seconds, end.remaining.inSeconds)
+        // The other program gives up a little before, so that what it has to say still comes.
+        let left = end.remaining.inSeconds
+        request.seconds = min(request.seconds, max(left * 0.9, left - 1))
         let conversation = SignInConversation(
             console: console, opensBrowser: !noBrowser, limit: request.seconds)
         let reply: WorkerReply

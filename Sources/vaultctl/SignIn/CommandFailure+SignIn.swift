@@ -74,6 +74,7 @@ extension CommandFailure {
         case .invalidGrant, .refused:
             self.init(
                 .refused, "\(failure)", "check the client's settings; \(signIn) signs in again")
+            if failure.leavesTokens { advice += "; end the session at the provider's own page" }
         case .notSent:
             switch trouble {
             case .notStarted(let reason): self.init(.notStarted(reason), isSignIn: false)
@@ -222,5 +223,11 @@ extension CommandFailure {
                 .unavailable, "vaultctl-oauth is of another version",
                 "install the one that belongs to this vaultctl")
         }
+        guard failure.leavesTokens ?? false else { return }
+        // A refresh's failure says so itself.
+        if !happened.hasSuffix("could not be revoked") {
+            happened += "; what the provider gave meanwhile could not be revoked"
+        }
+        advice += "; end the session at the provider's own page"
     }
 }
