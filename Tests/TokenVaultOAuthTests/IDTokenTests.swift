@@ -227,6 +227,18 @@ final class KeyProvider: Sendable {
         #expect(await provider.problem(try key.sign(provider.claims())) == nil)
     }
 
+    /// RFC 7517 section 4.3.
+    @Test(arguments: [
+        (#"["verify"]"#, true), (#"["sign","verify"]"#, true), (#"["encrypt"]"#, false), ("[]", false),
+    ])
+    func aKeyThatIsNotForVerifyingVerifiesNothing(_ operations: String, _ isTaken: Bool) async throws {
+        let key = try #require(SigningKey.make("ES256"))
+        let provider = try await KeyProvider([])
+        provider.publish([#"{"key_ops":\#(operations),"# + key.jwk.dropFirst()])
+        let problem = await provider.problem(try key.sign(provider.claims()))
+        #expect(problem == (isTaken ? nil : .unknownKey))
+    }
+
     @Test func onlyWhatTheProviderListsIsTaken() async throws {
         let key = try #require(SigningKey.make("ES256"))
         let provider = try await KeyProvider([key], algorithms: ["RS256", "HS256"])

@@ -10,6 +10,7 @@ struct ProviderKey: Sendable, Decodable {
     private let kty: String
     private let use: String?
     private let alg: String?
+    private let keyOps: [String]?
     private let crv: String?
     private let n: String?
     private let e: String?
@@ -17,6 +18,11 @@ struct ProviderKey: Sendable, Decodable {
     private let y: String?
     /// Its name.
     let kid: String?
+
+    private enum CodingKeys: String, CodingKey {
+        case kty, use, alg, crv, n, e, x, y, kid
+        case keyOps = "key_ops"
+    }
 
     /// The keys of a key set that can be read. One of a kind that is not known does not spoil the others.
     static func keys(in body: [UInt8]) -> [ProviderKey]? {
@@ -28,10 +34,11 @@ struct ProviderKey: Sendable, Decodable {
         return (try? JSONDecoder().decode(Document.self, from: Data(body)))?.keys.compactMap(\.key)
     }
 
-    /// Whether it is for `algorithm`: of its type and curve, and not kept for another one or for encryption.
+    /// Whether it is for `algorithm`: of its type and curve, and not kept for another one or for anything but signatures (`use`,
+    /// `key_ops`).
     func fits(_ algorithm: SigningAlgorithm) -> Bool {
         kty == algorithm.keyType && (alg == nil || alg == algorithm.rawValue) && (use == nil || use == "sig")
-            && (algorithm.curve == nil || crv == algorithm.curve)
+            && (keyOps?.contains("verify") ?? true) && (algorithm.curve == nil || crv == algorithm.curve)
     }
 
     /// Whether `token` is signed by it with `algorithm`, which it fits. The key is made for this algorithm alone, whatever
