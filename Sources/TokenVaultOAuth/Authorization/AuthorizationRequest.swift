@@ -72,7 +72,7 @@ extension OAuthClient {
     /// query.
     ///
     /// Throws `wrongState`, `wrongIssuer`, `accessDenied`, `authorizationRefused`, `malformedResponse` for the answer, and
-    /// `requestFailed`, `malformedResponse`, `unsupported`, `invalidIDToken`, `cancelled` for the exchange.
+    /// `requestFailed`, `malformedResponse`, `unsupported`, `invalidIDToken`, `tokensLeft`, `cancelled` for the exchange.
     public func signIn(
         _ request: AuthorizationRequest, callback: String
     ) async throws(OAuthError) -> SignInResult {

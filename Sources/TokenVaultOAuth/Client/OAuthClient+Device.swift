@@ -46,7 +46,7 @@ extension OAuthClient {
     /// Waits until the person has said yes: asks at the interval the provider wants, five seconds slower each time it asks
     /// for that, twice as slow after a connection that broke (RFC 8628 section 3.5). The scope `openid` brings an ID token
     /// from some providers alone: that is none of this grant's. Throws `accessDenied`, `timedOut` at
-    /// the code's end, `requestFailed`, `malformedResponse`, `invalidIDToken`, `cancelled`.
+    /// the code's end, `requestFailed`, `malformedResponse`, `invalidIDToken`, `tokensLeft`, `cancelled`.
     public func signIn(with device: DeviceAuthorization) async throws(OAuthError) -> SignInResult {
         var interval = device.interval
         while true {
