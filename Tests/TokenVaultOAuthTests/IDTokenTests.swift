@@ -349,7 +349,7 @@ final class KeyProvider: Sendable {
             }
         }
         var client = try client(server)
-        client.idTokenPatience = isCancelled ? .seconds(300) : .milliseconds(1)
+        client.signInPatience = isCancelled ? .seconds(300) : .milliseconds(1)
         let device = try DeviceAuthorization(
             Array(
                 #"{"device_code":"d","user_code":"u","verification_uri":"https://id.example.com","expires_in":600}"#

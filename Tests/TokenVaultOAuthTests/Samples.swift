@@ -53,10 +53,15 @@ func client(
     var configuration = OAuthTransport.Configuration()
     configuration.clock = clock.read
     configuration.requestTimeout = .seconds(300)
-    return try OAuthClient(
+    var client = try OAuthClient(
         provider: try metadata(server.origin, jwksURI: "\(server.origin)/keys"), clientID: "fake-client",
         authentication: authentication, transport: OAuthTransport(configuration: configuration),
         clock: clock.read, sleep: clock.sleep)
+    // However busy the machine is.
+    client.idTokenPatience = .seconds(300)
+    client.signInPatience = .seconds(300)
+    client.revocationPatience = .seconds(300)
+    return client
 }
 
 let tokenAnswer =

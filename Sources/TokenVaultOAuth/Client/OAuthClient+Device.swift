@@ -80,7 +80,7 @@ extension OAuthClient {
         }
     }
 
-    /// The result of a sign-in, with the ID token looked at, for which keys are waited for no longer than at a refresh. Tokens
+    /// The result of a sign-in, with the ID token looked at, for whose keys is waited for a bounded time. Tokens
     /// of one that is not accepted are revoked: nobody would have them. Throws `tokensLeft` when that failed.
     func result(
         _ response: TokenResponse, begun: Date, nonce: String?, scopes: [String], requiresIDToken: Bool = true
@@ -106,7 +106,7 @@ extension OAuthClient {
     private func validated(
         _ idToken: String, expecting expectation: IDTokenExpectation, serverDate: Date?
     ) async throws(OAuthError) -> IDTokenClaims {
-        let limit = min(idTokenPatience, end.map { ($0 - .now) * 0.6 } ?? idTokenPatience)
+        let limit = min(signInPatience, end.map { ($0 - .now) * 0.6 } ?? signInPatience)
         let outcome = await withTaskGroup(of: Result<IDTokenClaims, OAuthError>.self) { group in
             group.addTask {
                 do throws(OAuthError) {

@@ -32,6 +32,8 @@ public struct OAuthClient: Sendable {
     let sleep: @Sendable (Duration) async throws -> Void
     /// How long new tokens wait at most for what looks at the ID token beside them.
     var idTokenPatience = Duration.seconds(5)
+    /// The same of a sign-in, which comes to nothing without.
+    var signInPatience = Duration.seconds(20)
     /// For how long the revocation of tokens that are not used is waited for at most.
     var revocationPatience = Duration.seconds(5)
     /// When whoever asked gives up: some of the time before is kept for revoking what is not used; `nil` for never.
