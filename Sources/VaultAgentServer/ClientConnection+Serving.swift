@@ -159,11 +159,12 @@ extension ClientConnection {
         let start = outgoing.count
         // However often it is locked: each time takes the one who locks longer than the one who reads.
         for _ in 0..<1_000 {
-            begin(reading: request)
+            endReading()
             var writer = WireWriter(outgoing)
             var isSent = false
             let consequence = try context.handler.answer(request, in: turn, &writer) {
-                () throws(SystemFailure) in
+                begin(reading: request, of: $0)
+            } flush: { () throws(SystemFailure) in
                 isSent = true
                 try send(outgoing)
             }

@@ -215,14 +215,12 @@ final class ClientConnection: Sendable {
         try outgoing.send(to: socket, until: Deadline(after: context.limits.answerTime))
     }
 
-    /// Notes what is read for the client, so that none of it goes out when it is locked.
-    func begin(reading request: AgentRequest) {
-        endReading()
+    /// Notes what is about to be read for the client, so that none of it goes out when it is locked or let go of.
+    func begin(reading request: AgentRequest, of vault: BlockingFileVault) {
         switch request.operation {
         case .secret, .item, .metadata, .list: break
         default: return
         }
-        guard let vault = context.handler.vaults.vault(request.vault) else { return }
         let locks = vault.lockCount
         state.withLock { state in
             state.reading = (vault, locks)

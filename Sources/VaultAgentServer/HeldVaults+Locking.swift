@@ -23,7 +23,7 @@ extension HeldVaults {
         tellLocked(vaults)
     }
 
-    private func tellLocked(_ vaults: [BlockingFileVault]) {
+    func tellLocked(_ vaults: [BlockingFileVault]) {
         let tell = whenLocked.withLock { $0 }
         tell(vaults)
     }

@@ -130,13 +130,19 @@ package final class HeldVaults: Sendable {
             // Before anybody can ask for it.
             if isLocked { vault.lock() }
             let former = state.vaults[path]?.vault
+            // Who locks from here on means it too, and does not find it.
+            if let former, former !== vault { former.lock() }
             if !state.hasEnded {
                 state.vaults[path] = Held(
                     vault: vault, idleTime: idleTime, stateDirectory: order.stateDirectory)
             }
             return (isLocked, state.hasEnded, former)
         }
-        if let former, former !== vault { former.close() }
+        if let former, former !== vault {
+            former.close()
+            // What was read of it and has not gone out is out of reach of those who lock what is held now.
+            tellLocked([former])
+        }
         if hasEnded { vault.close() }
         // Who locked while the key was derived meant this too.
         if isLocked {

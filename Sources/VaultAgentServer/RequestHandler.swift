@@ -17,10 +17,11 @@ struct RequestHandler: Sendable {
         case again
     }
 
-    /// Answers `request`, whose turn came if it needs one. `flush` sends what was written, between the parts of a long answer.
+    /// Answers `request`, whose turn came if it needs one. `begin` is told which vault is about to be asked; `flush` sends what
+    /// was written, between the parts of a long answer.
     func answer(
         _ request: AgentRequest, in turn: TurnQueue.Turn?, _ writer: inout WireWriter,
-        flush: () throws(SystemFailure) -> Void
+        begin: (BlockingFileVault) -> Void, flush: () throws(SystemFailure) -> Void
     ) throws(SystemFailure) -> Consequence {
         switch request.operation {
         case .vaults:
@@ -48,7 +49,7 @@ struct RequestHandler: Sendable {
         }
         let outcome: Result<Consequence, SystemFailure>
         do throws(TokenStorageError) {
-            outcome = try answerOfVault(request, in: turn, &writer, flush: flush)
+            outcome = try answerOfVault(request, in: turn, &writer, begin: begin, flush: flush)
         } catch {
             answer(request, &writer, with: error)
             return .none
@@ -75,7 +76,7 @@ struct RequestHandler: Sendable {
 
     private func answerOfVault(
         _ request: AgentRequest, in turn: TurnQueue.Turn?, _ writer: inout WireWriter,
-        flush: () throws(SystemFailure) -> Void
+        begin: (BlockingFileVault) -> Void, flush: () throws(SystemFailure) -> Void
     ) throws(TokenStorageError) -> Result<Consequence, SystemFailure> {
         if case .unlock(let order) = request.operation {
             guard let turn else { throw .othersUnlock }
@@ -86,12 +87,14 @@ struct RequestHandler: Sendable {
             answerNotHeld(request, &writer)
             return .success(.none)
         }
+        begin(vault)
         do throws(TokenStorageError) {
             return try answer(request, about: vault, &writer, flush: flush)
         } catch {
             // Let go of meanwhile: it did not happen, and what of it failed says nothing of the vault. Another may be held.
-            if vault.isClosed, error.code != .outcomeUnknown {
-                if vaults.vault(request.vault).map({ $0 !== vault }) ?? false { return .success(.again) }
+            let now = vaults.vault(request.vault)
+            if now !== vault, error.code != .outcomeUnknown {
+                if now != nil { return .success(.again) }
             } else if !request.operation.isReading || !vaults.closeIfReplaced(request.vault, after: error) {
                 throw error
             }

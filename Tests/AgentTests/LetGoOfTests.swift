@@ -170,14 +170,21 @@ import VaultAgentServer
         #expect(try direct.storage(service: "s").retrieve(for: "new") == "new")
     }
 
-    @Test func theStatusOfAnOldCopyIsThatItIsOne() throws {
+    @Test(arguments: [false, true])
+    func theStatusOfAnOldCopyIsThatItIsOne(isMoved: Bool) throws {
         let vault = agent.vault()
         let old = home.path.appending("old")
         try #require(try Program.run("/bin/cp", [home.vault.string, old.string]) == 0)
         try vault.storage(service: "s").store(token: "new", for: "new")
         #expect(try vault.status()?.isAnchored == true)
+        let moving = ["-p", old.string, home.vault.string]
+        let writing = ["if=\(old)", "of=\(home.vault)", "conv=notrunc", "status=none"]
+        try #require(chmod(old.string, 0o600) == 0)
+        // cp puts another file in its place with --remove-destination.
         try #require(
-            try Program.run("/bin/dd", ["if=\(old)", "of=\(home.vault)", "conv=notrunc", "status=none"]) == 0)
+            try isMoved
+                ? Program.run("/bin/cp", ["--remove-destination"] + moving) == 0
+                : Program.run("/bin/dd", writing) == 0)
         let error = #expect(throws: TokenStorageError.self) { try vault.status() }
         #expect(error?.code == .rolledBack)
     }

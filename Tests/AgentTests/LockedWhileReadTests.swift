@@ -30,13 +30,17 @@ import VaultAgent
         }
     }
 
-    enum Lock: CaseIterable { case one, all, release }
+    /// `anew`: after another vault, with the same keys, has taken the place of the one that is read.
+    enum Lock: CaseIterable { case one, all, release, anew }
 
     private func lock(_ lock: Lock) throws {
         switch lock {
         case .one: #expect(try vault.lock())
         case .all: try AgentControl.lockAll(at: home.place)
         case .release: #expect(try vault.release())
+        case .anew:
+            try vault.unlock(with: TestHome.keyFile, stateDirectory: home.path.appending("another-state"))
+            #expect(try vault.lock())
         }
     }
 
@@ -52,7 +56,9 @@ import VaultAgent
     }
 
     /// Names of items that are dark by now, which a client was too slow to be told.
-    @Test func changesAreNotToldAfterALock() throws {
+    // One after the other: each blocks a thread of those that changes are told on.
+    @Test(.serialized, arguments: [Lock.one, .anew])
+    func changesAreNotToldAfterALock(_ kind: Lock) throws {
         let client = try RawClient(home.place)
         try client.ask(.subscribe(service: "names"), home)
         try client.socket.wait(until: Deadline(after: .seconds(300)))
@@ -65,7 +71,7 @@ import VaultAgent
                     .store(Secret([1]), for: TokenKey("\(name)\($0)"), details: policy)
                 })
         }
-        try lock(.one)
+        try lock(kind)
         // What the kernel has taken is out, and nothing after that.
         let count = try client.changes()
         #expect(count < 500, "\(count)")

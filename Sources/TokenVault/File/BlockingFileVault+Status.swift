@@ -8,7 +8,7 @@ extension BlockingFileVault {
         try during("status") { () throws(TokenStorageError) in
             try checkUsable()
             if let session = state.withLock({ $0.session }) {
-                try session.log.withFreshState { _ in }
+                try session.log.lookAtOthers()
                 try session.refreshKeys()
             }
             let lockState = try lockState()

@@ -18,7 +18,10 @@ extension BlockingFileVault {
     }
 
     /// How often the vault was locked since its first unlock.
-    package var lockCount: Int { state.withLock { $0.session }?.ring.locks ?? 0 }
+    package var lockCount: Int {
+        let (session, isClosed) = state.withLock { ($0.session, $0.isClosed) }
+        return isClosed ? .max : session?.ring.locks ?? 0
+    }
 
     /// How often that was because somebody said so, for ``unlock(with:mending:unlessToldToLockSince:)``: all but those at the
     /// end of its time.
