@@ -10,9 +10,10 @@ extension HeldVaults {
     func lock(_ reference: VaultReference) -> Bool {
         let vaults = state.withLock { state in
             state.noteLock(of: reference)
-            return state.vaults.filter { path, held in
+            let held = state.vaults.filter { path, held in
                 path == reference.path || held.vault.identifier == reference.identifier
             }.values.map(\.vault)
+            return held + state.leaving.values
         }
         lock(vaults)
         return !vaults.isEmpty
@@ -23,7 +24,7 @@ extension HeldVaults {
         tellLocked(vaults)
     }
 
-    func tellLocked(_ vaults: [BlockingFileVault]) {
+    private func tellLocked(_ vaults: [BlockingFileVault]) {
         let tell = whenLocked.withLock { $0 }
         tell(vaults)
     }
@@ -32,7 +33,7 @@ extension HeldVaults {
     package func lockAll() {
         let vaults = state.withLock { state in
             for number in state.unlocking.keys { state.unlocking[number]?.isAll = true }
-            return state.vaults.values.map(\.vault)
+            return state.vaults.values.map(\.vault) + state.leaving.values
         }
         lock(vaults)
     }
@@ -87,9 +88,18 @@ extension HeldVaults {
 
     /// Wipes the keys of `held`, which is no longer held at `path` if it still was.
     private func letGo(of held: Held, at path: FilePath) {
-        state.withLock { if $0.vaults[path]?.vault === held.vault { $0.vaults[path] = nil } }
-        held.vault.close()
-        tellLocked([held.vault])
+        state.withLock { state in
+            state.leaving[ObjectIdentifier(held.vault)] = held.vault
+            if state.vaults[path]?.vault === held.vault { state.vaults[path] = nil }
+        }
+        takeLeave(of: held.vault)
+    }
+
+    /// Wipes the keys of a vault that is leaving, and takes back what was read of it.
+    func takeLeave(of vault: BlockingFileVault) {
+        vault.close()
+        tellLocked([vault])
+        state.withLock { $0.leaving[ObjectIdentifier(vault)] = nil }
     }
 
     /// Whether there is nothing any more where the vault was.

@@ -16,6 +16,9 @@ package final class HeldVaults: Sendable {
 
     struct State {
         var vaults: [FilePath: Held] = [:]
+        /// Vaults that are held no more, until what was read of them is taken back: whoever locks meanwhile does that too, and
+        /// is not answered before.
+        var leaving: [ObjectIdentifier: BlockingFileVault] = [:]
         /// What was locked since each of the unlocks that are under way began.
         var unlocking: [UInt64: Locks] = [:]
         var unlocksSoFar: UInt64 = 0
@@ -131,7 +134,10 @@ package final class HeldVaults: Sendable {
             if isLocked { vault.lock() }
             let former = state.vaults[path]?.vault
             // Who locks from here on means it too, and does not find it.
-            if let former, former !== vault { former.lock() }
+            if let former, former !== vault {
+                former.lock()
+                state.leaving[ObjectIdentifier(former)] = former
+            }
             if !state.hasEnded {
                 state.vaults[path] = Held(
                     vault: vault, idleTime: idleTime, stateDirectory: order.stateDirectory)
@@ -139,9 +145,7 @@ package final class HeldVaults: Sendable {
             return (isLocked, state.hasEnded, former)
         }
         if let former, former !== vault {
-            former.close()
-            // What was read of it and has not gone out is out of reach of those who lock what is held now.
-            tellLocked([former])
+            takeLeave(of: former)
         }
         if hasEnded { vault.close() }
         // Who locked while the key was derived meant this too.

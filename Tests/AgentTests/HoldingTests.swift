@@ -40,6 +40,37 @@ import VaultAgent
         #expect(try vault.isHeld() == false && vault.lockState() == .locked)
     }
 
+    /// What was read of the vault that another takes the place of is taken back before a lock is acknowledged.
+    @Test func whoLocksWhileItIsHeldAnewLocksBoth() throws {
+        let home = try TestHome()
+        let vaults = HeldVaults(limits: AgentLimits())
+        defer { vaults.closeAll() }
+        try vaults.unlock(at: home.vault, with: TestHome.keyFile, stateDirectory: home.state)
+        let reference = VaultReference(at: home.vault)
+        let former = try #require(vaults.vault(reference))
+        let told = Monitor<[Bool]>([])
+        let mayGoOn = Monitor(false)
+        vaults.tellOfLocks { gone in
+            let isFirst = told.announce { told in
+                told.append(gone.contains { $0 === former })
+                return told.count == 1
+            }
+            // Whoever unlocks is about to tell, and does not come to it.
+            if isFirst { mayGoOn.wait { $0 ? () : nil } }
+        }
+        let isDone = Monitor(false)
+        WorkerThread(name: "another").run {
+            try? vaults.unlock(
+                at: home.vault, with: TestHome.keyFile, stateDirectory: home.path.appending("another"))
+            isDone.announce { $0 = true }
+        }
+        told.wait { $0.isEmpty ? nil : () }
+        #expect(vaults.lock(reference))
+        #expect(told.withLock { $0 } == [true, true])
+        mayGoOn.announce { $0 = true }
+        isDone.wait { $0 ? () : nil }
+    }
+
     @Test func aWrongKeyIsRefusedAndNothingIsHeld() throws {
         let agent = try TestAgent()
         let vault = agent.vault()
