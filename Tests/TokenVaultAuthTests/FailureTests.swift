@@ -137,12 +137,7 @@ import FoundationEssentials
     @Test func aRequestThatWasGivenUpIsNotSentAgainByTheSameCall() async throws {
         let server = RotatingServer(answers: [.failure(RefreshFailure(.interrupted))]) { number in
             guard number == 1 else { return }
-            let gate = Gate()
-            await withTaskCancellationHandler {
-                await gate.pass()
-            } onCancel: {
-                gate.open()
-            }
+            await Gate.untilCancelled()
         }
         let manager = scene.manager(server) { $0.refreshTimeout = .milliseconds(1) }
         try await manager.updateTokens(scene.tokens(goodFor: -1))
@@ -220,12 +215,7 @@ import FoundationEssentials
     @Test func anAnswerAfterTheTimeIsOverIsStored() async throws {
         // It pays no heed to its cancellation but for going on.
         let server = RotatingServer { _ in
-            let gate = Gate()
-            await withTaskCancellationHandler {
-                await gate.pass()
-            } onCancel: {
-                gate.open()
-            }
+            await Gate.untilCancelled()
         }
         let manager = scene.manager(server) { $0.refreshTimeout = .milliseconds(1) }
         try await manager.updateTokens(scene.tokens(goodFor: -1))
@@ -244,5 +234,17 @@ import FoundationEssentials
         await #expect(throws: TokenError.timedOut) { try await coordinator.value(operation) }
         #expect(coordinator.operationsSoFar == 1)
         gate.open()
+    }
+}
+
+extension Gate {
+    /// Returns when the task was cancelled, and does not say so.
+    fileprivate static func untilCancelled() async {
+        let gate = Gate()
+        await withTaskCancellationHandler {
+            await gate.pass()
+        } onCancel: {
+            gate.open()
+        }
     }
 }
