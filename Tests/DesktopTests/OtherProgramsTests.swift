@@ -57,6 +57,36 @@ import TokenVault
         #expect(try desktop.tell("items", Self.ours).count == 1)
     }
 
+    /// More than are looked at one by one. What is known of ours stays known: one search says that none of them is ours.
+    @Test func manyItemsOfAnotherProgramMakeNoReadSearch() throws {
+        let keys = ["key", "key two", "key three"]
+        for key in keys { try storage.blocking.store(token: "fake \(key)", for: TokenKey(key)) }
+        try makeMany(of: "com.example.Theirs")
+        #expect(try storage.blocking.retrieve(for: "key") == "fake key")
+        try desktop.tell("start_monitor")
+        for key in keys { #expect(try storage.blocking.retrieve(for: TokenKey(key)) == "fake \(key)") }
+        try storage.blocking.store(token: "fake", for: "key")
+        #expect(try desktop.tell("stop_monitor", "SearchItems", "GetSecret") == ["0", "3"])
+    }
+
+    @Test(arguments: ["com.example.Theirs", "org.tokenvault.Token"])
+    func amongManyItemsOfAnotherProgramANewerOneOfOursIsFound(_ schema: String) throws {
+        try storage.blocking.store(token: "old", for: "key")
+        #expect(try storage.blocking.retrieve(for: "key") == "old")
+        try makeMany(of: schema)
+        try desktop.service().storage(service: "app").blocking.store(
+            token: "new", for: "key", attributes: ["made": "elsewhere"])
+        #expect(try storage.blocking.retrieve(for: "key") == "new")
+        #expect(try storage.blocking.list().items.count == 1)
+    }
+
+    private func makeMany(of schema: String) throws {
+        for number in 0..<210 {
+            let words = ["xdg:schema", schema, "service", "theirs", "account", "\(number)"]
+            try desktop.tell("create", ["label", "theirs"] + words)
+        }
+    }
+
     @Test(arguments: [
         "(generation \((1 << 52) - 2))", "(generation 1, written \(UInt64.max))",
         "(generation \((1 << 52) - 2), written 4503599626)",

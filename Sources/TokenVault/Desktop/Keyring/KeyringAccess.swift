@@ -34,13 +34,18 @@ struct KeyringAccess: KeyringPrompting {
     /// Of several items of one key the one of the highest generation counts, then the one whose path comes
     /// last: every process finds the same. Throws `locked`; never takes that for absent.
     func find(_ name: String, _ key: TokenKey?) throws(TokenStorageError) -> [TokenKey: Found] {
+        try read(try paths(of: KeyringItem.query(service: name, key: key)), of: name, key)
+    }
+
+    /// The paths of what `query` finds. Throws `locked`; never takes that for absent.
+    func paths(of query: TokenAttributes) throws(TokenStorageError) -> [String] {
         let replies = try ask([
-            link.searchMethod(collection, KeyringItem.query(service: name, key: key)),
+            link.searchMethod(collection, query),
             link.propertyMethod(collection, "Locked", of: BusName.collection),
         ])
         try checkCollection(replies)
         guard try KeyringLink.property(replies[1]).bool == false else { throw .keyringIsLocked }
-        return try read(try KeyringLink.found(replies[0]), of: name, key)
+        return try KeyringLink.found(replies[0])
     }
 
     /// What the items at `paths` say, as far as they are items of that service and key.

@@ -55,6 +55,10 @@ extension KeyringAccess {
         var unseen = memory.unseen
         if unseen.isEmpty { return [] }
         if unseen.mustSearch { try searchCommits() }
+        if unseen.mustSearchItems {
+            try searchItems()
+            unseen = memory.unseen
+        }
         if !unseen.unknown.isEmpty { try look(at: unseen.unknown) }
         unseen = memory.unseen
         var intents: [(path: String, intent: CommitIntent)] = []
@@ -86,13 +90,13 @@ extension KeyringAccess {
 
     private func searchCommits() throws(TokenStorageError) {
         let moment = memory.moment
-        let replies = try ask([
-            link.searchMethod(collection, CommitIntent.query),
-            link.propertyMethod(collection, "Locked", of: BusName.collection),
-        ])
-        try checkCollection(replies)
-        guard try KeyringLink.property(replies[1]).bool == false else { throw .keyringIsLocked }
-        memory.hasSearched(try KeyringLink.found(replies[0]), since: moment)
+        memory.hasSearched(try paths(of: CommitIntent.query), since: moment)
+    }
+
+    /// Another program made many items: which of them are ours is one call.
+    private func searchItems() throws(TokenStorageError) {
+        let moment = memory.moment
+        memory.hasSearched(items: try paths(of: KeyringItem.everyItem), since: moment)
     }
 
     /// Finds out what the items at `paths` are.

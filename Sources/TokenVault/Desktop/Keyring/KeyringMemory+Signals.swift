@@ -2,7 +2,7 @@ internal import Synchronization
 
 /// What the service tells of items, and what has to be looked at because of it.
 extension KeyringMemory {
-    // More items than these are not looked at one by one: they are searched.
+    // More items than these are not looked at one by one: those of ours among them are searched.
     private static let mostUnknown = 200
 
     /// The service tells of an item; on GIO's thread. Returns whose item was there, and whether a write of
@@ -38,8 +38,7 @@ extension KeyringMemory {
         state.unknown.insert(path)
         guard state.unknown.count > mostUnknown else { return }
         state.unknown = []
-        state.items = [:]
-        state.names = [:]
+        state.overflowed = state.told
         state.mustSearch = true
     }
 
@@ -73,18 +72,20 @@ extension KeyringMemory {
     struct Unseen {
         /// Every commit under way has to be searched.
         var mustSearch: Bool
+        /// Every item of ours has to be searched.
+        var mustSearchItems: Bool
         /// Items of which nobody knows what they are.
         var unknown: [String]
         /// Commits under way.
         var intents: [String]
 
-        var isEmpty: Bool { !mustSearch && unknown.isEmpty && intents.isEmpty }
+        var isEmpty: Bool { !mustSearch && !mustSearchItems && unknown.isEmpty && intents.isEmpty }
     }
 
     var unseen: Unseen {
         state.withLock { state in
             Unseen(
-                mustSearch: state.mustSearch,
+                mustSearch: state.mustSearch, mustSearchItems: state.overflowed != nil,
                 unknown: Array(state.unknown) + state.madeMeanwhile.keys.filter { !state.isKnown($0) },
                 intents: Array(state.intents))
         }
@@ -95,6 +96,19 @@ extension KeyringMemory {
         state.withLock { state in
             state.intents.formUnion(intents.filter { state.toldOf[$0] ?? 0 <= moment })
             if state.told == moment { state.mustSearch = false }
+        }
+    }
+
+    /// Every item of ours was searched after `moment`: what is at none of `paths` is another program's.
+    func hasSearched(items paths: [String], since moment: UInt64) {
+        state.withLock { state in
+            guard let overflowed = state.overflowed, overflowed <= moment else { return }
+            state.overflowed = nil
+            let new = paths.filter { !state.isKnown($0) }
+            guard new.count > Self.mostUnknown else { return state.unknown.formUnion(new) }
+            // Any of them may be another item of a key that is known: each key is searched anew.
+            state.items = [:]
+            state.names = [:]
         }
     }
 

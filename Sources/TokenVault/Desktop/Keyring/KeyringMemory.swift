@@ -43,6 +43,8 @@ final class KeyringMemory: Sendable {
         // Items that nobody looked at, those of no TokenVault, and commits under way.
         var mustSearch = true
         var unknown: Set<String> = []
+        // What was told last when there came to be more of these than are looked at one by one.
+        var overflowed: UInt64?
         var foreign: Set<String> = []
         var intents: Set<String> = []
         var newest: UInt64 = 0

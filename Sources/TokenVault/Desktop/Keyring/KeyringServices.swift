@@ -1,18 +1,13 @@
 extension KeyringAccess {
     /// The services that have items. Throws `locked`; never takes that for none.
     func services() throws(TokenStorageError) -> Set<TokenKey> {
-        let replies = try ask([
-            link.searchMethod(collection, KeyringItem.everyItem),
-            link.propertyMethod(collection, "Locked", of: BusName.collection),
-        ])
-        try checkCollection(replies)
-        guard try KeyringLink.property(replies[1]).bool == false else { throw .keyringIsLocked }
+        let paths = try paths(of: KeyringItem.everyItem)
         var services: Set<TokenKey> = []
         for (_, intent) in try commitsUnderWay(in: nil)
         where intent.outcomes.contains(where: { $0.outcome.item != nil }) {
             services.insert(TokenKey(intent.service))
         }
-        var rest = try KeyringLink.found(replies[0])[...]
+        var rest = paths[...]
         while !rest.isEmpty {
             let some = rest.prefix(Self.mostAtOnce)
             rest = rest.dropFirst(some.count)
