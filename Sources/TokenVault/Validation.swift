@@ -64,18 +64,23 @@ package struct Validation: Sendable {
     /// Every key, secret and detail of a commit is within its limits, and no key is touched twice; a
     /// rename touches both of its keys (`invalidKey`, `invalidArgument`, `tooLarge`).
     package func check(changes: [TokenChange]) throws(TokenStorageError) {
-        var touched: Set<TokenKey> = []
+        var isRenaming = false
         for change in changes {
-            var keys = [change.key]
-            if case .rename(let target) = change.action { keys.append(target) }
-            for key in keys {
-                try check(key: key)
-                guard touched.insert(key).inserted else {
-                    throw failure(.invalidArgument, "a commit changes each key once")
-                }
+            try check(key: change.key)
+            if case .rename(let target) = change.action {
+                try check(key: target)
+                isRenaming = true
             }
             if case .store(let secret) = change.action { try check(secret: secret) }
             try check(details: change.details)
+        }
+        // One key alone is touched once: most commits need no set.
+        guard changes.count > 1 || isRenaming else { return }
+        var touched: Set<TokenKey> = []
+        for change in changes {
+            var isFirst = touched.insert(change.key).inserted
+            if case .rename(let target) = change.action, !touched.insert(target).inserted { isFirst = false }
+            if !isFirst { throw failure(.invalidArgument, "a commit changes each key once") }
         }
     }
 

@@ -10,6 +10,12 @@ final class Anchor: Sendable {
     private struct State {
         var file: (any DiskFile)?
         var counter: UInt64 = 0
+        /// What was in the file when it was read or written last, each slot of which was authenticated then or is none.
+        var known: [UInt8] = []
+        /// The newest slot of that.
+        var newest: AnchorSlot?
+        /// What is read.
+        var bytes = [UInt8](repeating: 0, count: 2 * AnchorSlot.length)
     }
 
     private let directory: (any DiskDirectory)?
@@ -39,9 +45,7 @@ final class Anchor: Sendable {
                 }
             }
             guard let file = state.file else { return .success(nil) }
-            let slot = Self.newest(in: file, key: key)
-            if let slot { state.counter = max(state.counter, slot.counter) }
-            return .success(slot)
+            return .success(look(at: file, &state))
         }
         return try result.get()
     }
@@ -54,19 +58,23 @@ final class Anchor: Sendable {
             if state.file == nil { state.file = (try? directory.open(name, .readWrite)) ?? create() }
             guard let file = state.file else { return }
             // Another process may have moved it meanwhile; its counter must not be used again.
-            if let other = Self.newest(in: file, key: key) {
-                state.counter = max(state.counter, other.counter)
-                // Of another file, which is the vault by now: a copy that is still in use moves nothing.
-                if other.epoch.isOfAnother(than: epoch) { return }
-            }
+            // Of another file, which is the vault by now: a copy that is still in use moves nothing.
+            if let other = look(at: file, &state), other.epoch.isOfAnother(than: epoch) { return }
             state.counter += 1
             let slot = AnchorSlot(
                 counter: state.counter, epoch: epoch, sequence: sequence, head: head,
                 keybagGeneration: keybagGeneration)
-            let bytes = slot.authenticatedBytes()
-            guard let code = Hash.keyed(bytes, key: key, length: AnchorSlot.codeLength) else { return }
-            let padding = [UInt8](repeating: 0, count: AnchorSlot.length - bytes.count - code.count)
-            try? file.write(bytes + code + padding, at: Int(state.counter % 2) * AnchorSlot.length)
+            let authenticated = slot.authenticatedBytes()
+            guard let code = Hash.keyed(authenticated, key: key, length: AnchorSlot.codeLength) else {
+                return
+            }
+            let padding = [UInt8](repeating: 0, count: AnchorSlot.length - authenticated.count - code.count)
+            let (bytes, place) = (authenticated + code + padding, Int(state.counter % 2) * AnchorSlot.length)
+            guard (try? file.write(bytes, at: place)) != nil, state.known.count >= place + bytes.count else {
+                return state.known = []
+            }
+            state.known.replaceSubrange(place..<place + bytes.count, with: bytes)
+            state.newest = slot
         }
     }
 
@@ -92,8 +100,19 @@ final class Anchor: Sendable {
         return file
     }
 
-    private static func newest(in file: any DiskFile, key: SymmetricKey) -> AnchorSlot? {
-        guard let bytes = try? file.read(2 * AnchorSlot.length, at: 0) else { return nil }
+    /// The newest slot that authenticates; `nil` when there is none. Bytes that are as they were are not authenticated again:
+    /// most commits find what the one before wrote.
+    private func look(at file: any DiskFile, _ state: inout State) -> AnchorSlot? {
+        guard let count = try? file.read(into: &state.bytes, at: 0) else { return nil }
+        if count < state.bytes.count || !isSame(state.bytes, state.known) {
+            state.known = Array(state.bytes[..<count])
+            state.newest = newest(in: state.known)
+        }
+        if let newest = state.newest { state.counter = max(state.counter, newest.counter) }
+        return state.newest
+    }
+
+    private func newest(in bytes: [UInt8]) -> AnchorSlot? {
         var newest: AnchorSlot?
         for start in [0, AnchorSlot.length] where bytes.count >= start + AnchorSlot.length {
             let slotBytes = Array(bytes[start..<start + AnchorSlot.length])
