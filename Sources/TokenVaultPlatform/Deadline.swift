@@ -26,7 +26,7 @@ package struct Deadline: Sendable {
     }
 
     /// For how long it has passed, never below zero.
-    var lateness: Duration {
+    package var lateness: Duration {
         let now = SleepingAlarm.now
         return .nanoseconds(now > end ? Int64(clamping: now - end) : 0)
     }

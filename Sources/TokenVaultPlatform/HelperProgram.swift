@@ -10,7 +10,29 @@ package final class HelperProgram {
     // A socket: writing to one who has gone raises no signal.
     private var input: CInt
     private let signals: SignalForwarder
+    private let parting: Parting?
+    // Until when it may say something after a signal.
+    private var partingEnd: Deadline?
     private var isOver = false
+
+    /// What becomes of a program when a signal comes that would end the one that waits for its answer.
+    package struct Parting: Sendable {
+        /// For how long it may still answer after the first signal, of which it knows by the end of its input.
+        let limit: Duration
+        /// Takes a signal, which has no other effect; whether it is the first one.
+        let isFirst: @Sendable (CInt) -> Bool
+        /// Called with a signal that is not the first one, when the program has been ended.
+        let end: @Sendable (CInt) -> Void
+
+        package init(
+            within limit: Duration, isFirst: @escaping @Sendable (CInt) -> Bool,
+            end: @escaping @Sendable (CInt) -> Void
+        ) {
+            self.limit = limit
+            self.isFirst = isFirst
+            self.end = end
+        }
+    }
 
     /// Where `name` is: itself if there is a slash in it, else what the directories of `PATH` have of that name, and may be
     /// run. `nil` when they have none.
@@ -22,10 +44,13 @@ package final class HelperProgram {
     }
 
     /// Starts `program`, whose environment is `environment` and nothing else. With `isSpokenTo` it can be written to; else its
-    /// standard input is empty. Throws what the system failed with.
+    /// standard input is empty. With `parting` the first signal does not end it while it is read from. Throws what the system
+    /// failed with.
     package init(
-        _ program: FilePath, _ arguments: [String], environment: [String], isSpokenTo: Bool
+        _ program: FilePath, _ arguments: [String], environment: [String], isSpokenTo: Bool,
+        parting: Parting? = nil
     ) throws(SystemFailure) {
+        self.parting = parting
         var said: [CInt] = [-1, -1]
         var told: [CInt] = [-1, -1]
         signals = try SignalForwarder(SignalForwarder.ending)
@@ -55,6 +80,14 @@ package final class HelperProgram {
 
     deinit {
         end()
+        // One that came when nothing was waited for any more.
+        if let signal = signals.next() {
+            if let parting {
+                if !parting.isFirst(signal) { parting.end(signal) }
+            } else {
+                signals.deliver(signal)
+            }
+        }
         closeOutput()
     }
 
@@ -88,7 +121,7 @@ package final class HelperProgram {
     /// passed, and what was said meanwhile may be said only once. A program that was stopped then waits a moment more. Whoever
     /// reads line after line that way has a bound of its own.
     ///
-    /// A signal that would end this program ends the other one first.
+    /// A signal that would end this program ends the other one first, unless that may part.
     package func readLine(
         limit: Int, deadline: Deadline?, evenIfLate: Bool = false
     ) throws(SystemFailure) -> [UInt8]? {
@@ -102,7 +135,7 @@ package final class HelperProgram {
                     if evenIfLate {
                         try waitEvenIfLate(&deadline)
                     } else {
-                        _ = try wait(forOneOf: [output], deadline)
+                        _ = try wait(forOneOf: [output], deadline, mayPart: true)
                     }
                 } catch {
                     failure = error
@@ -192,29 +225,53 @@ package final class HelperProgram {
     private func waitEvenIfLate(_ deadline: inout Deadline?) throws(SystemFailure) {
         let wasOver = deadline?.hasPassed ?? false
         do throws(SystemFailure) {
-            _ = try wait(forOneOf: [output], deadline, evenIfLate: true)
+            _ = try wait(forOneOf: [output], deadline, evenIfLate: true, mayPart: true)
         } catch {
-            guard error.errno == .timedOut, !wasOver, let lateness = deadline?.lateness,
+            guard error.errno == .timedOut, !wasOver, partingEnd == nil, let lateness = deadline?.lateness,
                 lateness > .seconds(1)
             else { throw error }
             deadline = Deadline(after: .seconds(2))
-            _ = try wait(forOneOf: [output], deadline, evenIfLate: true)
+            _ = try wait(forOneOf: [output], deadline, evenIfLate: true, mayPart: true)
         }
+    }
+
+    /// Ends it, or has it come to an end, since `signal` came. Throws `EINTR` when it has ended.
+    private func heed(_ signal: CInt, mayPart: Bool) throws(SystemFailure) {
+        guard let parting else {
+            end()
+            signals.deliver(signal)
+            throw SystemFailure(.interrupted, "poll")
+        }
+        let isFirst = parting.isFirst(signal)
+        if isFirst, mayPart {
+            partingEnd = Deadline(after: parting.limit)
+            closeInput()
+            // One that is stopped would not know.
+            kill(-process, SIGCONT)
+            return
+        }
+        end()
+        if !isFirst { parting.end(signal) }
+        throw SystemFailure(.interrupted, "poll")
     }
 
     /// Waits until one of `descriptors` can be read, or else written: the first of those that can.
     private func wait(
         forOneOf descriptors: [CInt], until event: CInt = POLLIN, _ deadline: Deadline?,
-        evenIfLate: Bool = false
+        evenIfLate: Bool = false, mayPart: Bool = false
     ) throws(SystemFailure) -> CInt {
         while true {
+            // After a signal it is that signal's time, or what is left of its own.
+            let deadline =
+                partingEnd.map { end in
+                    deadline.map { $0.remaining < end.remaining ? $0 : end } ?? end
+                } ?? deadline
             var waiting = [pollfd(fd: signals.descriptor, events: Int16(POLLIN), revents: 0)]
             waiting += descriptors.map { pollfd(fd: $0, events: Int16(event), revents: 0) }
             poll(&waiting, nfds_t(waiting.count), InputSource.milliseconds(until: deadline))
             if let signal = signals.next() {
-                end()
-                signals.deliver(signal)
-                throw SystemFailure(.interrupted, "poll")
+                try heed(signal, mayPart: mayPart)
+                continue
             }
             let ready = waiting.dropFirst().first { $0.revents != 0 }
             if evenIfLate, let ready { return ready.fd }

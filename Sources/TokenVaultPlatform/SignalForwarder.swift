@@ -97,7 +97,15 @@ package final class SignalForwarder {
         kill(getpid(), signal)
     }
 
-    /// The same on this thread, which does not go on before the program is stopped, whatever other threads do.
+    /// Ends the program as `signal` does where nobody forwards it, or, where the system lets it go on (the first process of a
+    /// container), with the exit status that shells have for that.
+    package static func endProgram(by signal: CInt) -> Never {
+        clinux_default_signal(signal)
+        kill(getpid(), signal)
+        _exit(128 + signal)
+    }
+
+    /// As ``deliver(_:)`` on this thread, which does not go on before the program is stopped, whatever other threads do.
     func deliverHere(_ signal: CInt) {
         stop()
         raise(signal)

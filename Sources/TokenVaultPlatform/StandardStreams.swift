@@ -26,6 +26,9 @@ package enum StandardStream: CInt, Sendable {
         clinux_ignore_signal(SIGXFSZ)
     }
 
+    /// Has the writing to a reader that went away fail (`EPIPE`) from now on, rather than end the program (`SIGPIPE`).
+    package static func outliveReaders() { clinux_ignore_signal(SIGPIPE) }
+
     /// Leads what is written to the stream from now on nowhere (`/dev/null`).
     package func drop() {
         let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)

@@ -13,13 +13,36 @@ enum WorkerProgram {
             return refuse("started by hand", 64)
         }
         guard let request = readRequest() else { return refuse("no request came", 64) }
-        endWithInput()
         guard request.version == WorkerRequest.currentVersion else {
             say(.failed(WorkerFailure(.misunderstood, "the version")))
             return 0
         }
-        say(await answer(to: request))
+        let caller = Caller(of: request.operation)
+        let signals = caller.heedSignals()
+        defer { signals?.stop() }
+        let reply = await answer(to: request, of: caller)
+        // Nobody would have what the provider gave.
+        if case .signedIn(let signedIn) = reply, caller.isGone || !say(reply) {
+            say(.failed(await takeBack(signedIn, of: request)))
+        } else {
+            say(reply)
+        }
         return 0
+    }
+
+    /// Has what came of a sign-in revoked. What that leaves.
+    private static func takeBack(
+        _ signedIn: WorkerReply.SignedIn, of request: WorkerRequest
+    ) async -> WorkerFailure {
+        var request = request
+        request.operation = .revoke
+        request.metadata = signedIn.metadata
+        request.authentication = signedIn.authentication
+        request.accessToken = signedIn.tokens.accessToken
+        request.refreshToken = signedIn.tokens.refreshToken
+        var failure = WorkerFailure(.cancelled)
+        if await Work(request, within: .seconds(5)).reply() != .revoked { failure.leavesTokens = true }
+        return failure
     }
 
     private static func refuse(_ reason: String, _ status: Int32) -> Int32 {
@@ -37,35 +60,35 @@ enum WorkerProgram {
         return try? Secret(line).decode(WorkerRequest.self)
     }
 
-    /// Ends the program when its standard input does: whoever started it is gone, or wants nothing any more.
-    private static func endWithInput() {
-        WorkerThread(name: "parent").run {
-            _ = try? InputSource.standard.readLine(limit: 1, deadline: nil)
-            ProgramContext.end(1)
+    /// Whether somebody was there to read it.
+    @discardableResult
+    static func say(_ reply: WorkerReply) -> Bool {
+        guard let secret = try? Secret(encoding: reply) else { return false }
+        var bytes = secret.unprotectedBytes()
+        defer { SmallFile.wipe(&bytes) }
+        do throws(SystemFailure) {
+            try StandardStream.output.write(bytes)
+            try StandardStream.output.write([0x0a])
+            return true
+        } catch {
+            return false
         }
     }
 
-    static func say(_ reply: WorkerReply) {
-        guard let secret = try? Secret(encoding: reply) else { return }
-        var bytes = secret.unprotectedBytes()
-        defer { SmallFile.wipe(&bytes) }
-        try? StandardStream.output.write(bytes)
-        try? StandardStream.output.write([0x0a])
-    }
-
     /// What came of it, within the time that the request gives. What is cancelled then may still have an answer.
-    private static func answer(to request: WorkerRequest) async -> WorkerReply {
+    private static func answer(to request: WorkerRequest, of caller: Caller) async -> WorkerReply {
         let limit = Duration.seconds(min(max(request.seconds.isNaN ? 0 : request.seconds, 0.01), 86_400))
         let work = Task { await Work(request, within: limit).reply() }
+        caller.watch { work.cancel() }
         let alarm = Task {
             try await Patience.end(after: limit)
             work.cancel()
         }
         let reply = await work.value
         alarm.cancel()
-        // Nobody but the alarm cancels it.
-        if case .failed(let failure) = reply, failure.kind == .cancelled {
-            return .failed(WorkerFailure(.timedOut))
+        if case .failed(var failure) = reply, failure.kind == .cancelled, !caller.isGone {
+            failure.kind = .timedOut
+            return .failed(failure)
         }
         return reply
     }

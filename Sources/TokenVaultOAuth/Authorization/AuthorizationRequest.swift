@@ -85,7 +85,7 @@ extension OAuthClient {
         _ answer: AuthorizationAnswer, of request: AuthorizationRequest
     ) async throws(OAuthError) -> SignInResult {
         let begun = clock()
-        switch await ask([
+        switch await askToTheEnd([
             ("grant_type", "authorization_code"), ("code", try answer.code()),
             ("redirect_uri", request.redirectURI),
             ("code_verifier", request.proofKey.verifier.unprotectedText() ?? ""),
@@ -94,6 +94,8 @@ extension OAuthClient {
             return try await result(
                 response, begun: begun, nonce: request.nonce?.unprotectedText(),
                 scopes: request.scopes)
+        case .failure(.failed(let failure)) where Task.isCancelled && failure.kind != .notSent:
+            throw .tokensLeft(.cancelled)
         case .failure(let failure): throw failure.signInError
         }
     }

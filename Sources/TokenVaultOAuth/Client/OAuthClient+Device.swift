@@ -57,7 +57,7 @@ extension OAuthClient {
                 ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
                 ("device_code", device.deviceCode.unprotectedText() ?? ""),
             ]
-            switch await ask(form) {
+            switch await askToTheEnd(form) {
             case .success(let response):
                 return try await result(
                     response, begun: begun, nonce: nil, scopes: device.scopes, requiresIDToken: false)

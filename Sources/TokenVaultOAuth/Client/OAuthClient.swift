@@ -36,6 +36,8 @@ public struct OAuthClient: Sendable {
     var signInPatience = Duration.seconds(20)
     /// For how long the revocation of tokens that are not used is waited for at most.
     var revocationPatience = Duration.seconds(5)
+    /// For how long the tokens of a sign-in that was cancelled meanwhile are waited for.
+    var cancellationPatience = Duration.seconds(2)
     /// When whoever asked gives up: some of the time before is kept for revoking what is not used; `nil` for never.
     package var end: ContinuousClock.Instant?
 
@@ -99,6 +101,21 @@ public struct OAuthClient: Sendable {
             } catch {
                 let isOver = namesType ? await giveBack(TokenResponse.leftovers(in: answer.body)) : true
                 return .failure(.useless(isOver ? error : .tokensLeft(error), failure))
+            }
+        }
+    }
+
+    /// As ``ask(_:namesType:)``, for the tokens of a sign-in: with a cancellation, the answer that is on its way is waited for a
+    /// moment more, since the tokens in it are to be given back.
+    func askToTheEnd(_ form: FormEncoding.Fields) async -> Result<TokenResponse, AskFailure> {
+        let request = Task { await ask(form) }
+        let patience = cancellationPatience
+        return await withTaskCancellationHandler {
+            await request.value
+        } onCancel: {
+            Task {
+                try? await Task.sleep(for: patience)
+                request.cancel()
             }
         }
     }

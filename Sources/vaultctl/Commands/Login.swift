@@ -84,24 +84,57 @@ struct Login: VaultCommand {
         request.seconds = min(request.seconds, max(left * 0.9, left - 1))
         let conversation = SignInConversation(
             console: console, opensBrowser: !noBrowser, limit: request.seconds)
-        let reply: WorkerReply
-        do throws(OAuthProgram.Trouble) {
-            reply = try program.ask(request, until: end, show: conversation.show)
-        } catch {
-            throw CommandFailure(error, isSignIn: true)
+        let interruption = Interruption()
+        let signals = interruption.begin()
+        defer {
+            interruption.end()
+            signals?.stop()
         }
-        guard case .signedIn(let signedIn) = reply else {
-            throw CommandFailure(OAuthProgram.Trouble.misunderstood, isSignIn: true)
+        let outcome = Result { () throws(CommandFailure) -> WorkerReply.SignedIn in
+            let signedIn = try ask(request, of: program, until: end, conversation, interruption)
+            let provider = ProfileProvider(
+                profile: LoginProfile(signedIn, request), program: program, deadline: console.deadline)
+            try keep(signedIn, of: provider, in: place, as: name, policy, console, interruption)
+            return signedIn
         }
-        let provider = ProfileProvider(
-            profile: LoginProfile(signedIn, request), program: program, deadline: console.deadline)
-        try keep(signedIn, of: provider, in: place, as: name, policy, console)
+        // What it left is given back.
+        if let signal = interruption.signal { signals?.deliver(signal) }
+        let signedIn = try outcome.get()
         if request.scopes.contains("openid"), signedIn.tokens.idToken == nil {
             console.note("the provider gave no ID token: it is not known who signed in")
         }
         console.remark(Self.greeting(signedIn.user))
         return .done
     }
+
+    /// What the provider gives the person who signs in.
+    private func ask(
+        _ request: WorkerRequest, of program: OAuthProgram, until end: Deadline,
+        _ conversation: SignInConversation, _ interruption: Interruption
+    ) throws(CommandFailure) -> WorkerReply.SignedIn {
+        let trouble: OAuthProgram.Trouble
+        do throws(OAuthProgram.Trouble) {
+            let reply = try program.ask(
+                request, until: end, interruption: interruption, show: conversation.show)
+            if case .signedIn(let signedIn) = reply { return signedIn }
+            trouble = .misunderstood
+        } catch {
+            trouble = error
+        }
+        if interruption.signal != nil {
+            switch trouble {
+            case .failed(let failure) where failure.leavesTokens ?? false:
+                conversation.console.note(
+                    "what the provider gave may be good until it expires, since the provider was not told")
+            case .failed, .notStarted: break
+            default: conversation.console.note(Self.unknown)
+            }
+            throw .interrupted
+        }
+        throw CommandFailure(trouble, isSignIn: true)
+    }
+
+    private static let unknown = "the provider may have given tokens that nobody has"
 
     /// Looks at what was given, before anything is opened or asked. The port.
     private func check() throws(CommandFailure) -> Int? {
@@ -158,21 +191,36 @@ struct Login: VaultCommand {
     /// would have them.
     private func keep(
         _ signedIn: WorkerReply.SignedIn, of provider: ProfileProvider, in place: LoginPlace, as name: String,
-        _ policy: AccessPolicy?, _ console: Console
+        _ policy: AccessPolicy?, _ console: Console, _ interruption: Interruption
     ) throws(CommandFailure) {
-        let before: LoginPlace.Contents
-        do throws(CommandFailure) {
-            before = try place.begin(
-                signedIn.tokens, of: signedIn.user, with: provider.profile, as: name, policy: policy)
-        } catch {
+        var outcome: Result<LoginPlace.Contents?, CommandFailure>?
+        // Of one who is on the way out nothing is begun any more.
+        if interruption.signal == nil {
+            outcome = interruption.attempt { (again) throws(CommandFailure) in
+                let before = try place.begin(
+                    signedIn.tokens, of: signedIn.user, with: provider.profile, as: name, policy: policy)
+                // The first time may have stored it after all: what was there before is not known then.
+                let isOwn = before.session?.tokens?.accessSecret == signedIn.tokens.accessSecret
+                return again && isOwn ? nil : before
+            }
+        }
+        let before: LoginPlace.Contents?
+        switch outcome {
+        case .success(let contents): before = contents
+        case .failure(let error) where interruption.signal == nil:
             var failure = error
             failure.happened = "signed in, but that could not be stored: \(error.happened)"
             failure.cause = nil
             guard !error.mayBeDone else { throw failure }
-            provider.drop(signedIn.tokens, "what the provider gave", console)
+            provider.drop(signedIn.tokens, "what the provider gave", console, interruption)
             throw failure
+        case .failure, nil:
+            if provider.drop(signedIn.tokens, "what the provider gave", console, interruption) {
+                console.note("what the provider gave was revoked: sign in again")
+            }
+            throw .interrupted
         }
-        guard !noRevoke, let replaced = before.session else { return }
+        guard !noRevoke, let before, let replaced = before.session else { return }
         let leavesTokens = place.mayHaveLeft(replaced, of: name)
         let what = "what the provider gave at the sign-in before"
         guard let tokens = replaced.tokens, let profile = before.profile?.content,
@@ -183,7 +231,7 @@ struct Login: VaultCommand {
         }
         let isTold = ProfileProvider(
             profile: profile, program: provider.program, deadline: provider.deadline
-        ).drop(tokens, what, console)
+        ).drop(tokens, what, console, interruption)
         if leavesTokens, isTold {
             let newer = CommandFailure.newerSession
             console.note("of the sign-in before, \(newer.happened): \(newer.advice)")
@@ -207,6 +255,9 @@ extension LoginProfile {
 }
 
 extension CommandFailure {
+    /// A signal came. It has its effect before anybody reads this.
+    static let interrupted = CommandFailure(.failure, "ended by a signal", "try again")
+
     /// What begins or ends a session writes.
     static let readOnlySignIn = CommandFailure.usage(
         "--read-only, and signing in or out changes the vault", "leave it out")

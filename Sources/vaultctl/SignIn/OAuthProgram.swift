@@ -42,13 +42,14 @@ struct OAuthProgram: Sendable {
 
     /// What it answers to `request` at the end; `show` is called with what it says before, and gives what keeps it from being
     /// shown. What it has said is taken also when `deadline` has passed, as it may have while this program was stopped. Throws
-    /// ``Trouble``. It has ended by then, however this ends.
+    /// ``Trouble``. It has ended by then, however this ends: with
+    /// `interruption` a signal is that one's, and its last words are taken.
     func ask(
-        _ request: WorkerRequest, until deadline: Deadline?,
+        _ request: WorkerRequest, until deadline: Deadline?, interruption: Interruption? = nil,
         show: (WorkerReply) -> CommandFailure? = { _ in nil }
     ) throws(Trouble) -> WorkerReply {
         guard let message = try? Secret(encoding: request) else { throw .misunderstood }
-        let worker = try start()
+        let worker = try start(interruption)
         defer { worker.end() }
         var bytes = message.unprotectedBytes() + [UInt8(ascii: "\n")]
         defer { SmallFile.wipe(&bytes) }
@@ -69,10 +70,11 @@ struct OAuthProgram: Sendable {
         throw .misunderstood
     }
 
-    private func start() throws(Trouble) -> HelperProgram {
+    private func start(_ interruption: Interruption?) throws(Trouble) -> HelperProgram {
         do throws(SystemFailure) {
             return try HelperProgram(
-                path, [], environment: ["PATH=/usr/bin:/bin", "SWIFT_BACKTRACE=enable=no"], isSpokenTo: true)
+                path, [], environment: ["PATH=/usr/bin:/bin", "SWIFT_BACKTRACE=enable=no"], isSpokenTo: true,
+                parting: interruption?.parting)
         } catch {
             throw .notStarted(error)
         }

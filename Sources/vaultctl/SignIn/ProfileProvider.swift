@@ -22,25 +22,32 @@ struct ProfileProvider: Sendable {
     }
 
     /// What it answers. Throws ``OAuthProgram/Trouble``.
-    func ask(_ message: WorkerRequest) throws(OAuthProgram.Trouble) -> WorkerReply {
+    func ask(
+        _ message: WorkerRequest, interruption: Interruption? = nil
+    ) throws(OAuthProgram.Trouble) -> WorkerReply {
         // Not for ever, whatever the other program does.
         let limit = Duration.seconds(message.seconds + 4)
         return try program.ask(
-            message, until: Deadline(after: min(limit, deadline?.remaining ?? limit)))
+            message, until: Deadline(after: min(limit, deadline?.remaining ?? limit)),
+            interruption: interruption)
     }
 
     /// Tells it that `tokens`, which it gave, are over. Throws ``OAuthProgram/Trouble``.
-    func revoke(_ tokens: TokenInfo, atMost limit: Double = usualLimit) throws(OAuthProgram.Trouble) {
+    func revoke(
+        _ tokens: TokenInfo, atMost limit: Double = usualLimit, interruption: Interruption? = nil
+    ) throws(OAuthProgram.Trouble) {
         var message = message(.revoke, atMost: limit)
         message.accessToken = tokens.accessToken
         message.refreshToken = tokens.refreshToken
-        guard case .revoked = try ask(message) else { throw .misunderstood }
+        guard case .revoked = try ask(message, interruption: interruption) else { throw .misunderstood }
     }
 
     /// The same, of tokens that nobody has any more: within a few seconds, which there are also when the command should have
-    /// ended, and whatever keeps it from being told is said. Whether it was told.
+    /// ended, or a signal came, and whatever keeps it from being told is said. Whether it was told.
     @discardableResult
-    func drop(_ tokens: TokenInfo, _ what: String, _ console: Console, atMost limit: Double = 10) -> Bool {
+    func drop(
+        _ tokens: TokenInfo, _ what: String, _ console: Console, _ interruption: Interruption
+    ) -> Bool {
         guard profile.offersRevocation else {
             console.note("\(what) is good until it expires: the provider has no way to be told")
             return false
@@ -49,7 +56,7 @@ struct ProfileProvider: Sendable {
         let end = deadline.map { $0.remaining < least ? Deadline(after: least) : $0 }
         do throws(OAuthProgram.Trouble) {
             try ProfileProvider(profile: profile, program: program, deadline: end).revoke(
-                tokens, atMost: limit)
+                tokens, atMost: interruption.signal == nil ? 10 : 5, interruption: interruption)
             return true
         } catch {
             let reason = CommandFailure(untold: error)

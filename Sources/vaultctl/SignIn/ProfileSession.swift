@@ -81,21 +81,31 @@ final class ProfileSession: Sendable {
     func wait<Value: Sendable>(
         _ console: Console, for body: @escaping @Sendable (TokenManager) async throws(TokenError) -> Value
     ) throws(CommandFailure) -> Value {
-        let signals = try? SignalForwarder(SignalForwarder.ending)
-        defer { signals?.stop() }
-        _ = signals?.watch { [asking] signal in
-            asking.announce { $0.signal = $0.signal ?? signal }
+        let interruption = Interruption { [asking] signal in asking.announce { $0.signal = signal } }
+        let signals = interruption.begin()
+        defer {
+            interruption.end()
+            signals?.stop()
         }
+        let outcome = Result { () throws(CommandFailure) in try wait(console, interruption, for: body) }
+        // What it left is given back.
+        if let signal = interruption.signal { signals?.deliver(signal) }
+        return try outcome.get()
+    }
+
+    private func wait<Value: Sendable>(
+        _ console: Console, _ interruption: Interruption,
+        for body: @escaping @Sendable (TokenManager) async throws(TokenError) -> Value
+    ) throws(CommandFailure) -> Value {
         let task = Tasks { [self] () async -> Result<Value, TokenError> in
             let outcome = await stored(body, by: manager)
             asking.announce { $0.hasEnded = true }
             return outcome
         }
         let ending = waitForEnd(console)
-        if case .signal(let signal) = ending {
-            giveBack(console, unlessStoredBy: task)
-            signals?.deliver(signal)
-            throw CommandFailure(.failure, "ended by a signal", "try again")
+        if case .signal = ending {
+            giveBack(console, interruption, unlessStoredBy: task)
+            throw .interrupted
         }
         let outcome: Result<Value, TokenError>?
         if case .ended = ending { outcome = task.wait(until: nil) } else { outcome = nil }
@@ -106,15 +116,17 @@ final class ProfileSession: Sendable {
             if let lost = asked.obtained {
                 switch error {
                 case .sessionChanged:
-                    provider.drop(lost, "what the provider gave for a session that is none any more", console)
-                case .notSaved: provider.drop(lost, Self.unstored, console)
+                    provider.drop(
+                        lost, "what the provider gave for a session that is none any more", console,
+                        interruption)
+                case .notSaved: provider.drop(lost, Self.unstored, console, interruption)
                 default: break
                 }
             }
             throw CommandFailure(error, asked.trouble, name)
         case nil:
             if let lost = asked.obtained {
-                provider.drop(lost, Self.unstored, console)
+                provider.drop(lost, Self.unstored, console, interruption)
                 throw .notStoredInTime(name)
             }
             guard asked.hasAsked else { throw CommandFailure(.timedOut, asked.trouble, name) }
@@ -127,7 +139,10 @@ final class ProfileSession: Sendable {
 
     /// Has what the provider gave revoked, which nobody would have when the program ends, unless the attempt to store it that
     /// is under way succeeds.
-    private func giveBack<Value>(_ console: Console, unlessStoredBy task: Tasks<Result<Value, TokenError>>) {
+    private func giveBack<Value>(
+        _ console: Console, _ interruption: Interruption,
+        unlessStoredBy task: Tasks<Result<Value, TokenError>>
+    ) {
         guard
             asking.announce({ asking in
                 asking.isLeaving = true
@@ -136,7 +151,7 @@ final class ProfileSession: Sendable {
         else { return }
         if case .success = task.wait(until: Deadline(after: .seconds(1))) { return }
         guard let lost = asking.withLock({ $0.obtained }),
-            provider.drop(lost, Self.unstored, console, atMost: 5)
+            provider.drop(lost, Self.unstored, console, interruption)
         else { return }
         console.note(
             "\(Self.unstored) was revoked: \(CommandFailure.signingIn(name)) signs in again")

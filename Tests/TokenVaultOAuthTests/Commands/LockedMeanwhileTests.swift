@@ -51,7 +51,7 @@ import TokenVaultAuth
     }
 
     /// Sends `signal` to the agents of `home`.
-    private static func signalling(_ signal: String, _ home: SignInHome) -> String {
+    static func signalling(_ signal: String, _ home: SignInHome) -> String {
         let name = FilePath(home.path).lastComponent?.string ?? ""
         return "for link in /proc/[0-9]*/exe; do case $(readlink $link) in */\(name)/bin/vaultctl-agent) "
             + "link=${link%/exe}; kill -\(signal) ${link#/proc/};; esac; done; "

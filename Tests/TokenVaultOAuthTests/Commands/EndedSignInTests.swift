@@ -1,0 +1,127 @@
+#if OAuth
+import Foundation
+import Glibc
+import Testing
+import TokenVault
+import TokenVaultAuth
+
+/// `vaultctl login`, and `vaultctl token`, ended by a signal while they have what the provider gave: it is given back first.
+@Suite struct EndedSignInTests {
+    /// The attempt to store them hangs.
+    @Test(arguments: [SIGINT, SIGTERM, SIGHUP])
+    func whatIsBeingStoredIsRevoked(_ signal: Int32) throws {
+        let home = try SignInHome(nil)
+        #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
+        defer {
+            _ = try? RunningCommand(
+                "/bin/bash", ["-c", LockedMeanwhileTests.signalling("KILL", home)], home.environment
+            ).end()
+        }
+        let said = try Gate(watching: "\(home.path)/said")
+        try SaidWorker(
+            signIn: "exec 9>'\(said.path)'; " + LockedMeanwhileTests.signalling("STOP", home)
+                + SaidWorker.signedIn("fake-1") + "; sleep 1000"
+        ).place(in: home)
+        let login = try home.start(
+            ["login", "work", "--issuer", "https://id.example.com", "--client-id", "fake", "--no-browser"],
+            without: "VAULTCTL_KEY_FILE")
+        // It is ended when its answer is there.
+        said.wait()
+        login.send(signal)
+        let outcome = try login.end()
+        #expect(outcome.status == 128 + signal, "\(outcome.status) \(outcome.error)")
+        #expect(outcome.error.contains("what the provider gave was revoked"), "\(outcome.error)")
+        #expect(home.asked("revoke").count == 1 && home.asked("revoke")[0].contains("refresh-of-fake-1"))
+    }
+
+    /// All of the time passes while the program is stopped, the agent's too: it tries once more, whatever the clocks say.
+    @Test func whatIsBeingStoredByOneWhoWasStoppedIsStored() throws {
+        let home = try SignInHome(nil)
+        #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
+        let tell = { (signal: String) in
+            _ = try RunningCommand(
+                "/bin/bash", ["-c", LockedMeanwhileTests.signalling(signal, home)], home.environment
+            ).end()
+        }
+        defer { try? tell("KILL") }
+        let said = try Gate(watching: "\(home.path)/said")
+        try SaidWorker(
+            signIn: "exec 9>'\(said.path)'; " + LockedMeanwhileTests.signalling("STOP", home)
+                + SaidWorker.signedIn("fake-1") + "; sleep 1000"
+        ).place(in: home)
+        let login = try home.start(
+            [
+                "login", "work", "--issuer", "https://id.example.com", "--client-id", "fake", "--no-browser",
+                "--timeout", "6",
+            ], without: "VAULTCTL_KEY_FILE")
+        said.wait()
+        login.send(SIGSTOP)
+        // Another program's clock says when its time is over.
+        #expect(try RunningCommand("/bin/sleep", ["8"], [:]).end().status == 0)
+        try tell("CONT")
+        login.send(SIGCONT)
+        let outcome = try login.end()
+        #expect(outcome.status == 0, "\(outcome.status) \(outcome.error)")
+        #expect(home.asked("revoke").isEmpty)
+        #expect(try home.run("token", "work").output == "fake-1")
+    }
+
+    /// The code was exchanged, and the keys of the ID token do not come.
+    @Test(.timeLimit(.minutes(5)), arguments: [SIGINT, SIGTERM, SIGKILL])
+    func whatTheWorkerHasIsRevoked(_ signal: Int32) throws {
+        let provider = try RunningProvider()
+        let home = try SignInHome(provider)
+        let alive = try Gate(watching: "\(home.path)/alive")
+        try home.place(.script("exec \"$REAL\" 9>'\(alive.path)'"))
+        try provider.tell("fail", ["path": "/o/.well-known/jwks.json", "how": "hang", "times": 9])
+        let login = try home.start([
+            "login", "work", "--issuer", provider.issuer, "--client-id", provider.clientID("browser"),
+            "--scope", "openid", "--scope", "read",
+        ])
+        try provider.tell("held", ["count": 1])
+        login.send(signal)
+        let outcome = try login.end()
+        #expect(outcome.status == 128 + signal, "\(outcome.status) \(outcome.error)")
+        alive.wait()
+        let sessions = try provider.tell("sessions", ["user": "alice"])
+        #expect(sessions["families_ever"].number == 1 && sessions["refresh_tokens"].number == 0)
+    }
+
+    /// Whoever wants it over at once has it over at once.
+    @Test(arguments: ["login", "token"])
+    func aSecondSignalEndsItAtOnce(_ name: String) throws {
+        let home = try SignInHome(nil)
+        try SaidWorker(signIn: SaidWorker.signedIn("fake-1", SaidWorker.expired)).place(in: home)
+        #expect(try home.signIn(at: "https://id.example.com").end().status == 0)
+        #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
+        defer { _ = try? home.run("agent", "--stop") }
+        let asked = try Gate(watching: "\(home.path)/is-asked")
+        let worker = "env \(home.environment.map { "\($0.key)='\($0.value)'" }.joined(separator: " ")) "
+        let lock = worker + "'\(home.program)' lock >/dev/null 2>&1; "
+        try SaidWorker(
+            signIn: lock + SaidWorker.signedIn("fake-2"),
+            refresh: lock + SaidWorker.refreshed("fake-2", #","expiresIn":3600"#),
+            revoke: "exec 9>'\(asked.path)'; echo >&9; while :; do sleep 1000; done"
+        ).place(in: home)
+        let command = try home.start(
+            [name, "work"] + (name == "login" ? ["--no-browser"] : []), without: "VAULTCTL_KEY_FILE")
+        if name == "token" {
+            _ = try command.expect(after: "cannot be stored yet", until: "\n")
+            command.send(SIGINT)
+        }
+        asked.wait()
+        // Of a sign-in the first one comes here.
+        if name == "login" { command.send(SIGINT) }
+        _ = try command.expect(after: "Ctrl-C ends this at once", until: "\n")
+        command.send(SIGINT)
+        let outcome = try command.end()
+        #expect(outcome.status == 130 && outcome.output.isEmpty, "\(outcome.status) \(outcome.error)")
+        #expect(
+            outcome.error.hasSuffix(
+                "vaultctl: note: ended at once: what the provider gave may be good until it expires\n"),
+            "\(outcome.error)")
+        #expect(asked.isLeft)
+        #expect(home.asked("revoke").count == 1)
+    }
+}
+#endif
