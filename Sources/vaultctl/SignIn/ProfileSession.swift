@@ -36,15 +36,14 @@ final class ProfileSession: Sendable {
     private struct Saving {
         /// Until when it is tried again.
         let end: Deadline
-        /// Until when an attempt that does not end is waited for.
-        let patience: Deadline
+        /// For how long an attempt that does not end is waited for then.
+        let patience: Duration
 
         /// In what is left of the command's time, in seconds; some of that is for telling the provider. A moment there is
         /// always: the provider takes the tokens before no more.
         init(left: Double?) {
-            let seconds = max(1, min(60, (left ?? 60 / 0.7) * 0.7))
-            end = Deadline(after: .seconds(seconds))
-            patience = Deadline(after: .seconds(seconds + min(1, max(0.5, (left ?? 60) * 0.1))))
+            end = Deadline(after: .seconds(max(1, min(60, (left ?? 60 / 0.7) * 0.7))))
+            patience = .seconds(min(1, max(0.5, (left ?? 60) * 0.1)))
         }
     }
 
@@ -168,17 +167,22 @@ final class ProfileSession: Sendable {
                 case .notSaved(let reason):
                     unsaved = reason
                     asking.announce { $0.obstacle = reason }
-                // It cannot be read either.
-                case .storage where unsaved != nil: break
+                // It cannot be read either, or others kept this one waiting.
+                case .storage where unsaved != nil, .timedOut where unsaved != nil: break
                 default: return .failure(error)
                 }
             }
-            let (saving, isLeaving) = asking.withLock { ($0.saving, $0.isLeaving) }
-            guard unsaved != nil, let saving, !saving.end.hasPassed, !isLeaving else {
-                return .failure(unsaved.map { .notSaved($0) } ?? .cancelled)
-            }
-            try? await Task.sleep(for: min(.milliseconds(250), saving.end.remaining))
+            // Whoever waits says when it is over, and knows whether nobody was there while the time passed.
+            if !isWanted(unsaved) { break }
+            try? await Task.sleep(for: .milliseconds(250))
+            if !isWanted(unsaved) { break }
         }
+        return .failure(unsaved.map { .notSaved($0) } ?? .cancelled)
+    }
+
+    /// Whether what could not be stored for the reason `unsaved` is to be tried to be stored again.
+    private func isWanted(_ unsaved: TokenStorageError?) -> Bool {
+        asking.withLock { unsaved != nil && $0.saving != nil && !$0.isLeaving }
     }
 
     /// Waits for the end as long as there is time, for a signal, and for what keeps new tokens from being stored, which a
@@ -186,6 +190,8 @@ final class ProfileSession: Sendable {
     private func waitForEnd(_ console: Console) -> Ending {
         var end = provider.deadline
         var (isSaving, isTold, hasGivenUp) = (false, false, false)
+        // For how long is waited when no more attempt is to be begun.
+        var patience: Duration?
         while true {
             switch event(until: end, isSaving: isSaving, isTold: isTold) {
             case .ending(let ending): return ending
@@ -197,8 +203,19 @@ final class ProfileSession: Sendable {
                         + "\(failure.happened): \(failure.advice)")
             case .saving(let saving):
                 isSaving = true
-                end = saving.patience
+                patience = saving.patience
+                end = saving.end.hasPassed ? Deadline(after: Self.oneMore) : saving.end
+            case .wasAway:
+                // That may have been all of the time: at least one more attempt is made.
+                asking.announce { $0.isLeaving = false }
+                patience = patience ?? .milliseconds(500)
+                if let left = end?.remaining, left < Self.oneMore { end = Deadline(after: Self.oneMore) }
             case nil:
+                if let last = patience.take() {
+                    asking.announce { $0.isLeaving = true }
+                    end = Deadline(after: last)
+                    continue
+                }
                 if isSaving || hasGivenUp { return .timeIsOver }
                 hasGivenUp = true
                 endAsking()
@@ -208,10 +225,15 @@ final class ProfileSession: Sendable {
         }
     }
 
+    /// How long it is tried at least to store what the provider gave, by one who was stopped meanwhile.
+    private static let oneMore = Duration.seconds(4)
+
     private enum Event {
         case ending(Ending)
         case obstacle(TokenStorageError)
         case saving(Saving)
+        /// The program was stopped, or the machine slept.
+        case wasAway
     }
 
     private func event(until deadline: Deadline?, isSaving: Bool, isTold: Bool) -> Event? {
@@ -222,7 +244,16 @@ final class ProfileSession: Sendable {
             return isSaving ? nil : asking.saving.map { .saving($0) }
         }
         guard let deadline else { return asking.wait(look) }
-        return asking.wait(atMost: deadline.remaining, look)
+        guard isSaving else { return asking.wait(atMost: deadline.remaining, look) }
+        while true {
+            let time = min(deadline.remaining, Interruption.slice)
+            let slice = Deadline(after: time)
+            let event = asking.wait(atMost: time, look)
+            // What else there is to know is there still.
+            if slice.lateness > Interruption.lateness { return .wasAway }
+            if let event { return event }
+            if deadline.hasPassed { return nil }
+        }
     }
 
     /// Waits for the end of `vaultctl-oauth`, whose time is over as well. It is not started again.

@@ -50,6 +50,23 @@ import TokenVaultAuth
         #expect(home.asked("refresh").count == 1 && home.asked("revoke").isEmpty)
     }
 
+    /// All of the time passes while the program is stopped: it tries once more, whatever the clocks say.
+    @Test func tokensAreStoredByOneWhoWasStopped() throws {
+        let home = try home(before: "lock")
+        defer { _ = try? home.run("agent", "--stop") }
+        let command = try home.start(["token", "work", "--timeout", "6"], without: "VAULTCTL_KEY_FILE")
+        _ = try command.expect(after: "cannot be stored yet", until: "\n")
+        command.send(SIGSTOP)
+        #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
+        // Another program's clock says when its time is over.
+        #expect(try RunningCommand("/bin/sleep", ["8"], [:]).end().status == 0)
+        command.send(SIGCONT)
+        let outcome = try command.end()
+        #expect(outcome.status == 0 && outcome.output == "fake-2", "\(outcome.status) \(outcome.error)")
+        #expect(home.asked("refresh").count == 1 && home.asked("revoke").isEmpty)
+        #expect(try home.run("token", "work").output == "fake-2")
+    }
+
     /// Sends `signal` to the agents of `home`.
     static func signalling(_ signal: String, _ home: SignInHome) -> String {
         let name = FilePath(home.path).lastComponent?.string ?? ""
