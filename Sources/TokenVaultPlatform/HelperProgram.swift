@@ -13,6 +13,7 @@ package final class HelperProgram {
     private let parting: Parting?
     // Until when it may say something after a signal.
     private var partingEnd: Deadline?
+    private var isWoken = false
     private var isOver = false
 
     /// What becomes of a program when a signal comes that would end the one that waits for its answer.
@@ -118,8 +119,9 @@ package final class HelperProgram {
     /// above `limit` bytes, `ETIMEDOUT` when `deadline` passes. The caller wipes it.
     ///
     /// With `evenIfLate` what is there already is read also after `deadline`: this program may have been stopped while it
-    /// passed, and what was said meanwhile may be said only once. A program that was stopped then waits a moment more. Whoever
-    /// reads line after line that way has a bound of its own.
+    /// passed, and what was said meanwhile may be said only once. A program that was stopped then waits a moment more. The other
+    /// one, where that was stopped, is woken and has a moment for what it has to say. Whoever reads line after line that way has
+    /// a bound of its own.
     ///
     /// A signal that would end this program ends the other one first, unless that may part.
     package func readLine(
@@ -220,17 +222,33 @@ package final class HelperProgram {
         return ProgramStart.wait(for: process)
     }
 
+    /// Whether it is stopped, or was (`waitid`).
+    private var wasStopped: Bool {
+        var change = siginfo_t()
+        let wanted = WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT
+        return waitid(P_PID, id_t(process), &change, wanted) == 0 && change.si_signo == SIGCHLD
+    }
+
     /// Waits until what it says can be read. What can be is, whatever time it is; one who was stopped while `deadline` passed
-    /// gets another.
+    /// gets another, whether that is this program or the other one.
     private func waitEvenIfLate(_ deadline: inout Deadline?) throws(SystemFailure) {
         let wasOver = deadline?.hasPassed ?? false
         do throws(SystemFailure) {
             _ = try wait(forOneOf: [output], deadline, evenIfLate: true, mayPart: true)
         } catch {
-            guard error.errno == .timedOut, !wasOver, partingEnd == nil, let lateness = deadline?.lateness,
-                lateness > .seconds(1)
-            else { throw error }
-            deadline = Deadline(after: .seconds(2))
+            guard error.errno == .timedOut, partingEnd == nil, let lateness = deadline?.lateness else {
+                throw error
+            }
+            if !isWoken, wasStopped {
+                isWoken = true
+                kill(-process, SIGCONT)
+                // It has what waited for it, or finds that its own time is over: it waits a moment more itself.
+                deadline = Deadline(after: .seconds(3))
+            } else if !wasOver, lateness > .seconds(1) {
+                deadline = Deadline(after: .seconds(2))
+            } else {
+                throw error
+            }
             _ = try wait(forOneOf: [output], deadline, evenIfLate: true, mayPart: true)
         }
     }

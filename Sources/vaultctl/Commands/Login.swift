@@ -131,6 +131,12 @@ struct Login: VaultCommand {
             }
             throw .interrupted
         }
+        // Whoever was waited for in vain says so itself, before that.
+        if trouble == .timedOut {
+            throw CommandFailure(
+                .timedOut, "vaultctl-oauth did not answer in time",
+                "\(Self.unknown); end the session at the provider's own page, and sign in again")
+        }
         throw CommandFailure(trouble, isSignIn: true)
     }
 

@@ -58,6 +58,21 @@ import TokenVaultAuth
         #expect(try home.run("token", "work").output == "fake-2")
     }
 
+    /// A worker that was stopped is woken before it is given up: what it has is had once.
+    @Test(arguments: ["token", "login"])
+    func anAnswerOfAWorkerThatWasStoppedIsTaken(_ command: String) throws {
+        let home = try signedIn()
+        let answer = SaidWorker.refreshed("fake-2", #","expiresIn":3600"#)
+        try SaidWorker(
+            signIn: "kill -STOP $$; " + SaidWorker.signedIn("fake-2"), refresh: "kill -STOP $$; " + answer
+        ).place(in: home)
+        let more = command == "login" ? ["--no-browser"] : []
+        let outcome = try home.start([command, "work", "--timeout", "5"] + more).end()
+        #expect(outcome.status == 0, "\(outcome.status) \(outcome.error)")
+        #expect(home.asked("refresh").count == (command == "token" ? 1 : 0))
+        #expect(try home.run("token", "work").output == "fake-2")
+    }
+
     /// The request is larger than what the kernel keeps for one who does not read.
     @Test(arguments: [nil, SIGINT, SIGTERM])
     func aWorkerThatReadsNothingIsEnded(_ signal: Int32?) throws {
