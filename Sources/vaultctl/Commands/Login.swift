@@ -227,7 +227,7 @@ struct Login: VaultCommand {
             throw .interrupted
         }
         guard !noRevoke, let before, let replaced = before.session else { return }
-        let leavesTokens = place.mayHaveLeft(replaced, of: name)
+        let newer = place.newer(than: replaced, of: name)
         let what = "what the provider gave at the sign-in before"
         guard let tokens = replaced.tokens, let profile = before.profile?.content,
             replaced.source == profile.source, profile.issuer == provider.profile.issuer
@@ -235,12 +235,15 @@ struct Login: VaultCommand {
             return console.note(
                 "the session before is not of this provider, which is not told: it may go on there")
         }
+        if newer == .waitedFor, profile.offersRevocation {
+            console.note("of the sign-in before: \(CommandFailure.waitedFor)")
+        }
         let isTold = ProfileProvider(
             profile: profile, program: provider.program, deadline: provider.deadline
         ).drop(tokens, what, console, interruption)
-        if leavesTokens, isTold {
-            let newer = CommandFailure.newerSession
-            console.note("of the sign-in before, \(newer.happened): \(newer.advice)")
+        if newer == .lost, isTold {
+            let reason = CommandFailure.newerSession
+            console.note("of the sign-in before, \(reason.happened): \(reason.advice)")
         }
     }
 

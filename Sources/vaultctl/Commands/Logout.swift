@@ -9,8 +9,9 @@ struct Logout: VaultCommand {
         discussion: """
             The session is gone from the vault first, and in any case. Then the provider is told that what it gave is not to be \
             accepted any more: when it could not be told, that is said, with exit status 8, or 10 when it may have heard. After \
-            a renewal that had no answer the provider may have given newer tokens than those it can be told of: that is said as \
-            well, with exit status 10. The profile stays, for \"vaultctl login\" to sign in again. Exit status 3 when nobody is \
+            a renewal whose outcome is not known the provider may have given newer tokens than those it can be told of: that is \
+            said as well, with exit status 10. Another program that waits for the answer to one has its tokens revoked, if it \
+            goes on until then: that it waits is said, and the exit status tells nothing of it. The profile stays, for \"vaultctl login\" to sign in again. Exit status 3 when nobody is \
             signed in.
 
             Examples:
@@ -35,9 +36,12 @@ struct Logout: VaultCommand {
             guard forgetProfile else { throw .notSignedIn(name) }
             return .done
         }
-        let leavesTokens = place.mayHaveLeft(session, of: name)
+        let newer = place.newer(than: session, of: name)
+        let canBeTold = ended.profile?.content?.offersRevocation ?? false
+        // Before the provider is waited for, which a signal may end.
+        if newer == .waitedFor, canBeTold { console.note(CommandFailure.waitedFor) }
         try tellProvider(session, ended.profile?.content, console)
-        if leavesTokens, ended.profile?.content?.offersRevocation ?? false { throw .newerSession }
+        if newer == .lost, canBeTold { throw .newerSession }
         return .done
     }
 

@@ -128,9 +128,21 @@ extension CommandFailure {
     /// The provider was told of the tokens that are known, after a renewal whose outcome is not.
     static let newerSession = CommandFailure(
         .timedOut,
-        "what is known was ended at the provider, but the last renewal had no answer: there may be newer tokens there, "
-            + "which could not be revoked",
+        "what is known was ended at the provider, but what the last renewal came to is not known: there may be newer tokens "
+            + "there, which could not be revoked",
         "end the session at the provider's own page")
+
+    /// The session was ended while the provider was asked to renew it, and what it gave then, if anything, never came.
+    static let lostRenewal = CommandFailure(
+        .timedOut,
+        "somebody signed in or out meanwhile, and what the renewal came to is not known: there may be newer tokens at the "
+            + "provider, which could not be revoked",
+        "end the session at the provider's own page; ask again for a token of who is signed in now")
+
+    /// Of a session that was ended here while another program may wait for newer tokens of it.
+    static let waitedFor =
+        "a renewal of the session was under way: the program that waits for the answer has what comes revoked, unless it was "
+        + "ended before; then there may be newer tokens at the provider: end the session at its own page"
 
     /// Why the program that sends requests gave no answer that can be used.
     init(_ trouble: OAuthProgram.Trouble, isSignIn: Bool) {

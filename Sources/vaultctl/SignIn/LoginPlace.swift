@@ -54,10 +54,20 @@ struct LoginPlace {
         }
     }
 
-    /// Whether the provider may have given newer tokens than those of `session`, which was the profile's, that nobody has. A
-    /// program that still waits for them has them revoked.
-    func mayHaveLeft(_ session: KeptSession, of name: String) -> Bool {
-        session.mayBeOutdated && !(session.mayBeRenewing && lease.isHeld(for: name, in: storage))
+    /// What became of tokens that are newer than those of a session.
+    enum Newer {
+        /// There are none.
+        case none
+        /// The provider may have given some, and nobody has them.
+        case lost
+        /// Another program may wait for them, which then has them revoked. Whether it goes on until then nobody knows.
+        case waitedFor
+    }
+
+    /// What became of tokens that are newer than those of `session`, which was the profile's.
+    func newer(than session: KeptSession, of name: String) -> Newer {
+        guard session.mayBeOutdated else { return .none }
+        return session.mayBeRenewing && lease.isHeld(for: name, in: storage) ? .waitedFor : .lost
     }
 
     /// Why there is no session: the profile is signed out, or is none.

@@ -25,6 +25,8 @@ final class ProfileSession: Sendable {
         var obstacle: TokenStorageError?
         /// Whether a request was begun.
         var hasAsked = false
+        /// Whether the provider may have given tokens that never came here: the answer to a request was lost, now or before.
+        var mayHaveLost = false
         /// Whether it is not to be tried to be stored any more.
         var isLeaving = false
         /// The signal that is to end the program.
@@ -112,6 +114,7 @@ final class ProfileSession: Sendable {
         switch outcome {
         case .success(let value): return value
         case .failure(let error):
+            if error == .sessionChanged, asked.obtained == nil, asked.mayHaveLost { throw .lostRenewal }
             if let lost = asked.obtained {
                 switch error {
                 case .sessionChanged:
@@ -278,6 +281,7 @@ final class ProfileSession: Sendable {
         message.idToken = request.idToken
         message.scope = request.scope
         message.isRetry = request.isRetryOfUnknownOutcome
+        if request.isRetryOfUnknownOutcome { asking.withLock { $0.mayHaveLost = true } }
         guard case .refreshed(let refreshed) = try await ask(message) else { throw note(.misunderstood) }
         asking.announce {
             $0.saving = Saving(left: provider.deadline?.remaining.inSeconds)
@@ -308,8 +312,12 @@ final class ProfileSession: Sendable {
 
     /// What `trouble` means for the manager; it is kept for what is told.
     private func note(_ trouble: OAuthProgram.Trouble) -> RefreshFailure {
-        asking.withLock { $0.trouble = trouble }
-        return trouble.refreshFailure
+        let failure = trouble.refreshFailure
+        asking.withLock {
+            $0.trouble = trouble
+            $0.mayHaveLost = $0.mayHaveLost || failure.leavesOutcomeUnknown
+        }
+        return failure
     }
 }
 

@@ -129,6 +129,57 @@ import TokenVaultAuth
         #expect(home.asked("revoke").count == 1)
     }
 
+    /// The same of an answer that came and brought nothing: that there was none is not claimed.
+    @Test func anEndAfterAUselessAnswerIsSaidToLeaveTokens() throws {
+        let home = try signedIn()
+        try SaidWorker(refresh: #"echo '{"failed":{"_0":{"kind":"serverError","status":503}}}'"#).place(
+            in: home)
+        #expect(try home.run("token", "work").status == 8)
+        let outcome = try home.run("logout", "work")
+        #expect(outcome.status == 10, "\(outcome.error)")
+        #expect(outcome.error.contains("there may be newer tokens there"), "\(outcome.error)")
+        #expect(!outcome.error.contains("no answer"), "\(outcome.error)")
+    }
+
+    /// Whoever ends a session while another program waits for an answer is told that it waits, and that one says what it
+    /// could not have revoked since it never got it.
+    @Test(arguments: [["logout", "work"], ["login", "work", "--no-browser"]])
+    func aLostAnswerForASessionThatEndedMeanwhileIsTold(_ arguments: [String]) throws {
+        let home = try signedIn()
+        let asked = try Gate(watching: "\(home.path)/is-asked")
+        let gate = try Gate(holding: "\(home.path)/gate")
+        try SaidWorker(
+            refresh: "echo >'\(asked.path)'; flock -s '\(gate.path)' true; exit 3"
+        ).place(in: home)
+        let token = try home.start(["token", "work"])
+        asked.wait()
+        let end = try home.start(arguments).end()
+        #expect(end.status == 0, "\(end.error)")
+        #expect(end.error.contains("has what comes revoked, unless it was ended"), "\(end.error)")
+        gate.open()
+        let outcome = try token.end()
+        #expect(outcome.status == 10 && outcome.output.isEmpty, "\(outcome.status) \(outcome.error)")
+        #expect(outcome.error.contains("there may be newer tokens at"), "\(outcome.error)")
+        #expect(home.asked("refresh").count == 1)
+    }
+
+    /// What was never sent has left nothing.
+    @Test func aRenewalThatWasNotSentLeavesNothing() throws {
+        let home = try signedIn()
+        let asked = try Gate(watching: "\(home.path)/is-asked")
+        let gate = try Gate(holding: "\(home.path)/gate")
+        try SaidWorker(
+            refresh: "echo >'\(asked.path)'; flock -s '\(gate.path)' true; "
+                + #"echo '{"failed":{"_0":{"kind":"notSent"}}}'"#
+        ).place(in: home)
+        let token = try home.start(["token", "work"])
+        asked.wait()
+        #expect(try home.run("logout", "work").status == 0)
+        gate.open()
+        let outcome = try token.end()
+        #expect(outcome.status == 9 && !outcome.error.contains("newer"), "\(outcome.error)")
+    }
+
     @Test func aProviderThatHangsDoesNotKeepALogout() throws {
         let provider = try RunningProvider()
         let home = try SignInHome(provider)
