@@ -22,7 +22,7 @@ package struct WorkerFailure: Codable, Error, Sendable, Equatable {
         /// The provider ended the authorization with the code of ``WorkerFailure/detail``.
         case authorizationRefused
         case wrongIssuer, wrongState
-        /// No person answered in time, or what was asked took longer than it may.
+        /// No person answered in time, or what was asked took longer than it may. Nobody has signed in, as far as is known.
         case timedOut
         /// No port of the loopback could be listened on.
         case cannotListen
@@ -45,6 +45,8 @@ package struct WorkerFailure: Codable, Error, Sendable, Equatable {
     package var serverDate: Double?
     /// Whether the provider gave tokens that are not used and could not be revoked.
     package var leavesTokens: Bool?
+    /// Whether the provider may have a session that nobody has, since the answer that would have brought it was lost.
+    package var mayLeaveSession: Bool?
 
     package init(_ kind: Kind, _ detail: String? = nil) {
         self.kind = kind
@@ -69,6 +71,7 @@ package struct WorkerFailure: Codable, Error, Sendable, Equatable {
         retryAfter = failure.retryAfter?.timeIntervalSince1970
         serverDate = failure.serverDate?.timeIntervalSince1970
         leavesTokens = failure.leavesTokens ? true : nil
+        mayLeaveSession = failure.mayLeaveSession ? true : nil
     }
 
     /// What it means for a refresh. What cannot have been sent is told apart from what may have been.

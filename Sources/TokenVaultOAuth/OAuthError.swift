@@ -32,7 +32,7 @@ public indirect enum OAuthError: Error, Sendable, Equatable {
     /// The task was cancelled.
     case cancelled
     /// Tokens came that are not used, for this reason, and the provider could not be told that they are over: they may be
-    /// good there until they expire. Or, with `cancelled`, no answer came any more, and they may be in it.
+    /// good there until they expire.
     case tokensLeft(OAuthError)
 }
 

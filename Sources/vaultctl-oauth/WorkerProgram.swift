@@ -86,6 +86,7 @@ enum WorkerProgram {
         }
         let reply = await work.value
         alarm.cancel()
+        // The alarm did that, if nobody else.
         if case .failed(var failure) = reply, failure.kind == .cancelled, !caller.isGone {
             failure.kind = .timedOut
             return .failed(failure)

@@ -39,6 +39,9 @@ public struct RefreshFailure: Error, Sendable, Equatable {
 
     /// Whether the server gave tokens that are not used and could not be told that they are over.
     package var leavesTokens = false
+    /// Whether a sign-in was asked for with what a person agreed to, or may have, and the answer was lost: the server may have
+    /// a session that nobody has.
+    package var mayLeaveSession = false
 
     /// A failure. Of a code only one that is a word of lower-case letters and underscores is kept: no text of the server's.
     public init(_ kind: Kind, retryAfter: Date? = nil, serverDate: Date? = nil) {
@@ -56,6 +59,9 @@ public struct RefreshFailure: Error, Sendable, Equatable {
         case .invalidGrant, .refused, .throttled, .notSent: false
         }
     }
+
+    /// Whether the request was sent, or may have been, and no answer to it came.
+    package var isLost: Bool { kind == .interrupted || kind == .timedOut }
 
     /// Whether the same request may succeed later. After a success that is of no use it is not sent again at once: that would
     /// be a second use of a token that the server has taken.

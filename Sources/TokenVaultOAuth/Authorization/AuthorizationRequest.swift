@@ -72,7 +72,8 @@ extension OAuthClient {
     /// query.
     ///
     /// Throws `wrongState`, `wrongIssuer`, `accessDenied`, `authorizationRefused`, `malformedResponse` for the answer, and
-    /// `requestFailed`, `malformedResponse`, `unsupported`, `invalidIDToken`, `tokensLeft`, `cancelled` for the exchange.
+    /// `requestFailed`, `malformedResponse`, `unsupported`, `invalidIDToken`, `tokensLeft`, `cancelled` for the exchange. One
+    /// that is cancelled when the code was sent fails with `requestFailed` and `timedOut`: the provider may have a session.
     public func signIn(
         _ request: AuthorizationRequest, callback: String
     ) async throws(OAuthError) -> SignInResult {
@@ -94,8 +95,8 @@ extension OAuthClient {
             return try await result(
                 response, begun: begun, nonce: request.nonce?.unprotectedText(),
                 scopes: request.scopes)
-        case .failure(.failed(let failure)) where Task.isCancelled && failure.kind != .notSent:
-            throw .tokensLeft(.cancelled)
+        case .failure(.failed(let failure)) where failure.isLost:
+            throw .requestFailed(failure.ofGrant)
         case .failure(let failure): throw failure.signInError
         }
     }

@@ -46,12 +46,18 @@ extension OAuthClient {
     /// Waits until the person has said yes: asks at the interval the provider wants, five seconds slower each time it asks
     /// for that, twice as slow after a connection that broke (RFC 8628 section 3.5). The scope `openid` brings an ID token
     /// from some providers alone: that is none of this grant's. Throws `accessDenied`, `timedOut` at
-    /// the code's end, `requestFailed`, `malformedResponse`, `invalidIDToken`, `tokensLeft`, `cancelled`.
+    /// the code's end, `requestFailed`, `malformedResponse`, `invalidIDToken`, `tokensLeft`, `cancelled`. Where the answer to the
+    /// last request was lost neither `timedOut` nor `cancelled` is true for sure: it is `requestFailed` then.
     public func signIn(with device: DeviceAuthorization) async throws(OAuthError) -> SignInResult {
         var interval = device.interval
+        // The last request's, if its answer was lost: it may have been the one that ends this.
+        var lost: RefreshFailure?
         while true {
-            guard clock().addingTimeInterval(interval.seconds) < device.expiry else { throw .timedOut }
-            do { try await sleep(interval) } catch { throw .cancelled }
+            let late = lost.map { OAuthError.requestFailed($0.ofGrant) }
+            guard clock().addingTimeInterval(interval.seconds) < device.expiry else {
+                throw late ?? .timedOut
+            }
+            do { try await sleep(interval) } catch { throw late ?? .cancelled }
             let begun = clock()
             let form: FormEncoding.Fields = [
                 ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
@@ -64,17 +70,23 @@ extension OAuthClient {
             case .failure(.useless(let error, _)): throw error
             case .failure(.failed(let failure)):
                 switch failure.kind {
-                case .refused("authorization_pending"): break
-                case .refused("slow_down"): interval += .seconds(5)
+                case .refused("authorization_pending"): lost = nil
+                case .refused("slow_down"):
+                    lost = nil
+                    interval += .seconds(5)
                 case .refused("access_denied"): throw .accessDenied
                 case .refused("expired_token"): throw .timedOut
                 case .notSent, .interrupted, .timedOut, .serverError, .throttled:
-                    if Task.isCancelled { throw .cancelled }
+                    if failure.isLost { lost = failure }
+                    if Task.isCancelled { throw lost.map { .requestFailed($0.ofGrant) } ?? .cancelled }
                     interval = min(interval * 2, .seconds(60))
                     if let wait = failure.retryAfter.map({ $0.timeIntervalSince(clock()) }) {
                         interval = max(interval, .seconds(min(wait, 3_600)))
                     }
-                default: throw .requestFailed(failure.withoutRefreshToken)
+                default:
+                    // The code is over, perhaps since it was taken when the answer was lost.
+                    let failure = failure.withoutRefreshToken
+                    throw .requestFailed(lost == nil ? failure : failure.ofGrant)
                 }
             }
         }

@@ -47,6 +47,13 @@ enum TokenEndpointFailure {
 }
 
 extension RefreshFailure {
+    /// The same, of a request that had in it what a person agreed to.
+    var ofGrant: RefreshFailure {
+        var failure = self
+        failure.mayLeaveSession = true
+        return failure
+    }
+
     /// The same, of a request that had no refresh token in it: `invalid_grant` is a refusal like others.
     var withoutRefreshToken: RefreshFailure {
         guard kind == .invalidGrant else { return self }

@@ -126,6 +126,8 @@ struct Login: VaultCommand {
             case .failed(let failure) where failure.leavesTokens ?? false:
                 conversation.console.note(
                     "what the provider gave may be good until it expires, since the provider was not told")
+            case .failed(let failure) where failure.mayLeaveSession ?? false:
+                conversation.console.note(Self.unknown)
             case .failed, .notStarted: break
             default: conversation.console.note(Self.unknown)
             }

@@ -163,7 +163,10 @@ extension CommandFailure {
                 "install the one that belongs to this vaultctl")
         case .timedOut:
             self.init(
-                .timedOut, isSignIn ? "nobody signed in in time" : "timed out, and the outcome is unknown",
+                .timedOut,
+                isSignIn
+                    ? "vaultctl-oauth did not answer in time: whether somebody signed in is not known"
+                    : "timed out, and the outcome is unknown",
                 "try again, with a longer --timeout if need be")
         case .other(let failure): self = failure
         case .failed(let failure): self.init(failure)
@@ -234,6 +237,10 @@ extension CommandFailure {
             self.init(
                 .unavailable, "vaultctl-oauth is of another version",
                 "install the one that belongs to this vaultctl")
+        }
+        if failure.mayLeaveSession ?? false {
+            happened += "; the provider may have a session that nobody has"
+            advice += "; end such a session at the provider's own page"
         }
         guard failure.leavesTokens ?? false else { return }
         // A refresh's failure says so itself.

@@ -190,6 +190,39 @@ import TokenVaultAuth
         #expect(try home.run("profiles").output.isEmpty)
     }
 
+    /// The person has said yes: that nobody signed in would be untrue, and the provider may have a session.
+    @Test func anExchangeWithoutAnAnswerIsTold() throws {
+        let provider = try RunningProvider()
+        let home = try SignInHome(provider)
+        try provider.tell("fail", ["path": "/o/token/", "how": "hang-after", "times": 1])
+        let late = try home.run(
+            "login", "work", "--issuer", provider.issuer, "--client-id", provider.clientID("browser"),
+            "--scope", "read", "--timeout", "6")
+        #expect(late.status == 10, "\(late.error)")
+        #expect(
+            late.error.contains("did not answer in time") && !late.error.contains("nobody signed in"),
+            "\(late.error)")
+        #expect(late.error.contains("may have a session that nobody has"), "\(late.error)")
+        #expect(try home.run("profiles").output.isEmpty)
+    }
+
+    @Test func aDevicesGrantWithoutAnAnswerIsTold() throws {
+        let provider = try RunningProvider()
+        try provider.tell("interval", ["seconds": 1])
+        let home = try SignInHome(provider)
+        let login = try home.start([
+            "login", "tv", "--issuer", provider.issuer, "--client-id", provider.clientID("device"), "--scope",
+            "read", "--device", "--timeout", "8",
+        ])
+        let code = try login.expect(after: "enter the code ", until: "\n")
+        try provider.tell("fail", ["path": "/o/token/", "how": "hang-after", "times": 9])
+        try provider.tell("approve-device", ["user_code": code])
+        let late = try login.end()
+        #expect(late.status == 10, "\(late.error)")
+        #expect(late.error.contains("may have a session that nobody has"), "\(late.error)")
+        #expect(!late.error.contains("nobody signed in"), "\(late.error)")
+    }
+
     @Test func whatCannotSucceedSaysWhatElseDoes() throws {
         let provider = try RunningProvider()
         let home = try SignInHome(provider)
@@ -205,7 +238,7 @@ import TokenVaultAuth
         let taken = try home.start(["login", "work", "--redirect-port", "\(offline.number)"] + client).end()
         #expect(taken.status == 8 && taken.error.contains("--device"))
         let late = try home.start(["login", "work", "--no-browser", "--timeout", "2"] + client).end()
-        #expect(late.status == 10, "\(late.error)")
+        #expect(late.status == 10 && late.error.contains("nobody signed in in time"), "\(late.error)")
         #expect(try home.run("profiles").output.isEmpty)
     }
 
