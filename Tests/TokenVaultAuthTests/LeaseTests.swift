@@ -78,6 +78,37 @@ import FoundationEssentials
         #expect(server.requests == 1)
     }
 
+    /// Whoever waited for a request that had no answer is told so, as all callers of one process are. One that broke is sent
+    /// once more, by one of them.
+    @Test(arguments: [(RefreshFailure.Kind.timedOut, 1), (.interrupted, 2)])
+    func whoWaitedForALostAnswerDoesNotSendTheTokenAgain(
+        _ kind: RefreshFailure.Kind, _ requests: Int
+    ) async throws {
+        let vault = try SharedVault()
+        let (begun, gate, clock) = (Gate(), Gate(), scene.clock)
+        let lost = RotatingServer.Answer.failure(RefreshFailure(kind))
+        let server = RotatingServer(answers: Array(repeating: lost, count: requests)) { number in
+            if number == 1 {
+                begun.open()
+                await gate.pass()
+            }
+            clock.advance(by: 1)
+        }
+        let managers = try (0..<5).map { _ in scene.manager(server, storage: try vault.storage()) }
+        try await managers[0].updateTokens(scene.tokens(goodFor: -1))
+        let first = Task { try await managers[0].validAccessToken() }
+        await begun.pass()
+        let others = managers.dropFirst().map { other in Task { try await other.validAccessToken() } }
+        for other in managers.dropFirst() { try await settled(other) }
+        gate.open()
+        for call in [first] + others { await #expect(throws: TokenError.self) { try await call.value } }
+        #expect(server.requests == requests)
+        // Who comes later tries it.
+        clock.advance(by: 60)
+        #expect(try await managers[1].validAccessToken() == "access-1")
+        #expect(server.requests == requests + 1 && server.retriesOfUnknownOutcome == requests)
+    }
+
     @Test func accountsDoNotWaitForOneAnother() async throws {
         let vault = try SharedVault()
         let gate = Gate()

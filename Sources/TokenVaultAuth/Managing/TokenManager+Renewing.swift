@@ -30,7 +30,8 @@ extension TokenManager {
     func session() async throws(TokenError) -> StoredSession {
         let known = try await knownSession()
         if unsaved == nil, judgement().isFresh(known.record) { return known }
-        let demand = TokenDemand(session: known.record.session, shift: board.snapshot.shift)
+        let demand = TokenDemand(
+            session: known.record.session, shift: board.snapshot.shift, begun: configuration.clock())
         let isUsable = unsaved == nil && judgement().isUsable(known.record)
         do throws(TokenError) {
             // A token that is still good is no reason to wait for a server that is not.

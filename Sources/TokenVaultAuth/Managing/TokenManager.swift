@@ -74,7 +74,8 @@ public actor TokenManager {
     /// ``validAccessToken()``, and `sessionChanged` when `refused` is of another session than the one of now.
     public func accessToken(replacing refused: AccessToken) async throws(TokenError) -> AccessToken {
         let demand = TokenDemand(
-            session: refused.session, refused: refused.secret, shift: board.snapshot.shift)
+            session: refused.session, refused: refused.secret, shift: board.snapshot.shift,
+            begun: configuration.clock())
         if let known = board.snapshot.session, judgement().satisfies(demand, known.record) {
             return AccessToken(known.record)
         }
@@ -87,7 +88,9 @@ public actor TokenManager {
         let known = try await knownSession()
         let refused = known.record.tokens.accessSecret
         return try await obtain(
-            TokenDemand(session: known.record.session, refused: refused, shift: board.snapshot.shift)
+            TokenDemand(
+                session: known.record.session, refused: refused, shift: board.snapshot.shift,
+                begun: configuration.clock())
         ).record.tokens
     }
 

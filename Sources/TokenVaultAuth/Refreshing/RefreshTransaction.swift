@@ -56,12 +56,14 @@ struct RefreshTransaction: Sendable {
             if judgement.satisfies(demand, stored.record) { return .current(stored, isNew: false) }
             guard let sent = stored.record.tokens.refreshSecret else { throw .refreshTokenMissing }
             guard judgement.isRefreshable(stored.record) else { throw .refreshTokenExpired }
+            try checkLoss(stored.record, since: demand.begun)
             try checkPause(stored.record)
             if let intent = stored.record.intent, await others.wait(for: intent, now: now) { continue }
             var record = stored.record
             let isRetry = record.intent != nil
             let intent = RefreshIntent(
-                begun: now.timeIntervalSince1970, seconds: configuration.intentSeconds, lock: hold.name)
+                begun: now.timeIntervalSince1970, seconds: configuration.intentSeconds, lock: hold.name,
+                lost: record.intent?.lost)
             record.intent = intent
             others.own.insert(intent.name)
             guard let begun = try await replace(stored, with: record) else { continue }
@@ -99,6 +101,17 @@ struct RefreshTransaction: Sendable {
             throw .sessionChanged
         }
         return stored
+    }
+
+    /// Throws what became of another's request that ended while this call waited: it would send the same token again, as each
+    /// of those who wait would then. One whose connection broke is sent once more, by whoever comes first.
+    private func checkLoss(_ record: SessionRecord, since begun: Date) throws(TokenError) {
+        guard let lost = record.intent?.lost, lost.isLate || lost.count > 1,
+            lost.end > begun.timeIntervalSince1970,
+            // Clocks of two machines are not compared: one that is ahead keeps nobody away.
+            lost.end <= now.timeIntervalSince1970 + TokenJudgement.clockLeeway
+        else { return }
+        throw .refreshFailed(RefreshFailure(lost.isLate ? .timedOut : .interrupted), retryAfter: nil)
     }
 
     private func checkPause(_ record: SessionRecord) throws(TokenError) {
@@ -155,6 +168,11 @@ struct RefreshTransaction: Sendable {
         // A request that was lost before stays so, whatever became of the one after it.
         if isRetry || failure.leavesOutcomeUnknown {
             record.intent?.isOver = true
+            if failure.isLost {
+                let before = min(max(record.intent?.lost?.count ?? 0, 0), 1_000)
+                record.intent?.lost = LostRequest(
+                    end: now.timeIntervalSince1970, count: before + 1, isLate: failure.kind == .timedOut)
+            }
         } else {
             record.intent = nil
         }

@@ -57,6 +57,18 @@ struct RefreshIntent: Codable, Sendable, Equatable {
     var lock: String?
     /// Whether that one has given up: the outcome is unknown, and the token may be tried again.
     var isOver = false
+    /// The last request whose answer was lost; `nil` when there was none.
+    var lost: LostRequest?
+}
+
+/// A request that was sent, or may have been, and whose answer nobody has.
+struct LostRequest: Codable, Sendable, Equatable {
+    /// When it was given up, in seconds since 1970 by the clock of who did.
+    var end: Double
+    /// How many there were in a row, this one included.
+    var count: Int
+    /// Whether its time was over, so that the server may be at it still; otherwise the connection broke.
+    var isLate: Bool
 }
 
 /// When the next request may be sent after one that failed.

@@ -1,5 +1,9 @@
 internal import TokenVault
 
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#endif
+
 /// What a caller needs.
 struct TokenDemand: Sendable {
     /// The session that the caller began with.
@@ -8,4 +12,6 @@ struct TokenDemand: Sendable {
     var refused: Secret?
     /// How far this machine's clock was set ahead since the tokens came, in seconds.
     var shift: Double
+    /// When the call began.
+    var begun: Date
 }
