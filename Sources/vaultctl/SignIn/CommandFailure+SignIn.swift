@@ -26,6 +26,8 @@ extension CommandFailure {
         case .notSaved(let reason):
             self.init(reason)
             happened = "the provider gave new tokens, and they could not be stored and are lost: \(happened)"
+            // What is said of a key file that does not count stands behind that, not in its place.
+            cause = nil
             advice += "; if the provider takes the old ones no more, \(signIn) signs in again"
         case .storage(let reason): self.init(reason)
         case .unknownRecord:
@@ -157,6 +159,11 @@ extension CommandFailure {
             self.init(
                 status, "vaultctl-oauth ended without an answer (exit status \(code))",
                 "try again; if that stays so, install it anew")
+        case .interrupted:
+            self.init(status, "a signal ended vaultctl-oauth before it answered", "try again")
+        case .broken(let failure):
+            self.init(
+                status, "vaultctl-oauth cannot be read from: \(failure.errno.description)", "try again")
         case .misunderstood:
             self.init(
                 status, "vaultctl-oauth said what this program does not understand",

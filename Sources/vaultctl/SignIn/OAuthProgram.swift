@@ -16,6 +16,10 @@ struct OAuthProgram: Sendable {
         case ended(Int32)
         /// It answered with something else, or with too much.
         case misunderstood
+        /// A signal that is to end this program ended it.
+        case interrupted
+        /// It could not be listened to.
+        case broken(SystemFailure)
         /// It did not answer in time.
         case timedOut
         /// It answered that it did not succeed.
@@ -55,7 +59,7 @@ struct OAuthProgram: Sendable {
         defer { SmallFile.wipe(&bytes) }
         do throws(SystemFailure) { try worker.write(bytes, deadline: deadline) } catch {
             if error.errno == .timedOut { throw Trouble.timedOut }
-            if error.errno == .interrupted { throw Trouble.misunderstood }
+            if error.errno == .interrupted { throw Trouble.interrupted }
             // Else it has ended, or is about to: its answer, if any, says why.
         }
         for _ in 0..<Self.mostReplies {
@@ -92,7 +96,10 @@ struct OAuthProgram: Sendable {
             }
             status = try worker.finish(deadline: deadline)
         } catch {
-            throw error.errno == .timedOut ? .timedOut : .misunderstood
+            if error.errno == .timedOut { throw Trouble.timedOut }
+            if error.errno == .interrupted { throw Trouble.interrupted }
+            let isTalk = error.errno == .protocolError || error.errno == .fileTooLarge
+            throw isTalk ? Trouble.misunderstood : Trouble.broken(error)
         }
         throw .ended(status)
     }

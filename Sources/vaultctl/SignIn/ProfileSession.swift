@@ -155,8 +155,11 @@ final class ProfileSession: Sendable {
         guard let lost = asking.withLock({ $0.obtained }),
             provider.drop(lost, Self.unstored, console, interruption)
         else { return }
+        let signIn = "\(CommandFailure.signingIn(name)) signs in again"
+        // An access token alone may have taken the session with it, or not (RFC 7009 section 2.1).
         console.note(
-            "\(Self.unstored) was revoked: \(CommandFailure.signingIn(name)) signs in again")
+            "\(Self.unstored) was revoked: "
+                + (lost.refreshToken == nil ? "the session may go on; else \(signIn)" : signIn))
     }
 
     /// What `body` gives, once what came of it is stored: the manager has the tokens still, and asks for no others.
@@ -326,7 +329,7 @@ extension OAuthProgram.Trouble {
     var refreshFailure: RefreshFailure {
         switch self {
         case .notStarted: RefreshFailure(.notSent)
-        case .ended, .misunderstood: RefreshFailure(.interrupted)
+        case .ended, .misunderstood, .interrupted, .broken: RefreshFailure(.interrupted)
         case .timedOut: RefreshFailure(.timedOut)
         case .failed(let failure): failure.refreshFailure
         case .other: RefreshFailure(.refused("cannot_ask"))

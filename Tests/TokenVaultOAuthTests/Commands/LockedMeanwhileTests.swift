@@ -9,20 +9,23 @@ import TokenVaultAuth
 /// What becomes of new tokens when the vault goes while the provider is asked.
 @Suite struct LockedMeanwhileTests {
     /// A home whose agent holds the vault, and whose worker does `command` with `vaultctl` before it answers.
-    private func home(before command: String) throws -> SignInHome {
-        try home { home in
+    private func home(before command: String, then answer: String = answer) throws -> SignInHome {
+        try home(answering: answer) { home in
             let run = home.environment.map { "\($0.key)='\($0.value)'" }.joined(separator: " ")
             return "env \(run) '\(home.program)' \(command) >/dev/null 2>&1; "
         }
     }
 
+    private static let answer = SaidWorker.refreshed("fake-2", #","expiresIn":3600"#)
+
     /// The same, with a worker that does what `script` says in the shell.
-    private func home(doing script: (SignInHome) -> String) throws -> SignInHome {
+    private func home(
+        answering answer: String = answer, doing script: (SignInHome) -> String
+    ) throws -> SignInHome {
         let home = try SignInHome(nil)
         try SaidWorker(
             signIn: SaidWorker.signedIn("fake-1", SaidWorker.expired),
-            refresh: script(home)
-                + SaidWorker.refreshed("fake-2", #","expiresIn":3600"#)
+            refresh: script(home) + answer
         ).place(in: home)
         #expect(try home.signIn(at: "https://id.example.com").end().status == 0)
         #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
@@ -39,6 +42,30 @@ import TokenVaultAuth
         #expect(outcome.status == 0 && outcome.output == "fake-2", "\(outcome.error)")
         #expect(home.asked("refresh").count == 1 && home.asked("revoke").isEmpty)
         #expect(try home.run("token", "work").output == "fake-2")
+    }
+
+    /// That the vault is locked is not all there is to say, also where a key file is named that does not count.
+    @Test(arguments: [nil, "VAULTCTL_KEY_FILE"])
+    func thatTokensAreLostIsSaid(_ variable: String?) throws {
+        let home = try home(before: "lock")
+        defer { _ = try? home.run("agent", "--stop") }
+        let outcome = try home.start(["token", "work", "--timeout", "3"], without: variable).end()
+        #expect(outcome.status == 4 && outcome.output.isEmpty, "\(outcome.status) \(outcome.error)")
+        #expect(outcome.error.contains("could not be stored and are lost: locked"), "\(outcome.error)")
+        #expect(outcome.error.contains("does not count") == (variable == nil), "\(outcome.error)")
+    }
+
+    /// A refresh token that is not rotated is as good as before: what is revoked is the access token alone.
+    @Test func whoIsEndedWithTheOldRefreshTokenIsNotSentToSignIn() throws {
+        let home = try home(before: "lock", then: SaidWorker.refreshed("fake-1", #","expiresIn":3600"#))
+        defer { _ = try? home.run("agent", "--stop") }
+        let command = try home.start(["token", "work"], without: "VAULTCTL_KEY_FILE")
+        _ = try command.expect(after: "cannot be stored yet", until: "\n")
+        command.send(SIGINT)
+        let outcome = try command.end()
+        #expect(outcome.status == 130, "\(outcome.error)")
+        #expect(outcome.error.contains("was revoked: the session may go on"), "\(outcome.error)")
+        #expect(home.asked("revoke").count == 1 && !home.asked("revoke")[0].contains("refresh-of"))
     }
 
     /// The agent is gone, and a key is at hand.
