@@ -25,6 +25,9 @@ final class ScriptedServer: Sendable {
         /// Where it stops, with the connection open.
         var stall: Stall?
 
+        /// Ends the connection in the middle of the body.
+        var isCut = false
+
         enum Stall: Sendable { case beforeHead, inBody }
 
         static func json(_ body: String, status: Int = 200, headers: [(String, String)] = []) -> Reply {
@@ -101,13 +104,17 @@ final class ScriptedServer: Sendable {
             if reply.drops { return context.close(promise: nil) }
             if reply.stall == .beforeHead { return }
             var headers = HTTPHeaders(reply.headers)
-            let more = reply.stall == .inBody ? 1 : 0
+            let more = reply.stall == .inBody || reply.isCut ? 1 : 0
             headers.replaceOrAdd(name: "Content-Length", value: "\(reply.body.utf8.count + more)")
             let head = HTTPResponseHead(
                 version: .http1_1, status: HTTPResponseStatus(statusCode: reply.status), headers: headers)
             context.write(wrapOutboundOut(.head(head)), promise: nil)
             context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: reply.body)))), promise: nil)
             if reply.stall == .inBody { return context.flush() }
+            if reply.isCut {
+                context.flush()
+                return context.close(promise: nil)
+            }
             context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
         }
     }

@@ -4,6 +4,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import Synchronization
 import Testing
 import TokenVault
 @testable import TokenVaultAuth
@@ -144,6 +145,27 @@ import TokenVault
 
     @Test func aConnectionThatBreaksLeavesTheOutcomeUnknown() async throws {
         #expect(try await outcome(.dropped).failure?.kind == .interrupted)
+    }
+
+    /// The new tokens are lost with it: a server that allows another try gives them, and at another one the session is over.
+    @Test func anAnswerThatIsCutOffIsAskedForOnceMore() async throws {
+        let cut = ScriptedServer.Reply(body: #"{"access_token":"a","token_type":"bearer"#, isCut: true)
+        #expect(try await outcome(cut).failure?.kind == .interrupted)
+        let isFirst = Mutex(true)
+        let server = try await ScriptedServer { _ in
+            isFirst.withLock { isFirst in
+                defer { isFirst = false }
+                return isFirst ? cut : .json(tokenAnswer)
+            }
+        }
+        var configuration = TokenManager.Configuration()
+        configuration.sleep = { _ in }
+        configuration.backOff = RefreshBackOff(jitter: { -1 })
+        let manager = try client(server).tokenManager(
+            storage: InMemoryVault().storage(service: "a"), account: "a", configuration: configuration)
+        try await manager.updateTokens(TokenInfo(accessToken: "old", refreshToken: "fake-old"))
+        #expect(try await manager.refreshTokens().accessToken == "fake-access")
+        #expect(server.asked.map { $0.form["refresh_token"] } == ["fake-old", "fake-old"])
     }
 
     @Test func aRefusedConnectionIsNotSent() async throws {

@@ -33,6 +33,18 @@ import TokenVaultAuth
         #expect(pipe.isLeft)
     }
 
+    /// Whoever ended it, the answer is lost: a provider that allows another try gives the new tokens again.
+    @Test func aRefreshWhoseWorkerIsKilledIsTriedOnceMore() throws {
+        let home = try signedIn()
+        try SaidWorker(
+            refresh: "case $line in *'\"isRetry\":true'*) "
+                + SaidWorker.refreshed("fake-2", #","expiresIn":3600"#) + ";; *) kill -9 $$;; esac"
+        ).place(in: home)
+        let outcome = try home.run("token", "work")
+        #expect(outcome.status == 0 && outcome.output == "fake-2", "\(outcome.status) \(outcome.error)")
+        #expect(home.asked("refresh").count == 2)
+    }
+
     /// What the provider gave is taken, though the time passed while nobody could read it: sent once more, the token that it
     /// was given for would end the session.
     @Test func anAnswerToOneWhoWasStoppedIsTaken() throws {
