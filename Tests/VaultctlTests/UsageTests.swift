@@ -55,7 +55,8 @@ import Testing
             (["help", "slot", "ad"], "slot add"), (["tokne"], "token"), (["signin"], "login"),
             (["ls"], "list"),
             (["get", "k"], "retrieve"),
-            (["rm", "k"], "delete"), (["slot", "rm"], nil), (["xyzzy"], nil),
+            (["rm", "k"], "delete"), (["initialize"], "init"), (["initialise", "x"], "init"),
+            (["version"], "--version"), (["slot", "version"], nil), (["slot", "rm"], nil), (["xyzzy"], nil),
             ([typed], nil),
         ] as [([String], String?)])
     func aMistypedCommandIsGuessed(_ arguments: [String], _ meant: String?) throws {
@@ -63,8 +64,8 @@ import Testing
         expectOneLine(
             outcome, status: 64,
             hiding: [arguments.first == "help" ? arguments[1] : arguments[0]]
-                .filter { !["slot", "device"].contains($0) })
-        let guess = outcome.error.firstMatch(of: /did you mean "vaultctl ([a-z ]+)"\?/).map { String($0.1) }
+                .filter { !["slot", "device", "version"].contains($0) })
+        let guess = outcome.error.firstMatch(of: /did you mean "vaultctl ([a-z -]+)"\?/).map { String($0.1) }
         #expect(guess == meant, "\(outcome.error)")
     }
 
@@ -73,6 +74,8 @@ import Testing
             (["list", "--pasphrase-file", "x"], "--passphrase-file"), (["list", "--jsno"], "--json"),
             (["store", "k", "--polcy=x"], "--policy"),
             (["slot", "add", "key-file", "k", "--scpe", "all"], "--scope"),
+            // By other programs' names.
+            (["list", "--format", "json"], "--json"), (["list", "--output=json"], "--json"),
             // What another command has, and what nothing is called like.
             (["status", "--polcy", "x"], nil), (["list", "--xyzzy-plugh"], nil),
             (["list", "--\(typed)"], nil),
@@ -80,7 +83,7 @@ import Testing
     func aMistypedOptionIsGuessed(_ arguments: [String], _ meant: String?) throws {
         let outcome = try Sandbox().run(arguments: arguments)
         let typed = arguments.first { $0.hasPrefix("--") } ?? ""
-        expectOneLine(outcome, status: 64, hiding: [String(typed.dropFirst(2).prefix { $0 != "=" })])
+        expectOneLine(outcome, status: 64, hiding: ["--" + typed.dropFirst(2).prefix { $0 != "=" }])
         let guess = outcome.error.firstMatch(of: /did you mean (--[a-z-]+)\?/).map { String($0.1) }
         #expect(guess == meant, "\(outcome.error)")
     }
@@ -102,6 +105,12 @@ import Testing
         expectOneLine(outcome, status: 64, hiding: meant?.hasPrefix(typed) == true ? [] : [typed])
         let guess = outcome.error.firstMatch(of: /did you mean ([a-z-]+)\?/).map { String($0.1) }
         #expect(guess == meant && outcome.error.contains(listed), "\(outcome.error)")
+    }
+
+    @Test func whoGivesSetNoDetailLearnsWhatTakesAValue() throws {
+        let outcome = try Sandbox().run("set", "k")
+        expectOneLine(outcome, status: 64)
+        #expect(outcome.error.contains("--label") && outcome.error.contains("\"vaultctl store\""))
     }
 
     @Test func whatANewVaultLacksIsSaid() throws {

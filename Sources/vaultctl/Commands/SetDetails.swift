@@ -33,7 +33,9 @@ struct SetDetails: VaultCommand {
             policy: details.policy, label: details.label, attributes: details.attribute,
             expires: details.expires)
         guard given != TokenDetails() || !removeAttribute.isEmpty else {
-            throw .usage("there is nothing to set", "see \"vaultctl help set\"")
+            throw .usage(
+                "there is nothing to set",
+                "give --label, --attribute, --policy or --expires; \"vaultctl store\" takes another value")
         }
         let expected = try ifGeneration.map { text throws(CommandFailure) in try Settings.generation(text) }
         let storage = try session.storage(service: service)

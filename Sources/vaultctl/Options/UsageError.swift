@@ -46,6 +46,9 @@ enum UsageError {
         var commands = VaultControl.configuration.subcommands
         var path = ""
         for word in arguments {
+            if word == "version", path.isEmpty {
+                return .usage("there is no such command", "did you mean \"vaultctl --version\"? \(help)")
+            }
             guard let known = commands.first(where: { $0._commandName == word }) else {
                 let names = commands.map { $0._commandName }
                 let other = otherNames[word].flatMap { names.contains($0) ? $0 : nil }
@@ -68,15 +71,21 @@ enum UsageError {
         }
         let words = arguments.prefix { $0 != "--" }.filter { $0.hasPrefix("--") }
         let typed = words.map { String($0.dropFirst(2).prefix { $0 != "=" }) }
-        return typed.first { !known.contains($0) }.flatMap { SimilarName.nearest(to: $0, among: known) }
+        return typed.first { !known.contains($0) }.flatMap { name in
+            otherOptions[name].flatMap { known.contains($0) ? $0 : nil }
+                ?? SimilarName.nearest(to: name, among: known)
+        }
     }
+
+    /// What other programs call options of ours.
+    private static let otherOptions = ["format": "json", "output": "json"]
 
     /// What other programs call commands of ours.
     private static let otherNames = [
         "get": "retrieve", "show": "retrieve", "read": "retrieve", "cat": "retrieve", "fetch": "retrieve",
         "put": "store", "save": "store", "add": "store", "insert": "store", "ls": "list", "rm": "delete",
         "remove": "delete", "erase": "delete", "mv": "rename", "move": "rename", "create": "init",
-        "signin": "login", "auth": "login", "signout": "logout",
+        "signin": "login", "auth": "login", "signout": "logout", "initialize": "init", "initialise": "init",
     ]
 
     private static let names: [ObjectIdentifier: String] = Dictionary(
