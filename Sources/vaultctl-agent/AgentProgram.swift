@@ -97,6 +97,11 @@ enum AgentProgram {
                 )
             }
             return 0
+        } catch let error as TokenStorageError where error.isOfAnotherAgent {
+            say(
+                "vaultctl-agent: another agent runs already, in \(place.directory): use it, or end it first: \"vaultctl agent --stop\""
+            )
+            return 9
         } catch let error as TokenStorageError {
             say("vaultctl-agent: \(error)")
             return error.code == .conflict ? 9 : 8
@@ -123,4 +128,9 @@ enum AgentProgram {
     }
 
     private static func say(_ line: String) { try? StandardStream.error.write(Array((line + "\n").utf8)) }
+}
+
+extension TokenStorageError {
+    /// Whether it says that an agent listens in the same place.
+    fileprivate var isOfAnotherAgent: Bool { code == .conflict && backend == AgentPlace.backend }
 }

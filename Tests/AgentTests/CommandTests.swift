@@ -186,7 +186,12 @@ import VaultAgent
     @Test func theAgentInTheForegroundEndsBySignal() throws {
         let agent = try home.startAgent()
         #expect(try AgentControl.isRunning(at: home.place))
-        #expect(try home.run("agent").status == 9)
+        let second = try home.run("agent")
+        #expect(second.status == 9)
+        #expect(
+            second.error
+                == "vaultctl-agent: another agent runs already, in \(home.path)/run/tokenvault: use it, or end it first: "
+                + "\"vaultctl agent --stop\"\n")
         kill(agent, SIGTERM)
         #expect(Program.wait(for: agent) == 0)
         #expect(try AgentControl.isRunning(at: home.place) == false)
