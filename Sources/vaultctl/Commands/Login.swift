@@ -77,13 +77,15 @@ struct Login: VaultCommand {
         let known = isWhole ? stored?.content : try stored?.profile
         var request = try request(known, secret, port)
         // The last of what can keep this from succeeding: the mistakes before are the person's own.
-        if !device, !noBrowser, Browser.find(for: "") == nil { throw .noBrowser }
+        let isNameEnough = issuer == nil && clientID == nil
+        if !device, !noBrowser, Browser.find(for: "") == nil { throw .noBrowser(isNameEnough ? name : nil) }
         let end = console.deadline ?? Deadline(after: .seconds(request.seconds + 10))
         // The other program gives up a little before, so that what it has to say still comes.
         let left = end.remaining.inSeconds
         request.seconds = min(request.seconds, max(left * 0.9, left - 1))
         let conversation = SignInConversation(
-            console: console, opensBrowser: !noBrowser, limit: request.seconds)
+            console: console, profile: isNameEnough ? name : nil, opensBrowser: !noBrowser,
+            limit: request.seconds)
         let interruption = Interruption()
         let signals = interruption.begin()
         defer {

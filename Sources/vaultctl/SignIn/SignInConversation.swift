@@ -7,6 +7,8 @@ import TokenVaultPlatform
 /// What a person is shown while they sign in.
 struct SignInConversation {
     let console: Console
+    /// The profile whose name alone signs in; `nil` where the line has to say more.
+    let profile: String?
     /// Whether the browser is started, rather than only told of.
     let opensBrowser: Bool
     /// For how long the person is waited for at most, in seconds.
@@ -30,9 +32,9 @@ struct SignInConversation {
         try check(address)
         guard opensBrowser else {
             console.note("open this address in a browser on this machine: \(address)")
-            return wait()
+            return wait(checking: Self.browserOptions)
         }
-        guard let browser = Browser.find(for: address) else { throw .noBrowser }
+        guard let browser = Browser.find(for: address) else { throw .noBrowser(profile) }
         console.note("a browser shows this address; if it does not, open it there yourself: \(address)")
         do throws(SystemFailure) {
             try browser.start {
@@ -44,9 +46,9 @@ struct SignInConversation {
         } catch {
             throw CommandFailure(
                 .unavailable, "the browser does not start: \(error.errno.description)",
-                CommandFailure.otherWays)
+                CommandFailure.otherWays(profile))
         }
-        wait()
+        wait(checking: Self.browserOptions)
     }
 
     private func tell(_ prompt: WorkerReply.DevicePrompt) throws(CommandFailure) {
@@ -57,15 +59,19 @@ struct SignInConversation {
             try check(address)
             console.note("or open \(address)")
         }
-        wait()
+        // There is no way back to this machine, and so no port of it.
+        wait(checking: "--client-id and --scope")
     }
 
+    /// What of the command line a provider may not know, whose page a browser comes back from.
+    private static let browserOptions = "--client-id, --redirect-port and --scope"
+
     /// A provider that does not know the client, or the way back, tells the person and nobody else.
-    private func wait() {
+    private func wait(checking options: String) {
         let time = limit >= 120 ? "\(Int(limit / 60)) minutes" : "\(max(1, Int(limit))) seconds"
         console.note(
             "waiting for you to sign in there, for \(time) at most; if the page shows a mistake instead, end this with "
-                + "Ctrl-C and check --client-id, --redirect-port and --scope")
+                + "Ctrl-C and check \(options)")
         console.progress.show("Waiting for you to sign in there …")
     }
 
@@ -88,8 +94,15 @@ struct SignInConversation {
 }
 
 extension CommandFailure {
-    static let otherWays =
-        "sign in with --device, or give --no-browser and open the address yourself"
+    /// How to sign in where no browser can be started: with the whole command, where the name of a profile is enough for it.
+    static func otherWays(_ profile: String?) -> String {
+        // Behind a name that needs "--" before it, nothing is an option any more.
+        let command = profile.flatMap { $0.hasPrefix("-") ? nil : "\(signingIn($0).dropLast()) --device\"" }
+        return "sign in with \(command ?? "--device"), or give --no-browser and open the address yourself"
+    }
+
     /// There is no browser to start.
-    static let noBrowser = CommandFailure(.unavailable, "no browser can be started here", otherWays)
+    static func noBrowser(_ profile: String?) -> CommandFailure {
+        CommandFailure(.unavailable, "no browser can be started here", otherWays(profile))
+    }
 }

@@ -53,6 +53,10 @@ import TokenVaultAuth
         let outcome = try login.end()
         #expect(outcome.status == 0, "\(outcome.error)")
         #expect(outcome.output.isEmpty)
+        // No browser comes back to a port here.
+        #expect(outcome.error.contains("check --client-id and --scope\n"), "\(outcome.error)")
+        let again = try home.start(["login", "tv"], without: "BROWSER").end()
+        #expect(again.status == 8 && again.error.contains("with \"vaultctl login tv --device\""), "\(again)")
         let token = try home.run("token", "tv").output
         #expect(try provider.tell("state", ["token": token])["state"].text == "live")
     }
