@@ -170,6 +170,41 @@ import Testing
         }
     }
 
+    /// A line that the help breaks by itself loses its indentation, and what is copied from there is another command.
+    @Test func examplesCanBeCopied() throws {
+        let sandbox = try Sandbox()
+        var topics: [[String]] = [[]]
+        var looked = 0
+        while let topic = topics.popLast() {
+            let text = try sandbox.run(arguments: ["help"] + topic).text
+            topics += text.matches(of: #/\n  ([a-z]+)  +[A-Z]/#).map { topic + [String($0.output.1)] }
+            looked += 1
+            // Down to the usage: before it are only words, commands and what they are given.
+            let lines = text.components(before: "USAGE:")
+            let examples = lines.drop { !$0.hasPrefix("Examples:") }.dropFirst()
+            let indented = lines.filter { $0.hasPrefix("  ") }
+            for line in examples.isEmpty ? indented : Array(examples) where !line.isEmpty {
+                #expect(line.hasPrefix("  "), "\(topic): \(line)")
+                #expect(line.utf8.count <= 80, "\(topic): \(line)")
+            }
+            for (line, next) in zip(examples, examples.dropFirst()) where next.hasPrefix("    ") {
+                #expect(line.hasSuffix(" \\"), "\(topic): \(line)")
+            }
+        }
+        #expect(looked > 30)
+    }
+
+    @Test func theOverviewHasWhatTheEnvironmentSays() throws {
+        let sandbox = try Sandbox()
+        let overview = try sandbox.run("help").text
+        for name in ["PASSPHRASE_FILE", "KEY_FILE", "SERVICE", "VAULT", "STATE_DIR", "BACKEND"] {
+            #expect(overview.contains("\n  VAULTCTL_\(name) "), "\(name)")
+        }
+        let store = try sandbox.run("help", "store").text.split { $0.isWhitespace }.joined(separator: " ")
+        #expect(store.contains("else VAULTCTL_SERVICE, else \"default\""), "\(store)")
+        #expect(store.contains("else VAULTCTL_VAULT, else tokenvault/default.vault in XDG_DATA_HOME"))
+    }
+
     @Test func versionNamesLibsodium() throws {
         let outcome = try Sandbox().run("--version")
         #expect(outcome.status == 0)
@@ -192,5 +227,15 @@ import Testing
         }
         let known = OptionNames.valued.union(OptionNames.flags).subtracting(["generate-completion-script"])
         #expect(names == known.union(names.contains("help-hidden") ? ["help-hidden"] : []))
+    }
+}
+
+extension String {
+    /// Its lines down to the one that begins with `end`.
+    fileprivate func components(before end: String) -> [String] {
+        split(separator: "\n", omittingEmptySubsequences: false).map(String.init).prefix {
+            !$0.hasPrefix(end)
+        }
+        .map(\.self)
     }
 }

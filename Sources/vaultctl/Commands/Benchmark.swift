@@ -16,7 +16,8 @@ struct Benchmark: VaultCommand {
             Examples:
               vaultctl benchmark
               vaultctl benchmark --report latency.html
-              vaultctl benchmark --backend file --items 1000 --items 100000 --value-size 256 --json >latency.json
+              vaultctl benchmark --backend file --items 1000 --items 100000 \\
+                --value-size 256 --json >latency.json
             """)
 
     @Option(

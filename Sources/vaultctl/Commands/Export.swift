@@ -13,7 +13,8 @@ struct Export: VaultCommand {
 
             Examples:
               vaultctl export tokens.export
-              vaultctl export - --export-passphrase-file export.txt | ssh host 'cat >tokens.export'
+              vaultctl export - --export-passphrase-file export.txt | \\
+                ssh host 'cat >tokens.export'
             """)
 
     @Argument(help: "The file to make, or - for standard output.", completion: .file()) var file: String

@@ -18,7 +18,8 @@ struct Import: VaultCommand {
             Examples:
               vaultctl import tokens.export
               vaultctl import tokens.export --on-conflict skip
-              ssh host 'cat tokens.export' | vaultctl import - --export-passphrase-file export.txt
+              ssh host 'cat tokens.export' | \\
+                vaultctl import - --export-passphrase-file export.txt
               vaultctl import --format ndjson tokens.json
             """)
 

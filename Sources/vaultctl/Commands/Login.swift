@@ -14,10 +14,13 @@ struct Login: VaultCommand {
             before is over. Who signs in is waited for 5 minutes, with --device 30, or for --timeout.
 
             Examples:
-              vaultctl login work --issuer https://id.example.com --client-id my-tool --scope openid --scope offline_access
-              vaultctl login server --issuer https://id.example.com --client-id my-tool --device
+              vaultctl login work --issuer https://id.example.com --client-id my-tool \\
+                --scope openid --scope offline_access
+              vaultctl login server --issuer https://id.example.com --client-id my-tool \\
+                --device
               vaultctl login work
-              curl -H "Authorization: Bearer $(vaultctl token work)" https://api.example.com/
+              curl -H "Authorization: Bearer $(vaultctl token work)" \\
+                https://api.example.com/
             """)
 
     @Argument(help: "A name for where and as whom: work, github.") var profile: String

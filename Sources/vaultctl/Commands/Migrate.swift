@@ -15,11 +15,14 @@ struct Migrate: VaultCommand {
 
             Examples:
               vaultctl migrate --from secret-service --to file --all-services --delete
-              vaultctl migrate --to secret-service --map-policy when-unlocked-this-device-only=when-unlocked
+              vaultctl migrate --from file --to secret-service \\
+                --map-policy when-unlocked-this-device-only=when-unlocked
               vaultctl migrate --from-vault old.vault --to-vault new.vault --all-services
-              vaultctl migrate --from-vault old.vault --to file --service com.example.app --delete
-              vaultctl migrate --from-vault usb.vault --to file --to-key-file ~/.config/example/vault.key \
-            --map-policy when-unlocked-this-device-only=when-unlocked
+              vaultctl migrate --from-vault old.vault --to file \\
+                --service com.example.app --delete
+              vaultctl migrate --from-vault usb.vault --to file \\
+                --to-key-file ~/.config/example/vault.key \\
+                --map-policy when-unlocked-this-device-only=when-unlocked
             """)
 
     @OptionGroup(title: "From and to") var ends: MigrationEndOptions

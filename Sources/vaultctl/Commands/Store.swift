@@ -16,7 +16,8 @@ struct Store: VaultCommand {
 
             Examples:
               vaultctl store access_token
-              get-token | vaultctl store access_token --service com.example.app --expires 1h
+              get-token | vaultctl store access_token --service com.example.app \\
+                --expires 1h
               vaultctl store backup.key --binary --if-absent <backup.key
               token=$(get-token) && printf %s "$token" | vaultctl store access_token
             """)

@@ -17,7 +17,8 @@ struct Token: VaultCommand {
             from there.
 
             Examples:
-              curl -H "Authorization: Bearer $(vaultctl token work)" https://api.example.com/
+              curl -H "Authorization: Bearer $(vaultctl token work)" \\
+                https://api.example.com/
               token=$(vaultctl token work --min-valid 10m) || exit
               vaultctl token work --renew
               vaultctl token work --json

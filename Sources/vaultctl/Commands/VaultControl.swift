@@ -22,6 +22,16 @@ struct VaultControl: ParsableCommand {
               get-token | vaultctl store access_token --service com.example.app
               token=$(vaultctl retrieve access_token --service com.example.app) || exit
 
+            Options that are not given are taken from the environment:
+              VAULTCTL_PASSPHRASE_FILE  --passphrase-file, whose first line opens the vault
+              VAULTCTL_KEY_FILE         --key-file, in place of a passphrase
+              VAULTCTL_SERVICE          --service, else "default"
+              VAULTCTL_VAULT            --vault, else tokenvault/default.vault in
+                                        $XDG_DATA_HOME (~/.local/share)
+              VAULTCTL_STATE_DIR        --state-dir, else tokenvault in
+                                        $XDG_STATE_HOME (~/.local/state)
+              VAULTCTL_BACKEND          --backend, else file
+
             Exit status: 0 done, 1 other failure, 3 not found, 4 locked, 5 wrong passphrase or not \
             permitted, 6 another device's, 7 damaged, 8 not available, 9 conflict, 10 timed out or outcome \
             unknown, 64 usage.

@@ -2,7 +2,10 @@ import ArgumentParser
 
 /// Where the vault is, and how long and whether to wait.
 struct LocationOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The vault file.", valueName: "path"), completion: .file())
+    @Option(
+        help: ArgumentHelp(
+            "The vault file; else VAULTCTL_VAULT, else tokenvault/default.vault in XDG_DATA_HOME, which is ~/.local/share unless set.",
+            valueName: "path"), completion: .file())
     var vault: String?
 
     @Option(
@@ -64,7 +67,10 @@ struct UnlockOptions: ParsableArguments {
 
 /// Which service's items.
 struct ServiceOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The program or purpose that the key belongs to.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp(
+            "The program or purpose that the key belongs to; else VAULTCTL_SERVICE, else \"default\".",
+            valueName: "name"))
     var service: String?
 }
 
