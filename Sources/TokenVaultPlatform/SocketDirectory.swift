@@ -36,7 +36,7 @@ package final class SocketDirectory: Sendable {
             let reason = Errno(rawValue: errno)
             // With O_DIRECTORY, a link is no directory.
             if reason == .notDirectory || reason == .tooManySymbolicLinkLevels {
-                throw .foreign("the agent's directory is a link or no directory")
+                throw .foreign("the agent's directory \(path) is a link or no directory")
             }
             throw .system(SystemFailure(reason, "open"))
         }
@@ -46,10 +46,10 @@ package final class SocketDirectory: Sendable {
             throw .system(SystemFailure(Errno(rawValue: errno), "fstat"))
         }
         guard information.st_uid == geteuid() else {
-            throw .foreign("the agent's directory is another user's")
+            throw .foreign("the agent's directory \(path) is another user's")
         }
         guard information.st_mode & 0o077 == 0 else {
-            throw .foreign("others may look into the agent's directory")
+            throw .foreign("others may look into the agent's directory \(path)")
         }
     }
 

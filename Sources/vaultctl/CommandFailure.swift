@@ -40,6 +40,11 @@ struct CommandFailure: Error, Equatable {
         if error.underlying == AgentPlace.closedDirectory {
             self.happened = "the agent's directory \(AgentPlaces.own.directory) cannot be used"
             advice = AgentStarter.closedAdvice
+        } else if error.code == .insecurePermissions, error.backend == AgentPlace.backend,
+            let reason = error.underlying
+        {
+            // It is about no file, and says all by itself.
+            self.happened = reason
         }
         mayBeDone = error.code == .outcomeUnknown
         cause = error
@@ -65,6 +70,12 @@ struct CommandFailure: Error, Equatable {
         } else {
             self.init(.failure, "\(subject): \(failure.errno.description)", advice)
         }
+    }
+
+    /// What keeps the directory of the vault at `path` from being looked into.
+    static func closedDirectory(of path: FilePath, _ failure: SystemFailure) -> CommandFailure {
+        CommandFailure(
+            failure, "the vault's directory \(path.parent)", "check --vault, XDG_DATA_HOME and HOME")
     }
 
     /// What kept standard output from taking what was written to it.
@@ -94,7 +105,10 @@ struct CommandFailure: Error, Equatable {
         case (.wrongDevice, let reason?) where reason.hasPrefix("no device key at"):
             "the state directory may not be the one it was stored with: check HOME, XDG_STATE_HOME, --state-dir; if it "
                 + "is, \(foreign)"
-        case (.unavailable, _) where error.advice?.hasPrefix("create the vault first") == true:
+        case (.unavailable, _)
+        where ["create the vault first", "create it first"].contains {
+            error.advice?.hasPrefix($0) == true
+        }:
             "\"vaultctl init\" creates the vault; else check --vault and HOME"
         // Advice for programs, which says less.
         case (.notPermitted, _) where error.advice?.hasPrefix("unlock with a passphrase") == true:

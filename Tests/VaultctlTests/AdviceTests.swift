@@ -167,4 +167,65 @@ import Testing
         }
         #expect(try sandbox.run("import", path, "--format", "ndjson").status == 0)
     }
+
+    /// The command that is named can be typed as it is.
+    @Test func whatIsOpenToOthersIsClosedAsTold() throws {
+        let sandbox = try Sandbox.withVault()
+        let place = "\(sandbox.home)/a person's vault"
+        _ = try sandbox.shell("mv '\(sandbox.vault)' \"\(place)\"; chmod 644 \"\(place)\"")
+        let refused = try sandbox.run("list", "--vault", place)
+        expectOneLine(refused, status: 8)
+        let command = try #require(refused.error.firstMatch(of: /with: (chmod .*)\n/)?.1, "\(refused.error)")
+        #expect(try sandbox.shell(String(command)).status == 0)
+        #expect(try sandbox.run("list", "--vault", place).status == 0)
+    }
+
+    @Test func whatIsMissingIsNamed() throws {
+        let sandbox = try Sandbox.withVault()
+        let file = try sandbox.file("file", "")
+        _ = try sandbox.shell("mv '\(sandbox.vault)' away")
+        for command in ["status", "list", "init"] {
+            let gone = try sandbox.run(arguments: [command])
+            expectOneLine(gone, status: 8)
+            #expect(gone.error.contains("the vault file is gone: \(sandbox.vault)"), "\(gone.error)")
+        }
+        _ = try sandbox.shell("mv away '\(sandbox.vault)'; \"$V\" destroy --yes")
+        let destroyed = try sandbox.run("list")
+        expectOneLine(destroyed, status: 8)
+        #expect(destroyed.error.contains("no such file: \(sandbox.vault)"), "\(destroyed.error)")
+        #expect(destroyed.error.contains("\"vaultctl init\" creates the vault"), "\(destroyed.error)")
+        for command in ["status", "init"] {
+            let nowhere = try sandbox.run(command, "--vault", "\(file)/vault")
+            expectOneLine(nowhere, status: 1)
+            #expect(nowhere.error.contains("the vault's directory \(file): "), "\(nowhere.error)")
+        }
+    }
+
+    /// A path from the root is told; a word may be a passphrase that was typed in the wrong place.
+    @Test func aMissingKeyOrPassphraseFileIsNamed() throws {
+        let sandbox = try Sandbox.withVault()
+        let missing = "\(sandbox.home)/missing"
+        for (option, what) in [("--key-file", "key"), ("--passphrase-file", "passphrase")] {
+            let named = try sandbox.run("list", option, missing)
+            expectOneLine(named, status: 1)
+            #expect(named.error.contains("the \(what) file \(missing): "), "\(named.error)")
+            let word = try sandbox.shell("\"$V\" list \(option) fake-words")
+            expectOneLine(word, status: 1, hiding: ["fake-words"])
+            #expect(word.error.contains("the \(what) file, looked for in \(sandbox.home): "), "\(word.error)")
+            for typed in ["/fake-words", "/fake/words"] {
+                expectOneLine(try sandbox.run("list", option, typed), status: 1, hiding: [typed])
+            }
+        }
+    }
+
+    @Test func theAgentsDirectoryIsNamed() throws {
+        let sandbox = try Sandbox.withVault()
+        _ = try sandbox.shell("mkdir -m 700 run; ln -s /tmp run/tokenvault")
+        let refused = try sandbox.run("list", with: ["XDG_RUNTIME_DIR": "\(sandbox.home)/run"])
+        expectOneLine(refused, status: 8)
+        #expect(
+            refused.error.hasPrefix(
+                "vaultctl: the agent's directory \(sandbox.home)/run/tokenvault is a link or no directory: "),
+            "\(refused.error)")
+    }
 }

@@ -68,9 +68,12 @@ import Testing
                 let outcome = try Child.run(
                     (command + ["--vault", path]).map { Array($0.utf8) },
                     environment: sandbox.environment, input: .bytes(Array("fake".utf8)))
-                expectOneLine(outcome, status: 8, hiding: [path])
+                expectOneLine(outcome, status: 8)
+                // What is not there, or not kept from others, is told by its path.
+                let isNamed = path.hasSuffix("none") || path == sandbox.vault
+                #expect(outcome.error.contains(path) == isNamed, "\(outcome.error)")
             }
-            expectOneLine(try sandbox.run("destroy", "--yes", "--vault", path), status: 8, hiding: [path])
+            expectOneLine(try sandbox.run("destroy", "--yes", "--vault", path), status: 8)
         }
         chmod(sandbox.vault, 0o600)
         #expect(try sandbox.run("list").status == 0)
@@ -94,8 +97,7 @@ import Testing
                 try Child.run(bytes + [Array("--no-input".utf8)], environment: environment), status: 4)
         }
         expectOneLine(
-            try sandbox.run("retrieve", "k", "--key-file", "\(sandbox.home)/none"), status: 1,
-            hiding: [sandbox.home])
+            try sandbox.run("retrieve", "k", "--key-file", "\(sandbox.home)/none"), status: 1)
         expectOneLine(try sandbox.run("init", "--vault", "v", without: "VAULTCTL_KEY_FILE"), status: 4)
         #expect(try sandbox.run("retrieve", "k").text == "fake")
     }
@@ -260,8 +262,7 @@ import Testing
         let fifo = "\(sandbox.home)/fifo"
         for option in ["--passphrase-file", "--key-file"] {
             expectOneLine(
-                try sandbox.run("retrieve", "k", option, fifo, "--timeout", "0.2"), status: 10, hiding: [fifo]
-            )
+                try sandbox.run("retrieve", "k", option, fifo, "--timeout", "0.2"), status: 10)
         }
         let silent = try sandbox.shell("\"$V\" store k --timeout 0.2 0<>\(fifo)")
         expectOneLine(silent, status: 10)

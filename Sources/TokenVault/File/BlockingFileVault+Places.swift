@@ -24,7 +24,7 @@ extension BlockingFileVault {
             let isThere = try? SmallFile.exists(path), !isThere
         else { return }
         let lost = LostVaults(state: state, place: VaultLocation.expectedPath(path))
-        if !lost.identifiers.isEmpty { throw .vaultIsGone.during("open") }
+        if !lost.identifiers.isEmpty { throw .vaultIsGone(at: path).during("open") }
     }
 
     /// Forgets a vault whose file is gone: removes its device key, its anchor and its path from the state directory, and

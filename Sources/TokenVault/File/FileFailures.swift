@@ -54,12 +54,14 @@ extension TokenStorageError {
         return .file(code, underlying: "\(failure.call): \(failure.errno.description)", advice: advice)
     }
 
-    /// A vault was there and is not there any more.
-    static let vaultIsGone = TokenStorageError.file(
-        .unavailable, underlying: "the vault file is gone",
-        advice:
-            "mount its disk, put it back, or unlock it once where it is now; \"vaultctl restore\" puts a backup in "
-            + "its place, \"vaultctl destroy --forget\" forgets it")
+    /// A vault was at `path` and is not there any more.
+    static func vaultIsGone(at path: FilePath) -> TokenStorageError {
+        .file(
+            .unavailable, underlying: "the vault file is gone: \(path)",
+            advice:
+                "mount its disk, put it back, or unlock it once where it is now; \"vaultctl restore\" puts a backup in "
+                + "its place, \"vaultctl destroy --forget\" forgets it")
+    }
 
     static func crypto(_ error: CryptoError) -> TokenStorageError {
         switch error {

@@ -45,7 +45,7 @@ struct VaultCreation {
     /// whose file is gone: it may come back, or be put back, and there would be two.
     func refuseExistingOrGone() throws(TokenStorageError) {
         try refuseExisting()
-        if location.isOfVaultThatIsGone { throw .vaultIsGone }
+        if location.isOfVaultThatIsGone { throw .vaultIsGone(at: location.path) }
     }
 
     /// Throws `alreadyExists` when something is in the vault's place.

@@ -84,7 +84,7 @@ package struct VaultLocation: Sendable {
             if let state = try? existing(state), let place = expectedPath(path),
                 StateStore.remembersVault(at: [place], in: state)
             {
-                throw .vaultIsGone
+                throw .vaultIsGone(at: path)
             }
             throw .file(
                 .unavailable, underlying: "no such directory: \(path.parent.string)",
@@ -115,7 +115,8 @@ package struct VaultLocation: Sendable {
     /// What it means that nothing is there: this device may know that a vault was.
     func absence(advice: String) -> TokenStorageError {
         isOfVaultThatIsGone
-            ? .vaultIsGone : .file(.unavailable, underlying: "no such file", advice: advice)
+            ? .vaultIsGone(at: path)
+            : .file(.unavailable, underlying: "no such file: \(path)", advice: advice)
     }
 
     /// Whether this device remembers a vault there. Nothing is there by now.

@@ -137,7 +137,7 @@ struct Initialize: VaultCommand {
     private static func refuseExisting(_ path: FilePath) throws(CommandFailure) {
         let exists: Bool
         do { exists = try SmallFile.exists(path) } catch {
-            throw CommandFailure(error, "the vault's directory", "check --vault")
+            throw .closedDirectory(of: path, error)
         }
         if exists {
             throw CommandFailure(

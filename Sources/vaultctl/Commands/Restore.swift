@@ -31,7 +31,7 @@ struct Restore: VaultCommand {
         let place = try session.vaultPath
         let exists: Bool
         do { exists = try SmallFile.exists(place) } catch {
-            throw CommandFailure(error, "the vault's directory", "check --vault")
+            throw .closedDirectory(of: place, error)
         }
         let copy = try session.openUnlockedCopy(at: FilePath(file))
         let isOlder = exists && (try? copy.verify())?.isOlderThanSeen == true

@@ -54,7 +54,7 @@ struct Status: VaultCommand {
         let path = try session.vaultPath
         let exists: Bool
         do { exists = try SmallFile.exists(path) } catch {
-            throw CommandFailure(error, "the vault's directory", "check --vault")
+            throw .closedDirectory(of: path, error)
         }
         guard exists else {
             // One that this device knows is not absent but gone.

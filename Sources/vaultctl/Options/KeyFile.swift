@@ -6,19 +6,22 @@ import TokenVaultPlatform
 enum KeyFile {
     private static let longest = 4_096
 
-    /// The contents of a key file, but for a newline at the end.
+    /// The contents of a key file, but for a newline at the end. One with a `name` of its own is told by that.
     static func read(
-        _ path: FilePath, _ console: Console, named name: String = "the key file"
+        _ path: FilePath, _ console: Console, named name: String? = nil
     ) throws(CommandFailure) -> Secret {
         do {
             let input = try InputSource.file(path)
-            if input.isReadableByOthers { console.note("others can read \(name): chmod 600 it") }
+            if input.isReadableByOthers {
+                console.note("others can read \(name ?? "the key file"): chmod 600 it")
+            }
             var bytes = try input.readAll(limit: longest + 1, deadline: console.deadline)
             defer { SmallFile.wipe(&bytes) }
             if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
             return Secret(bytes)
         } catch {
-            throw CommandFailure(error, name, "check its path, its mode and its size")
+            throw CommandFailure(
+                error, name ?? path.told(as: "the key file"), "check its path, its mode and its size")
         }
     }
 

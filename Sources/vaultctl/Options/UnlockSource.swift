@@ -149,7 +149,7 @@ enum UnlockSource {
     static func readPassphraseFile(_ path: FilePath, _ console: Console) throws(CommandFailure) -> Secret {
         let input: InputSource
         do { input = try .file(path) } catch {
-            throw CommandFailure(error, "the passphrase file", "check its path and mode")
+            throw CommandFailure(error, path.told(as: "the passphrase file"), "check its path and mode")
         }
         if input.isReadableByOthers { console.note("others can read the passphrase file: chmod 600 it") }
         return try readLine(input, console)

@@ -104,7 +104,7 @@ import TokenVaultPlatform
             for (name, call) in try calls(on: path) where name != "restore" {
                 let failed = failure(call)
                 #expect(failed?.code == .unavailable, "\(name): \(failed)")
-                let isGone = failed?.underlying == "the vault file is gone"
+                let isGone = failed?.underlying?.hasPrefix("the vault file is gone: ") == true
                 #expect(isGone == (path == sandbox.vault), "\(name): \(failed)")
                 #expect(failed?.advice?.contains("vaultctl restore") == isGone, "\(name): \(failed)")
             }
@@ -118,7 +118,7 @@ import TokenVaultPlatform
         let failed = failure {
             _ = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
         }
-        #expect(failed?.underlying == "the vault file is gone")
+        #expect(failed?.underlying?.hasPrefix("the vault file is gone: ") == true)
         let another = failure {
             _ = try BlockingFileVault.open(at: other, configuration: sandbox.configuration)
         }
@@ -145,7 +145,8 @@ import TokenVaultPlatform
         let kept = try Set(state.names())
         let refused = failure { _ = try make() }
         #expect(
-            refused?.code == .unavailable && refused?.underlying == "the vault file is gone", "\(refused)")
+            refused?.code == .unavailable
+                && refused?.underlying?.hasPrefix("the vault file is gone: ") == true, "\(refused)")
         #expect(try Set(state.names()) == kept)
         var readOnly = configuration
         readOnly.isReadOnly = true

@@ -44,7 +44,7 @@ extension VaultLog {
             let there = try attributesInPlace()
             guard there.identity == state.identity else { return false }
             // Nothing more goes where others may read it.
-            try there.requirePrivate()
+            try there.requirePrivate(location.path)
             try anchor.requireNotSettled(against: state.epoch)
             let tail = state.tail
             let probe = try onDisk { () throws(SystemFailure) in

@@ -43,17 +43,19 @@ enum VaultFiles {
             ]
         }
         guard magic.contains(Keybag.magic) else { throw .file(.notAVault) }
-        try attributes.requirePrivate()
+        try attributes.requirePrivate(location.path)
         return (file, obstacle)
     }
 }
 
 extension FileAttributes {
-    /// Throws `insecurePermissions` for a vault's file that is another user's or open to others.
-    func requirePrivate() throws(TokenStorageError) {
+    /// Throws `insecurePermissions` for a vault's file, at `path`, that is another user's or open to others.
+    func requirePrivate(_ path: FilePath) throws(TokenStorageError) {
         guard owner == ProcessFacts.user else {
-            throw .file(.insecurePermissions, underlying: "another user owns the file")
+            throw .file(.insecurePermissions, underlying: "another user owns \(path)")
         }
-        guard mode & 0o077 == 0 else { throw .file(.insecurePermissions, advice: "run chmod 600 on it") }
+        guard mode & 0o077 == 0 else {
+            throw .file(.insecurePermissions, advice: "keep them out, with: chmod 600 \(path.shellWord)")
+        }
     }
 }

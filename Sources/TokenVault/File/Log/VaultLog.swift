@@ -156,7 +156,7 @@ final class VaultLog: Sendable {
         let there = try onDisk { () throws(SystemFailure) in
             try location.directory.attributes(of: location.name)
         }
-        guard let there else { throw .vaultIsGone }
+        guard let there else { throw .vaultIsGone(at: location.path) }
         return there
     }
 

@@ -86,7 +86,7 @@ extension VaultLog {
             guard !state.isCommitting else { return }
             let there = try attributesInPlace()
             if there.identity != state.identity { return try reload(&state) }
-            try there.requirePrivate()
+            try there.requirePrivate(location.path)
         }
     }
 }
