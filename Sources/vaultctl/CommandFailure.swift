@@ -75,7 +75,8 @@ struct CommandFailure: Error, Equatable {
     /// What keeps the directory of the vault at `path` from being looked into.
     static func closedDirectory(of path: FilePath, _ failure: SystemFailure) -> CommandFailure {
         CommandFailure(
-            failure, "the vault's directory \(path.parent)", "check --vault, XDG_DATA_HOME and HOME")
+            failure, "the vault's directory \(ProgramContext.absolute(path).parent)",
+            "check --vault, XDG_DATA_HOME and HOME")
     }
 
     /// What kept standard output from taking what was written to it.

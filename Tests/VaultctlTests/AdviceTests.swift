@@ -228,4 +228,23 @@ import Testing
                 "vaultctl: the agent's directory \(sandbox.home)/run/tokenvault is a link or no directory: "),
             "\(refused.error)")
     }
+
+    /// Who creates a vault is not told to create one.
+    @Test func aVaultThatCannotBeCreatedSaysWhere() throws {
+        let sandbox = try Sandbox()
+        let file = try sandbox.file("file", "")
+        for (environment, status, place, variable) in [
+            (["HOME": "/proc"], 8, "/proc/.local/share/tokenvault", "XDG_DATA_HOME"),
+            (["XDG_DATA_HOME": file], 1, "\(file)/tokenvault", "XDG_DATA_HOME"),
+            (["XDG_DATA_HOME": "/proc/self"], 8, "/proc/self/tokenvault", "XDG_DATA_HOME"),
+            (["XDG_STATE_HOME": file], 8, "\(file)/tokenvault", "XDG_STATE_HOME"),
+        ] as [([String: String], Int32, String, String)] {
+            let refused = try sandbox.run("init", with: environment)
+            expectOneLine(refused, status: status)
+            #expect(!refused.error.contains("vaultctl init"), "\(refused.error)")
+            #expect(refused.error.contains(" \(place)"), "\(refused.error)")
+            #expect(refused.error.contains(variable) && refused.error.contains("HOME\n"), "\(refused.error)")
+            #expect(access("\(sandbox.home)/vault.key", F_OK) != 0)
+        }
+    }
 }

@@ -40,7 +40,10 @@ struct Initialize: VaultCommand {
         try calling { () throws(TokenStorageError) in
             try BlockingFileVault.requireUnknown(at: path, configuration: configuration)
         }
-        let vault = try create(&session, at: path)
+        let vault: BlockingFileVault
+        do throws(CommandFailure) { vault = try create(&session, at: path) } catch {
+            throw Self.placed(error, path, state: try? session.stateDirectory)
+        }
         // It may hold the one that was there.
         session.releaseFromAgent()
         defer { console.progress.clear() }
@@ -131,6 +134,29 @@ struct Initialize: VaultCommand {
                 "the keyring was not added (\(error.code.summary)): \"vaultctl slot add secret-service\" does it later"
             )
         }
+    }
+
+    /// The failure to create the vault at `path`, with the directory that it is about, where it is about one: nobody who creates
+    /// a vault is to be told to create one.
+    private static func placed(
+        _ failure: CommandFailure, _ path: FilePath, state: FilePath?
+    ) -> CommandFailure {
+        guard failure.cause?.code == .unavailable, failure.advice.contains("vaultctl init") else {
+            return failure
+        }
+        func isDirectory(_ path: FilePath) -> Bool { (try? PosixDirectory(path.isEmpty ? "." : path)) != nil }
+        var placed = failure
+        let reason =
+            failure.cause?.underlying.flatMap { $0.hasPrefix("no such directory") ? nil : " (\($0))" } ?? ""
+        if let state, isDirectory(path.parent), !isDirectory(state) {
+            placed.happened = "the state directory \(state) cannot be made or entered\(reason)"
+            placed.advice = "check --state-dir, XDG_STATE_HOME and HOME"
+        } else {
+            placed.happened =
+                "the vault's directory \(ProgramContext.absolute(path).parent) cannot be made or written to\(reason)"
+            placed.advice = "check --vault, XDG_DATA_HOME and HOME"
+        }
+        return placed
     }
 
     /// Says so before a passphrase is asked for or a key file is made; the library makes sure.
