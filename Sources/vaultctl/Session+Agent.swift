@@ -36,6 +36,7 @@ extension Session {
             console.note("no agent is asked, since \(place) is another user's: \(AgentStarter.placeAdvice)")
             return nil
         }
+        console.asksAgent = true
         return try agentClient()
     }
 

@@ -247,4 +247,37 @@ import Testing
             #expect(access("\(sandbox.home)/vault.key", F_OK) != 0)
         }
     }
+
+    /// What opens the file itself is not helped by the agent, and neither it nor its help says so.
+    @Test(arguments: [
+        ["verify"], ["export", "out"], ["compact"], ["slot", "add", "recovery"], ["slot", "remove", "1"],
+        ["device", "enrol"], ["device", "remove", "0"], ["restore", "copy"], ["adopt"], ["salvage", "out"],
+        ["import", "out"], ["migrate", "--from", "file", "--to", "memory"], ["passphrase"],
+    ])
+    func whatOpensTheFileItselfSaysWhatOpensIt(_ command: [String]) throws {
+        let sandbox = try Sandbox()
+        let words = try sandbox.file("words", "fake words\n")
+        try #require(try sandbox.run("init", "--passphrase-file", words).status == 0)
+        _ = try sandbox.shell("cp -p '\(sandbox.vault)' copy")
+        sandbox.environment["VAULTCTL_KEY_FILE"] = nil
+        let refused = try sandbox.shell("\"$V\" \(command.joined(separator: " ")) </dev/null")
+        expectOneLine(refused, status: 4)
+        #expect(refused.error.contains("--passphrase-file"), "\(refused.error)")
+        #expect(!refused.error.contains("vaultctl unlock"), "\(refused.error)")
+        let topic = command.prefix { !$0.hasPrefix("-") && !["out", "copy", "0", "1", "recovery"].contains($0) }
+        let help = try sandbox.run(arguments: ["help"] + topic).text
+        #expect(
+            help.split { $0.isWhitespace }.joined(separator: " ").contains("Opens the file itself"), "\(help)")
+        let unlock = try sandbox.run("help", "unlock").text
+        #expect(unlock.split { " ,.\n".contains($0) }.contains { $0 == topic[0] }, "\(unlock)")
+    }
+
+    @Test func whatAsksTheAgentSaysThatItCanUnlock() throws {
+        let sandbox = try Sandbox()
+        let words = try sandbox.file("words", "fake words\n")
+        try #require(try sandbox.run("init", "--passphrase-file", words).status == 0)
+        let refused = try sandbox.run("retrieve", "k", without: "VAULTCTL_KEY_FILE")
+        expectOneLine(refused, status: 4)
+        #expect(refused.error.contains("\"vaultctl unlock\" it"), "\(refused.error)")
+    }
 }

@@ -5,7 +5,7 @@ struct Compact: VaultCommand {
     static let configuration = CommandConfiguration(
         abstract: "Rewrite the vault without what was replaced or deleted.",
         discussion: """
-            Prints the size before and after. Others can go on using the vault.
+            Prints the size before and after. Others can go on using the vault. \(UnlockOptions.opensFile)
 
             Examples:
               vaultctl compact

@@ -65,7 +65,8 @@ struct DeviceEnrol: VaultCommand {
         discussion: """
             For a vault that was copied here, or whose device key is lost. From then on items of the \
             this-device-only policies can be stored here; those of other devices stay theirs. The device key is \
-            made in the state directory: leave that out of backups. Prints the device's identifier.
+            made in the state directory: leave that out of backups. Prints the device's identifier. \
+            \(UnlockOptions.opensFile)
 
             Examples:
               vaultctl device enrol
@@ -103,7 +104,8 @@ struct DeviceRemove: VaultCommand {
         discussion: """
             For a device that is lost or no longer used. Its items cannot be opened by any other and are \
             removed: they are counted and asked about, unless --yes is given. An old copy of the vault still \
-            opens on that device; after a theft use "vaultctl passphrase --revoke" as well.
+            opens on that device; after a theft use "vaultctl passphrase --revoke" as well. \
+            \(UnlockOptions.opensFile)
 
             Examples:
               vaultctl device list

@@ -9,7 +9,7 @@ struct Export: VaultCommand {
         discussion: """
             The file has a passphrase of its own, asked for twice or read with --export-passphrase-file. \
             Items that may not leave this device stay behind and are counted. A file that is there is never \
-            overwritten; - writes to standard output.
+            overwritten; - writes to standard output. \(UnlockOptions.opensFile)
 
             Examples:
               vaultctl export tokens.export

@@ -9,7 +9,8 @@ struct Import: VaultCommand {
         discussion: """
             The file's passphrase is asked for, or read with --export-passphrase-file. The whole file is \
             authenticated before anything is stored. When a key has another value here already, nothing is \
-            imported, unless --on-conflict says which of the two to keep.
+            imported, unless --on-conflict says which of the two to keep. \
+            \(UnlockOptions.opensFile)
 
             With --format ndjson each line is an object with key, value (or valueBase64) and, if need be, \
             service, policy, label, attributes and expires. All lines are stored as one commit, or none. A line:

@@ -11,7 +11,8 @@ struct Migrate: VaultCommand {
             it is then deleted where it came from. What is stopped, or killed, goes on when it is run again: \
             an item that is there already, the same in everything, counts as copied. Items that cannot be \
             read, or whose policy the destination cannot keep, stay and are told. Both stores are unlocked \
-            with the same method unless the destination has options of its own.
+            with the same method unless the destination has options of its own. \
+            \(UnlockOptions.opensFile)
 
             Examples:
               vaultctl migrate --from secret-service --to file --all-services --delete

@@ -9,7 +9,7 @@ struct Passphrase: VaultCommand {
         discussion: """
             The old one is asked for, or read with --passphrase-file; the new one is asked for twice, or \
             read with --new-passphrase-file. Copies of the vault made before still open with the old one, and \
-            with what they hold so do items written later into this one.
+            with what they hold so do items written later into this one. \(UnlockOptions.opensFile)
 
             With --revoke they do not: the vault gets a new root and new keys, and every item is sealed anew. \
             Only what opens a slot can carry it over to the new root, so what opens the other slots has to be \

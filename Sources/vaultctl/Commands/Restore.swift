@@ -10,7 +10,8 @@ struct Restore: VaultCommand {
             For a backup, or over a vault that is damaged or said to be older than what this device has seen. \
             The copy is checked to the last byte and opened with what opened it when it was made. What is in \
             the vault's place is kept beside it, under a name that is told. Programs that have the vault open \
-            go on with the restored one. Asks before it replaces something, unless --yes is given.
+            go on with the restored one. Asks before it replaces something, unless --yes is given. \
+            \(UnlockOptions.opensFile)
 
             Examples:
               vaultctl restore /media/backup/default.vault
@@ -61,7 +62,8 @@ struct Adopt: VaultCommand {
         abstract: "Settle which is the vault when it is at two paths.",
         discussion: """
             Makes the file that --vault names the vault from now on. The other one stays as it is, and is a \
-            copy: "vaultctl export" and "vaultctl verify" still read it. Asks, unless --yes is given.
+            copy: "vaultctl export" and "vaultctl verify" still read it. Asks, unless --yes is given. \
+            \(UnlockOptions.opensFile)
 
             Examples:
               vaultctl adopt

@@ -11,7 +11,8 @@ struct Salvage: VaultCommand {
             in its place with "vaultctl restore". Exit status 0 when nothing was lost, 7 when something was: \
             what could be saved is saved all the same. Items that may not be what they were last, since a newer \
             value or their deletion may be lost, are counted. Also 7 when nothing was lost of an older copy than \
-            what this device has seen. It takes a slot that opens everything, a passphrase for example.
+            what this device has seen. It takes a slot that opens everything, a passphrase for example. \
+            \(UnlockOptions.opensFile)
 
             Examples:
               vaultctl salvage saved.vault

@@ -60,7 +60,7 @@ struct SlotAdd: VaultCommand {
         commandName: "add",
         abstract: "Add a passphrase, a key file, a recovery key, the login keyring or a systemd credential.",
         discussion: """
-            The vault is unlocked with what opens it now. A new passphrase is asked for twice, or read with \
+            The vault is unlocked with what opens it now. \(UnlockOptions.opensFile) A new passphrase is asked for twice, or read with \
             --new-passphrase-file; a key file is made (mode 0600) when it is missing. With secret-service a \
             random key is kept in the login keyring, and from then on the vault opens without being asked for \
             anything while that is unlocked. Prints the number of the slot.
@@ -242,7 +242,7 @@ struct SlotRemove: VaultCommand {
             With the last passphrase go the items of the policy when-passcode-set-this-device-only: that is \
             asked about, unless --yes is given. Copies of the vault made before still open with the slot, and with \
             what they hold so do items written later; --revoke gives the vault a new root and seals every item \
-            anew, as it does for "vaultctl passphrase".
+            anew, as it does for "vaultctl passphrase". \(UnlockOptions.opensFile)
 
             Examples:
               vaultctl slot list

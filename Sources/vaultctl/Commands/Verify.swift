@@ -6,7 +6,8 @@ struct Verify: VaultCommand {
         abstract: "Read every byte of the vault and change nothing.",
         discussion: """
             Exit status 7, and where, for anything but a clean file, also for one that is too damaged or too old \
-            to be opened otherwise. A torn record right after the last one, which a crash leaves, is a note.
+            to be opened otherwise. A torn record right after the last one, which a crash leaves, is a note. \
+            \(UnlockOptions.opensFile)
 
             Examples:
               vaultctl verify

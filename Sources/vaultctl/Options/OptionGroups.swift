@@ -59,6 +59,10 @@ struct UnlockOptions: ParsableArguments {
         completion: .file())
     var keyFile: String?
 
+    /// What the help of a command says that does not ask the agent.
+    static let opensFile =
+        "Opens the file itself, whatever the agent has open: asks for the passphrase unless what opens it is given."
+
     var arguments: UnlockArguments {
         UnlockArguments(
             passphraseFile: passphraseFile, passphraseDescriptor: passphraseDescriptor, keyFile: keyFile)

@@ -103,7 +103,7 @@ enum UnlockSource {
         var given = try readPassphrase(console)
         if given == nil { given = try console.askHidden("Passphrase: ") }
         guard let passphrase = given else {
-            throw CommandFailure(TokenStorageError(.locked, operation: "unlock", backend: "vaultctl"))
+            throw .locked(asksAgent: console.asksAgent)
         }
         guard !passphrase.isEmpty else {
             throw CommandFailure(
@@ -167,6 +167,16 @@ enum UnlockSource {
 }
 
 extension CommandFailure {
+    /// Nobody says what opens the vault. That the agent opens it helps only a command that asks the agent.
+    static func locked(asksAgent: Bool) -> CommandFailure {
+        guard !asksAgent else {
+            return CommandFailure(TokenStorageError(.locked, operation: "unlock", backend: "vaultctl"))
+        }
+        return CommandFailure(
+            .locked, "locked, and this command opens the file itself, whatever the agent has open",
+            "give --passphrase-file, --passphrase-fd or --key-file")
+    }
+
     static let emptyPassphrase = CommandFailure(
         .usage, "the new passphrase is empty", "its first line must be the passphrase")
 }

@@ -64,6 +64,9 @@ final class Console {
         silence = nil
     }
 
+    /// Whether the agent was asked for the vault: only then it is of use here that the agent has it open.
+    var asksAgent = false
+
     /// The variable of the environment that names what opens the vault, and does not count since the agent holds it.
     var variablePassedOver: String?
 
