@@ -27,7 +27,11 @@ extension Session {
             defer { console.progress.clear() }
             try calling { () throws(TokenStorageError) in try copy.unlock(with: method) }
         }
-        if let known { try unlocking(known) } else { try unlock.withUnlockMethod(console, unlocking) }
+        if let known {
+            try unlocking(known)
+        } else {
+            try unlock.withUnlockMethod(console, opening: copy.slots, unlocking)
+        }
         return copy
     }
 

@@ -145,7 +145,8 @@ struct Session {
     ) throws(CommandFailure) -> BlockingFileVault {
         let vault = orCopy ? try openVaultOrCopy() : try openVault()
         if unlock.isTerminal, try unlockFromKeyring(vault, mending: mending) { return vault }
-        try unlock.withUnlockMethod(console) { (method) throws(CommandFailure) in
+        try unlock.withUnlockMethod(console, opening: try slots(of: vault)) {
+            (method) throws(CommandFailure) in
             try unlock(vault, with: method, mending: mending)
         }
         for note in vault.notesOfUnlocking { console.note(note) }
@@ -190,6 +191,11 @@ struct Session {
         case (false, false): break
         }
         return failure
+    }
+
+    /// What opens the vault, which needs no key to be told.
+    func slots(of vault: BlockingFileVault) throws(CommandFailure) -> [VaultSlot] {
+        try calling { () throws(TokenStorageError) in try vault.slots() }
     }
 
     /// Unlocks, telling that a passphrase takes a while.

@@ -122,11 +122,18 @@ import VaultAgent
     @Test func whatCannotBeUnlockedSaysWhy() throws {
         let wrong = try home.file("wrong.key", "another unreal key 0123456789abcdef0123456789abcdef")
         #expect(try home.run("unlock", "--key-file", wrong).status == 5)
+        let words = try home.file("words", "fake words\n")
+        let passphrase = try home.run("unlock", "--passphrase-file", words)
+        #expect(passphrase.status == 5)
+        #expect(
+            passphrase.error
+                == "vaultctl: wrong passphrase or key (the vault opens with a key file, not with a passphrase): "
+                + "give --key-file FILE\n")
         let alone = try home.run("unlock", "--no-input", input: "fake words\n")
         #expect(alone.status == 4)
         #expect(
             alone.error
-                == "vaultctl: there is nobody to ask: give --passphrase-file, --passphrase-fd 0 or --key-file\n"
+                == "vaultctl: locked, and the vault opens with a key file, not with a passphrase: give --key-file FILE\n"
         )
         #expect(try home.run("unlock", "--key-file", home.keyFile, "--for", "soon").status == 64)
         #expect(try home.run("unlock", "--key-file", home.keyFile, "--for", "0s").status == 64)

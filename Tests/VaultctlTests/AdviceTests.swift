@@ -76,7 +76,9 @@ import Testing
     }
 
     @Test func aPassphraseThatNobodyTypesIsAskedOfNobody() throws {
-        let sandbox = try Sandbox.withVault()
+        let sandbox = try Sandbox()
+        let words = try sandbox.file("words", "fake words\n")
+        try #require(try sandbox.run("init", "--passphrase-file", words).status == 0)
         let refused = try sandbox.run("passphrase", without: "VAULTCTL_KEY_FILE")
         expectOneLine(refused, status: 4)
         #expect(
@@ -264,10 +266,13 @@ import Testing
         expectOneLine(refused, status: 4)
         #expect(refused.error.contains("--passphrase-file"), "\(refused.error)")
         #expect(!refused.error.contains("vaultctl unlock"), "\(refused.error)")
-        let topic = command.prefix { !$0.hasPrefix("-") && !["out", "copy", "0", "1", "recovery"].contains($0) }
+        let topic = command.prefix {
+            !$0.hasPrefix("-") && !["out", "copy", "0", "1", "recovery"].contains($0)
+        }
         let help = try sandbox.run(arguments: ["help"] + topic).text
         #expect(
-            help.split { $0.isWhitespace }.joined(separator: " ").contains("Opens the file itself"), "\(help)")
+            help.split { $0.isWhitespace }.joined(separator: " ").contains("Opens the file itself"), "\(help)"
+        )
         let unlock = try sandbox.run("help", "unlock").text
         #expect(unlock.split { " ,.\n".contains($0) }.contains { $0 == topic[0] }, "\(unlock)")
     }
@@ -279,5 +284,37 @@ import Testing
         let refused = try sandbox.run("retrieve", "k", without: "VAULTCTL_KEY_FILE")
         expectOneLine(refused, status: 4)
         #expect(refused.error.contains("\"vaultctl unlock\" it"), "\(refused.error)")
+    }
+
+    /// What opens a vault can be told without opening it: nobody is asked for a passphrase that there is not.
+    @Test func noPassphraseIsAskedForWhereNoneOpensTheVault() throws {
+        let sandbox = try Sandbox.withVault()
+        let words = try sandbox.file("words", "fake words\n")
+        for command in ["list", "unlock", "verify", "compact"] {
+            let terminal = try PseudoTerminal(sandbox, [command])
+            #expect(try terminal.end() == 4)
+            #expect(!terminal.shown.contains("Passphrase:"), "\(terminal.shown)")
+            let alone = try sandbox.run(command, without: "VAULTCTL_KEY_FILE")
+            expectOneLine(alone, status: 4)
+            // With one, unlock would start an agent.
+            if command == "unlock" { continue }
+            let wrong = try sandbox.run(command, "--passphrase-file", words)
+            expectOneLine(wrong, status: 5)
+            #expect(wrong.error.hasPrefix("vaultctl: wrong passphrase or key ("), "\(wrong.error)")
+            for line in [terminal.shown, alone.error, wrong.error] {
+                #expect(line.contains("opens with a key file, not with a passphrase"), "\(line)")
+                #expect(line.hasSuffix(": give --key-file FILE\n"), "\(line)")
+            }
+        }
+        expectOneLine(try sandbox.run("status", "--passphrase-file", words), status: 5)
+        let passphrase = try sandbox.run("passphrase", without: "VAULTCTL_KEY_FILE")
+        expectOneLine(passphrase, status: 4)
+        #expect(passphrase.error.contains("\"vaultctl slot add passphrase\""), "\(passphrase.error)")
+        // Beside a passphrase, a key file is nothing to ask about.
+        _ = try sandbox.run("slot", "add", "passphrase", "--new-passphrase-file", words)
+        let asking = try PseudoTerminal(sandbox, ["list"])
+        try asking.expect("Passphrase: ")
+        try asking.type("fake words\r")
+        #expect(try asking.end() == 0)
     }
 }

@@ -37,7 +37,10 @@ struct DeviceList: VaultCommand {
         let session = try Session(console, location.arguments, unlock.arguments)
         let vault = try session.openVault()
         if !session.unlock.isTerminal {
-            try session.unlock(vault, with: try session.unlock.unlockMethod(console))
+            let slots = try session.slots(of: vault)
+            try session.unlock.withUnlockMethod(console, opening: slots) { (method) throws(CommandFailure) in
+                try session.unlock(vault, with: method)
+            }
         }
         let devices = try calling { () throws(TokenStorageError) in try vault.devices() }
         if format.json {

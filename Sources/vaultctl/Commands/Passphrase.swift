@@ -37,9 +37,17 @@ struct Passphrase: VaultCommand {
         let newFile = try new.path
         try session.calibrate()
         let vault = try session.openVault()
-        try session.unlock.requireSomebody(console, "give --passphrase-file or --passphrase-fd 0")
+        let slots = try session.slots(of: vault)
+        if session.unlock.isTerminal, UnattendedVault(slots) != nil {
+            throw CommandFailure(
+                .locked, "no passphrase opens the vault, so there is none to change",
+                "\"vaultctl slot add passphrase\" adds one, with --key-file or the login keyring")
+        }
+        try session.unlock.requireSomebody(
+            console, opening: slots, "give --passphrase-file or --passphrase-fd 0")
         // The old one first: nobody should think of a new one only to hear that the old one is wrong.
-        let known = try session.unlock.withUnlockMethod(console) { (method) throws(CommandFailure) in
+        let known = try session.unlock.withUnlockMethod(console, opening: slots) {
+            (method) throws(CommandFailure) in
             try session.unlock(vault, with: method)
             return method
         }

@@ -296,7 +296,9 @@ struct SlotRemove: VaultCommand {
     ) throws(CommandFailure) -> (BlockingFileVault, [UnlockMethod]) {
         let vault = try session.openVault()
         if session.unlock.isTerminal, try session.unlockFromKeyring(vault) { return (vault, []) }
-        let method = try session.unlock.withUnlockMethod(session.console) { (method) throws(CommandFailure) in
+        let slots = try session.slots(of: vault)
+        let method = try session.unlock.withUnlockMethod(session.console, opening: slots) {
+            (method) throws(CommandFailure) in
             try session.unlock(vault, with: method)
             return method
         }

@@ -71,7 +71,10 @@ struct Status: VaultCommand {
         } else if session.unlock.isTerminal {
             try unlockFromOpenKeyring(vault, session)
         } else {
-            try session.unlock(vault, with: try session.unlock.unlockMethod(console))
+            let slots = try session.slots(of: vault)
+            try session.unlock.withUnlockMethod(console, opening: slots) { (method) throws(CommandFailure) in
+                try session.unlock(vault, with: method)
+            }
         }
         var status = try calling { () throws(TokenStorageError) in try vault.status() }
         if let held { status.take(held) }

@@ -40,7 +40,9 @@ struct Unlock: VaultCommand {
         defer { vault.close() }
         let stateDirectory = try session.stateDirectory
         let slots = try calling { () throws(TokenStorageError) in try vault.slots() }
-        if slots.allSatisfy({ $0.kind != .secretService }) { try session.unlock.requireSomebody(console) }
+        if slots.allSatisfy({ $0.kind != .secretService }) {
+            try session.unlock.requireSomebody(console, opening: slots)
+        }
         try AgentStarter.start(console)
         if session.unlock.isTerminal,
             try unlockFromKeyring(vault, try session.agentClient(), session, stateDirectory, locking)
@@ -48,8 +50,8 @@ struct Unlock: VaultCommand {
             try noteScope(of: vault, session)
             return .done
         }
-        try session.unlock.requireSomebody(console)
-        try session.unlock.withUnlockMethod(console) { (method) throws(CommandFailure) in
+        try session.unlock.requireSomebody(console, opening: slots)
+        try session.unlock.withUnlockMethod(console, opening: slots) { (method) throws(CommandFailure) in
             if case .passphrase = method { console.progress.show("Unlocking …") }
             defer { console.progress.clear() }
             do throws(CommandFailure) {

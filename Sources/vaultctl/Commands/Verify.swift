@@ -40,7 +40,9 @@ struct Verify: VaultCommand {
             let isOpen =
                 session.unlock.isTerminal ? try session.unlockFromKeyring(vault, mending: false) : false
             if !isOpen {
-                try session.unlock.withUnlockMethod(console) { (given) throws(CommandFailure) in
+                let slots = try session.slots(of: vault)
+                try session.unlock.withUnlockMethod(console, opening: slots) {
+                    (given) throws(CommandFailure) in
                     method = given
                     try session.unlock(vault, with: given, mending: false)
                 }

@@ -121,7 +121,9 @@ struct MigrationStores {
             try session.unlock(vault, with: shared)
             return source.isTerminal ? nil : shared
         }
-        let method = try source.withUnlockMethod(session.console) { (method) throws(CommandFailure) in
+        let slots = try session.slots(of: vault)
+        let method = try source.withUnlockMethod(session.console, opening: slots) {
+            (method) throws(CommandFailure) in
             try session.unlock(vault, with: method)
             return method
         }

@@ -59,11 +59,15 @@ enum UnlockSource {
         }
     }
 
-    /// Throws `locked` when nothing was given and there is nobody to ask. `advice` says what to give.
+    /// Throws `locked` when nothing was given and there is nobody to ask, or no passphrase among what opens the vault. `advice`
+    /// says what to give.
     func requireSomebody(
-        _ console: Console, _ advice: String = "give --passphrase-file, --passphrase-fd 0 or --key-file"
+        _ console: Console, opening slots: [VaultSlot],
+        _ advice: String = "give --passphrase-file, --passphrase-fd 0 or --key-file"
     ) throws(CommandFailure) {
-        guard isTerminal, !console.canAskForSecrets else { return }
+        guard isTerminal else { return }
+        if let unattended = UnattendedVault(slots) { throw unattended.locked }
+        guard !console.canAskForSecrets else { return }
         throw CommandFailure(.locked, "there is nobody to ask", advice)
     }
 
@@ -76,10 +80,14 @@ enum UnlockSource {
         }
     }
 
-    /// Gives `body` what opens the vault. At a terminal a passphrase that is wrong is asked for again, up to three times.
+    /// Gives `body` what opens the vault with `slots`. At a terminal a passphrase that is wrong is asked for again, up to three
+    /// times; none is asked for where none opens the vault.
     func withUnlockMethod<Result>(
-        _ console: Console, _ body: (UnlockMethod) throws(CommandFailure) -> Result
+        _ console: Console, opening slots: [VaultSlot],
+        _ body: (UnlockMethod) throws(CommandFailure) -> Result
     ) throws(CommandFailure) -> Result {
+        let unattended = UnattendedVault(slots)
+        if isTerminal, let unattended { throw unattended.locked }
         var tries = isTerminal && console.asksAtTerminal ? 3 : 1
         while true {
             let method = try unlockMethod(console)
@@ -91,6 +99,7 @@ enum UnlockSource {
                 tries -= 1
                 guard tries > 0, error.cause?.code == .wrongPassphrase else {
                     console.endSilence()
+                    if case .passphrase = method, let unattended { throw unattended.telling(error) }
                     throw error
                 }
                 console.say(CommandFailure.printable("Sorry, \(error.happened). Try again."))
