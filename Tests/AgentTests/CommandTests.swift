@@ -90,6 +90,16 @@ import VaultAgent
         #expect(try home.run("retrieve", "dark").output == "a")
     }
 
+    /// What is hidden is counted; nothing is not locked.
+    @Test func anEmptyVaultHasNothingToHide() throws {
+        _ = try home.run("unlock", "--key-file", home.keyFile)
+        #expect(try home.run("lock").status == 0)
+        let list = try home.run("list")
+        #expect(list.status == 0 && list.output.isEmpty && list.error.isEmpty, "\(list)")
+        let help = try home.run("help", "list").output.split { $0.isWhitespace }.joined(separator: " ")
+        #expect(help.contains("nothing to hide, as in an empty vault, it is 0."), "\(help)")
+    }
+
     @Test func statusTellsWhatTheAgentHolds() throws {
         #expect(try home.run("status", "--json").output.contains(#""state":"locked","agent":false"#))
         _ = try home.run("unlock", "--key-file", home.keyFile, "--for", "2h")
