@@ -94,6 +94,42 @@ import TokenVaultPlatform
         #expect(!terminal.shown.contains("half"))
     }
 
+    /// While the vault is made: it is there with what this device keeps for it, or neither is.
+    @Test(arguments: [SIGINT, SIGTERM])
+    func aSignalLeavesNoHalfOfAVault(_ signal: Int32) throws {
+        let sandbox = try Sandbox()
+        let words = try sandbox.file("words", "\(Self.passphrase)\n")
+        let terminal = try PseudoTerminal(sandbox, ["init", "--passphrase-file", words], type: "xterm")
+        try terminal.expect("Creating the vault")
+        // The passphrase's key is derived behind that.
+        let state = "\(sandbox.home)/.local/state/tokenvault"
+        let hasBegun = (0..<1_000_000).contains { _ in
+            Self.names(in: state).contains { $0.hasSuffix(".pepper") }
+        }
+        try #require(hasBegun)
+        terminal.send(signal)
+        let status = try terminal.end()
+        // On a busy machine the signal may come too late to end it.
+        if status == 0, access(sandbox.vault, F_OK) == 0 { return }
+        #expect(status == 128 + signal)
+        let kept = try sandbox.shell("ls .local/state/tokenvault .local/share/tokenvault").text
+        #expect(!kept.contains(".device") && !kept.contains("default.vault"), "\(kept)")
+        #expect(try sandbox.run("status", "--json").text.contains(#""state":"absent""#))
+    }
+
+    private static func names(in directory: String) -> [String] {
+        guard let stream = opendir(directory) else { return [] }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            names.append(
+                withUnsafeBytes(of: entry.pointee.d_name) {
+                    String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+                })
+        }
+        return names
+    }
+
     @Test func controlCEndsIt() throws {
         let terminal = try PseudoTerminal(try Sandbox(), ["init"])
         try terminal.expect("New passphrase: ")

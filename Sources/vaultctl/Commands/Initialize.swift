@@ -98,10 +98,12 @@ struct Initialize: VaultCommand {
             return try session.unlock.withNewUnlockMethod(console) { (method) throws(CommandFailure) in
                 if case .passphrase = method { try session.calibrate() }
                 let configuration = try session.configurationForNewVault(at: path)
-                console.progress.show("Creating the vault …")
-                return try calling { () throws(TokenStorageError) in
-                    try BlockingFileVault.create(
-                        at: path, unlockMethod: method, configuration: configuration)
+                return try Self.finishing(at: path, configuration) { () throws(CommandFailure) in
+                    console.progress.show("Creating the vault …")
+                    return try calling { () throws(TokenStorageError) in
+                        try BlockingFileVault.create(
+                            at: path, unlockMethod: method, configuration: configuration)
+                    }
                 }
             }
         }
@@ -115,9 +117,30 @@ struct Initialize: VaultCommand {
         }
         let keyring = console.keyring
         let configuration = try session.configurationForNewVault(at: path)
+        // Where a person may be asked by the keyring, a signal waits for nothing.
         return try calling { () throws(TokenStorageError) in
             try BlockingFileVault.create(at: path, keyring: keyring, configuration: configuration)
         }
+    }
+
+    /// Creates the vault at `path`. A signal that ends the program meanwhile waits until that is done, and takes the vault with
+    /// it: keys that this device keeps for a vault that never was would be left.
+    private static func finishing(
+        at path: FilePath, _ configuration: FileVaultConfiguration,
+        _ create: () throws(CommandFailure) -> BlockingFileVault
+    ) throws(CommandFailure) -> BlockingFileVault {
+        let signals = try? SignalForwarder(SignalForwarder.ending)
+        let outcome = Result { () throws(CommandFailure) -> BlockingFileVault in try create() }
+        guard let signal = signals?.next() else {
+            signals?.stop()
+            return try outcome.get()
+        }
+        if case .success(let vault) = outcome {
+            vault.close()
+            try? BlockingFileVault.destroy(at: path, configuration: configuration)
+        }
+        signals?.deliver(signal)
+        throw .interrupted
     }
 
     /// Asks whether the keyring shall open the vault too. That it cannot is no reason to have no vault.
