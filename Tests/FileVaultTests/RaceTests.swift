@@ -101,6 +101,41 @@ import TokenVaultPlatform
         #expect(unlocks.withLock { $0 } > 0)
     }
 
+    /// An unlock of a vault that is open wipes the keys that it brings others for: what is stored meanwhile takes those.
+    @Test func storingIsNotDisturbedByAnotherUnlock() throws {
+        let sandbox = try Sandbox()
+        let vault = try BlockingFileVault.create(
+            at: sandbox.vault, unlockMethod: keyFile, configuration: sandbox.configuration)
+        let storage = vault.storage(service: "race")
+        let isDone = Mutex(false)
+        let failures = Mutex<[TokenStorageError]>([])
+        race([
+            {
+                defer { isDone.withLock { $0 = true } }
+                do throws(TokenStorageError) {
+                    for _ in 0..<1_000 { try vault.unlock(with: keyFile) }
+                } catch {
+                    failures.withLock { $0.append(error) }
+                }
+            },
+            {
+                while !isDone.withLock({ $0 }) {
+                    do throws(TokenStorageError) {
+                        try storage.commit(
+                            (0..<20).map {
+                                .store(
+                                    Secret(utf8: "fake"), for: TokenKey("\($0)"),
+                                    details: TokenDetails(policy: .whenUnlocked))
+                            })
+                    } catch {
+                        failures.withLock { $0.append(error) }
+                    }
+                }
+            },
+        ])
+        #expect(failures.withLock { $0 } == [])
+    }
+
     /// A change of slots takes the keys of the new keybag; a `lock` in the middle of it is final.
     @Test func lockingDuringAChangeOfSlotsStays() throws {
         let disk = SimulatedDisk(try SimulatedVault.fresh())

@@ -80,11 +80,20 @@ extension VaultSession {
         }
     }
 
-    /// Runs `body`. Where it meets keys that were wiped meanwhile, the error says whether by a lock or for good.
-    func sayingWhyLocked<Value>(
+    /// Runs `body`, which changes nothing, and once more each time that it meets keys which were wiped since others took their
+    /// place. Where they were wiped otherwise, the error says whether by a lock or for good.
+    func whileKeysAreReplaced<Value>(
         _ body: () throws(TokenStorageError) -> Value
     ) throws(TokenStorageError) -> Value {
-        do { return try body() } catch { throw error.code == .locked ? ring.lockedError : error }
+        while true {
+            let replacements = ring.replacements
+            do throws(TokenStorageError) {
+                return try body()
+            } catch {
+                guard error.code == .locked else { throw error }
+                guard ring.replacements != replacements else { throw ring.lockedError }
+            }
+        }
     }
 
     /// The keys that open an item; `nil` when they were destroyed and the item with them.

@@ -14,11 +14,11 @@ extension VaultSession {
             existed.reserveCapacity(changes.count)
             try Parallel.pipeline(changes.count, each: CommitPlanner.part) {
                 (range) throws(TokenStorageError) in
-                var planner = CommitPlanner(session: self, view: view, now: now, changes: range.count)
-                try self.sayingWhyLocked { () throws(TokenStorageError) in
+                try self.whileKeysAreReplaced { () throws(TokenStorageError) in
+                    var planner = CommitPlanner(session: self, view: view, now: now, changes: range.count)
                     try planner.add(changes[range], of: service)
+                    return (drafts: planner.drafts, existed: planner.existed)
                 }
-                return (drafts: planner.drafts, existed: planner.existed)
             } take: { (part) throws(TokenStorageError) in
                 existed += part.existed
                 try add(part.drafts)
@@ -36,7 +36,9 @@ extension VaultSession {
             var planner = CommitPlanner(session: self, view: view, now: clock(), changes: 0)
             let tag = try log.codec.tag(ofService: service)
             for (item, found) in try view.items(where: { $0.serviceTag == tag }) {
-                try self.sayingWhyLocked { () throws(TokenStorageError) in try planner.delete(item, found) }
+                try self.whileKeysAreReplaced { () throws(TokenStorageError) in
+                    try planner.delete(item, found)
+                }
             }
             existed.set([Bool](repeating: true, count: planner.drafts.count))
             try add(planner.drafts)

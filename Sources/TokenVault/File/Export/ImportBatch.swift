@@ -59,13 +59,13 @@ extension VaultSession {
             var report = ImportReport()
             try Parallel.pipeline(items.count, each: CommitPlanner.part) {
                 (range) throws(TokenStorageError) in
-                var planner = CommitPlanner(
-                    session: self, view: view, now: self.clock(), changes: range.count)
-                var report = ImportReport()
-                try self.sayingWhyLocked { () throws(TokenStorageError) in
+                try self.whileKeysAreReplaced { () throws(TokenStorageError) in
+                    var planner = CommitPlanner(
+                        session: self, view: view, now: self.clock(), changes: range.count)
+                    var report = ImportReport()
                     try planner.add(items[range], identifiers[range], onConflict: rule, report: &report)
+                    return (drafts: planner.drafts, report: report)
                 }
-                return (drafts: planner.drafts, report: report)
             } take: { (part) throws(TokenStorageError) in
                 report.add(part.report)
                 try add(part.drafts)
