@@ -106,15 +106,16 @@ public struct OAuthClient: Sendable {
     }
 
     /// As ``ask(_:namesType:)``, for the tokens of a sign-in: with a cancellation, the answer that is on its way is waited for a
-    /// moment more, since the tokens in it are to be given back.
+    /// moment more, since the tokens in it are to be given back; not beyond ``end``.
     func askToTheEnd(_ form: FormEncoding.Fields) async -> Result<TokenResponse, AskFailure> {
         let request = Task { await ask(form) }
-        let patience = cancellationPatience
+        let (patience, end) = (cancellationPatience, end)
         return await withTaskCancellationHandler {
             await request.value
         } onCancel: {
             Task {
-                try? await Task.sleep(for: patience)
+                let limit = ContinuousClock.now.advanced(by: patience)
+                try? await Task.sleep(until: min(limit, end ?? limit), clock: .continuous)
                 request.cancel()
             }
         }
