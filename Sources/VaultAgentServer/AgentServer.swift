@@ -32,10 +32,7 @@ package final class AgentServer: Sendable {
         budget = CommitBudget(limits.commitLength, share: limits.commitShare)
         waker = try WakeEvent()
         vaults.tellOfLocks { [weak self] vaults in
-            guard let self else { return }
-            for connection in self.connections.withLock({ Array($0.values) }) {
-                connection.endReading(of: vaults)
-            }
+            self?.takeBack(vaults)
         }
     }
 
@@ -87,7 +84,7 @@ package final class AgentServer: Sendable {
                     vaults.lockAll()
                     return .displaced
                 }
-                endLockedReading()
+                takeBack()
             }
             guard let socket else { continue }
             number += 1
@@ -167,7 +164,7 @@ package final class AgentServer: Sendable {
     /// `nil` when there is none, or that one is being answered.
     private func takeSpareThread(for connection: ClientConnection) -> WorkerThread? {
         onSpareThread.withLock { served in
-            guard spareThread.isRunning, served?.endUnlessWorking(evenSending: true) ?? true else {
+            guard spareThread.isRunning, served?.endUnlessWorking(sendingFor: .zero) ?? true else {
                 return nil
             }
             served = connection
@@ -178,7 +175,7 @@ package final class AgentServer: Sendable {
     /// Ends the connection that is the least loss: see ``LeastLoss``. False when all are at work.
     private func makeRoom() -> Bool {
         for (number, connection) in LeastLoss.order(connections.withLock { $0 })
-        where connection.endUnlessWorking(evenSending: true) {
+        where connection.endUnlessWorking(sendingFor: .zero) {
             // Its thread is about to end, and counts no more.
             connections.announce { $0[number] = nil }
             return true
@@ -194,9 +191,12 @@ package final class AgentServer: Sendable {
         return LeastLoss.order(subscriptions).first?.1.endUnlessWorking() ?? false
     }
 
-    /// Ends those who are read something to that locked by itself meanwhile.
-    private func endLockedReading() {
-        for connection in connections.withLock({ Array($0.values) }) { connection.endLockedReading() }
+    /// Has nothing told any more of what was read of `vaults`, which were locked, or, without them, of those that locked by
+    /// themselves. Returns when nothing of it is on its way any more: a short answer has a moment to get there.
+    private func takeBack(_ vaults: [BlockingFileVault]? = nil) {
+        let remainders = connections.withLock { Array($0.values) }.compactMap { $0.revoke(vaults) }
+        let end = Deadline(after: .milliseconds(5))
+        for remainder in remainders { remainder.finish(by: end) }
     }
 
     private func endUnreadListings() {
@@ -210,9 +210,14 @@ package final class AgentServer: Sendable {
             // Who came too late hears that nothing was begun.
             while let socket = listening.listener.acceptNow() { ClientConnection.sayGoodbye(to: socket) }
         }
-        // Those at work end by themselves once they have answered.
-        for connection in connections.withLock({ Array($0.values) }) { _ = connection.endUnlessWorking() }
-        _ = connections.wait(atMost: limits.endTime) { $0.isEmpty ? () : nil }
+        // Those at work end by themselves once they have answered; who does not read the answer has a second for it.
+        let end = Deadline(after: limits.endTime)
+        repeat {
+            for connection in connections.withLock({ Array($0.values) }) {
+                _ = connection.endUnlessWorking(sendingFor: .seconds(1))
+            }
+        } while connections.wait(atMost: min(end.remaining, .seconds(1)), { $0.isEmpty ? () : nil }) == nil
+            && !end.hasPassed
         for connection in connections.withLock({ Array($0.values) }) { connection.end() }
         vaults.closeAll()
     }

@@ -15,7 +15,7 @@ extension ClientConnection {
             while try receive(into: incoming, since: parts.deadline) {
                 guard let changes = try answerOne(incoming, outgoing, parts) else { continue }
                 guard incoming.count == 0 else { return }
-                return tell(changes.changes, of: changes.vault, as: changes.id, incoming)
+                return tell(changes.changes, as: changes.id, incoming)
             }
         } catch {
             // The client is gone, or too slow, or has sent what no client sends.
@@ -72,7 +72,7 @@ extension ClientConnection {
 
     private func answerOne(
         _ incoming: WipedBuffer, _ outgoing: WipedBuffer, _ parts: CommitParts
-    ) throws(SystemFailure) -> (changes: TokenChanges, vault: BlockingFileVault, id: UInt32)? {
+    ) throws(SystemFailure) -> (changes: TokenChanges, id: UInt32)? {
         try beginWork()
         let decoding = try decodingTurn(incoming)
         if decoding != nil { try beginWork() }
@@ -113,7 +113,7 @@ extension ClientConnection {
         if turn != nil { try beginWork() }
         defer { endReading() }
         let consequence = try work(request, in: turn, outgoing)
-        if case .subscription(let changes, let vault) = consequence { return (changes, vault, request.id) }
+        if case .subscription(let changes, _, _) = consequence { return (changes, request.id) }
         if case .end = consequence { context.endAgent() }
         guard context.goesOn() else {
             // The next request may be there already.
@@ -169,7 +169,11 @@ extension ClientConnection {
                 try send(outgoing)
             }
             if case .again = consequence { continue }
-            if case .subscription = consequence, !become({ .subscribed(since: $0) }) { break }
+            if case .subscription(let changes, let vault, let locks) = consequence {
+                // Before anybody is told that changes are: who locks from here on means these too.
+                begin(telling: changes, of: vault, since: locks)
+                guard become({ .subscribed(since: $0) }) else { break }
+            }
             do throws(SystemFailure) {
                 try send(outgoing)
                 return consequence

@@ -4,11 +4,9 @@ internal import TokenVaultPlatform
 internal import VaultAgent
 
 extension ClientConnection {
-    /// Tells changes until the client goes away, which this thread waits for, or does not read them.
-    func tell(
-        _ changes: TokenChanges, of vault: BlockingFileVault, as id: UInt32, _ incoming: WipedBuffer
-    ) {
-        begin(telling: changes, of: vault)
+    /// Tells changes, which ``begin(telling:of:since:)`` was told of, until the client goes away, which this thread waits for,
+    /// or does not read them.
+    func tell(_ changes: TokenChanges, as id: UInt32, _ incoming: WipedBuffer) {
         let teller = WorkerThread(name: "agent-teller")
         guard teller.isRunning else { return }
         let task = Task.detached { [self] in

@@ -1,4 +1,3 @@
-internal import Synchronization
 internal import SystemPackage
 internal import TokenVault
 internal import TokenVaultPlatform
@@ -46,7 +45,7 @@ final class ClientConnection: Sendable {
     let process: Int32
     let socket: UnixSocket
     let context: Context
-    private let state: Mutex<State>
+    private let state: Monitor<State>
 
     private struct State {
         var activity: Activity
@@ -56,15 +55,26 @@ final class ClientConnection: Sendable {
         var isRevoked = false
         /// The changes that are told, of what, and how often that had been locked when they were last looked through.
         var told: (changes: TokenChanges, vault: BlockingFileVault, locks: Int)?
-        /// Since when one of them is being sent.
-        var tellingSince: ContinuousClock.Instant?
+        /// Whether one of them is being sent.
+        var isTelling = false
         /// Whether a listing is answered.
         var isListing = false
         /// Whether more is sent than the kernel takes at once.
         var isLong = false
+        /// How often something was sent, to its end.
+        var sendings: UInt64 = 0
+
+        var isSending: Bool { if case .sending = activity { true } else { false } }
 
         var isReadingRevoked: Bool {
             reading.map { isRevoked || $0.vault.lockCount != $0.locks } ?? false
+        }
+
+        /// Looks at what is told after a lock: what was before it is told no more. The changes to forget, if it was locked.
+        mutating func takeLocked() -> TokenChanges? {
+            guard let told, told.vault.lockCount != told.locks else { return nil }
+            self.told?.locks = told.vault.lockCount
+            return told.changes
         }
     }
 
@@ -72,7 +82,7 @@ final class ClientConnection: Sendable {
         self.process = process
         self.socket = socket
         self.context = context
-        state = Mutex(State(activity: .idle(since: .now)))
+        state = Monitor(State(activity: .idle(since: .now)))
     }
 
     var current: Activity { state.withLock { $0.activity } }
@@ -81,12 +91,12 @@ final class ClientConnection: Sendable {
     var arrival: UnixSocket.Arrival { socket.arrival }
 
     /// Ends the connection unless a request is being answered: false then. What the client asked for and was not begun it
-    /// is told. With `evenSending`, a client that does not read its answer gets none.
-    func endUnlessWorking(evenSending: Bool = false) -> Bool {
+    /// is told. A client that has not read its answer for `sendingFor` gets no more of it.
+    func endUnlessWorking(sendingFor limit: Duration? = nil) -> Bool {
         let before = state.withLock { state -> Activity in
             switch state.activity {
             case .working: break
-            case .sending where !evenSending: break
+            case .sending(let since) where limit.map { since.duration(to: .now) < $0 } ?? true: break
             default:
                 defer { state.activity = .ended }
                 return state.activity
@@ -119,61 +129,65 @@ final class ClientConnection: Sendable {
         socket.end()
     }
 
-    /// Has the connection tell no change any more that was before a lock. It ends when its client does not take the one that
-    /// is being told.
-    private func forgetLocked() {
-        let (changes, isSending) = state.withLock { state -> (TokenChanges?, Bool) in
-            guard let told = state.told, told.vault.lockCount != told.locks else { return (nil, false) }
-            state.told?.locks = told.vault.lockCount
-            guard let since = state.tellingSince else { return (told.changes, false) }
-            return (told.changes, since.duration(to: .now) > .milliseconds(5))
-        }
-        changes?.forget()
-        if isSending { end() }
-    }
-
-    /// Notes that changes of `vault` are told from now on.
-    func begin(telling changes: TokenChanges, of vault: BlockingFileVault) {
-        let locks = vault.lockCount
+    /// Notes that changes of `vault` are told from now on, which had been locked as often as `locks` when the first of them may
+    /// have come.
+    func begin(telling changes: TokenChanges, of vault: BlockingFileVault, since locks: Int) {
         state.withLock { $0.told = (changes, vault, locks) }
     }
 
-    /// Notes that a change is being told. False when it may be one from before a lock.
+    /// How often what is told of had been locked, as far as its changes were looked through.
+    var toldLocks: Int { state.withLock { $0.told?.locks ?? 0 } }
+
+    /// Notes that a change is being told that was waited for since `locks`. False when it may be one from before a lock.
     func beginTelling(since locks: Int) -> Bool {
-        state.withLock { state in
-            guard let told = state.told, told.vault.lockCount == locks else { return false }
-            state.tellingSince = .now
-            return true
+        let (isNew, changes) = state.withLock { state -> (Bool, TokenChanges?) in
+            let changes = state.takeLocked()
+            guard changes == nil, let told = state.told, told.locks == locks else { return (false, changes) }
+            state.isTelling = true
+            return (true, nil)
         }
+        changes?.forget()
+        return isNew
     }
 
-    func endTelling() { state.withLock { $0.tellingSince = nil } }
+    func endTelling() { state.announce { $0.isTelling = false } }
 
-    /// How often what is told of has been locked.
-    var toldLocks: Int { state.withLock { $0.told?.vault.lockCount ?? 0 } }
+    /// What is on its way to a client that it may not get any more.
+    struct Remainder {
+        fileprivate let connection: ClientConnection
+        fileprivate let sendings: UInt64
 
-    /// Ends the connection if it is at answering what is in one of `vaults`, which were locked.
-    func endReading(of vaults: [BlockingFileVault]) {
-        forgetLocked()
-        let isSending = state.withLock { state in
-            guard let reading = state.reading, vaults.contains(where: { $0 === reading.vault }) else {
-                return false
+        /// Ends the connection unless all of it has gone out by `deadline`.
+        func finish(by deadline: Deadline) {
+            let isOut: Void? = connection.state.wait(atMost: deadline.remaining) { state in
+                if case .ended = state.activity { return () }
+                return state.sendings == sendings && (state.isTelling || state.isSending) ? nil : ()
             }
-            state.isRevoked = true
-            // A short answer is out in less; one that is not waits for its client.
-            guard case .sending(let since) = state.activity else { return false }
-            return state.isLong || since.duration(to: .now) > .milliseconds(5)
+            if isOut == nil { connection.end() }
         }
-        if isSending { end() }
     }
 
-    /// Ends the connection if it is at answering what has locked by itself since.
-    func endLockedReading() {
-        forgetLocked()
-        let isSending = state.withLock { state in
-            if case .sending = state.activity { state.isReadingRevoked } else { false }
+    /// Has the connection tell nothing more of what was read of one of `vaults`, which were locked, or, without them, of one
+    /// that has locked by itself since. A long answer ends with the connection; of a short one that is being sent the rest is
+    /// what is given.
+    func revoke(_ vaults: [BlockingFileVault]? = nil) -> Remainder? {
+        let (changes, isLong, remainder) = state.withLock { state -> (TokenChanges?, Bool, Remainder?) in
+            let changes = state.takeLocked()
+            var isUnderWay = changes != nil && state.isTelling
+            if let vaults, let reading = state.reading, vaults.contains(where: { $0 === reading.vault }) {
+                state.isRevoked = true
+            }
+            var isLong = false
+            if state.isSending, state.isReadingRevoked {
+                isUnderWay = true
+                isLong = state.isLong
+            }
+            return (changes, isLong, isUnderWay ? Remainder(connection: self, sendings: state.sendings) : nil)
         }
-        if isSending { end() }
+        changes?.forget()
+        guard isLong else { return remainder }
+        end()
+        return nil
     }
 
     /// Ends the connection if its client does not read the listing that it asked for. Whether it was so.
@@ -208,8 +222,9 @@ final class ClientConnection: Sendable {
         }
         guard let before else { throw SystemFailure(.connectionReset, "send") }
         defer {
-            if case .working = before {
-                state.withLock { if case .sending = $0.activity { $0.activity = .working } }
+            state.announce { state in
+                state.sendings += 1
+                if case .working = before, case .sending = state.activity { state.activity = .working }
             }
         }
         try outgoing.send(to: socket, until: Deadline(after: context.limits.answerTime))

@@ -25,8 +25,7 @@ extension HeldVaults {
     }
 
     private func tellLocked(_ vaults: [BlockingFileVault]) {
-        let tell = whenLocked.withLock { $0 }
-        tell(vaults)
+        whenLocked.withLock { $0 }.tell(vaults)
     }
 
     /// Locks every vault, at once.
@@ -40,7 +39,7 @@ extension HeldVaults {
 
     /// Calls `body` with vaults that were locked or let go of just now, from the thread that locked them.
     func tellOfLocks(_ body: @escaping @Sendable ([BlockingFileVault]) -> Void) {
-        whenLocked.withLock { $0 = body }
+        whenLocked.withLock { $0 = LockListener(tell: body) }
     }
 
     /// Notes why vaults do not lock with the person's session, for who asks.

@@ -26,6 +26,11 @@ package final class HeldVaults: Sendable {
         var sessionObstacle: String? = "the agent does not watch the session"
     }
 
+    /// Who is told of locks. A function by itself, as what a `Mutex` guards, is wrapped once more each time it is taken out.
+    struct LockListener: Sendable {
+        let tell: @Sendable ([BlockingFileVault]) -> Void
+    }
+
     /// Vaults that somebody locked. What is unlocked meanwhile is meant too.
     struct Locks {
         var isAll = false
@@ -45,7 +50,7 @@ package final class HeldVaults: Sendable {
     }
 
     let state = Mutex(State())
-    let whenLocked = Mutex<@Sendable ([BlockingFileVault]) -> Void>({ _ in })
+    let whenLocked = Mutex(LockListener { _ in })
     /// Deriving a key takes much memory: who unlocks has the one turn at that.
     let unlockTurns: TurnQueue
     /// A listing takes as much memory as it has items, until its client has read it.
@@ -86,6 +91,23 @@ package final class HeldVaults: Sendable {
                 underlying: "the vault's path leads through a link, or is too long",
                 advice: "name it from the root, without links, and in 4,095 bytes at most")
         }
+        // One that was let go of while its key was derived says nothing of what is at the path now.
+        for _ in 1..<Self.mostReleases {
+            do throws(TokenStorageError) {
+                return try unlockOnce(at: path, order, number)
+            } catch {
+                guard error.code == .closed, !state.withLock({ $0.hasEnded }) else { throw error }
+            }
+        }
+        return try unlockOnce(at: path, order, number)
+    }
+
+    private static let mostReleases = 8
+
+    /// The unlock of that number. Throws `closed` when the vault was let go of meanwhile, and nobody locked.
+    private func unlockOnce(
+        at path: FilePath, _ order: UnlockOrder, _ number: UInt64
+    ) throws(TokenStorageError) -> BlockingFileVault {
         var configuration = FileVaultConfiguration(stateDirectory: order.stateDirectory)
         configuration.automaticLock = order.idleTime.map { .whenIdle(for: $0) }
         // What is at the path now: another vault may have taken the place of the one that is held.
@@ -126,35 +148,43 @@ package final class HeldVaults: Sendable {
             }
         }
         try vault.lockAutomatically(idleTime.map { .whenIdle(for: $0) })
-        let (isLocked, hasEnded, former) = state.withLock { state in
+        try hold(
+            Held(vault: vault, idleTime: idleTime, stateDirectory: order.stateDirectory), at: path, number,
+            after: known.map { ($0.vault, orders) })
+        return vault
+    }
+
+    /// Holds a vault that the unlock of that number has opened, in the place of `known`, which had been told to lock so often
+    /// before. Throws `locked` when it was locked again meanwhile, and `closed` when it was let go of.
+    func hold(
+        _ fresh: Held, at path: FilePath, _ number: UInt64,
+        after known: (vault: BlockingFileVault, orders: Int)?
+    ) throws(TokenStorageError) {
+        let vault = fresh.vault
+        let (isLocked, isGone, former) = state.withLock { state in
             let isLocked =
                 state.unlocking[number]?.contains(vault, at: path) ?? true
-                || vault === known?.vault && vault.lockOrders != orders
+                || vault === known?.vault && vault.lockOrders != known?.orders
             // Before anybody can ask for it.
             if isLocked { vault.lock() }
-            let former = state.vaults[path]?.vault
+            let isLeaving = vault.isClosed || state.leaving[ObjectIdentifier(vault)] != nil
+            guard !state.hasEnded, !isLeaving else { return (isLocked, true, nil as BlockingFileVault?) }
+            let former = state.vaults.updateValue(fresh, forKey: path)?.vault
             // Who locks from here on means it too, and does not find it.
-            if let former, former !== vault {
-                former.lock()
-                state.leaving[ObjectIdentifier(former)] = former
-            }
-            if !state.hasEnded {
-                state.vaults[path] = Held(
-                    vault: vault, idleTime: idleTime, stateDirectory: order.stateDirectory)
-            }
-            return (isLocked, state.hasEnded, former)
+            guard let former, former !== vault else { return (isLocked, false, nil) }
+            former.lock()
+            state.leaving[ObjectIdentifier(former)] = former
+            return (isLocked, false, former)
         }
-        if let former, former !== vault {
-            takeLeave(of: former)
-        }
-        if hasEnded { vault.close() }
+        if let former { takeLeave(of: former) }
+        if isGone { vault.close() }
         // Who locked while the key was derived meant this too.
         if isLocked {
             throw TokenStorageError(
                 .locked, operation: "unlock", backend: AgentPlace.backend,
                 underlying: "it was locked again meanwhile")
         }
-        return vault
+        if isGone { throw TokenStorageError(.closed, operation: "unlock", backend: AgentPlace.backend) }
     }
 
     /// Whether `method` leads to less than everything in `vault`, which is the one that is held, opened once more. With that,

@@ -9,8 +9,8 @@ struct RequestHandler: Sendable {
     /// What follows from a request beside its answer.
     enum Consequence {
         case none
-        /// The changes that the connection tells from now on, and of what.
-        case subscription(TokenChanges, of: BlockingFileVault)
+        /// The changes that the connection tells from now on, of what, and how often that had been locked before the first.
+        case subscription(TokenChanges, of: BlockingFileVault, since: Int)
         /// The agent ends.
         case end
         /// None, and no answer: another vault took the place of the one that was asked.
@@ -151,9 +151,10 @@ struct RequestHandler: Sendable {
             writer.begin(.result, id: request.id)
             writer.append(status)
         case .subscribe(let service):
+            let locks = vault.lockCount
             let changes = FileTokenStorage(vault, service: service).changes()
             answerNothing(request, &writer)
-            return .success(.subscription(changes, of: vault))
+            return .success(.subscription(changes, of: vault, since: locks))
         case .unlock, .lock, .close, .vaults, .lockAll, .stop, .commitPart: break
         }
         if !writer.end() { throw .tooLargeAnswer }

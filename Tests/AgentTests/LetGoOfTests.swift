@@ -5,7 +5,8 @@ import Testing
 import TokenVault
 import TokenVaultPlatform
 import VaultAgent
-import VaultAgentServer
+
+@testable import VaultAgentServer
 
 /// A vault that the agent lets go of, or holds anew, while others use it: what they hear is of the vault as it is, and no item
 /// is taken for one that cannot be shown.
@@ -21,6 +22,35 @@ import VaultAgentServer
         for number in 0..<30 {
             try storage.store(token: "open", for: TokenKey("open-\(number)"), policy: .afterFirstUnlock)
         }
+    }
+
+    /// Somebody lets go of it between the unlock and the moment that it is held.
+    @Test func aVaultThatWasLetGoOfMeanwhileIsNotHeld() throws {
+        let vaults = HeldVaults(limits: AgentLimits())
+        let path = VaultReference(at: home.vault)
+        let vault = try home.open()
+        vault.close()
+        let error = #expect(throws: TokenStorageError.self) {
+            try vaults.hold(
+                HeldVaults.Held(vault: vault, idleTime: nil, stateDirectory: nil), at: path.path, 0,
+                after: nil)
+        }
+        #expect(error?.code == .locked)
+        #expect(vaults.vault(path) == nil)
+    }
+
+    /// However often it is locked: what is told of that takes no more memory or stack each time.
+    @Test func locksDoNotPileUp() {
+        let vaults = HeldVaults(limits: AgentLimits())
+        let places = Mutex<Set<UInt>>([])
+        vaults.tellOfLocks { _ in
+            var here = 0
+            withUnsafeMutablePointer(to: &here) { here in
+                _ = places.withLock { $0.insert(UInt(bitPattern: here)) }
+            }
+        }
+        for _ in 0..<1_000 { vaults.lockAll() }
+        #expect(places.withLock { $0.count } == 1)
     }
 
     /// What went wrong on the threads of a test.

@@ -1,10 +1,12 @@
+import Glibc
 import Synchronization
 import SystemPackage
 import Testing
 import TokenVault
-import TokenVaultPlatform
 import VaultAgent
 import VaultAgentServer
+
+@testable import TokenVaultPlatform
 
 /// An agent's server in this process, with limits that a test can wait for.
 final class LocalServer: Sendable {
@@ -185,5 +187,30 @@ struct RawClient {
             }
             incoming.removeAll()
         }
+    }
+
+    /// How many bytes the kernel has for the client (`FIONREAD`).
+    var waiting: Int {
+        var count: CInt = 0
+        return ioctl(socket.descriptor, 0x541b, &count) == 0 ? Int(count) : 0
+    }
+
+    /// Reads what comes, whatever it is: as many bytes, or until there is `text`.
+    func bytes(_ count: Int, orUntil text: String? = nil) throws -> String {
+        try socket.setReceiveTimeout(.seconds(300))
+        var all: [UInt8] = []
+        while all.count < count {
+            do {
+                let limit = min(4 << 10, count - all.count)
+                guard try incoming.receive(from: socket, upTo: limit) > 0 else { break }
+            } catch {
+                guard error.errno == .connectionReset else { throw error }
+                break
+            }
+            all += incoming.array(in: 0..<incoming.count) ?? []
+            incoming.removeAll()
+            if let text, String(decoding: all, as: UTF8.self).contains(text) { break }
+        }
+        return String(decoding: all, as: UTF8.self)
     }
 }

@@ -34,6 +34,19 @@ import VaultAgent
         try expectService(vault, "one")
     }
 
+    /// It would have five minutes for it.
+    @Test func whoDoesNotReadTheirAnswerDoesNotKeepTheAgentFromEnding() throws {
+        let agent = try LocalAgent(in: home) { $0.endTime = .seconds(300) }
+        let big = Secret(repeatElement(UInt8(3), count: 900_000))
+        try agent.unlockedVault().storage(service: "good").store(big, for: "big")
+        let client = try RawClient(home.place)
+        try client.ask(.secret(service: "good", key: "big"), home)
+        try client.socket.wait(until: Deadline(after: .seconds(300)))
+        let start = ContinuousClock.now
+        agent.end()
+        #expect(start.duration(to: .now) < .seconds(100))
+    }
+
     @Test func aWrongHelloIsAnsweredWithTheVersionOrNothing() throws {
         let agent = try LocalAgent(in: home)
         // Another protocol's first words, in a frame that is whole.

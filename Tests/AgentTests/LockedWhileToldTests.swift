@@ -1,0 +1,82 @@
+import SystemPackage
+import Testing
+import TokenVault
+import TokenVaultPlatform
+import VaultAgent
+
+/// Names of items that a lock makes dark are not told after it.
+// One after the other: each blocks a thread of those that changes are told on.
+@Suite(.serialized, .timeLimit(.minutes(20))) struct LockedWhileToldTests {
+    private let home: TestHome
+    private let agent: LocalAgent
+    private let vault: BlockingAgentVault
+
+    init() throws {
+        home = try TestHome()
+        agent = try LocalAgent(in: home)
+        vault = try agent.unlockedVault()
+    }
+
+    /// Locks the vault; `isAnew`: after another one, with the same keys, has taken the place of the one that is told of.
+    private func lock(_ isAnew: Bool) throws {
+        if isAnew {
+            try vault.unlock(with: TestHome.keyFile, stateDirectory: home.path.appending("another-state"))
+        }
+        #expect(try vault.lock())
+    }
+
+    /// Names of items that are dark by now, which a client was too slow to be told.
+    @Test(arguments: [false, true])
+    func changesAreNotToldAfterALock(isAnew: Bool) throws {
+        let client = try RawClient(home.place)
+        try client.ask(.subscribe(service: "names"), home)
+        try client.socket.wait(until: Deadline(after: .seconds(300)))
+        let storage = vault.storage(service: "names")
+        let name = String(repeating: "n", count: 1_000)
+        let policy = TokenDetails(policy: .whenUnlocked)
+        for start in stride(from: 0, to: 1_000, by: 100) {
+            try storage.commit(
+                (start..<start + 100).map {
+                    .store(Secret([1]), for: TokenKey("\(name)\($0)"), details: policy)
+                })
+        }
+        try lock(isAnew)
+        // What the kernel has taken is out, and nothing after that.
+        let count = try client.changes()
+        #expect(count < 500, "\(count)")
+        try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+        #expect(try storage.list().items.count == 1_000)
+    }
+
+    /// The answer to a subscription waits for its client, and behind it the names of what was stored before the lock.
+    @Test(arguments: [false, true])
+    func changesBehindAnAnswerThatWaitsAreNotToldAfterALock(isAnew: Bool) throws {
+        // How many answers the kernel keeps.
+        let probe = try RawClient(home.place)
+        try probe.ask(.state, home, count: 2_000)
+        var (kept, since) = (0, ContinuousClock.now)
+        while since.duration(to: .now) < .milliseconds(300) {
+            let now = probe.waiting
+            if now != kept { (kept, since) = (now, .now) }
+        }
+        probe.socket.endSending()
+        let fit = kept / (try probe.readToEnd() / 2_000)
+        let storage = vault.storage(service: "names")
+        for count in [fit - 1, fit] {
+            try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+            let client = try RawClient(home.place)
+            try client.ask(
+                [AgentOperation](repeating: .state, count: count) + [.subscribe(service: "names")], home)
+            while client.waiting < kept * 9 / 10 {}
+            for number in 0..<3 {
+                try storage.store(token: "x", for: TokenKey("dark name \(number)"), policy: .whenUnlocked)
+            }
+            try lock(isAnew)
+            let rest = client.waiting
+            try storage.store(token: "x", for: "bright name", policy: .afterFirstUnlock)
+            _ = try client.bytes(rest)
+            let told = try client.bytes(.max, orUntil: "bright name")
+            #expect(!told.contains("dark name"), "\(count) of \(fit)")
+        }
+    }
+}
