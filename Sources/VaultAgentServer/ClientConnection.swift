@@ -57,6 +57,8 @@ final class ClientConnection: Sendable {
         var told: (changes: TokenChanges, vault: BlockingFileVault, locks: Int)?
         /// Whether one of them is being sent.
         var isTelling = false
+        /// Whether it was locked since that was begun.
+        var isTellingRevoked = false
         /// Whether a listing is answered.
         var isListing = false
         /// Whether more is sent than the kernel takes at once.
@@ -74,6 +76,7 @@ final class ClientConnection: Sendable {
         mutating func takeLocked() -> TokenChanges? {
             guard let told, told.vault.lockCount != told.locks else { return nil }
             self.told?.locks = told.vault.lockCount
+            isTellingRevoked = isTelling
             return told.changes
         }
     }
@@ -143,7 +146,7 @@ final class ClientConnection: Sendable {
         let (isNew, changes) = state.withLock { state -> (Bool, TokenChanges?) in
             let changes = state.takeLocked()
             guard changes == nil, let told = state.told, told.locks == locks else { return (false, changes) }
-            state.isTelling = true
+            (state.isTelling, state.isTellingRevoked) = (true, false)
             return (true, nil)
         }
         changes?.forget()
@@ -173,7 +176,8 @@ final class ClientConnection: Sendable {
     func revoke(_ vaults: [BlockingFileVault]? = nil) -> Remainder? {
         let (changes, isLong, remainder) = state.withLock { state -> (TokenChanges?, Bool, Remainder?) in
             let changes = state.takeLocked()
-            var isUnderWay = changes != nil && state.isTelling
+            // Another who locks may have been here first, and waits as well.
+            var isUnderWay = state.isTelling && state.isTellingRevoked
             if let vaults, let reading = state.reading, vaults.contains(where: { $0 === reading.vault }) {
                 state.isRevoked = true
             }
