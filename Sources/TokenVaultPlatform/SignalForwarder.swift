@@ -47,6 +47,11 @@ package final class SignalForwarder {
         }
         previous = []
         _ = clinux_forward_signals_to(before)
+        // One that nobody has asked for is for the one before, or has its effect.
+        var number: UInt8 = 0
+        while read(reading, &number, 1) == 1 {
+            if before >= 0 { _ = write(before, &number, 1) } else { kill(getpid(), CInt(number)) }
+        }
         close(reading)
         close(writing)
     }

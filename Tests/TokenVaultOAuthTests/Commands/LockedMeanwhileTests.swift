@@ -81,12 +81,12 @@ import TokenVaultAuth
     @Test func tokensAreStoredByOneWhoWasStopped() throws {
         let home = try home(before: "lock")
         defer { _ = try? home.run("agent", "--stop") }
-        let command = try home.start(["token", "work", "--timeout", "6"], without: "VAULTCTL_KEY_FILE")
+        let command = try home.start(["token", "work", "--timeout", "30"], without: "VAULTCTL_KEY_FILE")
         _ = try command.expect(after: "cannot be stored yet", until: "\n")
         command.send(SIGSTOP)
         #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
         // Another program's clock says when its time is over.
-        #expect(try RunningCommand("/bin/sleep", ["8"], [:]).end().status == 0)
+        #expect(try RunningCommand("/bin/sleep", ["32"], [:]).end().status == 0)
         command.send(SIGCONT)
         let outcome = try command.end()
         #expect(outcome.status == 0 && outcome.output == "fake-2", "\(outcome.status) \(outcome.error)")
