@@ -120,11 +120,9 @@ package final class AgentServer: Sendable {
     /// How many clients there are.
     package var clients: Int { connections.withLock { $0.count } }
 
-    /// How many of them are at work.
-    var clientsAtWork: Int {
-        connections.withLock { Array($0.values) }.count {
-            if case .working = $0.current { true } else { false }
-        }
+    /// How many of them are at what `isSuch` takes.
+    func clients(where isSuch: (ClientConnection.Activity) -> Bool) -> Int {
+        connections.withLock { Array($0.values) }.count { isSuch($0.current) }
     }
 
     /// Waits until there are `count` clients, `timeout` at most; whether there are.

@@ -78,10 +78,7 @@ import VaultAgent
         let busy = try (0..<6).map { _ in
             try ask(.commit(service: "default", changes: [change]), count: 30)
         }
-        let deadline = Deadline(after: .seconds(300))
-        var backOff = BackOff()
-        while agent.server.clientsAtWork < 6, backOff.wait(until: deadline) {}
-        #expect(agent.server.clientsAtWork == 6)
+        #expect(agent.wait(for: 6) { if case .working = $0 { true } else { false } })
         // Nobody is let in who does not lock.
         #expect(try ask(.state, count: 1).answer() == .kind(.goodbye))
         let locked = try home.run("lock")

@@ -4,9 +4,9 @@ import SystemPackage
 import Testing
 import TokenVault
 import VaultAgent
-import VaultAgentServer
 
 @testable import TokenVaultPlatform
+@testable import VaultAgentServer
 
 /// An agent's server in this process, with limits that a test can wait for.
 final class LocalServer: Sendable {
@@ -29,6 +29,17 @@ final class LocalServer: Sendable {
     }
 
     deinit { end() }
+
+    /// Waits until as many clients are at what `isSuch` takes; false when it is not so in the end.
+    func wait(
+        for count: Int, atMost duration: Duration = .seconds(300),
+        where isSuch: (ClientConnection.Activity) -> Bool
+    ) -> Bool {
+        let deadline = Deadline(after: duration)
+        var backOff = BackOff()
+        while server.clients(where: isSuch) != count, backOff.wait(until: deadline) {}
+        return server.clients(where: isSuch) == count
+    }
 
     /// Ends it and waits until it has.
     func end() {
@@ -53,6 +64,11 @@ final class LocalAgent: Sendable {
     ) throws {
         self.home = home
         local = try LocalServer(at: home.place, change, stopping: stopping, makeThread: makeThread)
+    }
+
+    /// Waits until as many clients are told changes; false when it is not so in the end.
+    func wait(forSubscribers count: Int, atMost duration: Duration) -> Bool {
+        local.wait(for: count, atMost: duration) { if case .subscribed = $0 { true } else { false } }
     }
 
     /// Ends the agent and waits until it has.
@@ -193,6 +209,14 @@ struct RawClient {
     var waiting: Int {
         var count: CInt = 0
         return ioctl(socket.descriptor, 0x541b, &count) == 0 ? Int(count) : 0
+    }
+
+    /// Waits until the kernel has as many bytes for the client; false when it has not in the end.
+    func wait(forBytes count: Int) -> Bool {
+        let deadline = Deadline(after: .seconds(300))
+        var backOff = BackOff()
+        while waiting < count, backOff.wait(until: deadline) {}
+        return waiting >= count
     }
 
     /// Reads what comes, whatever it is: as many bytes, or until there is `text`.

@@ -64,7 +64,7 @@ import VaultAgent
         let client = try RawClient(home.place)
         try client.ask(.secret(service: "s", key: "short"), home, count: 20)
         // More than this comes, since the kernel keeps more of it.
-        while client.waiting < 100_000 {}
+        try #require(client.wait(forBytes: 100_000))
         try self.lock(lock)
         let kept = client.waiting
         client.socket.endSending()

@@ -106,7 +106,8 @@ import TokenVaultPlatform
         var full = keybag
         for number in 2..<Keybag.maximumSets {
             var set = full.sets[1]
-            set.device[0] = UInt8(number)
+            // Another than that of the second, whatever that is.
+            set.device[0] &+= UInt8(number)
             set.keys.append(set.keys[0])
             full.sets.append(set)
         }
