@@ -39,11 +39,11 @@ package final class ByteLock: Sendable {
     }
 
     private static func identity(at path: FilePath) throws(SystemFailure) -> FileIdentity? {
-        var information = stat()
-        if path.withPlatformString({ lstat($0, &information) }) == 0 {
-            return FileAttributes(information).identity
+        do {
+            return try FileAttributes(at: path, followingLinks: false).identity
+        } catch {
+            if error.errno == .noSuchFileOrDirectory { return nil }
+            throw error
         }
-        if errno == ENOENT { return nil }
-        throw SystemFailure(Errno(rawValue: errno), "lstat")
     }
 }

@@ -5,7 +5,7 @@ package import SystemPackage
 package protocol DiskDirectory: AnyObject, Sendable {
     /// Opens the file `name` in this directory, never through a symbolic link.
     func open(_ name: String, _ access: FileAccess) throws(SystemFailure) -> any DiskFile
-    /// What is at `name` now (`fstatat` without following links); `nil` when nothing is.
+    /// What is at `name` now (`statx` without following links); `nil` when nothing is.
     func attributes(of name: String) throws(SystemFailure) -> FileAttributes?
     /// Renames within the directory. Without `replacing`, fails with `EEXIST` when `target` exists.
     func rename(_ name: String, to target: String, replacing: Bool) throws(SystemFailure)
@@ -25,7 +25,7 @@ package protocol DiskDirectory: AnyObject, Sendable {
     /// Whether something is mounted on what is at `name`, so that it can be neither replaced nor removed (`statx`).
     func isMountPoint(_ name: String) -> Bool
     /// Whether this is not the directory at `path` any more: it was moved away or removed, and perhaps another put in its
-    /// place. False when that cannot be told (`stat`).
+    /// place. False when that cannot be told (`statx`).
     func isReplaced(at path: FilePath) -> Bool
     /// Whether other machines may write there, or a program stands between the kernel and the files (NFS, SMB, FUSE …).
     var isRemote: Bool { get }
@@ -68,7 +68,7 @@ package protocol DiskFile: AnyObject, Sendable {
     func resize(to size: Int) throws(SystemFailure)
     /// Gives the file mode 0600 (`fchmod`).
     func makePrivate() throws(SystemFailure)
-    /// Identity, size, kind, owner and mode (`fstat`).
+    /// Identity, size, kind, owner and mode (`statx`).
     func attributes() throws(SystemFailure) -> FileAttributes
     /// Tries to take the whole-file lock of this open file; false when another holds it.
     func tryLock(_ kind: FileLock) throws(SystemFailure) -> Bool
@@ -121,40 +121,4 @@ extension SystemFailure {
 /// The two lock kinds of `fcntl(F_OFD_SETLK)`.
 package enum FileLock: Sendable {
     case shared, exclusive
-}
-
-/// Which file this is, wherever its name points now.
-package struct FileIdentity: Hashable, Sendable {
-    package let device: UInt64
-    package let inode: UInt64
-
-    package init(device: UInt64, inode: UInt64) {
-        self.device = device
-        self.inode = inode
-    }
-}
-
-/// What `fstat(2)` tells.
-package struct FileAttributes: Sendable {
-    package enum Kind: Sendable { case regular, directory, symbolicLink, other }
-
-    package var identity: FileIdentity
-    package var kind: Kind
-    package var size: Int
-    /// The permission bits, without the kind.
-    package var mode: UInt32
-    package var owner: UInt32
-    /// How many names the file has.
-    package var links: Int
-
-    package init(
-        identity: FileIdentity, kind: Kind, size: Int, mode: UInt32, owner: UInt32, links: Int = 1
-    ) {
-        self.identity = identity
-        self.kind = kind
-        self.size = size
-        self.mode = mode
-        self.owner = owner
-        self.links = links
-    }
 }

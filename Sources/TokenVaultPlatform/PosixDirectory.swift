@@ -16,8 +16,7 @@ package final class PosixDirectory: DiskDirectory, Notifying {
             path.withPlatformString { clinux_openat(AT_FDCWD, $0, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0) }
         }
         isRemote = FileSystemKind.isRemote(clinux_file_system_type(descriptor))
-        var information = stat()
-        identity = fstat(descriptor, &information) == 0 ? FileAttributes(information).identity : nil
+        identity = try? FileAttributes(of: descriptor).identity
     }
 
     deinit { close(descriptor) }
@@ -74,12 +73,12 @@ package final class PosixDirectory: DiskDirectory, Notifying {
     }
 
     package func attributes(of name: String) throws(SystemFailure) -> FileAttributes? {
-        var information = stat()
-        if fstatat(descriptor, name, &information, AT_SYMLINK_NOFOLLOW) == 0 {
-            return FileAttributes(information)
+        do {
+            return try FileAttributes(of: name, in: descriptor)
+        } catch {
+            if error.errno == .noSuchFileOrDirectory { return nil }
+            throw error
         }
-        if errno == ENOENT { return nil }
-        throw SystemFailure(Errno(rawValue: errno), "fstatat")
     }
 
     package func rename(_ name: String, to target: String, replacing: Bool) throws(SystemFailure) {
@@ -119,11 +118,11 @@ package final class PosixDirectory: DiskDirectory, Notifying {
 
     package func isReplaced(at path: FilePath) -> Bool {
         guard let identity else { return false }
-        var there = stat()
-        guard path.withPlatformString({ stat($0, &there) }) == 0 else {
-            return errno == ENOENT || errno == ENOTDIR
+        do {
+            return try FileAttributes(at: path).identity != identity
+        } catch {
+            return error.errno == .noSuchFileOrDirectory || error.errno == .notDirectory
         }
-        return FileAttributes(there).identity != identity
     }
 
     package func remove(_ name: String) throws(SystemFailure) {
@@ -180,24 +179,6 @@ package final class PosixDirectory: DiskDirectory, Notifying {
     package var fileSystemType: UInt64 { clinux_file_system_type(descriptor) }
 
     package var notificationPath: String { "/proc/self/fd/\(descriptor)" }
-}
-
-extension FileAttributes {
-    init(_ information: stat) {
-        let mode = information.st_mode
-        let kind: Kind =
-            clinux_is_regular(mode) != 0
-            ? .regular
-            : clinux_is_directory(mode) != 0
-                ? .directory : clinux_is_link(mode) != 0 ? .symbolicLink : .other
-        self.init(
-            identity: FileIdentity(device: UInt64(information.st_dev), inode: UInt64(information.st_ino)),
-            kind: kind,
-            size: Int(information.st_size),
-            mode: UInt32(mode) & 0o7777,
-            owner: UInt32(information.st_uid),
-            links: Int(information.st_nlink))
-    }
 }
 
 /// Repeats `call` while a signal interrupts it; its result, or the failure.

@@ -115,11 +115,7 @@ package final class PosixFile: DiskFile, Notifying {
     }
 
     package func attributes() throws(SystemFailure) -> FileAttributes {
-        var information = stat()
-        guard fstat(descriptor, &information) == 0 else {
-            throw SystemFailure(Errno(rawValue: errno), "fstat")
-        }
-        return FileAttributes(information)
+        try FileAttributes(of: descriptor)
     }
 
     package func tryLock(_ kind: FileLock) throws(SystemFailure) -> Bool {

@@ -15,26 +15,18 @@ package enum SmallFile {
     package static func read(_ path: FilePath, limit: Int) throws(SystemFailure) -> Contents {
         let descriptor = try retrying("open") { path.withPlatformString { open($0, O_RDONLY | O_CLOEXEC) } }
         defer { close(descriptor) }
-        var information = stat()
-        guard fstat(descriptor, &information) == 0 else {
-            throw SystemFailure(Errno(rawValue: errno), "fstat")
-        }
-        return Contents(
-            bytes: try readAll(from: descriptor, limit: limit), attributes: FileAttributes(information))
+        let attributes = try FileAttributes(of: descriptor)
+        return Contents(bytes: try readAll(from: descriptor, limit: limit), attributes: attributes)
     }
 
     /// Which file the path leads to, following links; `nil` when there is none, or that cannot be told.
     package static func identity(of path: FilePath) -> FileIdentity? {
-        var information = stat()
-        guard path.withPlatformString({ stat($0, &information) }) == 0 else { return nil }
-        return FileAttributes(information).identity
+        try? FileAttributes(at: path).identity
     }
 
     /// Whether there is a regular file at `path`, following links: one whose opening waits for nobody.
     package static func isRegular(_ path: FilePath) -> Bool {
-        var information = stat()
-        return path.withPlatformString { stat($0, &information) } == 0
-            && FileAttributes(information).kind == .regular
+        (try? FileAttributes(at: path).kind) == .regular
     }
 
     /// Everything that can be read from `descriptor`; `EFBIG` when that is more than `limit` bytes.

@@ -111,16 +111,15 @@ package final class SocketDirectory: Sendable {
 
     /// Whether this is what is at `path`, itself and not behind a link.
     package func isAt(_ path: FilePath) -> Bool {
-        var (here, there) = (stat(), stat())
-        return fstat(descriptor, &here) == 0 && path.withPlatformString({ lstat($0, &there) }) == 0
-            && FileAttributes(here).identity == FileAttributes(there).identity
+        guard let here = try? FileAttributes(of: descriptor),
+            let there = try? FileAttributes(at: path, followingLinks: false)
+        else { return false }
+        return here.identity == there.identity
     }
 
     /// What has the name now; `nil` when nothing has, or that cannot be told.
     package func identity(of name: String) -> FileIdentity? {
-        var information = stat()
-        guard fstatat(descriptor, name, &information, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
-        return FileAttributes(information).identity
+        try? FileAttributes(of: name, in: descriptor).identity
     }
 
     /// The path that leads to it, wherever it is by now.

@@ -35,11 +35,8 @@ package final class SocketListener: Sendable {
     /// What has the name by now that the socket was given (`bind(2)`); `nil` without one.
     package var identity: FileIdentity? {
         var name = [CChar](repeating: 0, count: 128)
-        var information = stat()
-        guard clinux_socket_name(descriptor, &name, name.count) > 0, lstat(name, &information) == 0 else {
-            return nil
-        }
-        return FileAttributes(information).identity
+        guard clinux_socket_name(descriptor, &name, name.count) > 0 else { return nil }
+        return try? FileAttributes(at: FilePath(platformString: name), followingLinks: false).identity
     }
 
     /// The next client, whoever it is; `nil` when ``SignalForwarder`` has a signal, `waker` was woken, something happened
