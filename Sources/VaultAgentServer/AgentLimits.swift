@@ -17,6 +17,8 @@ package struct AgentLimits: Sendable {
     package var requestTime: Duration = .seconds(10)
     /// How long a client may take to read what it is sent.
     package var answerTime: Duration = .seconds(10)
+    /// How long it may take when others wait to list.
+    package var listingTime: Duration = TurnQueue.patience
     /// How long an unlock, or a listing, waits for its turn: both take much memory.
     package var turnTime: Duration = .seconds(60)
     /// How long an unlock has its turn to itself: after that the next one begins, whatever the first is waiting for.

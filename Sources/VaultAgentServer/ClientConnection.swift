@@ -198,7 +198,7 @@ final class ClientConnection: Sendable {
     func endUnreadListing() {
         let isUnread = state.withLock { state in
             guard state.isListing, case .sending(let since) = state.activity else { return false }
-            return since.duration(to: .now) > TurnQueue.patience
+            return since.duration(to: .now) > context.limits.listingTime
         }
         if isUnread { end() }
     }

@@ -157,7 +157,10 @@ import VaultAgent
     }
 
     @Test func listingsThatNobodyReadsAreNotMade() throws {
-        let agent = try LocalServer(at: home.place)
+        let agent = try LocalServer(at: home.place) { limits in
+            limits.answerTime = .seconds(1_200)
+            limits.listingTime = limits.answerTime
+        }
         try fill()
         let queue = agent.server.vaults.listTurns
         let deaf = try (0..<20).map { _ in try ask(.list(service: "default", query: .all), count: 3) }
