@@ -7,6 +7,15 @@ final class CommitQueue: Sendable {
     private struct State {
         var waiting: [WriteRequest] = []
         var isLed = false
+        /// How many were written or waited when the last group was about to be acknowledged: as many may be back in a moment.
+        var expected = 0
+        /// Until when they are waited for.
+        var gathering: Deadline?
+        /// Whether somebody does.
+        var isGathering = false
+
+        /// Whether who gathers has to know that one more waits.
+        var isComplete: Bool { isGathering && waiting.count >= expected }
     }
 
     private let state = Monitor(State())
@@ -19,24 +28,36 @@ final class CommitQueue: Sendable {
     /// The most that one group takes.
     private static let largestGroup = 1_024
 
+    /// How long those are waited for who were just told of their commits: of writers who store one thing after the other,
+    /// half would otherwise always wait for the sync of the other half. Short against that sync.
+    private static let gatheringTime: Duration = .microseconds(100)
+
     /// Commits on this thread, or waits for the thread that commits for it.
     func commit(
         _ prepare: @escaping WriteRequest.Preparation
     ) throws(TokenStorageError) -> Generation? {
         let outcome = Outcome()
         let request = WriteRequest(prepare: prepare) { result in outcome.value.withLock { $0 = result } }
-        state.withLock { $0.waiting.append(request) }
+        add(request)
         while true {
-            enum Turn { case done(Result<Generation?, TokenStorageError>), lead([WriteRequest]) }
+            enum Turn { case done(Result<Generation?, TokenStorageError>), lead }
             let turn: Turn = state.wait { state in
                 if let result = outcome.value.withLock({ $0 }) { return .done(result) }
-                return Self.take(&state).map { .lead($0) }
+                return Self.takeLead(&state) ? .lead : nil
             }
             switch turn {
             case .done(let result): return try result.get()
-            case .lead(let requests): lead(requests)
+            case .lead: lead()
             }
         }
+    }
+
+    private func add(_ request: WriteRequest) {
+        let isComplete = state.withLock { state in
+            state.waiting.append(request)
+            return state.isComplete
+        }
+        if isComplete { state.announce { _ in } }
     }
 
     private var worker: WorkerThread {
@@ -57,14 +78,15 @@ final class CommitQueue: Sendable {
 
     /// Commits on the writer thread; `finished` is called there.
     func submit(_ request: WriteRequest) {
-        state.withLock { $0.waiting.append(request) }
+        add(request)
         worker.run { [self] in
             while true {
-                let requests: [WriteRequest] = state.wait { state in
-                    state.waiting.isEmpty ? [] : Self.take(&state)
+                let leads = state.wait { state -> Bool? in
+                    if state.waiting.isEmpty { return false }
+                    return Self.takeLead(&state) ? true : nil
                 }
-                if requests.isEmpty { return }
-                lead(requests)
+                guard leads else { return }
+                lead()
             }
         }
     }
@@ -85,19 +107,42 @@ final class CommitQueue: Sendable {
     /// Runs a long read on a thread of its own, beside the writers.
     func read(_ job: @escaping @Sendable () -> Void) { reader.run(job) }
 
-    private static func take(_ state: inout State) -> [WriteRequest]? {
-        if state.isLed { return nil }
+    private static func takeLead(_ state: inout State) -> Bool {
+        if state.isLed { return false }
         state.isLed = true
-        let taken = Array(state.waiting.prefix(largestGroup))
-        state.waiting.removeFirst(taken.count)
-        return taken
+        return true
     }
 
-    private func lead(_ requests: [WriteRequest]) {
-        log.perform(requests)
+    /// Writes what waits.
+    private func lead() {
+        let requests = gather()
+        log.perform(requests) { [state] in
+            // Before anybody of them can be back.
+            state.withLock { $0.expected = requests.count + $0.waiting.count }
+        }
+        let gathering = Deadline(after: Self.gatheringTime)
         // The commits are acknowledged by now.
         log.tidy()
-        state.announce { $0.isLed = false }
+        state.announce { state in
+            state.isLed = false
+            state.gathering = gathering
+        }
+    }
+
+    /// Takes what waits, once those who are expected back wait as well, or did not come in time.
+    private func gather() -> [WriteRequest] {
+        let wait = state.withLock { state -> Duration in
+            guard state.waiting.count < state.expected, let until = state.gathering else { return .zero }
+            state.isGathering = true
+            return until.remaining
+        }
+        if wait > .zero { state.wait(atMost: wait) { $0.isComplete ? () : nil } }
+        return state.withLock { state in
+            (state.isGathering, state.gathering) = (false, nil)
+            let taken = Array(state.waiting.prefix(Self.largestGroup))
+            state.waiting.removeFirst(taken.count)
+            return taken
+        }
     }
 
     private final class Outcome: Sendable {

@@ -109,14 +109,15 @@ extension VaultLog {
         return try body(file)
     }
 
-    /// Writes the commits of `requests`, as many in one group as fit, and tells each its outcome.
-    func perform(_ requests: [WriteRequest]) {
+    /// Writes the commits of `requests`, as many in one group as fit, and tells each its outcome, after `beforeTelling` for each
+    /// group.
+    func perform(_ requests: [WriteRequest], beforeTelling: () -> Void = {}) {
         let begun = requests.filter { $0.begin() }
         guard !begun.isEmpty else { return }
         var told = 0
         do throws(TokenStorageError) {
             try whileWriting { _ throws(TokenStorageError) in
-                while told < begun.count { told += write(begun[told...]) }
+                while told < begun.count { told += write(begun[told...], beforeTelling) }
             }
         } catch {
             for request in begun[told...] { request.finish(.failure(error)) }
@@ -124,7 +125,7 @@ extension VaultLog {
     }
 
     /// Writes the first of `requests` as one group and tells each its outcome; returns how many.
-    private func write(_ requests: ArraySlice<WriteRequest>) -> Int {
+    private func write(_ requests: ArraySlice<WriteRequest>, _ beforeTelling: () -> Void) -> Int {
         var group = LogGroup(after: self)
         var prepared: [(WriteRequest, Generation?)] = []
         var taken = 0
@@ -140,6 +141,7 @@ extension VaultLog {
         let outcome = Result { () throws(TokenStorageError) in
             if !group.isEmpty { try append(&group, to: file) }
         }
+        beforeTelling()
         for (request, generation) in prepared {
             switch outcome {
             case .failure(var error) where generation != nil:
