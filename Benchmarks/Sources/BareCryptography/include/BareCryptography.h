@@ -20,4 +20,16 @@ int bare_records_open(bare_records *records, size_t index);
 
 void bare_records_destroy(bare_records *records);
 
+// The system calls of a durable store.
+typedef struct bare_store bare_store;
+
+// Two new files in `directory`, one of them with room for `count` frames of at least 512 bytes; after those it begins
+// anew. NULL when that cannot be.
+bare_store *bare_store_create(const char *directory, size_t count, size_t size);
+
+// Makes one frame durable. 0, or -1 with errno.
+int bare_store_write(bare_store *store);
+
+void bare_store_destroy(bare_store *store);
+
 #endif
