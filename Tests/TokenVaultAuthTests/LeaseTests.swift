@@ -65,6 +65,28 @@ import FoundationEssentials
         #expect(server.requests == 1)
     }
 
+    /// The provider ends the session while others wait for the same renewal: nobody is signed in any more, whoever asks.
+    @Test func whoWaitsWhileTheProviderEndsTheSessionIsSignedOut() async throws {
+        let vault = try SharedVault()
+        let (begun, gate) = (Gate(), Gate())
+        let server = RotatingServer(answers: [.failure(RefreshFailure(.invalidGrant))]) { _ in
+            begun.open()
+            await gate.pass()
+        }
+        let first = scene.manager(server, storage: try vault.storage())
+        try await first.updateTokens(scene.tokens(goodFor: -1))
+        let others = try (0..<7).map { _ in scene.manager(server, storage: try vault.storage()) }
+        let call = Task { try await first.validAccessToken() }
+        await begun.pass()
+        let calls = others.map { other in Task { try await other.validAccessToken() } }
+        for other in others { try await settled(other) }
+        gate.open()
+        await #expect(throws: TokenError.sessionExpired) { try await call.value }
+        for call in calls { await #expect(throws: TokenError.tokenNotFound) { try await call.value } }
+        for other in others { #expect(await other.authState() == .signedOut) }
+        #expect(server.requests == 1)
+    }
+
     @Test func whatAnotherProcessStoredIsTaken() async throws {
         let vault = try SharedVault()
         let server = RotatingServer()
@@ -222,7 +244,7 @@ import FoundationEssentials
             try await settled(manager)
             #expect(server.requests == 0)
             try await manager.clearTokens()
-            await #expect(throws: TokenError.sessionChanged) { try await call.value }
+            await #expect(throws: TokenError.tokenNotFound) { try await call.value }
             #expect(server.requests == 0)
         }
     }

@@ -134,6 +134,19 @@ import FoundationEssentials
         #expect(server.requests == 1)
     }
 
+    /// Somebody who sent the same token was told the same before.
+    @Test func anInvalidGrantForASessionThatIsGoneEndsIt() async throws {
+        let other = scene.manager(RotatingServer())
+        let server = RotatingServer(answers: [.failure(RefreshFailure(.invalidGrant))]) { _ in
+            _ = try? await other.clearTokens()
+        }
+        let manager = scene.manager(server)
+        try await manager.updateTokens(scene.tokens(goodFor: -1))
+        await #expect(throws: TokenError.sessionExpired) { try await manager.validAccessToken() }
+        #expect(await manager.authState() == .signedOut)
+        #expect(server.requests == 1)
+    }
+
     @Test func anInvalidGrantForAnOldTokenLeavesTheNewerSession() async throws {
         let scene = scene
         let other = scene.manager(RotatingServer())

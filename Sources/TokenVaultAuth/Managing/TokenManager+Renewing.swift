@@ -113,7 +113,7 @@ extension TokenManager {
             }
         } catch {
             switch error {
-            case .sessionChanged, .sessionExpired:
+            case .sessionChanged, .sessionExpired, .tokenNotFound:
                 board.update { $0.doubt() }
                 _ = try? await load()
             default: break

@@ -97,9 +97,9 @@ struct RefreshTransaction: Sendable {
     }
 
     private func stored(for demand: TokenDemand) async throws(TokenError) -> StoredSession {
-        guard let stored = try await store.read(), stored.record.session == demand.session else {
-            throw .sessionChanged
-        }
+        // Ended meanwhile, by the provider or by somebody who signed out.
+        guard let stored = try await store.read() else { throw .tokenNotFound }
+        guard stored.record.session == demand.session else { throw .sessionChanged }
         return stored
     }
 
@@ -162,6 +162,8 @@ struct RefreshTransaction: Sendable {
     ) async throws(TokenError) {
         if failure.kind == .invalidGrant {
             if try await store.end(begun.generation) { throw .sessionExpired }
+            // Others who sent the same token may have been told the same first.
+            if try await store.read() == nil { throw .sessionExpired }
             return
         }
         var record = begun.record

@@ -6,7 +6,7 @@ public import FoundationEssentials
 
 /// Why there is no access token. None of them carries a token, an account or a text of the server's.
 public enum TokenError: Error, Sendable, Equatable {
-    /// Nobody is signed in: known, not guessed from a storage that could not be read.
+    /// Nobody is signed in, or not any more since the call began: known, not guessed from a storage that could not be read.
     case tokenNotFound
     /// The access token is at its end and there is no refresh token.
     case refreshTokenMissing
@@ -18,8 +18,8 @@ public enum TokenError: Error, Sendable, Equatable {
     case refreshFailed(RefreshFailure, retryAfter: Date?)
     /// The server does not accept the refresh token any more: sign in again. The stored session is gone.
     case sessionExpired
-    /// The session that the call began with is not the one that is stored now: signed out, or another user signed in.
-    /// Ask again for a token of the new one.
+    /// The session that the call began with is not the one that is stored now: another user signed in, or somebody signed out
+    /// while the server made new tokens, which are revoked. Ask again for a token of who is signed in.
     case sessionChanged
     /// The refresh succeeded and its tokens could not be stored. They are kept and stored by the next call; nobody sees
     /// them before.

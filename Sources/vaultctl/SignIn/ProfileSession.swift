@@ -114,7 +114,8 @@ final class ProfileSession: Sendable {
         switch outcome {
         case .success(let value): return value
         case .failure(let error):
-            if error == .sessionChanged, asked.obtained == nil, asked.mayHaveLost { throw .lostRenewal }
+            let isGone = error == .sessionChanged || error == .tokenNotFound
+            if isGone, asked.obtained == nil, asked.mayHaveLost { throw .lostRenewal }
             if let lost = asked.obtained {
                 switch error {
                 case .sessionChanged:
