@@ -20,16 +20,19 @@ package final class HelperProgram {
     package struct Parting: Sendable {
         /// For how long it may still answer after the first signal, of which it knows by the end of its input.
         let limit: Duration
+        /// Woken when the first signal has come, whoever took it: it may have come before the program was started.
+        let came: WakeEvent?
         /// Takes a signal, which has no other effect; whether it is the first one.
         let isFirst: @Sendable (CInt) -> Bool
         /// Called with a signal that is not the first one, when the program has been ended.
         let end: @Sendable (CInt) -> Void
 
         package init(
-            within limit: Duration, isFirst: @escaping @Sendable (CInt) -> Bool,
+            within limit: Duration, came: WakeEvent? = nil, isFirst: @escaping @Sendable (CInt) -> Bool,
             end: @escaping @Sendable (CInt) -> Void
         ) {
             self.limit = limit
+            self.came = came
             self.isFirst = isFirst
             self.end = end
         }
@@ -260,17 +263,22 @@ package final class HelperProgram {
             signals.deliver(signal)
             throw SystemFailure(.interrupted, "poll")
         }
-        let isFirst = parting.isFirst(signal)
-        if isFirst, mayPart {
-            partingEnd = Deadline(after: parting.limit)
-            closeInput()
-            // One that is stopped would not know.
-            kill(-process, SIGCONT)
-            return
-        }
+        if parting.isFirst(signal) { return try part(parting, mayPart: mayPart) }
         end()
-        if !isFirst { parting.end(signal) }
+        parting.end(signal)
         throw SystemFailure(.interrupted, "poll")
+    }
+
+    /// Has it come to an end, since the first signal came, or ends it where it may not part. Throws `EINTR` then.
+    private func part(_ parting: Parting, mayPart: Bool) throws(SystemFailure) {
+        guard mayPart else {
+            end()
+            throw SystemFailure(.interrupted, "poll")
+        }
+        partingEnd = Deadline(after: parting.limit)
+        closeInput()
+        // One that is stopped would not know.
+        kill(-process, SIGCONT)
     }
 
     /// Waits until one of `descriptors` can be read, or else written: the first of those that can.
@@ -285,13 +293,20 @@ package final class HelperProgram {
                     deadline.map { $0.remaining < end.remaining ? $0 : end } ?? end
                 } ?? deadline
             var waiting = [pollfd(fd: signals.descriptor, events: Int16(POLLIN), revents: 0)]
+            // Nothing where it is known.
+            let came = partingEnd == nil ? parting?.came?.descriptor ?? -1 : -1
+            waiting.append(pollfd(fd: came, events: Int16(POLLIN), revents: 0))
             waiting += descriptors.map { pollfd(fd: $0, events: Int16(event), revents: 0) }
             poll(&waiting, nfds_t(waiting.count), InputSource.milliseconds(until: deadline))
             if let signal = signals.next() {
                 try heed(signal, mayPart: mayPart)
                 continue
             }
-            let ready = waiting.dropFirst().first { $0.revents != 0 }
+            if waiting[1].revents != 0, let parting {
+                try part(parting, mayPart: mayPart)
+                continue
+            }
+            let ready = waiting.dropFirst(2).first { $0.revents != 0 }
             if evenIfLate, let ready { return ready.fd }
             // Also of a program that writes without end.
             if deadline?.hasPassed ?? false { throw SystemFailure(.timedOut, "poll") }

@@ -106,7 +106,9 @@ package final class SignalForwarder {
     /// container), with the exit status that shells have for that.
     package static func endProgram(by signal: CInt) -> Never {
         clinux_default_signal(signal)
-        kill(getpid(), signal)
+        // On this thread, which does not go on before it has had its effect: another one may take its time.
+        clinux_unblock_signal(signal)
+        raise(signal)
         _exit(128 + signal)
     }
 

@@ -12,6 +12,8 @@ final class Interruption: Sendable {
         var isOver = false
     }
     private let state = Monitor(State())
+    /// Woken with the first; `nil` without descriptors.
+    private let came = try? WakeEvent()
     private let told: @Sendable (CInt) -> Void
 
     /// `told` is called with the first.
@@ -29,11 +31,13 @@ final class Interruption: Sendable {
     /// Nothing is to be said of how it may be ended any more.
     func end() { state.announce { $0.isOver = true } }
 
-    /// How the program that asks the provider is ended by a signal: it has this long to give back what it has.
-    var parting: HelperProgram.Parting {
+    /// How the program that asks the provider is ended by a signal: it has this long to give back what it has. A signal that
+    /// came before it was started, or while it was, ends it as well, unless it `isAfterSignals`: gives back what is left.
+    func parting(isAfterSignals: Bool) -> HelperProgram.Parting {
         // The moment that the worker gives an answer that is on its way, and the revocation after it, take seven at most.
         HelperProgram.Parting(
-            within: .seconds(8), isFirst: { [self] in take($0) }, end: { Self.end(by: $0) })
+            within: .seconds(8), came: isAfterSignals ? nil : came, isFirst: { [self] in take($0) },
+            end: { Self.end(by: $0) })
     }
 
     /// Takes a signal; whether it is the first.
@@ -44,12 +48,13 @@ final class Interruption: Sendable {
             return true
         }
         guard isFirst else { return false }
+        came?.wake()
         told(signal)
         let thread = WorkerThread(name: "patience")
         guard thread.isRunning else { return true }
         thread.run { [state] in
             guard state.wait(atMost: .seconds(1), { $0.isOver ? () : nil }) == nil else { return }
-            Self.note("what the provider gave is being given back; Ctrl-C ends this at once")
+            Self.note("what the provider may have given is being given back; Ctrl-C ends this at once")
         }
         return true
     }

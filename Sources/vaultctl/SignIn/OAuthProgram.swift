@@ -53,7 +53,10 @@ struct OAuthProgram: Sendable {
         show: (WorkerReply) -> CommandFailure? = { _ in nil }
     ) throws(Trouble) -> WorkerReply {
         guard let message = try? Secret(encoding: request) else { throw .misunderstood }
-        let worker = try start(interruption)
+        // Of one who is on the way out nothing is begun any more, but what gives back.
+        let givesBack = request.operation == .revoke
+        if !givesBack, interruption?.signal != nil { throw .notStarted(SystemFailure(.interrupted, "poll")) }
+        let worker = try start(interruption?.parting(isAfterSignals: givesBack))
         defer { worker.end() }
         var bytes = message.unprotectedBytes() + [UInt8(ascii: "\n")]
         defer { SmallFile.wipe(&bytes) }
@@ -74,11 +77,11 @@ struct OAuthProgram: Sendable {
         throw .misunderstood
     }
 
-    private func start(_ interruption: Interruption?) throws(Trouble) -> HelperProgram {
+    private func start(_ parting: HelperProgram.Parting?) throws(Trouble) -> HelperProgram {
         do throws(SystemFailure) {
             return try HelperProgram(
                 path, [], environment: ["PATH=/usr/bin:/bin", "SWIFT_BACKTRACE=enable=no"], isSpokenTo: true,
-                parting: interruption?.parting)
+                parting: parting)
         } catch {
             throw .notStarted(error)
         }

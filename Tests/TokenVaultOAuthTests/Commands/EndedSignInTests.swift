@@ -66,6 +66,25 @@ import TokenVaultAuth
         #expect(try home.run("token", "work").output == "fake-1")
     }
 
+    /// The signal comes when signals are taken, which is a moment before the worker is started.
+    @Test(.timeLimit(.minutes(5)), arguments: 0..<8)
+    func aSignalWhileTheWorkerIsStartedEndsIt(_ round: Int) throws {
+        let home = try SignInHome(nil)
+        try SaidWorker(signIn: "while read line; do :; done").place(in: home)
+        let login = try home.start([
+            "login", "work", "--issuer", "https://id.example.com", "--client-id", "fake", "--no-browser",
+        ])
+        let taken = UInt64(1) << UInt64(SIGTERM - 1)
+        while true {
+            let status = try String(contentsOfFile: "/proc/\(login.process)/status", encoding: .utf8)
+            let caught = try #require(status.split(separator: "\n").first { $0.hasPrefix("SigCgt:\t") })
+            if try #require(UInt64(caught.dropFirst(8), radix: 16)) & taken != 0 { break }
+        }
+        login.send(SIGTERM)
+        let outcome = try login.end()
+        #expect(outcome.status == 128 + SIGTERM, "\(outcome.status) \(outcome.error)")
+    }
+
     /// The code was exchanged, and the keys of the ID token do not come.
     @Test(.timeLimit(.minutes(5)), arguments: [SIGINT, SIGTERM, SIGKILL])
     func whatTheWorkerHasIsRevoked(_ signal: Int32) throws {
