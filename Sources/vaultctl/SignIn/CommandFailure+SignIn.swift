@@ -67,9 +67,16 @@ extension CommandFailure {
         switch failure.kind {
         case .throttled:
             let time = retryAfter.map { " before \(Timestamp.text($0))" } ?? " yet"
+            let reason: String
+            if case .failed(let failure) = trouble, failure.kind == .throttled {
+                reason = "too many requests, says the provider (429), which"
+            } else {
+                reason = "the last attempt failed, and the provider"
+            }
+            let left = retryAfter.map { max(1, Int($0.timeIntervalSinceNow.rounded(.up))) }
             self.init(
-                .unavailable, "the last attempt failed, and the provider is not to be asked\(time)",
-                "try again then")
+                .unavailable, "\(reason) is not to be asked\(time)",
+                left.map { "try again in \($0) seconds" } ?? "try again then")
         case .refused("cannot_ask"):
             guard let trouble else { fallthrough }
             self.init(trouble, isSignIn: false)
@@ -137,8 +144,8 @@ extension CommandFailure {
     /// The session was ended while the provider was asked to renew it, and what it gave then, if anything, never came.
     static let lostRenewal = CommandFailure(
         .timedOut,
-        "somebody signed in or out meanwhile, and what the renewal came to is not known: there may be newer tokens at the "
-            + "provider, which could not be revoked",
+        "the session was ended or replaced meanwhile, and what the renewal came to is not known: there may be newer tokens at "
+            + "the provider, which could not be revoked",
         "end the session at the provider's own page; ask again for a token of who is signed in now")
 
     /// Of a session that was ended here while another program may wait for newer tokens of it.
@@ -152,9 +159,14 @@ extension CommandFailure {
         let status = isSignIn ? ExitStatus.unavailable : .timedOut
         switch trouble {
         case .notStarted(let failure):
+            let shortages: [Errno] = [
+                .resourceTemporarilyUnavailable, .noMemory, .tooManyOpenFiles, .tooManyOpenFilesInSystem,
+            ]
             self.init(
                 .unavailable, "vaultctl-oauth does not start: \(failure.errno.description)",
-                "install it anew, the one that belongs to this vaultctl")
+                shortages.contains(failure.errno)
+                    ? "close other programs or raise the limits (ulimit), and try again"
+                    : "install it anew, the one that belongs to this vaultctl")
         case .ended(let code):
             self.init(
                 status, "vaultctl-oauth ended without an answer (exit status \(code))",

@@ -20,13 +20,20 @@ struct Tasks<Value: Sendable>: Sendable {
 }
 
 extension Tasks<Never> {
-    /// Throws `unavailable` when there are fewer descriptors than tasks, the vault and another program take: where Swift's tasks
-    /// get none they end the program.
+    /// Throws `unavailable` when there are fewer descriptors or threads than tasks, the vault and another program take: where
+    /// Swift's tasks get no descriptors they end the program, and where they get no thread they wait for one for ever.
     static func requireRoom() throws(CommandFailure) {
         guard ProcessFacts.hasRoom(forDescriptors: 32) else {
             throw CommandFailure(
                 .unavailable, "the limit of open files leaves too few for asking the provider",
                 "raise it (ulimit -n), and try again")
+        }
+        // All at a time.
+        let threads = (0..<8).map { _ in WorkerThread(name: "room") }
+        guard threads.allSatisfy(\.isRunning) else {
+            throw CommandFailure(
+                .unavailable, "the limits of processes or of memory leave too little for asking the provider",
+                "raise them (ulimit -u, ulimit -v), or close other programs, and try again")
         }
     }
 }
