@@ -13,14 +13,17 @@ struct Login: VaultCommand {
             The options are kept as well: later, the name alone signs in again, and the provider is told that the session \
             before is over. Who signs in is waited for 5 minutes, with --device 30, or for --timeout.
 
+            At the provider, register a public (native) client for the authorization code with PKCE that comes back to \
+            http://127.0.0.1/callback on any port, or on that of --redirect-port; for --device one that may use the device grant.
+
             Examples:
               vaultctl login work --issuer https://id.example.com --client-id my-tool \\
                 --scope openid --scope offline_access
               vaultctl login server --issuer https://id.example.com --client-id my-tool \\
                 --device
               vaultctl login work
-              curl -H "Authorization: Bearer $(vaultctl token work)" \\
-                https://api.example.com/
+              token=$(vaultctl token work) \\
+                && curl -H "Authorization: Bearer $token" https://api.example.com/
             """)
 
     @Argument(help: "A name for where and as whom: work, github.") var profile: String
@@ -81,7 +84,9 @@ struct Login: VaultCommand {
         var request = try request(known, secret, port)
         // The last of what can keep this from succeeding: the mistakes before are the person's own.
         let isNameEnough = issuer == nil && clientID == nil
-        if !device, !noBrowser, Browser.find(for: "") == nil { throw .noBrowser(isNameEnough ? name : nil) }
+        if request.operation == .browser, !noBrowser, Browser.find(for: "") == nil {
+            throw .noBrowser(isNameEnough ? name : nil)
+        }
         let end = console.deadline ?? Deadline(after: .seconds(request.seconds + 10))
         // The other program gives up a little before, so that what it has to say still comes.
         let left = end.remaining.inSeconds
@@ -107,6 +112,11 @@ struct Login: VaultCommand {
         let signedIn = try outcome.get()
         if request.scopes.contains("openid"), signedIn.tokens.idToken == nil {
             console.note("the provider gave no ID token: it is not known who signed in")
+        }
+        if signedIn.tokens.refreshSecret == nil {
+            console.note(
+                "the provider gave nothing to renew the token with: the session ends with it; many providers do with --scope "
+                    + "offline_access")
         }
         console.remark(Self.greeting(signedIn.user))
         return .done
@@ -144,7 +154,18 @@ struct Login: VaultCommand {
                 .timedOut, "vaultctl-oauth did not answer in time",
                 "\(Self.unknown); end the session at the provider's own page, and sign in again")
         }
-        throw CommandFailure(trouble, isSignIn: true)
+        guard case .failed(let failure) = trouble, failure.kind == .timedOut else {
+            throw CommandFailure(trouble, isSignIn: true)
+        }
+        // Nobody could sign in who was shown nothing.
+        guard let options = conversation.options else {
+            throw CommandFailure(
+                .timedOut, "the provider did not answer in time",
+                "check --issuer and the network, and try again, with a longer --timeout if need be")
+        }
+        var reason = CommandFailure(failure)
+        reason.advice += "; if the page showed a mistake, check \(options) first"
+        throw reason
     }
 
     private static let unknown = "the provider may have given tokens that nobody has"
@@ -187,16 +208,19 @@ struct Login: VaultCommand {
             if known == nil, issuer == nil, clientID == nil { throw .noProfile }
             throw .usage("the first sign-in needs both --issuer and --client-id", "give them")
         }
+        // Nothing of another client or provider is kept, its secret least of all.
+        let known = known.flatMap {
+            $0.source == TokenSource(issuer: issuer, clientID: clientID) ? $0 : nil
+        }
+        // A line that says all says also how.
+        let isWhole = self.issuer != nil && self.clientID != nil
+        let isDevice = device || (!isWhole && !noBrowser && port == nil && known?.device ?? false)
         var request = WorkerRequest(
-            operation: device ? .device : .browser, issuer: issuer, clientID: clientID,
-            seconds: device ? 1_800 : 300)
+            operation: isDevice ? .device : .browser, issuer: issuer, clientID: clientID,
+            seconds: isDevice ? 1_800 : 300)
         request.scopes = scope.isEmpty ? known?.scopes ?? [] : scope
         request.redirectPort = port ?? known?.redirectPort ?? 0
-        request.clientSecret = secret?.unprotectedText()
-        // A client's secret is for its own provider alone.
-        if secret == nil, let known, known.source == TokenSource(issuer: issuer, clientID: clientID) {
-            request.clientSecret = known.clientSecret
-        }
+        request.clientSecret = secret?.unprotectedText() ?? known?.clientSecret
         return request
     }
 
@@ -225,7 +249,9 @@ struct Login: VaultCommand {
             failure.happened = "signed in, but that could not be stored: \(error.happened)"
             failure.cause = nil
             guard !error.mayBeDone else { throw failure }
-            provider.drop(signedIn.tokens, "what the provider gave", console, interruption)
+            if provider.drop(signedIn.tokens, "what the provider gave", console, interruption) {
+                console.note("what the provider gave was revoked: sign in again when that is mended")
+            }
             throw failure
         case .failure, nil:
             if provider.drop(signedIn.tokens, "what the provider gave", console, interruption) {
@@ -266,7 +292,7 @@ extension LoginProfile {
         self.init(
             issuer: request.issuer, metadata: signedIn.metadata, clientID: request.clientID,
             authentication: signedIn.authentication, clientSecret: request.clientSecret,
-            scopes: request.scopes, redirectPort: request.redirectPort)
+            scopes: request.scopes, redirectPort: request.redirectPort, device: request.operation == .device)
     }
 }
 

@@ -7,7 +7,7 @@ struct Profiles: VaultCommand {
         abstract: "Print the profiles that \"vaultctl login\" made, and whether they are signed in.",
         discussion: """
             A line each: the name, \"signed-in\" or \"signed-out\", and the provider, with tabs in between. No provider is \
-            asked: a session that it has ended shows with the next \"vaultctl token\".
+            asked: a session that it has ended shows when \"vaultctl token\" renews the token, or with --renew.
 
             Examples:
               vaultctl profiles

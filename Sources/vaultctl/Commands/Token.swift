@@ -14,11 +14,11 @@ struct Token: VaultCommand {
             The one that is stored, or a new one when it is due: however many programs ask at once, the provider is asked \
             once. A newline is added only on a terminal. Exit status 3 when nobody is signed in or the provider has ended the \
             session: \"vaultctl login\" signs in again. 10 when a request was sent and no answer came: the next call goes on \
-            from there.
+            from there. A token that the provider has revoked looks good here: when a server refuses it (401), --renew.
 
             Examples:
-              curl -H "Authorization: Bearer $(vaultctl token work)" \\
-                https://api.example.com/
+              token=$(vaultctl token work) \\
+                && curl -H "Authorization: Bearer $token" https://api.example.com/
               token=$(vaultctl token work --min-valid 10m) || exit
               vaultctl token work --renew
               vaultctl token work --json

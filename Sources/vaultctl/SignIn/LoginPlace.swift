@@ -24,9 +24,9 @@ struct LoginPlace {
     /// A profile's name that can be one. Throws a usage failure.
     static func name(_ text: String) throws(CommandFailure) -> String {
         guard (1...900).contains(text.utf8.count) else {
-            throw .usage("a profile cannot be called that", "give it a name of 1 to 900 bytes")
+            throw .impossibleProfile
         }
-        _ = try Settings.key(profiles + text)
+        do { _ = try Settings.key(profiles + text) } catch { throw .impossibleProfile }
         return text
     }
 
@@ -147,6 +147,11 @@ struct LoginPlace {
 }
 
 extension CommandFailure {
+    /// What was given is no name for a profile.
+    static let impossibleProfile = CommandFailure.usage(
+        "a profile cannot be called that", "give it a name of 1 to 900 bytes, without control characters")
+
+    /// There is no profile of that name.
     static let noProfile = CommandFailure(
         .notFound, "there is no such profile",
         "\"vaultctl login PROFILE --issuer URL --client-id ID\" makes one; \"vaultctl profiles\" shows those there are"

@@ -16,6 +16,8 @@ struct LoginProfile: Codable, Equatable {
     var clientSecret: String?
     var scopes: [String]
     var redirectPort: Int
+    /// Whether the person signs in on another device; absent in profiles that were made before that was kept.
+    var device: Bool?
 
     /// Whom a session's tokens are from, and may go to.
     var source: TokenSource { TokenSource(issuer: issuer, clientID: clientID) }

@@ -5,7 +5,7 @@ import TokenVaultAuth
 import TokenVaultPlatform
 
 /// What a person is shown while they sign in.
-struct SignInConversation {
+final class SignInConversation {
     let console: Console
     /// The profile whose name alone signs in; `nil` where the line has to say more.
     let profile: String?
@@ -13,6 +13,15 @@ struct SignInConversation {
     let opensBrowser: Bool
     /// For how long the person is waited for at most, in seconds.
     let limit: Double
+    /// What of the command line to look at when the page shows a mistake; `nil` while nothing was shown.
+    private(set) var options: String?
+
+    init(console: Console, profile: String?, opensBrowser: Bool, limit: Double) {
+        self.console = console
+        self.profile = profile
+        self.opensBrowser = opensBrowser
+        self.limit = limit
+    }
 
     /// Shows what `reply` says. What keeps it from being shown.
     func show(_ reply: WorkerReply) -> CommandFailure? {
@@ -54,7 +63,10 @@ struct SignInConversation {
     private func tell(_ prompt: WorkerReply.DevicePrompt) throws(CommandFailure) {
         try check(prompt.address)
         guard Self.isShown(prompt.code, atMost: 64) else { throw Self.unfit }
-        console.note("to sign in, open \(prompt.address) on any device and enter the code \(prompt.code)")
+        // Each on a line of its own, which no terminal breaks.
+        // Each on a line of its own, that no terminal breaks the code, which a person types.
+        console.note("to sign in, open \(prompt.address) on any device")
+        console.note("and enter the code \(prompt.code)")
         if let address = prompt.completeAddress {
             try check(address)
             console.note("or open \(address)")
@@ -68,7 +80,10 @@ struct SignInConversation {
 
     /// A provider that does not know the client, or the way back, tells the person and nobody else.
     private func wait(checking options: String) {
-        let time = limit >= 120 ? "\(Int(limit / 60)) minutes" : "\(max(1, Int(limit))) seconds"
+        self.options = options
+        let time =
+            limit >= 120
+            ? "\(Int(limit / 60)) minutes" : limit > 1 ? "\(Int(limit.rounded(.up))) seconds" : "a second"
         console.note(
             "waiting for you to sign in there, for \(time) at most; if the page shows a mistake instead, end this with "
                 + "Ctrl-C and check \(options)")

@@ -55,10 +55,51 @@ import TokenVaultAuth
         #expect(outcome.output.isEmpty)
         // No browser comes back to a port here.
         #expect(outcome.error.contains("check --client-id and --scope\n"), "\(outcome.error)")
-        let again = try home.start(["login", "tv"], without: "BROWSER").end()
-        #expect(again.status == 8 && again.error.contains("with \"vaultctl login tv --device\""), "\(again)")
+        // The name alone signs in on a device again, and what says all uses a browser.
+        let again = try home.start(["login", "tv"], without: "BROWSER")
+        try provider.tell(
+            "approve-device", ["user_code": try again.expect(after: "enter the code ", until: "\n")])
+        #expect(try again.end().status == 0)
+        let dark = try home.start(["login", "tv", "--redirect-port", "1024"], without: "BROWSER").end()
+        #expect(dark.status == 8 && dark.error.contains("with \"vaultctl login tv --device\""), "\(dark)")
         let token = try home.run("token", "tv").output
         #expect(try provider.tell("state", ["token": token])["state"].text == "live")
+    }
+
+    /// What a profile keeps is for the client and the provider that it was given for.
+    @Test func nothingOfAnotherClientIsKept() throws {
+        let home = try SignInHome(nil)
+        try SaidWorker().place(in: home)
+        let first = [
+            "login", "work", "--issuer", "https://id.example.com", "--client-id", "fake", "--scope", "read",
+        ]
+        #expect(try home.start(first + ["--no-browser", "--redirect-port", "1024"]).end().status == 0)
+        #expect(try home.run("login", "work", "--no-browser").status == 0)
+        #expect(try home.run("login", "work", "--client-id", "other", "--no-browser").status == 0)
+        let asked = home.asked("browser")
+        #expect(asked.map { $0.contains(#""read""#) } == [true, true, false])
+        #expect(asked.map { $0.contains("1024") } == [true, true, false])
+        #expect(try home.start(first + ["--device"]).end().status == 0)
+        #expect(try home.run("login", "work").status == 0)
+        #expect(home.asked("device").count == 2)
+        // What says all says also how.
+        #expect(try home.start(first + ["--no-browser"]).end().status == 0)
+        #expect(try home.run("login", "work", "--no-browser").status == 0)
+        #expect(home.asked("device").count == 2)
+    }
+
+    /// The session ends with its first token.
+    @Test func thatNothingRenewsTheTokenIsSaid() throws {
+        let home = try SignInHome(nil)
+        let tokens = #"{"accessToken":"fake-1","tokenType":"Bearer"}"#
+        try SaidWorker(
+            signIn:
+                #"echo '{"signedIn":{"_0":{"tokens":\#(tokens),"metadata":"{}","authentication":"none"}}}'"#
+        ).place(in: home)
+        let outcome = try home.signIn(at: "https://id.example.com").end()
+        #expect(outcome.status == 0 && outcome.error.contains("offline_access"), "\(outcome.error)")
+        try SaidWorker().place(in: home)
+        #expect(try home.signIn(at: "https://id.example.com").end().error.contains("offline_access") == false)
     }
 
     /// OpenID Connect says nothing of devices, and not every provider gives an ID token to one.
@@ -128,6 +169,7 @@ import TokenVaultAuth
         let outcome = try login.end()
         #expect(outcome.status == 4, "\(outcome.error)")
         #expect(outcome.error.contains("signed in, but that could not be stored: locked"), "\(outcome.error)")
+        #expect(outcome.error.contains("was revoked: sign in again"), "\(outcome.error)")
         #expect(home.asked("revoke").count == 1)
         #expect(home.asked("revoke").first?.contains("refresh-of-fake-1") == true)
     }
@@ -243,6 +285,13 @@ import TokenVaultAuth
         #expect(taken.status == 8 && taken.error.contains("--device"))
         let late = try home.start(["login", "work", "--no-browser", "--timeout", "2"] + client).end()
         #expect(late.status == 10 && late.error.contains("nobody signed in in time"), "\(late.error)")
+        #expect(late.error.contains("check --client-id, --redirect-port and --scope first"), "\(late.error)")
+        // Nothing was shown that somebody could have signed in at.
+        try provider.tell(
+            "fail", ["path": "/o/.well-known/openid-configuration", "how": "hang", "times": 9])
+        let silent = try home.start(["login", "work", "--no-browser", "--timeout", "2"] + client).end()
+        #expect(silent.status == 10 && silent.error.contains("did not answer in time"), "\(silent.error)")
+        #expect(silent.error.contains("check --issuer"), "\(silent.error)")
         #expect(try home.run("profiles").output.isEmpty)
     }
 
