@@ -48,6 +48,7 @@ def toolkit(origin, pem):
         "OAUTH_DEVICE_VERIFICATION_URI": f"{origin}/o/device/",
         "OAUTH_DEVICE_VERIFICATION_URI_COMPLETE": f"{origin}/o/device/?user_code={{user_code}}",
         "SCOPES": {
+            "offline_access": "renew the token",
             "openid": "know who you are",
             "profile": "read your name",
             "email": "read your address",
