@@ -39,16 +39,6 @@ package struct VaultLocation: Sendable {
             advice: "put it back, or close the vault and open it where it is")
     }
 
-    /// What is at the vault's path now, if that is the file `identity`, which one look can tell; `nil` when it is not, or
-    /// ``requireDirectory()`` and a look into the directory have to tell.
-    func attributes(of identity: FileIdentity) -> FileAttributes? {
-        guard let absolutePath,
-            let there = try? FileAttributes(at: absolutePath, followingLinks: false),
-            there.identity == identity
-        else { return nil }
-        return there
-    }
-
     /// The same place, and nothing that this device keeps for the vault.
     func withoutState() -> VaultLocation {
         VaultLocation(directory: directory, name: name, state: nil, path: path, absolutePath: absolutePath)

@@ -27,6 +27,8 @@ final class ProfileSession: Sendable {
         var hasAsked = false
         /// Whether the provider may have given tokens that never came here: the answer to a request was lost, now or before.
         var mayHaveLost = false
+        /// How many attempts were begun, and which one was the last that ended.
+        var (begun, ended) = (0, 0)
         /// Whether it is not to be tried to be stored any more.
         var isLeaving = false
         /// The signal that is to end the program.
@@ -169,6 +171,11 @@ final class ProfileSession: Sendable {
     ) async -> Result<Value, TokenError> {
         var unsaved: TokenStorageError?
         while true {
+            let attempt = asking.withLock { asking in
+                asking.begun += 1
+                return asking.begun
+            }
+            defer { asking.announce { $0.ended = attempt } }
             do throws(TokenError) { return .success(try await body(manager)) } catch {
                 switch error {
                 case .notSaved(let reason):
@@ -199,6 +206,8 @@ final class ProfileSession: Sendable {
         var (isSaving, isTold, hasGivenUp) = (false, false, false)
         // For how long is waited when no more attempt is to be begun.
         var patience: Duration?
+        // The attempt that is waited for by one who was stopped, and how often it may take longer.
+        var (due, delays) = (0, 5)
         while true {
             switch event(until: end, isSaving: isSaving, isTold: isTold) {
             case .ending(let ending): return ending
@@ -211,13 +220,26 @@ final class ProfileSession: Sendable {
             case .saving(let saving):
                 isSaving = true
                 patience = saving.patience
-                end = saving.end.hasPassed ? Deadline(after: Self.oneMore) : saving.end
+                guard saving.end.hasPassed else {
+                    end = saving.end
+                    continue
+                }
+                due = asking.withLock { $0.begun + 1 }
+                end = Deadline(after: Self.oneMore)
             case .wasAway:
                 // That may have been all of the time: at least one more attempt is made.
-                asking.announce { $0.isLeaving = false }
+                due = asking.announce { asking in
+                    asking.isLeaving = false
+                    return asking.begun + 1
+                }
                 patience = patience ?? .milliseconds(500)
                 if let left = end?.remaining, left < Self.oneMore { end = Deadline(after: Self.oneMore) }
             case nil:
+                if asking.withLock({ $0.ended }) < due, delays > 0 {
+                    delays -= 1
+                    end = Deadline(after: Self.oneMore)
+                    continue
+                }
                 if let last = patience.take() {
                     asking.announce { $0.isLeaving = true }
                     end = Deadline(after: last)
@@ -232,7 +254,8 @@ final class ProfileSession: Sendable {
         }
     }
 
-    /// How long it is tried at least to store what the provider gave, by one who was stopped meanwhile.
+    /// How long it is tried at least to store what the provider gave, by one who was stopped meanwhile; longer, while no attempt
+    /// that was begun since has ended.
     private static let oneMore = Duration.seconds(4)
 
     private enum Event {

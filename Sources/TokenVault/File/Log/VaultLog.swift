@@ -146,14 +146,12 @@ final class VaultLog: Sendable {
     }
 
     private func isReplaced(identity: FileIdentity) throws(TokenStorageError) -> Bool {
-        try attributesInPlace(of: identity).identity != identity
+        try attributesInPlace().identity != identity
     }
 
-    /// What is at the vault's path now, be it the file `identity` or another. Throws `unavailable` when that is nothing, or
-    /// when the directory was moved away.
-    func attributesInPlace(of identity: FileIdentity) throws(TokenStorageError) -> FileAttributes {
+    /// What is at the vault's path now. Throws `unavailable` when that is nothing, or when the directory was moved away.
+    func attributesInPlace() throws(TokenStorageError) -> FileAttributes {
         let location = location
-        if let there = location.attributes(of: identity) { return there }
         try location.requireDirectory()
         let there = try onDisk { () throws(SystemFailure) in
             try location.directory.attributes(of: location.name)
