@@ -67,26 +67,28 @@ final class Interruption: Sendable {
     ) -> Result<Value, Failure>? {
         let outcome = Monitor<Result<Value, Failure>?>(nil)
         state.withLock { $0.isDone = false }
+        let look = Deadline(after: Self.slice)
         let thread = WorkerThread(name: "storing")
         thread.run { [state] in
             let result = Result { () throws(Failure) in try body(again) }
             outcome.withLock { $0 = result }
             state.announce { $0.isDone = true }
         }
-        let wasAway = waitForAttempt()
+        let wasAway = waitForAttempt(next: look)
         if signal != nil { _ = state.wait(atMost: .seconds(1)) { $0.isDone ? () : nil } }
         let result = outcome.withLock { $0 }
         if case .failure = result, wasAway, signal == nil { return attempt(again: true, body) }
         return result
     }
 
-    /// Returns when the attempt has ended, or a signal came: whether nobody was there for some of the time.
-    private func waitForAttempt() -> Bool {
-        var wasAway = false
+    /// Returns when the attempt has ended, or a signal came: whether nobody was there for some of the time. `next` is when the
+    /// first look is due; what passes between two looks is noticed as well.
+    private func waitForAttempt(next: Deadline) -> Bool {
+        var (next, wasAway) = (next, false)
         while true {
-            let slice = Deadline(after: Self.slice)
             let isOver = state.wait(atMost: Self.slice) { $0.isDone || $0.signal != nil ? true : nil }
-            wasAway = wasAway || slice.lateness > Self.lateness
+            wasAway = wasAway || next.lateness > Self.lateness
+            next = Deadline(after: Self.slice)
             if isOver ?? false { return wasAway }
         }
     }

@@ -208,8 +208,10 @@ final class ProfileSession: Sendable {
         var patience: Duration?
         // The attempt that is waited for by one who was stopped, and how often it may take longer.
         var (due, delays) = (0, 5)
+        // When the next look is due: much later, nobody was there.
+        var look = Deadline(after: Interruption.slice)
         while true {
-            switch event(until: end, isSaving: isSaving, isTold: isTold) {
+            switch event(until: end, isSaving: isSaving, isTold: isTold, next: &look) {
             case .ending(let ending): return ending
             case .obstacle(let reason):
                 isTold = true
@@ -266,7 +268,11 @@ final class ProfileSession: Sendable {
         case wasAway
     }
 
-    private func event(until deadline: Deadline?, isSaving: Bool, isTold: Bool) -> Event? {
+    private func event(
+        until deadline: Deadline?, isSaving: Bool, isTold: Bool, next: inout Deadline
+    ) -> Event? {
+        // Whatever passes between two calls is noticed as well.
+        defer { next = Deadline(after: Interruption.slice) }
         let look = { (asking: inout Asking) -> Event? in
             if asking.hasEnded { return .ending(.ended) }
             if let signal = asking.signal { return .ending(.signal(signal)) }
@@ -276,11 +282,10 @@ final class ProfileSession: Sendable {
         guard let deadline else { return asking.wait(look) }
         guard isSaving else { return asking.wait(atMost: deadline.remaining, look) }
         while true {
-            let time = min(deadline.remaining, Interruption.slice)
-            let slice = Deadline(after: time)
-            let event = asking.wait(atMost: time, look)
+            let event = asking.wait(atMost: min(deadline.remaining, Interruption.slice), look)
             // What else there is to know is there still.
-            if slice.lateness > Interruption.lateness { return .wasAway }
+            if next.lateness > Interruption.lateness { return .wasAway }
+            next = Deadline(after: Interruption.slice)
             if let event { return event }
             if deadline.hasPassed { return nil }
         }
