@@ -51,7 +51,8 @@ func client(
     _ server: ScriptedServer, authentication: ClientAuthentication = .none, clock: TestClock = TestClock()
 ) throws -> OAuthClient {
     var configuration = OAuthTransport.Configuration()
-    configuration.clock = clock.read
+    // The server is there as long as its client: who does not name it any more lets go of it.
+    configuration.clock = { withExtendedLifetime(server) { clock.now } }
     configuration.requestTimeout = .seconds(300)
     var client = try OAuthClient(
         provider: try metadata(server.origin, jwksURI: "\(server.origin)/keys"), clientID: "fake-client",
