@@ -62,7 +62,8 @@ import TokenVault
         let keys = ["key", "key two", "key three"]
         for key in keys { try storage.blocking.store(token: "fake \(key)", for: TokenKey(key)) }
         try makeMany(of: "com.example.Theirs")
-        #expect(try storage.blocking.retrieve(for: "key") == "fake key")
+        // The first one's answer comes behind all that was told of them; the second one looks at what was told.
+        for _ in 0..<2 { #expect(try storage.blocking.retrieve(for: "key") == "fake key") }
         try desktop.tell("start_monitor")
         for key in keys { #expect(try storage.blocking.retrieve(for: TokenKey(key)) == "fake \(key)") }
         try storage.blocking.store(token: "fake", for: "key")
