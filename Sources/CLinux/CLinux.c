@@ -1,6 +1,7 @@
 #include "CLinux.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <spawn.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -12,22 +13,30 @@
 // Nearly everything is inline in the header. A signal handler is not: it needs one place for the
 // descriptor it writes to, and it may run none of Swift's runtime.
 
-static volatile int forwarding_descriptor = -1;
+static _Atomic int forwarding_descriptor = -1;
+// How many threads are in the handler.
+static _Atomic int forwarding;
 
 static void forward(int signal) {
     int saved = errno;
     unsigned char number = (unsigned char)signal;
-    if (forwarding_descriptor >= 0) {
-        ssize_t written = write(forwarding_descriptor, &number, 1);
+    atomic_fetch_add(&forwarding, 1);
+    int descriptor = atomic_load(&forwarding_descriptor);
+    if (descriptor >= 0) {
+        ssize_t written = write(descriptor, &number, 1);
         (void)written;
     }
+    atomic_fetch_sub(&forwarding, 1);
     errno = saved;
 }
 
 int clinux_forward_signals_to(int descriptor) {
-    int before = forwarding_descriptor;
-    forwarding_descriptor = descriptor;
-    return before;
+    return atomic_exchange(&forwarding_descriptor, descriptor);
+}
+
+void clinux_wait_for_forwarding(void) {
+    // A write that does not wait is what there is to wait for.
+    while (atomic_load(&forwarding) > 0) sched_yield();
 }
 
 int clinux_forward_signal(int signal, struct sigaction *previous) {

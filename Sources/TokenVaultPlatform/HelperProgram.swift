@@ -9,32 +9,29 @@ package final class HelperProgram {
     private var output: CInt
     // A socket: writing to one who has gone raises no signal.
     private var input: CInt
-    private let signals: SignalForwarder
+    // Signals come here, unless somebody else takes them and gives notice.
+    private let signals: SignalForwarder?
     private let parting: Parting?
-    // Until when it may say something after a signal.
+    // Whether the notice is still to have its effect.
+    private var isExpectingNotice: Bool
+    // Until when it may say something after that.
     private var partingEnd: Deadline?
     private var isWoken = false
     private var isOver = false
 
-    /// What becomes of a program when a signal comes that would end the one that waits for its answer.
+    /// What becomes of a program when the one that waits for its answer is to end. Somebody else takes the signals then.
     package struct Parting: Sendable {
-        /// For how long it may still answer after the first signal, of which it knows by the end of its input.
-        let limit: Duration
-        /// Woken when the first signal has come, whoever took it: it may have come before the program was started.
-        let came: WakeEvent?
-        /// Takes a signal, which has no other effect; whether it is the first one.
-        let isFirst: @Sendable (CInt) -> Bool
-        /// Called with a signal that is not the first one, when the program has been ended.
-        let end: @Sendable (CInt) -> Void
+        /// Says when, whether that was before or is later.
+        let notice: EndingNotice
+        /// For how long it may still answer then, of which it knows by the end of its input; `nil` when it is ended at once.
+        let limit: Duration?
+        /// Whether it is started also when that was before: it has to do with the end, which is nothing to it then.
+        let comesAfterwards: Bool
 
-        package init(
-            within limit: Duration, came: WakeEvent? = nil, isFirst: @escaping @Sendable (CInt) -> Bool,
-            end: @escaping @Sendable (CInt) -> Void
-        ) {
+        package init(_ notice: EndingNotice, within limit: Duration?, comesAfterwards: Bool = false) {
+            self.notice = notice
             self.limit = limit
-            self.came = came
-            self.isFirst = isFirst
-            self.end = end
+            self.comesAfterwards = comesAfterwards
         }
     }
 
@@ -48,8 +45,8 @@ package final class HelperProgram {
     }
 
     /// Starts `program`, whose environment is `environment` and nothing else. With `isSpokenTo` it can be written to; else its
-    /// standard input is empty. With `parting` the first signal does not end it while it is read from. Throws what the system
-    /// failed with.
+    /// standard input is empty. With `parting` signals are not taken here. Throws what the system failed with, and `EINTR` when
+    /// it is not to be started any more.
     package init(
         _ program: FilePath, _ arguments: [String], environment: [String], isSpokenTo: Bool,
         parting: Parting? = nil
@@ -57,7 +54,7 @@ package final class HelperProgram {
         self.parting = parting
         var said: [CInt] = [-1, -1]
         var told: [CInt] = [-1, -1]
-        signals = try SignalForwarder(SignalForwarder.ending)
+        signals = parting == nil ? try SignalForwarder(SignalForwarder.ending) : nil
         _ = try retrying("pipe2") { clinux_pipe(&said) }
         defer { close(said[1]) }
         do throws(SystemFailure) {
@@ -65,13 +62,23 @@ package final class HelperProgram {
             defer { if told[1] >= 0 { close(told[1]) } }
             // The end that it has waits, as programs expect.
             _ = fcntl(said[1], F_SETFL, 0)
-            process = try ProgramStart.start(program, arguments, environment: environment, closingFrom: 3) {
-                if told[1] >= 0 {
-                    posix_spawn_file_actions_adddup2($0, told[1], 0)
-                } else {
-                    posix_spawn_file_actions_addopen($0, 0, "/dev/null", O_RDONLY, 0)
+            let start = { () throws(SystemFailure) in
+                try ProgramStart.start(program, arguments, environment: environment, closingFrom: 3) {
+                    if told[1] >= 0 {
+                        posix_spawn_file_actions_adddup2($0, told[1], 0)
+                    } else {
+                        posix_spawn_file_actions_addopen($0, 0, "/dev/null", O_RDONLY, 0)
+                    }
+                    posix_spawn_file_actions_adddup2($0, said[1], 1)
                 }
-                posix_spawn_file_actions_adddup2($0, said[1], 1)
+            }
+            if let parting {
+                let begun = try parting.notice.begin(evenAfterwards: parting.comesAfterwards, start)
+                process = begun.process
+                isExpectingNotice = !begun.hasCome
+            } else {
+                process = try start()
+                isExpectingNotice = false
             }
         } catch {
             close(said[0])
@@ -85,13 +92,7 @@ package final class HelperProgram {
     deinit {
         end()
         // One that came when nothing was waited for any more.
-        if let signal = signals.next() {
-            if let parting {
-                if !parting.isFirst(signal) { parting.end(signal) }
-            } else {
-                signals.deliver(signal)
-            }
-        }
+        if let signals, let signal = signals.next() { signals.deliver(signal) }
         closeOutput()
     }
 
@@ -102,7 +103,7 @@ package final class HelperProgram {
 
     /// As ``write(_:deadline:)``, bytes that the caller wipes.
     ///
-    /// A signal that would end this program ends the other one first, also while that reads nothing.
+    /// A signal that would end this program ends the other one first, also while that reads nothing; `EINTR` is thrown then.
     package func write(_ bytes: [UInt8], deadline: Deadline?) throws(SystemFailure) {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -126,7 +127,7 @@ package final class HelperProgram {
     /// one, where that was stopped, is woken and has a moment for what it has to say. Whoever reads line after line that way has
     /// a bound of its own.
     ///
-    /// A signal that would end this program ends the other one first, unless that may part.
+    /// A signal that would end this program ends the other one first, unless that may part; `EINTR` is thrown then.
     package func readLine(
         limit: Int, deadline: Deadline?, evenIfLate: Bool = false
     ) throws(SystemFailure) -> [UInt8]? {
@@ -222,7 +223,7 @@ package final class HelperProgram {
 
     private func reap() -> Int32 {
         isOver = true
-        return ProgramStart.wait(for: process)
+        return parting?.notice.reap(process) ?? ProgramStart.wait(for: process)
     }
 
     /// Whether it is stopped, or was (`waitid`).
@@ -256,29 +257,28 @@ package final class HelperProgram {
         }
     }
 
-    /// Ends it, or has it come to an end, since `signal` came. Throws `EINTR` when it has ended.
-    private func heed(_ signal: CInt, mayPart: Bool) throws(SystemFailure) {
-        guard let parting else {
+    /// Ends it, or has it come to an end, since a signal came. Throws `EINTR` when it has ended.
+    private func heedSignal(mayPart: Bool) throws(SystemFailure) {
+        if let signals, let signal = signals.next() {
             end()
             signals.deliver(signal)
             throw SystemFailure(.interrupted, "poll")
         }
-        if parting.isFirst(signal) { return try part(parting, mayPart: mayPart) }
-        end()
-        parting.end(signal)
-        throw SystemFailure(.interrupted, "poll")
-    }
-
-    /// Has it come to an end, since the first signal came, or ends it where it may not part. Throws `EINTR` then.
-    private func part(_ parting: Parting, mayPart: Bool) throws(SystemFailure) {
-        guard mayPart else {
+        guard isExpectingNotice, let parting, parting.notice.hasCome else { return }
+        isExpectingNotice = false
+        guard mayPart, let limit = parting.limit else {
             end()
             throw SystemFailure(.interrupted, "poll")
         }
-        partingEnd = Deadline(after: parting.limit)
+        partingEnd = Deadline(after: limit)
         closeInput()
         // One that is stopped would not know.
         kill(-process, SIGCONT)
+    }
+
+    /// What tells of a signal; -1 when nothing does any more.
+    private var signalDescriptor: CInt {
+        signals?.descriptor ?? (isExpectingNotice ? parting?.notice.descriptor : nil) ?? -1
     }
 
     /// Waits until one of `descriptors` can be read, or else written: the first of those that can.
@@ -292,21 +292,14 @@ package final class HelperProgram {
                 partingEnd.map { end in
                     deadline.map { $0.remaining < end.remaining ? $0 : end } ?? end
                 } ?? deadline
-            var waiting = [pollfd(fd: signals.descriptor, events: Int16(POLLIN), revents: 0)]
-            // Nothing where it is known.
-            let came = partingEnd == nil ? parting?.came?.descriptor ?? -1 : -1
-            waiting.append(pollfd(fd: came, events: Int16(POLLIN), revents: 0))
+            var waiting = [pollfd(fd: signalDescriptor, events: Int16(POLLIN), revents: 0)]
             waiting += descriptors.map { pollfd(fd: $0, events: Int16(event), revents: 0) }
             poll(&waiting, nfds_t(waiting.count), InputSource.milliseconds(until: deadline))
-            if let signal = signals.next() {
-                try heed(signal, mayPart: mayPart)
+            if waiting[0].revents != 0 {
+                try heedSignal(mayPart: mayPart)
                 continue
             }
-            if waiting[1].revents != 0, let parting {
-                try part(parting, mayPart: mayPart)
-                continue
-            }
-            let ready = waiting.dropFirst(2).first { $0.revents != 0 }
+            let ready = waiting.dropFirst().first { $0.revents != 0 }
             if evenIfLate, let ready { return ready.fd }
             // Also of a program that writes without end.
             if deadline?.hasPassed ?? false { throw SystemFailure(.timedOut, "poll") }

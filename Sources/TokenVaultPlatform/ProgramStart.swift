@@ -38,6 +38,13 @@ enum ProgramStart {
         return process
     }
 
+    /// Waits for the end of a process that was started and leaves it there: its number is its own until ``wait(for:)``
+    /// (`waitid`).
+    static func waitForEnd(of process: pid_t) {
+        var change = siginfo_t()
+        while waitid(P_PID, id_t(process), &change, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+    }
+
     /// Waits for the end of a process that was started: the exit status, or 128 and the signal's number when a signal ended
     /// it; -1 when it was waited for before.
     static func wait(for process: pid_t) -> Int32 {

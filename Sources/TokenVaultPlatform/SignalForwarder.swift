@@ -12,6 +12,8 @@ package final class SignalForwarder {
     private var previous: [(CInt, sigaction)] = []
     // Where signals went that one before this one waits for.
     private let before: CInt
+    // Whether the thread that takes them has told of all; `nil` when there is none.
+    private var watching: Monitor<Bool>?
 
     /// The signals that a person or a supervisor ends a program with.
     package static let ending: [CInt] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM]
@@ -38,7 +40,7 @@ package final class SignalForwarder {
 
     deinit { stop() }
 
-    /// Gives every signal the action it had.
+    /// Gives every signal the action it had. What came until then is taken: whoever watches has been told of it.
     package func stop() {
         guard !previous.isEmpty else { return }
         for (signal, action) in previous {
@@ -47,13 +49,18 @@ package final class SignalForwarder {
         }
         previous = []
         _ = clinux_forward_signals_to(before)
-        // One that nobody has asked for is for the one before, or has its effect.
-        var number: UInt8 = 0
-        while read(reading, &number, 1) == 1 {
-            if before >= 0 { _ = write(before, &number, 1) } else { kill(getpid(), CInt(number)) }
+        clinux_wait_for_forwarding()
+        close(writing)
+        if let watching {
+            watching.wait { $0 ? () : nil }
+        } else {
+            // One that nobody has asked for is for the one before, or has its effect.
+            var number: UInt8 = 0
+            while read(reading, &number, 1) == 1 {
+                if before >= 0 { _ = write(before, &number, 1) } else { kill(getpid(), CInt(number)) }
+            }
         }
         close(reading)
-        close(writing)
     }
 
     /// Lets `signals` come, which who started the program may have blocked; for this thread and those it starts.
@@ -70,7 +77,7 @@ package final class SignalForwarder {
     }
 
     /// Has `tell` called with every signal that comes, on a thread of its own, until ``stop()``; nobody else is to ask for
-    /// the next one then. False where there is no thread to be had: signals have their effect again.
+    /// the next one then. It does not call ``stop()``, which waits for it. False where there is no thread to be had: signals have their effect again.
     package func watch(_ tell: @escaping @Sendable (CInt) -> Void) -> Bool {
         let thread = WorkerThread(name: "signals")
         // The thread's own: this one's is closed when it ends, and its number may be another's by then.
@@ -80,8 +87,13 @@ package final class SignalForwarder {
             stop()
             return false
         }
+        let watching = Monitor(false)
+        self.watching = watching
         thread.run {
-            defer { close(descriptor) }
+            defer {
+                close(descriptor)
+                watching.announce { $0 = true }
+            }
             while true {
                 var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
                 poll(&waiting, 1, -1)

@@ -25,7 +25,10 @@ final class Caller: Sendable {
         guard operation != .refresh else { return nil }
         StandardStream.outliveReaders()
         guard let signals = try? SignalForwarder(SignalForwarder.ending) else { return nil }
-        return signals.watch({ [self] _ in leave() }) ? signals : nil
+        // On a thread of its own: whoever takes signals is waited for at the end.
+        let thread = WorkerThread(name: "parting")
+        guard thread.isRunning else { return nil }
+        return signals.watch({ [self] _ in thread.run { self.leave() } }) ? signals : nil
     }
 
     /// Calls `cancel` when they are gone, and ends the program some seconds later, if it has not ended by then.

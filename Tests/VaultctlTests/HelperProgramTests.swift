@@ -45,4 +45,58 @@ import TokenVaultPlatform
         try program.write("\n", deadline: nil)
         #expect(try line(of: program, evenIfLate: true, deadline: nil) == "three")
     }
+
+    private func program(_ script: String, _ parting: HelperProgram.Parting) throws -> HelperProgram {
+        try HelperProgram(
+            "/bin/sh", ["-c", script], environment: ["PATH=/usr/bin:/bin"], isSpokenTo: true, parting: parting
+        )
+    }
+
+    /// Whoever is to end starts nothing any more but what belongs to that, which it does not keep from its work.
+    @Test func aNoticeFromBeforeTheStartCounts() throws {
+        let notice = try EndingNotice()
+        notice.tell()
+        let failure = #expect(throws: SystemFailure.self) {
+            try program("echo one", HelperProgram.Parting(notice, within: .seconds(8)))
+        }
+        #expect(failure?.errno == .interrupted)
+        let late = try program(
+            "read line; echo one; read line || echo two",
+            HelperProgram.Parting(notice, within: .zero, comesAfterwards: true))
+        try late.write("\n", deadline: nil)
+        #expect(try line(of: late, evenIfLate: true, deadline: nil) == "one")
+    }
+
+    /// One that may not part is ended; what another one says at the end of its input is read.
+    @Test func aNoticeThatNobodyWaitedForCounts() throws {
+        for limit in [nil, Duration.seconds(100)] {
+            let notice = try EndingNotice()
+            let asked = try program(
+                "read line; read line || echo two", HelperProgram.Parting(notice, within: limit))
+            try asked.write("\n", deadline: nil)
+            notice.tell()
+            if limit == nil {
+                let failure = #expect(throws: SystemFailure.self) {
+                    try line(of: asked, evenIfLate: true, deadline: nil)
+                }
+                #expect(failure?.errno == .interrupted)
+            } else {
+                #expect(try line(of: asked, evenIfLate: true, deadline: nil) == "two")
+                #expect(try asked.finish(deadline: nil) == 0)
+            }
+        }
+    }
+
+    /// Whoever ends at once leaves none behind, and has none started meanwhile.
+    @Test func allAreEndedAtOnce() throws {
+        let notice = try EndingNotice()
+        let parting = HelperProgram.Parting(notice, within: .seconds(100), comesAfterwards: true)
+        let programs = try (0..<3).map { _ in try program("sleep 1000", parting) }
+        notice.endAll()
+        for program in programs {
+            #expect(try line(of: program, evenIfLate: true, deadline: nil) == nil)
+            #expect(try program.finish(deadline: nil) == 128 + 9)
+        }
+        #expect(throws: SystemFailure.self) { try program("echo one", parting) }
+    }
 }

@@ -93,6 +93,9 @@ static inline int clinux_processors(void) {
 // Where the handler of forwarded signals writes each signal's number, as one byte; -1 for nowhere. Where it wrote before.
 int clinux_forward_signals_to(int descriptor);
 
+// Returns when no thread writes any more to where that handler wrote before.
+void clinux_wait_for_forwarding(void);
+
 // sigaction(2): from now on `signal` is written to that descriptor and does nothing else, unless it is
 // ignored, which it then stays. `previous` gets the action there was. 0, or -1 with errno.
 int clinux_forward_signal(int signal, struct sigaction *previous);

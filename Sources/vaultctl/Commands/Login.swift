@@ -95,21 +95,13 @@ struct Login: VaultCommand {
             console: console, profile: isNameEnough ? name : nil, opensBrowser: !noBrowser,
             limit: request.seconds)
         let interruption = Interruption()
-        let signals = interruption.begin()
-        defer {
-            interruption.end()
-            signals?.stop()
-        }
-        let outcome = Result { () throws(CommandFailure) -> WorkerReply.SignedIn in
+        let signedIn = try interruption.during { () throws(CommandFailure) -> WorkerReply.SignedIn in
             let signedIn = try ask(request, of: program, until: end, conversation, interruption)
             let provider = ProfileProvider(
                 profile: LoginProfile(signedIn, request), program: program, deadline: console.deadline)
             try keep(signedIn, of: provider, in: place, as: name, policy, console, interruption)
             return signedIn
         }
-        // What it left is given back.
-        if let signal = interruption.signal { signals?.deliver(signal) }
-        let signedIn = try outcome.get()
         if request.scopes.contains("openid"), signedIn.tokens.idToken == nil {
             console.note("the provider gave no ID token: it is not known who signed in")
         }
@@ -143,7 +135,7 @@ struct Login: VaultCommand {
                     "what the provider gave may be good until it expires, since the provider was not told")
             case .failed(let failure) where failure.mayLeaveSession ?? false:
                 conversation.console.note(Self.unknown)
-            case .failed, .notStarted: break
+            case .failed, .notStarted, .notAsked: break
             default: conversation.console.note(Self.unknown)
             }
             throw .interrupted

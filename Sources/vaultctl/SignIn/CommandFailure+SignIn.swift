@@ -171,6 +171,7 @@ extension CommandFailure {
             self.init(
                 status, "vaultctl-oauth ended without an answer (exit status \(code))",
                 "try again; if that stays so, install it anew")
+        case .notAsked: self = .interrupted
         case .interrupted:
             self.init(status, "a signal ended vaultctl-oauth before it answered", "try again")
         case .broken(let failure):

@@ -1,3 +1,4 @@
+import OAuthWire
 import TokenVaultPlatform
 
 /// The signals that would end the program while it may have what a provider gave: after the first one that is given back, and
@@ -6,39 +7,61 @@ final class Interruption: Sendable {
     private struct State {
         /// The first.
         var signal: CInt?
+        /// Whether they are taken.
+        var isTaking = false
         /// Whether what was done by ``attempt(again:_:)`` is done.
         var isDone = false
         /// Whether the program ends by itself.
         var isOver = false
+        /// Whether a provider may have given something.
+        var mayHaveTokens = false
     }
     private let state = Monitor(State())
-    /// Woken with the first; `nil` without descriptors.
-    private let came = try? WakeEvent()
     private let told: @Sendable (CInt) -> Void
+    // For the programs that run meanwhile, or are about to be started.
+    private let notice: EndingNotice?
 
     /// `told` is called with the first.
-    init(_ told: @escaping @Sendable (CInt) -> Void = { _ in }) { self.told = told }
+    init(_ told: @escaping @Sendable (CInt) -> Void = { _ in }) {
+        self.told = told
+        notice = try? EndingNotice()
+    }
 
     /// The signal that came first, if any did.
     var signal: CInt? { state.withLock { $0.signal } }
 
-    /// Takes signals until the result ends; `nil` where they cannot be taken and have their effect.
-    func begin() -> SignalForwarder? {
-        guard let signals = try? SignalForwarder(SignalForwarder.ending) else { return nil }
-        return signals.watch({ [self] in if !take($0) { Self.end(by: $0) } }) ? signals : nil
+    /// What `body` gives, while signals are taken here. One that came has its effect afterwards: what it left is given back by
+    /// then. Where signals cannot be taken they have their effect at once.
+    func during<Value>(_ body: () throws(CommandFailure) -> Value) throws(CommandFailure) -> Value {
+        var signals = notice == nil ? nil : try? SignalForwarder(SignalForwarder.ending)
+        if signals?.watch({ [self] in if !take($0) { end(by: $0) } }) == false { signals = nil }
+        guard let signals else { return try body() }
+        state.announce { $0.isTaking = true }
+        let outcome = Result { () throws(CommandFailure) in try body() }
+        state.announce { $0.isOver = true }
+        // In this order: none that is taken in between is forgotten.
+        signals.stop()
+        if let signal { signals.deliver(signal) }
+        return try outcome.get()
     }
 
-    /// Nothing is to be said of how it may be ended any more.
-    func end() { state.announce { $0.isOver = true } }
-
-    /// How the program that asks the provider is ended by a signal: it has this long to give back what it has. A signal that
-    /// came before it was started, or while it was, ends it as well, unless it `isAfterSignals`: gives back what is left.
-    func parting(isAfterSignals: Bool) -> HelperProgram.Parting {
-        // The moment that the worker gives an answer that is on its way, and the revocation after it, take seven at most.
-        HelperProgram.Parting(
-            within: .seconds(8), came: isAfterSignals ? nil : came, isFirst: { [self] in take($0) },
-            end: { Self.end(by: $0) })
+    /// How the program that asks the provider for `operation` is ended by a signal; `nil` where signals have their effect.
+    func parting(_ operation: WorkerRequest.Operation) -> HelperProgram.Parting? {
+        guard let notice, state.withLock({ $0.isTaking }) else { return nil }
+        return switch operation {
+        case .browser, .device: HelperProgram.Parting(notice, within: Self.patience)
+        // The session that is stored may go on with what it brings.
+        case .refresh: HelperProgram.Parting(notice, within: nil)
+        // What was given is given back with it, whenever the signal came.
+        case .revoke: HelperProgram.Parting(notice, within: Self.patience, comesAfterwards: true)
+        }
     }
+
+    // The moment that the worker gives an answer that is on its way, and the revocation after it, take seven at most.
+    private static let patience = Duration.seconds(8)
+
+    /// A provider may have given something from now on.
+    func noteRequest() { state.withLock { $0.mayHaveTokens = true } }
 
     /// Takes a signal; whether it is the first.
     private func take(_ signal: CInt) -> Bool {
@@ -48,12 +71,14 @@ final class Interruption: Sendable {
             return true
         }
         guard isFirst else { return false }
-        came?.wake()
+        notice?.tell()
         told(signal)
         let thread = WorkerThread(name: "patience")
         guard thread.isRunning else { return true }
         thread.run { [state] in
-            guard state.wait(atMost: .seconds(1), { $0.isOver ? () : nil }) == nil else { return }
+            guard state.wait(atMost: .seconds(1), { $0.isOver ? () : nil }) == nil,
+                state.withLock({ $0.mayHaveTokens })
+            else { return }
             Self.note("what the provider may have given is being given back; Ctrl-C ends this at once")
         }
         return true
@@ -103,8 +128,12 @@ final class Interruption: Sendable {
         try? StandardStream.error.write(Array("\nvaultctl: note: \(text)\n".utf8))
     }
 
-    private static func end(by signal: CInt) -> Never {
-        note("ended at once: what the provider gave may be good until it expires")
+    /// Ends the program, and those that run for it, at the second signal.
+    private func end(by signal: CInt) -> Never {
+        notice?.endAll()
+        if state.withLock({ $0.mayHaveTokens }) {
+            Self.note("ended at once: what the provider gave may be good until it expires")
+        }
         SignalForwarder.endProgram(by: signal)
     }
 }

@@ -18,6 +18,8 @@ struct OAuthProgram: Sendable {
         case misunderstood
         /// A signal that is to end this program ended it.
         case interrupted
+        /// Such a signal came before it was asked.
+        case notAsked
         /// It could not be listened to.
         case broken(SystemFailure)
         /// It did not answer in time.
@@ -46,25 +48,23 @@ struct OAuthProgram: Sendable {
 
     /// What it answers to `request` at the end; `show` is called with what it says before, and gives what keeps it from being
     /// shown. What it has said is taken also when `deadline` has passed, as it may have while this program was stopped. Throws
-    /// ``Trouble``. It has ended by then, however this ends: with
-    /// `interruption` a signal is that one's, and its last words are taken.
+    /// ``Trouble``. It has ended by then, however this ends: with `interruption` a signal is that one's, whether it came before
+    /// or comes now, and the last words of a sign-in or a revocation are taken.
     func ask(
         _ request: WorkerRequest, until deadline: Deadline?, interruption: Interruption? = nil,
         show: (WorkerReply) -> CommandFailure? = { _ in nil }
     ) throws(Trouble) -> WorkerReply {
         guard let message = try? Secret(encoding: request) else { throw .misunderstood }
-        // Of one who is on the way out nothing is begun any more, but what gives back.
-        let givesBack = request.operation == .revoke
-        if !givesBack, interruption?.signal != nil { throw .notStarted(SystemFailure(.interrupted, "poll")) }
-        let worker = try start(interruption?.parting(isAfterSignals: givesBack))
+        let worker = try start(request.operation, interruption)
         defer { worker.end() }
         var bytes = message.unprotectedBytes() + [UInt8(ascii: "\n")]
         defer { SmallFile.wipe(&bytes) }
         do throws(SystemFailure) { try worker.write(bytes, deadline: deadline) } catch {
             if error.errno == .timedOut { throw Trouble.timedOut }
-            if error.errno == .interrupted { throw Trouble.interrupted }
+            if error.errno == .interrupted { throw Trouble.notAsked }
             // Else it has ended, or is about to: its answer, if any, says why.
         }
+        interruption?.noteRequest()
         for _ in 0..<Self.mostReplies {
             switch try reply(of: worker, until: deadline) {
             case .failed(let failure): throw .failed(failure)
@@ -77,12 +77,15 @@ struct OAuthProgram: Sendable {
         throw .misunderstood
     }
 
-    private func start(_ parting: HelperProgram.Parting?) throws(Trouble) -> HelperProgram {
+    private func start(
+        _ operation: WorkerRequest.Operation, _ interruption: Interruption?
+    ) throws(Trouble) -> HelperProgram {
         do throws(SystemFailure) {
             return try HelperProgram(
                 path, [], environment: ["PATH=/usr/bin:/bin", "SWIFT_BACKTRACE=enable=no"], isSpokenTo: true,
-                parting: parting)
+                parting: interruption?.parting(operation))
         } catch {
+            if error.errno == .interrupted { throw .notAsked }
             throw .notStarted(error)
         }
     }

@@ -58,6 +58,7 @@ final class ProfileSession: Sendable {
         case signal(CInt)
     }
     private let asking = Monitor(Asking())
+    private let interruption: Interruption
 
     /// The session of the profile `name`. Nothing is read yet.
     init(
@@ -67,6 +68,7 @@ final class ProfileSession: Sendable {
         self.place = place
         self.name = name
         self.provider = provider
+        interruption = Interruption { [asking] signal in asking.announce { $0.signal = signal } }
         var configuration = configuration
         configuration.lease = place.lease
         // The worker gives up first, so that what it has to say still comes.
@@ -84,20 +86,11 @@ final class ProfileSession: Sendable {
     func wait<Value: Sendable>(
         _ console: Console, for body: @escaping @Sendable (TokenManager) async throws(TokenError) -> Value
     ) throws(CommandFailure) -> Value {
-        let interruption = Interruption { [asking] signal in asking.announce { $0.signal = signal } }
-        let signals = interruption.begin()
-        defer {
-            interruption.end()
-            signals?.stop()
-        }
-        let outcome = Result { () throws(CommandFailure) in try wait(console, interruption, for: body) }
-        // What it left is given back.
-        if let signal = interruption.signal { signals?.deliver(signal) }
-        return try outcome.get()
+        try interruption.during { () throws(CommandFailure) in try awaited(console, for: body) }
     }
 
-    private func wait<Value: Sendable>(
-        _ console: Console, _ interruption: Interruption,
+    private func awaited<Value: Sendable>(
+        _ console: Console,
         for body: @escaping @Sendable (TokenManager) async throws(TokenError) -> Value
     ) throws(CommandFailure) -> Value {
         let task = Tasks { [self] () async -> Result<Value, TokenError> in
@@ -107,7 +100,9 @@ final class ProfileSession: Sendable {
         }
         let ending = waitForEnd(console)
         if case .signal = ending {
-            giveBack(console, interruption, unlessStoredBy: task)
+            // Nor is anything asked any more, and what is under way is ended, which the program does not outlive.
+            endAsking()
+            giveBack(console, unlessStoredBy: task)
             throw .interrupted
         }
         let outcome: Result<Value, TokenError>?
@@ -145,8 +140,7 @@ final class ProfileSession: Sendable {
     /// Has what the provider gave revoked, which nobody would have when the program ends, unless the attempt to store it that
     /// is under way succeeds.
     private func giveBack<Value>(
-        _ console: Console, _ interruption: Interruption,
-        unlessStoredBy task: Tasks<Result<Value, TokenError>>
+        _ console: Console, unlessStoredBy task: Tasks<Result<Value, TokenError>>
     ) {
         guard
             asking.announce({ asking in
@@ -306,6 +300,8 @@ final class ProfileSession: Sendable {
     }
 
     private func refresh(_ request: RefreshRequest) async throws(RefreshFailure) -> TokenRefreshResponse {
+        // Whoever waits for that knows all that came of it.
+        defer { asking.announce { $0.isUnderWay = false } }
         // By what is stored beside the token itself: to no other provider than the one that gave it.
         guard request.source == provider.profile.source else { throw note(.other(.otherSource(name))) }
         var message = provider.message(.refresh)
@@ -334,8 +330,9 @@ final class ProfileSession: Sendable {
         let thread = WorkerThread(name: "oauth")
         let outcome = await withCheckedContinuation { continuation in
             thread.run { [self] in
-                let outcome = Result { () throws(OAuthProgram.Trouble) in try provider.ask(message) }
-                asking.announce { $0.isUnderWay = false }
+                let outcome = Result { () throws(OAuthProgram.Trouble) in
+                    try provider.ask(message, interruption: interruption)
+                }
                 continuation.resume(returning: outcome)
             }
         }
@@ -357,7 +354,7 @@ extension OAuthProgram.Trouble {
     /// What it means for a request with a session's token in it.
     var refreshFailure: RefreshFailure {
         switch self {
-        case .notStarted: RefreshFailure(.notSent)
+        case .notStarted, .notAsked: RefreshFailure(.notSent)
         case .ended, .misunderstood, .interrupted, .broken: RefreshFailure(.interrupted)
         case .timedOut: RefreshFailure(.timedOut)
         case .failed(let failure): failure.refreshFailure

@@ -34,6 +34,25 @@ import TokenVaultAuth
         #expect(home.asked("revoke").count == 1 && home.asked("revoke")[0].contains("refresh-of-fake-1"))
     }
 
+    /// One that comes as soon as signals are taken, before the other program is there or has been asked.
+    @Test(arguments: [SIGINT, SIGTERM, SIGHUP])
+    func aSignalAtTheBeginningEndsIt(_ signal: Int32) throws {
+        let home = try SignInHome(nil)
+        // It ends with its input, or says that it did not.
+        try SaidWorker(signIn: "timeout 20 cat >/dev/null || : >'\(home.path)/late'").place(in: home)
+        for _ in 0..<20 {
+            let login = try home.start([
+                "login", "work", "--issuer", "https://id.example.com", "--client-id", "fake", "--device",
+            ])
+            while try !login.takes(signal) {}
+            login.send(signal)
+            let outcome = try login.end()
+            #expect(outcome.status == 128 + signal, "\(outcome.status) \(outcome.error)")
+            #expect(!outcome.error.contains("is being given back"), "\(outcome.error)")
+            try #require(home.contents("late") == nil)
+        }
+    }
+
     /// All of the time passes while the program is stopped, the agent's too: it tries once more, whatever the clocks say.
     @Test func whatIsBeingStoredByOneWhoWasStoppedIsStored() throws {
         let home = try SignInHome(nil)

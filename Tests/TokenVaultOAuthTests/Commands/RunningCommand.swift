@@ -1,4 +1,5 @@
 #if OAuth
+import Foundation
 import Glibc
 import SystemPackage
 import Testing
@@ -68,6 +69,15 @@ final class RunningCommand {
     }
 
     func send(_ signal: CInt) { kill(process, signal) }
+
+    /// Whether it takes `signal` instead of being ended by it, or has ended.
+    func takes(_ signal: CInt) throws -> Bool {
+        let status = try String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
+        guard let start = status.firstRange(of: "SigCgt:\t")?.upperBound,
+            let taken = UInt64(status[start...].prefix(16), radix: 16)
+        else { return true }
+        return taken & 1 << (UInt64(signal) - 1) != 0 || status.contains("State:\tZ")
+    }
 
     /// What standard error has between `start` and the next `end`, once it is there.
     func expect(after start: String, until end: String) throws -> String {
