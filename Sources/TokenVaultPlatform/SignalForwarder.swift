@@ -57,7 +57,7 @@ package final class SignalForwarder {
             // One that nobody has asked for is for the one before, or has its effect.
             var number: UInt8 = 0
             while read(reading, &number, 1) == 1 {
-                if before >= 0 { _ = write(before, &number, 1) } else { kill(getpid(), CInt(number)) }
+                if before >= 0 { _ = write(before, &number, 1) } else { Self.take(CInt(number)) }
             }
         }
         close(reading)
@@ -77,7 +77,8 @@ package final class SignalForwarder {
     }
 
     /// Has `tell` called with every signal that comes, on a thread of its own, until ``stop()``; nobody else is to ask for
-    /// the next one then. It does not call ``stop()``, which waits for it. False where there is no thread to be had: signals have their effect again.
+    /// the next one then. It does not call ``stop()``, which waits for it. False where there is no thread to be had: signals
+    /// have their effect again.
     package func watch(_ tell: @escaping @Sendable (CInt) -> Void) -> Bool {
         let thread = WorkerThread(name: "signals")
         // The thread's own: this one's is closed when it ends, and its number may be another's by then.
@@ -111,22 +112,20 @@ package final class SignalForwarder {
     /// stopped and continued, or its own handler returned.
     package func deliver(_ signal: CInt) {
         stop()
-        kill(getpid(), signal)
+        Self.take(signal)
     }
 
     /// Ends the program as `signal` does where nobody forwards it, or, where the system lets it go on (the first process of a
     /// container), with the exit status that shells have for that.
     package static func endProgram(by signal: CInt) -> Never {
         clinux_default_signal(signal)
-        // On this thread, which does not go on before it has had its effect: another one may take its time.
-        clinux_unblock_signal(signal)
-        raise(signal)
+        take(signal)
         _exit(128 + signal)
     }
 
-    /// As ``deliver(_:)`` on this thread, which does not go on before the program is stopped, whatever other threads do.
-    func deliverHere(_ signal: CInt) {
-        stop()
+    /// Has this thread take `signal`, and not whichever: it does not go on before that has had its effect (`raise(3)`).
+    private static func take(_ signal: CInt) {
+        clinux_unblock_signal(signal)
         raise(signal)
     }
 }

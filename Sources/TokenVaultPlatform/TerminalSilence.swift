@@ -62,7 +62,7 @@ package final class TerminalSilence: @unchecked Sendable {
                 continue
             }
             restore()
-            signals.deliverHere(signal)
+            signals.deliver(signal)
             // It was stopped and is continued, unless there was nobody to continue it.
             self.signals = try? SignalForwarder(SignalForwarder.endingOrStopping)
             if self.signals != nil { beQuiet() }
