@@ -25,11 +25,13 @@ package final class EndingNotice: Sendable {
         event.wake()
     }
 
-    /// Ends the programs that run and what they started; none is started any more.
-    package func endAll() {
+    /// Ends the programs that run and what they started; none is started any more. `last` is done before those who wait for
+    /// them know that they ended.
+    package func endAll(_ last: () -> Void = {}) {
         state.withLock { state in
             state.isOver = true
             for process in state.running { kill(-process, SIGKILL) }
+            last()
         }
     }
 

@@ -15,24 +15,6 @@ import TokenVaultPlatform
             .map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// A signal that came before it was started, and that nobody tells of any more: it parts at once, and has its last word.
-    @Test(.timeLimit(.minutes(1))) func whoIsStartedAfterASignalParts() throws {
-        let came = try WakeEvent()
-        came.wake()
-        let parting = HelperProgram.Parting(
-            within: .seconds(300), came: came, isFirst: { _ in false }, end: { _ in })
-        let program = try HelperProgram(
-            "/bin/sh", ["-c", "while read line; do :; done; echo bye; exec sleep 1000"],
-            environment: ["PATH=/usr/bin:/bin"], isSpokenTo: true, parting: parting)
-        #expect(try line(of: program, evenIfLate: true, deadline: nil) == "bye")
-        // Where it may not part, it is ended.
-        let other = try HelperProgram(
-            "/bin/sh", ["-c", "exec sleep 1000"], environment: ["PATH=/usr/bin:/bin"], isSpokenTo: true,
-            parting: parting)
-        let failure = #expect(throws: SystemFailure.self) { try other.finish(deadline: nil) }
-        #expect(failure?.errno == .interrupted)
-    }
-
     /// What is there when the time is over is there.
     @Test func whatWasSaidInTimeIsReadLater() throws {
         // The first line waits for the second, which is therefore in the pipe.
@@ -85,6 +67,15 @@ import TokenVaultPlatform
                 #expect(try asked.finish(deadline: nil) == 0)
             }
         }
+    }
+
+    /// Whose end is waited for, and nothing more of it, is ended.
+    @Test(.timeLimit(.minutes(1))) func aNoticeEndsOneThatHasNothingToSayAnyMore() throws {
+        let notice = try EndingNotice()
+        let asked = try program("exec sleep 1000", HelperProgram.Parting(notice, within: .seconds(300)))
+        notice.tell()
+        let failure = #expect(throws: SystemFailure.self) { try asked.finish(deadline: nil) }
+        #expect(failure?.errno == .interrupted)
     }
 
     /// Whoever ends at once leaves none behind, and has none started meanwhile.

@@ -128,9 +128,13 @@ final class Interruption: Sendable {
         try? StandardStream.error.write(Array("\nvaultctl: note: \(text)\n".utf8))
     }
 
-    /// Ends the program, and those that run for it, at the second signal.
+    /// Ends the program, and those that run for it, at the second signal: whoever waits for them says nothing any more.
     private func end(by signal: CInt) -> Never {
-        notice?.endAll()
+        notice?.endAll { leave(by: signal) }
+        leave(by: signal)
+    }
+
+    private func leave(by signal: CInt) -> Never {
         if state.withLock({ $0.mayHaveTokens }) {
             Self.note("ended at once: what the provider gave may be good until it expires")
         }
