@@ -6,7 +6,8 @@ package import SystemPackage
 ///
 /// It is of the open file: two holders in one process are kept apart as two processes are.
 package final class ByteLock: Sendable {
-    private let file: any Sendable
+    private let file: PosixFile
+    private let process = ProcessFacts.identifier
     /// Which file it is a lock of, for as long as that exists.
     package let identity: FileIdentity
 
@@ -14,6 +15,9 @@ package final class ByteLock: Sendable {
         self.file = file
         self.identity = identity
     }
+
+    // Given back rather than left to the last who has the file open, as a program that is being started has for a moment.
+    deinit { if process == ProcessFacts.identifier { file.unlock() } }
 
     /// The lock of the byte at `offset` of the file at `path`, which is made with mode 0600 when it is missing; `nil`
     /// while another holds it. Throws `ELOOP` for a link, `EPERM` for another user's file and for what is no file.

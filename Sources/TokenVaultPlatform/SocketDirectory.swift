@@ -1,5 +1,6 @@
 internal import CLinux
 internal import Glibc
+internal import Synchronization
 package import SystemPackage
 
 /// A directory in which sockets of this user are, and nobody else's: what is in it can be trusted to be ours.
@@ -22,6 +23,8 @@ package final class SocketDirectory: Sendable {
     }
 
     private let descriptor: CInt
+    // The process that has taken it; 0 for none.
+    private let taker = Atomic<Int32>(0)
 
     /// Opens the directory at `path`, never through a link in its last part. With `creating` it is made, 0700, when it
     /// is missing; what it is to be in has to be there.
@@ -53,7 +56,15 @@ package final class SocketDirectory: Sendable {
         }
     }
 
-    deinit { close(descriptor) }
+    deinit {
+        // A program that is being started has the open directory until it runs, and its locks with that: they are given back
+        // rather than left to the last who has it.
+        if taker.load(ordering: .relaxed) == ProcessFacts.identifier {
+            _ = clinux_ofd_setlk(descriptor, Int16(F_UNLCK))
+            flock(descriptor, LOCK_UN)
+        }
+        close(descriptor)
+    }
 
     /// Whether there is a directory of this user's alone at `path`.
     package static func isOurs(_ path: FilePath) -> Bool {
@@ -101,6 +112,7 @@ package final class SocketDirectory: Sendable {
             guard holder == nil else { throw .inUse }
             guard backOff.wait(until: deadline) else { throw .held }
         }
+        taker.store(ProcessFacts.identifier, ordering: .relaxed)
     }
 
     /// The process that has taken the directory; `nil` when none has, or that cannot be told. Looks, and takes nothing.

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import SystemPackage
 import Testing
@@ -38,6 +39,24 @@ import VaultAgentServer
         expectRefusal(.conflict)
         _ = consume first
         _ = try AgentListening(at: home.place)
+    }
+
+    /// A program that is started meanwhile has what this process has open, until it runs.
+    @Test func aDirectoryIsFreeWhateverStartsMeanwhile() throws {
+        var first: AgentListening? = try AgentListening(at: home.place)
+        let directory = home.place.directory.string
+        let copies = (try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd"))
+            .filter {
+                (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)"))
+                    == directory
+            }
+            .compactMap { CInt($0) }.map { fcntl($0, F_DUPFD_CLOEXEC, 0) }
+        defer { for copy in copies { close(copy) } }
+        try #require(copies.count == 1)
+        expectRefusal(.conflict)
+        first = nil
+        _ = try AgentListening(at: home.place)
+        #expect(first == nil)
     }
 
     @Test func aProcessThatRunsKeepsOthersOut() throws {
