@@ -71,12 +71,12 @@ import TokenVaultAuth
         let login = try home.start(
             [
                 "login", "work", "--issuer", "https://id.example.com", "--client-id", "fake", "--no-browser",
-                "--timeout", "6",
+                "--timeout", "20",
             ], without: "VAULTCTL_KEY_FILE")
         said.wait()
         login.send(SIGSTOP)
         // Another program's clock says when its time is over.
-        #expect(try RunningCommand("/bin/sleep", ["8"], [:]).end().status == 0)
+        #expect(try RunningCommand("/bin/sleep", ["22"], [:]).end().status == 0)
         try tell("CONT")
         login.send(SIGCONT)
         let outcome = try login.end()

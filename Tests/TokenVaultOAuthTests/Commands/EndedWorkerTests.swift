@@ -24,7 +24,7 @@ import TokenVaultAuth
         let home = try signedIn()
         let pipe = try Gate(watching: "\(home.path)/alive")
         try SaidWorker(refresh: Self.hanging(pipe)).place(in: home)
-        let command = try home.start(["token", "work", "--timeout", signal == nil ? "3" : "300"])
+        let command = try home.start(["token", "work", "--timeout", signal == nil ? "10" : "300"])
         pipe.wait()
         if let signal { command.send(signal) }
         let outcome = try command.end()
@@ -55,9 +55,9 @@ import TokenVaultAuth
         try SaidWorker(
             refresh: "exec 9>'\(asked.path)'; echo >&9; flock -s '\(waits.path)' true; "
                 + SaidWorker.refreshed("fake-2", #","expiresIn":3600"#)
-                + "; exec 9>'\(late.path)'; sleep 4; echo >&9"
+                + "; exec 9>'\(late.path)'; sleep 11; echo >&9"
         ).place(in: home)
-        let command = try home.start(["token", "work", "--timeout", "3"])
+        let command = try home.start(["token", "work", "--timeout", "10"])
         asked.wait()
         command.send(SIGSTOP)
         waits.open()
@@ -79,7 +79,7 @@ import TokenVaultAuth
             signIn: "kill -STOP $$; " + SaidWorker.signedIn("fake-2"), refresh: "kill -STOP $$; " + answer
         ).place(in: home)
         let more = command == "login" ? ["--no-browser"] : []
-        let outcome = try home.start([command, "work", "--timeout", "5"] + more).end()
+        let outcome = try home.start([command, "work", "--timeout", "15"] + more).end()
         #expect(outcome.status == 0, "\(outcome.status) \(outcome.error)")
         #expect(home.asked("refresh").count == (command == "token" ? 1 : 0))
         #expect(try home.run("token", "work").output == "fake-2")
@@ -100,7 +100,7 @@ import TokenVaultAuth
         #expect(login.status == 0, "\(login.error)")
         let pipe = try Gate(watching: "\(home.path)/alive")
         try home.place(.script(Self.hanging(pipe)))
-        let command = try home.start(["token", "work", "--timeout", signal == nil ? "3" : "300"])
+        let command = try home.start(["token", "work", "--timeout", signal == nil ? "10" : "300"])
         pipe.wait()
         if let signal { command.send(signal) }
         let outcome = try command.end()
@@ -114,7 +114,7 @@ import TokenVaultAuth
         let home = try signedIn()
         let pipe = try Gate(watching: "\(home.path)/alive")
         try SaidWorker(revoke: Self.hanging(pipe)).place(in: home)
-        let command = try home.start(["logout", "work", "--timeout", signal == nil ? "3" : "300"])
+        let command = try home.start(["logout", "work", "--timeout", signal == nil ? "10" : "300"])
         pipe.wait()
         if let signal { command.send(signal) }
         let outcome = try command.end()

@@ -49,7 +49,7 @@ import TokenVaultAuth
     func thatTokensAreLostIsSaid(_ variable: String?) throws {
         let home = try home(before: "lock")
         defer { _ = try? home.run("agent", "--stop") }
-        let outcome = try home.start(["token", "work", "--timeout", "3"], without: variable).end()
+        let outcome = try home.start(["token", "work", "--timeout", "10"], without: variable).end()
         #expect(outcome.status == 4 && outcome.output.isEmpty, "\(outcome.status) \(outcome.error)")
         #expect(outcome.error.contains("could not be stored and are lost: locked"), "\(outcome.error)")
         #expect(outcome.error.contains("does not count") == (variable == nil), "\(outcome.error)")
@@ -109,7 +109,7 @@ import TokenVaultAuth
                 "/bin/bash", ["-c", Self.signalling("KILL", home)], home.environment
             ).end()
         }
-        let outcome = try home.start(["token", "work", "--timeout", "6"], without: "VAULTCTL_KEY_FILE").end()
+        let outcome = try home.start(["token", "work", "--timeout", "10"], without: "VAULTCTL_KEY_FILE").end()
         #expect(outcome.status == 10 && outcome.output.isEmpty, "\(outcome.status) \(outcome.error)")
         #expect(outcome.error.contains("storing them did not end in time"), "\(outcome.error)")
         #expect(home.asked("refresh").count == 1)
@@ -134,7 +134,7 @@ import TokenVaultAuth
     @Test func tokensThatCannotBeStoredAreRevoked() throws {
         let home = try home(before: "lock")
         defer { _ = try? home.run("agent", "--stop") }
-        let command = try home.start(["token", "work", "--timeout", "6"], without: "VAULTCTL_KEY_FILE")
+        let command = try home.start(["token", "work", "--timeout", "10"], without: "VAULTCTL_KEY_FILE")
         let outcome = try command.end()
         #expect(outcome.status == 4 && outcome.output.isEmpty, "\(outcome.status) \(outcome.error)")
         #expect(outcome.error.contains("could not be stored and are lost"), "\(outcome.error)")
