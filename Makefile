@@ -88,6 +88,7 @@ format: ## Format the sources in place
 docs: build ## Build the documentation into .build/documentation
 	@Scripts/docs.sh .build/documentation
 	@Scripts/docs.sh .build/documentation-auth Sources/TokenVaultAuth/Documentation.docc TokenVaultAuth
+	@Scripts/docs.sh .build/documentation-oauth Sources/TokenVaultOAuth/Documentation.docc TokenVaultOAuth
 
 # FILTER='file-.*' measures some operations only.
 benchmarks := .build-benchmarks/release

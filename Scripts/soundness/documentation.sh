@@ -19,3 +19,4 @@ fi
 
 Scripts/docs.sh "$directory/output"
 Scripts/docs.sh "$directory/auth" Sources/TokenVaultAuth/Documentation.docc TokenVaultAuth
+Scripts/docs.sh "$directory/oauth" Sources/TokenVaultOAuth/Documentation.docc TokenVaultOAuth

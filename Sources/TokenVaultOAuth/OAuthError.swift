@@ -10,7 +10,7 @@ public indirect enum OAuthError: Error, Sendable, Equatable {
     case invalidMetadata(String)
     /// The provider does not offer what was asked for; the text says what.
     case unsupported(String)
-    /// A request failed. ``RefreshFailure/Kind/refused(_:)`` has the provider's `error` code; `invalid_grant` is of a
+    /// A request failed. `RefreshFailure.Kind.refused` has the provider's `error` code; `invalid_grant` is of a
     /// code or an assertion that is not accepted any more.
     case requestFailed(RefreshFailure)
     /// The provider answered with what no client can use; the text says which part.

@@ -89,7 +89,7 @@ extension RefreshFailure: CustomStringConvertible {
         case .serverError(let status): "the server failed (\(status))"
         case .unusable(let status) where (200...299).contains(status):
             "the server gave an answer that cannot be used"
-        case .unusable(let status): "the server answered (\(status)) as no token endpoint does"
+        case .unusable(let status): "the server gave an answer that cannot be used (\(status))"
         case .interrupted: "the connection broke before there was an answer"
         case .timedOut: "no answer came in time"
         }

@@ -55,7 +55,7 @@ public final class AuthorizedHTTPClient: Sendable {
     /// Sends `request` with a token. `body` is sent in place of the request's own: only a body that is given here, or none,
     /// can be sent a second time after a 401 or a redirection that keeps it.
     ///
-    /// `timeout` is for all steps together, up to the head of the answer. Throws ``TokenVaultAuth/TokenError`` when there is
+    /// `timeout` is for all steps together, up to the head of the answer. Throws `TokenError` when there is
     /// no token to be had, and what AsyncHTTPClient throws.
     public func execute(
         _ request: consuming HTTPClientRequest, body: ByteBuffer? = nil, timeout: Duration = .seconds(60)

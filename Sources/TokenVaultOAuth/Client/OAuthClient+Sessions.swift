@@ -3,21 +3,21 @@ public import TokenVault
 public import TokenVaultAuth
 
 extension OAuthClient {
-    /// Renews tokens (RFC 6749 section 6), for a ``TokenVaultAuth/TokenManager``. It throws
-    /// ``TokenVaultAuth/RefreshFailure``.
+    /// Renews tokens (RFC 6749 section 6), for a `TokenManager`. It throws
+    /// `RefreshFailure`.
     ///
     /// A new ID token has to be of the same issuer, person and client as the one before (OpenID Connect Core section 12.2):
     /// otherwise the answer is `refused("id_token_mismatch")`, nothing of it is used, and its tokens are revoked where the
     /// provider offers that. One that cannot be checked for another reason, such as a key set that is not there within five
     /// seconds and the time of the request, is left out, and the tokens are kept: a rotated refresh token must not be lost.
     /// For the same reason what is optional in an answer is left out when it cannot be used; a success without an access token
-    /// that can be used is ``TokenVaultAuth/RefreshFailure/Kind/unusable(_:)``.
+    /// that can be used is `RefreshFailure.Kind.unusable`.
     public var refreshRequestProvider: RefreshRequestProvider {
         { request in try await refresh(request) }
     }
 
     /// Revokes the refresh token, then the access token (RFC 7009 section 2.1); `nil` when the provider has no endpoint for
-    /// that. It throws ``TokenVaultAuth/RefreshFailure``.
+    /// that. It throws `RefreshFailure`.
     public var revokeRequestProvider: RevokeRequestProvider? {
         guard let endpoint = provider.revocationEndpoint.flatMap(WebAddress.secure) else { return nil }
         return { tokens in try await revoke(tokens, at: endpoint) }

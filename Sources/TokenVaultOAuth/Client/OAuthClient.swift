@@ -141,11 +141,11 @@ public struct OAuthClient: Sendable {
 
 /// What a sign-in brought.
 public struct SignInResult: Sendable {
-    /// The tokens, for ``TokenVaultAuth/TokenManager/updateTokens(_:)``.
+    /// The tokens, for `TokenManager.updateTokens`.
     public let tokens: TokenInfo
     /// What the ID token says, all of it checked; `nil` when none was asked for.
     public let claims: IDTokenClaims?
-    /// The provider's clock at the answer, for ``TokenVaultAuth/TokenManager/noteServerDate(_:from:)``.
+    /// The provider's clock at the answer, for `TokenManager.noteServerDate`.
     public let serverDate: Date?
 }
 

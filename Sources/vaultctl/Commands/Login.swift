@@ -187,6 +187,11 @@ struct Login: VaultCommand {
                 "--issuer is no address of a provider",
                 "give it as in https://id.example.com, without a query")
         }
+        guard !issuer.contains("/.well-known/") else {
+            throw .usage(
+                "--issuer is where the provider's metadata is, not the provider",
+                "leave /.well-known/ and what follows out")
+        }
         guard origin.keepsSecrets else {
             throw .usage("--issuer is http, which everybody on the way can read", "give its https address")
         }

@@ -84,8 +84,8 @@ struct Token: VaultCommand {
             return
         }
         console.note(
-            "the token is good for \(max(0, Int(left))) seconds, which is less than --min-valid: the provider gives none for longer, "
-                + "or could not be asked")
+            "the token is good for \(max(0, Int(left))) seconds, which is less than --min-valid (\(Int(wanted.inSeconds)) seconds): "
+                + "the provider gives none for longer, or could not be asked")
     }
 
     /// The tokens, renewed when they are due. While they are not, no task, no thread and no other program is started.

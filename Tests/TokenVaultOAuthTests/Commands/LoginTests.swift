@@ -185,6 +185,12 @@ import TokenVaultAuth
             (["work", "--client-id", "fake", "--issuer", "id.example.com"], 64, "https://"),
             (["work", "--client-id", "fake", "--issuer", "http://id.example.com"], 64, "https address"),
             (["work", "--client-id", "fake", "--issuer", "https://id.example.com?a"], 64, "without a query"),
+            (
+                [
+                    "work", "--client-id", "fake", "--issuer",
+                    "https://id.example.com/.well-known/openid-configuration",
+                ], 64, "leave /.well-known/"
+            ),
             (["work"] + client, 8, "--no-browser"),
         ] as [([String], Int32, String)] {
             let outcome = try home.start(["login"] + arguments, without: "BROWSER").end()
@@ -243,7 +249,7 @@ import TokenVaultAuth
         try provider.tell("fail", ["path": "/o/token/", "how": "hang-after", "times": 1])
         let late = try home.run(
             "login", "work", "--issuer", provider.issuer, "--client-id", provider.clientID("browser"),
-            "--scope", "read", "--timeout", "6")
+            "--scope", "read", "--timeout", "15")
         #expect(late.status == 10, "\(late.error)")
         #expect(
             late.error.contains("did not answer in time") && !late.error.contains("nobody signed in"),
@@ -258,7 +264,7 @@ import TokenVaultAuth
         let home = try SignInHome(provider)
         let login = try home.start([
             "login", "tv", "--issuer", provider.issuer, "--client-id", provider.clientID("device"), "--scope",
-            "read", "--device", "--timeout", "8",
+            "read", "--device", "--timeout", "15",
         ])
         let code = try login.expect(after: "enter the code ", until: "\n")
         try provider.tell("fail", ["path": "/o/token/", "how": "hang-after", "times": 9])

@@ -137,7 +137,7 @@ import TokenVaultAuth
         #expect(soon.status == 0 && !soon.output.isEmpty)
         #expect(
             soon.error.hasPrefix("vaultctl: note: the token is good for 3")
-                && soon.error.contains("less than --min-valid"), "\(soon.error)")
+                && soon.error.contains("less than --min-valid (7200 seconds)"), "\(soon.error)")
     }
 
     /// What a refresh brings for a session that was ended meanwhile is revoked: nobody would have it.
