@@ -100,7 +100,8 @@ import TokenVaultAuth
 
     /// An answer that is none is not told as a connection that broke.
     @Test(arguments: [
-        (302, "answered (302)"), (403, "answered (403)"), (200, "gave an answer that cannot be used"),
+        (302, "gave an answer that cannot be used (302)"), (403, "gave an answer that cannot be used (403)"),
+        (200, "gave an answer that cannot be used"),
     ])
     func anAnswerOfNoUseIsSaidToBeOne(_ status: Int, _ words: String) {
         let failure = RefreshFailure(.unusable(status))
