@@ -136,7 +136,7 @@ import VaultAgent
     }
 
     /// Whoever opens a pipe to read it waits for somebody who writes.
-    @Test(.timeLimit(.minutes(10)), arguments: ["pipe", "directory", "link"])
+    @Test(.timeLimit(.minutes(20)), arguments: ["pipe", "directory", "link"])
     func aCredentialThatIsNoFileIsRefused(kind: String) throws {
         try addSlot(scope: .all)
         let path = credentials.appending("odd").string

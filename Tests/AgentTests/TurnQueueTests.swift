@@ -4,7 +4,7 @@ import TokenVaultPlatform
 
 @testable import VaultAgentServer
 
-@Suite(.timeLimit(.minutes(10))) final class TurnQueueTests: Sendable {
+@Suite(.timeLimit(.minutes(20))) final class TurnQueueTests: Sendable {
     private let order = Mutex<[Int32]>([])
 
     /// A thread that waits for a turn, notes it and gives it back.

@@ -222,7 +222,7 @@ import TokenVault
         #expect(try storage.blocking.retrieve(for: "moved") == "of the key")
     }
 
-    @Test(.timeLimit(.minutes(10)))
+    @Test(.timeLimit(.minutes(20)))
     func whatOtherProgramsChangeIsTold() async throws {
         try await storage.store(token: "ours", for: "key")
         let changes = storage.changes()
@@ -244,7 +244,7 @@ import TokenVault
         #expect(deleted > edited)
     }
 
-    @Test(.timeLimit(.minutes(10)))
+    @Test(.timeLimit(.minutes(20)))
     func aServiceThatWentAndCameBackIsToldAsAGap() async throws {
         let changes = storage.changes()
         try await storage.store(token: "fake", for: "key")

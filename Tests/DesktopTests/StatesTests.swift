@@ -6,7 +6,7 @@ import TokenVaultPlatform
 
 /// What a desktop can be like when it is not well: each state has an error of its own, and no call waits
 /// longer than it may.
-@Suite(.timeLimit(.minutes(10))) struct StatesTests {
+@Suite(.timeLimit(.minutes(20))) struct StatesTests {
     private let desktop: PrivateDesktop
 
     init() throws { desktop = try PrivateDesktop() }

@@ -44,7 +44,7 @@ private final class ManualClock: AlarmClock {
 }
 
 /// A vault that locks itself after a time, by a clock that tests set.
-@Suite(.timeLimit(.minutes(10))) struct AutomaticLockTests {
+@Suite(.timeLimit(.minutes(20))) struct AutomaticLockTests {
     private let sandbox: Sandbox
     private let clock: ManualClock
     private let timer: LockTimer

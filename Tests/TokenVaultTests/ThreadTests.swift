@@ -88,7 +88,7 @@ import TokenVaultPlatform
         #expect(seen.withLock { $0 } == 100)
     }
 
-    @Test(.timeLimit(.minutes(10)))
+    @Test(.timeLimit(.minutes(20)))
     func theThreadEndsWithItsLastReference() async {
         final class Ended: Sendable {
             let continuation: CheckedContinuation<Void, Never>

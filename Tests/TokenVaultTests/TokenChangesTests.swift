@@ -118,7 +118,7 @@ import TokenVault
     }
 
     @MainActor
-    @Test(.timeLimit(.minutes(10)))
+    @Test(.timeLimit(.minutes(20)))
     func aSecondReaderOfOneSequenceEndsTheFirst() async {
         let changes = hub.subscribe(service: service)
         let read = { @MainActor in

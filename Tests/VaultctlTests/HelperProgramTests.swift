@@ -70,7 +70,7 @@ import TokenVaultPlatform
     }
 
     /// Whose end is waited for, and nothing more of it, is ended.
-    @Test(.timeLimit(.minutes(1))) func aNoticeEndsOneThatHasNothingToSayAnyMore() throws {
+    @Test func aNoticeEndsOneThatHasNothingToSayAnyMore() throws {
         let notice = try EndingNotice()
         let asked = try program("exec sleep 1000", HelperProgram.Parting(notice, within: .seconds(300)))
         notice.tell()

@@ -5,7 +5,7 @@ import TokenVaultPlatform
 @testable import TokenVault
 
 /// A copy is verified as the vault is, whether it would open as the vault or not.
-@Suite(.timeLimit(.minutes(10))) struct CopyVerificationTests {
+@Suite(.timeLimit(.minutes(20))) struct CopyVerificationTests {
     private let sandbox: Sandbox
 
     init() throws { sandbox = try Sandbox() }

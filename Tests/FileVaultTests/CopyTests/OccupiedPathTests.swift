@@ -6,7 +6,7 @@ import TokenVaultPlatform
 @testable import TokenVault
 
 /// A vault's path with something else there, or nothing any more.
-@Suite(.timeLimit(.minutes(10))) struct OccupiedPathTests {
+@Suite(.timeLimit(.minutes(20))) struct OccupiedPathTests {
     private let sandbox: Sandbox
     private var directory: FilePath { sandbox.vault.removingLastComponent() }
 

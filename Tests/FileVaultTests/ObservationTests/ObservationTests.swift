@@ -5,7 +5,7 @@ import TokenVaultPlatform
 @testable import TokenVault
 
 /// What one handle of a vault tells of what another one does: neither knows of the other, as two processes.
-@Suite(.timeLimit(.minutes(10))) struct ObservationTests {
+@Suite(.timeLimit(.minutes(20))) struct ObservationTests {
     private let sandbox: Sandbox
     private let own: BlockingFileVault
     private let other: BlockingFileVault

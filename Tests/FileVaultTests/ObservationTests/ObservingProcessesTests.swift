@@ -3,7 +3,7 @@ import Testing
 import TokenVault
 
 /// Real processes that write, and one that observes.
-@Suite(.timeLimit(.minutes(10))) struct ObservingProcessesTests {
+@Suite(.timeLimit(.minutes(20))) struct ObservingProcessesTests {
     private func last(_ output: String) throws -> [Substring: Substring] {
         var known: [Substring: Substring] = [:]
         for line in output.split(separator: "\n") {

@@ -86,7 +86,7 @@ import TokenVaultAuth
     }
 
     /// The code was exchanged, and the keys of the ID token do not come.
-    @Test(.timeLimit(.minutes(5)), arguments: [SIGINT, SIGTERM, SIGKILL])
+    @Test(.timeLimit(.minutes(20)), arguments: [SIGINT, SIGTERM, SIGKILL])
     func whatTheWorkerHasIsRevoked(_ signal: Int32) throws {
         let provider = try RunningProvider()
         let home = try SignInHome(provider)

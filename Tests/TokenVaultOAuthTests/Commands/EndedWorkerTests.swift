@@ -232,7 +232,7 @@ import TokenVaultAuth
     }
 
     /// Swift's tasks wait for ever where there is no thread for them: there is a line for it instead.
-    @Test(.timeLimit(.minutes(5))) func fewThreadsAreNoWaiting() throws {
+    @Test(.timeLimit(.minutes(20))) func fewThreadsAreNoWaiting() throws {
         let home = try signedIn()
         try SaidWorker(refresh: SaidWorker.refreshed("fake-2", #","expiresIn":3600"#)).place(in: home)
         var (successes, refusals) = (0, 0)
