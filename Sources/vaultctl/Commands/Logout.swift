@@ -40,13 +40,16 @@ struct Logout: VaultCommand {
         let canBeTold = ended.profile?.content?.offersRevocation ?? false
         // Before the provider is waited for, which a signal may end.
         if newer == .waitedFor, canBeTold { console.note(CommandFailure.waitedFor) }
-        try tellProvider(session, ended.profile?.content, console)
+        let interruption = Interruption(patience: nil)
+        try interruption.during { () throws(CommandFailure) in
+            try tellProvider(session, ended.profile?.content, console, interruption)
+        }
         if newer == .lost, canBeTold { throw .newerSession }
         return .done
     }
 
     private func tellProvider(
-        _ session: KeptSession, _ profile: LoginProfile?, _ console: Console
+        _ session: KeptSession, _ profile: LoginProfile?, _ console: Console, _ interruption: Interruption
     ) throws(CommandFailure) {
         guard let tokens = session.tokens, let profile, session.source == profile.source else {
             throw CommandFailure(
@@ -59,9 +62,14 @@ struct Logout: VaultCommand {
         let program: OAuthProgram
         do throws(CommandFailure) { program = try OAuthProgram.find() } catch { throw error.afterSigningOut }
         do throws(OAuthProgram.Trouble) {
-            try ProfileProvider(profile: profile, program: program, deadline: console.deadline).revoke(tokens)
+            try ProfileProvider(profile: profile, program: program, deadline: console.deadline).revoke(
+                tokens, interruption: interruption)
         } catch {
-            throw CommandFailure(untold: error).afterSigningOut
+            let failure = CommandFailure(untold: error).afterSigningOut
+            guard interruption.signal != nil else { throw failure }
+            // The signal has its effect before a failure is told.
+            console.note("\(failure.happened): \(failure.advice)")
+            throw .interrupted
         }
     }
 }

@@ -20,9 +20,15 @@ final class Interruption: Sendable {
     private let told: @Sendable (CInt) -> Void
     // For the programs that run meanwhile, or are about to be started.
     private let notice: EndingNotice?
+    // For how long is waited after the first until what was given is given back; `nil` when nothing is.
+    private let patience: Duration?
 
-    /// `told` is called with the first.
-    init(_ told: @escaping @Sendable (CInt) -> Void = { _ in }) {
+    /// `told` is called with the first. With a `patience` that is `nil` nothing is given back, nor waited for, after it.
+    init(
+        patience: Duration? = Interruption.usualPatience,
+        _ told: @escaping @Sendable (CInt) -> Void = { _ in }
+    ) {
+        self.patience = patience
         self.told = told
         notice = try? EndingNotice()
     }
@@ -49,16 +55,16 @@ final class Interruption: Sendable {
     func parting(_ operation: WorkerRequest.Operation) -> HelperProgram.Parting? {
         guard let notice, state.withLock({ $0.isTaking }) else { return nil }
         return switch operation {
-        case .browser, .device: HelperProgram.Parting(notice, within: Self.patience)
+        case .browser, .device: HelperProgram.Parting(notice, within: patience)
         // The session that is stored may go on with what it brings.
         case .refresh: HelperProgram.Parting(notice, within: nil)
         // What was given is given back with it, whenever the signal came.
-        case .revoke: HelperProgram.Parting(notice, within: Self.patience, comesAfterwards: true)
+        case .revoke: HelperProgram.Parting(notice, within: patience, comesAfterwards: patience != nil)
         }
     }
 
-    // The moment that the worker gives an answer that is on its way, and the revocation after it, take seven at most.
-    private static let patience = Duration.seconds(8)
+    /// The moment that the worker gives an answer that is on its way, and the revocation after it, take seven at most.
+    static let usualPatience = Duration.seconds(8)
 
     /// A provider may have given something from now on.
     func noteRequest() { state.withLock { $0.mayHaveTokens = true } }

@@ -63,7 +63,6 @@ final class SignInConversation {
     private func tell(_ prompt: WorkerReply.DevicePrompt) throws(CommandFailure) {
         try check(prompt.address)
         guard Self.isShown(prompt.code, atMost: 64) else { throw Self.unfit }
-        // Each on a line of its own, which no terminal breaks.
         // Each on a line of its own, that no terminal breaks the code, which a person types.
         console.note("to sign in, open \(prompt.address) on any device")
         console.note("and enter the code \(prompt.code)")

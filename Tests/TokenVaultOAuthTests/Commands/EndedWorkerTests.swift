@@ -119,11 +119,12 @@ import TokenVaultAuth
         if let signal { command.send(signal) }
         let outcome = try command.end()
         #expect(outcome.status == signal.map { 128 + $0 } ?? 10, "\(outcome.error)")
-        if signal == nil {
-            #expect(
-                outcome.error.hasPrefix("vaultctl: signed out here, but the provider was not told")
-                    && outcome.error.contains("did not answer in time"), "\(outcome.error)")
-        }
+        let reason = signal == nil ? "it did not answer in time" : "a signal ended vaultctl-oauth"
+        let prefix = signal == nil ? "" : "note: "
+        #expect(
+            outcome.error.hasPrefix("vaultctl: \(prefix)signed out here, but the provider was not told")
+                && outcome.error.contains(reason) && outcome.error.contains("the provider's own page"),
+            "\(outcome.error)")
         #expect(pipe.isLeft)
         let token = try home.run("token", "work")
         #expect(token.status == 3 && token.error.contains("nobody is signed in"), "\(token.error)")
