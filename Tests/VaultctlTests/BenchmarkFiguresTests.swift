@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test func theTableFitsTheTerminal() {
-        for columns in [80, 93, 94, 120, 300] {
+        for columns in [80, 95, 96, 120, 300] {
             let lines = Table(columns: columns, isStyled: false).text(results).split(separator: "\n")
             #expect(lines.allSatisfy { $0.count <= columns && $0.last != " " }, "\(columns)")
             // Beside the figures where there is room, else below: as many marks either way.
@@ -68,6 +68,21 @@ import Testing
             #expect(lines.contains { $0.hasPrefix("secret-service 10,000,000") }, "\(columns)")
         }
         #expect(!Table(columns: 38, isStyled: false).text(results).contains("●"))
+    }
+
+    /// Of memory, where ten million calls a second are no rarity.
+    @Test func noFigureTouchesTheOneBeside() throws {
+        var quick = Latencies()
+        for _ in 1...10 { quick.record(.nanoseconds(10)) }
+        var results = Results()
+        results.measurements = [
+            Measurement(
+                backend: "memory", operation: .retrieve, items: 100, valueSize: 1_024, latencies: quick)
+        ]
+        let text = Table(columns: 80, isStyled: false).text(results)
+        let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("memory") })
+        let words = line.split(separator: " ").map(String.init)
+        #expect(words == ["memory", "100", "0.01", "0.01", "0.01", "0.01", "0.01", "100,000,000"])
     }
 
     /// On one scale of powers of ten, what is slower is further right.

@@ -9,7 +9,9 @@ struct Table {
 
     private static let figureWidths = [8, 8, 8, 8, 9]
     private static let nameWidth = 14 + 11
-    private static let textWidth = nameWidth + figureWidths.reduce(0, +) + 10
+    // A hundred million a second, and a space before them.
+    private static let rateWidth = 12
+    private static let textWidth = nameWidth + figureWidths.reduce(0, +) + rateWidth
     private static let gap = "  "
 
     /// The whole text.
@@ -42,7 +44,7 @@ struct Table {
         for (name, width) in zip(["p50", "p90", "p99", "p99.9", "max"], Self.figureWidths) {
             head += name.right(width)
         }
-        head += "a second".right(10) + (isBeside ? Self.gap + chart.scale : "")
+        head += "a second".right(Self.rateWidth) + (isBeside ? Self.gap + chart.scale : "")
         var text = heading(head) + "\n"
         for row in rows {
             var line = row.name.left(14) + row.items.right(11) + figures(row.latencies)
@@ -78,7 +80,7 @@ struct Table {
         for (share, width) in zip([0.5, 0.9, 0.99, 0.999, 1], Self.figureWidths) {
             text += figure(latencies.percentile(share)).right(width)
         }
-        return text + grouped(Int(latencies.perSecond.rounded())).right(10)
+        return text + grouped(Int(latencies.perSecond.rounded())).right(Self.rateWidth)
     }
 
     private func trimmed(_ line: String) -> String {
