@@ -168,6 +168,31 @@ import FoundationEssentials
         #expect(slept.count == sleeps && slept.first == .seconds(30))
     }
 
+    /// Nor is a refresh given up that went on at the same time as the clock of those who wait for it.
+    @Test func whoWasStoppedGoesOnWaitingForTheRefresh() async throws {
+        let slept = Notes<Duration>()
+        let isAway = Gate()
+        let goesOn = Gate()
+        let begun = ContinuousClock.now
+        let coordinator = TokenRefreshCoordinator<Int>(
+            limit: .seconds(30), now: { slept.all.isEmpty ? begun : begun + .seconds(3_600) },
+            sleep: { duration in
+                slept.add(duration)
+                // All of the time passes at once, and what is waited for then never does.
+                if slept.all.count > 1 {
+                    isAway.open()
+                    await goesOn.pass()
+                    try Task.checkCancellation()
+                }
+            })
+        let value = try await coordinator.value { () async throws(TokenError) in
+            await isAway.pass()
+            return 1
+        }
+        #expect(value == 1 && slept.all == [.seconds(30), .seconds(40)])
+        goesOn.open()
+    }
+
     @Test func anUnusableAnswerIsNoToken() async throws {
         let scene = scene
         let manager = TokenManager(

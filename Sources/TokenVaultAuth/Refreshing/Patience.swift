@@ -6,9 +6,9 @@ package enum Patience {
     static let more: Duration = .seconds(1)
 
     /// Returns after `limit`. A process that was stopped meanwhile, or a machine that slept, finds its time over although an
-    /// answer may be there that nobody has read: that is given a moment. Throws `CancellationError`.
+    /// answer may be there that nobody has read: that is given `more`. Throws `CancellationError`.
     package static func end(
-        after limit: Duration, now: () -> ContinuousClock.Instant = { .now },
+        after limit: Duration, more: Duration = more, now: () -> ContinuousClock.Instant = { .now },
         sleep: (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
     ) async throws {
         let begun = now()

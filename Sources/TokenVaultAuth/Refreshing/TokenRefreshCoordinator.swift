@@ -23,9 +23,27 @@ public final class TokenRefreshCoordinator<Value: Sendable>: Sendable {
 
     private let state = Mutex(State())
     private let limit: Duration
+    private let now: @Sendable () -> ContinuousClock.Instant
+    private let sleep: @Sendable (Duration) async throws -> Void
 
-    /// A coordinator without an operation. Callers wait for `limit` at most.
-    public init(limit: Duration) { self.limit = limit }
+    /// A coordinator without an operation. Callers wait for `limit` at most; for forty seconds more where the process was
+    /// stopped, or the machine slept, while that passed.
+    public convenience init(limit: Duration) {
+        self.init(limit: limit, now: { .now }, sleep: { try await Task.sleep(for: $0) })
+    }
+
+    /// The same, with another clock.
+    package init(
+        limit: Duration, now: @escaping @Sendable () -> ContinuousClock.Instant,
+        sleep: @escaping @Sendable (Duration) async throws -> Void
+    ) {
+        self.limit = limit
+        self.now = now
+        self.sleep = sleep
+    }
+
+    // What an operation that was away with the process takes to read an answer, or to give it up, and to store it.
+    private static var timeAfterAbsence: Duration { .seconds(40) }
 
     /// How many operations were begun.
     package var operationsSoFar: UInt64 { state.withLock { $0.flightsSoFar } }
@@ -76,8 +94,8 @@ public final class TokenRefreshCoordinator<Value: Sendable>: Sendable {
     private func begin(
         _ number: UInt64, _ operation: @escaping @Sendable () async throws(TokenError) -> Value
     ) {
-        let alarm = Task.detached { [self, limit] in
-            try await Task.sleep(for: limit)
+        let alarm = Task.detached { [self] in
+            try await Patience.end(after: limit, more: Self.timeAfterAbsence, now: now, sleep: sleep)
             abandon(number)
         }
         // Not a child of whoever asked first: that one's cancellation is not the others'.
