@@ -319,7 +319,8 @@ let package = Package(
         .testTarget(
             name: "TokenVaultOAuthTests",
             dependencies: [
-                "RefreshWorker", "TokenVault", "TokenVaultAuth", "TokenVaultCrypto", "TokenVaultOAuth",
+                "CLinux", "RefreshWorker", "TokenVault", "TokenVaultAuth", "TokenVaultCrypto",
+                "TokenVaultOAuth",
                 "TokenVaultPlatform", "vaultctl", "vaultctl-agent", "vaultctl-oauth",
                 .product(name: "SystemPackage", package: "swift-system"),
                 .product(name: "CryptoExtras", package: "swift-crypto", condition: withOAuth),

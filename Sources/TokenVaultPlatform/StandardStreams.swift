@@ -26,8 +26,27 @@ package enum StandardStream: CInt, Sendable {
         clinux_ignore_signal(SIGXFSZ)
     }
 
-    /// Has the writing to a reader that went away fail (`EPIPE`) from now on, rather than end the program (`SIGPIPE`).
-    package static func outliveReaders() { clinux_ignore_signal(SIGPIPE) }
+    /// Has the writing to a reader that went away fail (`EPIPE`) from now on, rather than end the program (`SIGPIPE`), and
+    /// ``hurry(within:)`` bound also what is being written by then.
+    package static func outliveReaders() {
+        clinux_ignore_signal(SIGPIPE)
+        state.withLock { $0.mayBeHurried = true }
+    }
+
+    /// Ends what ``outliveReaders()`` began.
+    package static func endWithReaders() {
+        clinux_default_signal(SIGPIPE)
+        state.withLock { $0.mayBeHurried = false }
+    }
+
+    /// Brings ``deadline`` forward, also for who is writing already.
+    package static func hurry(within limit: Duration) {
+        let end = Deadline(after: limit)
+        state.withLock { state in
+            if let deadline = state.deadline, deadline.remaining < end.remaining { return }
+            state.deadline = end
+        }
+    }
 
     /// Leads what is written to the stream from now on nowhere (`/dev/null`).
     package func drop() {
@@ -62,8 +81,8 @@ package enum StandardStream: CInt, Sendable {
 
     private func write(_ buffer: UnsafeRawBufferPointer) -> SystemFailure? {
         let failure =
-            if let deadline = Self.deadline {
-                TimedWriting.write(buffer, to: rawValue, until: deadline)
+            if Self.state.withLock({ $0.mayBeHurried || $0.deadline != nil }) {
+                TimedWriting.write(buffer, to: rawValue) { Self.deadline }
             } else {
                 Self.write(buffer, to: rawValue)
             }
@@ -73,6 +92,8 @@ package enum StandardStream: CInt, Sendable {
 
     private struct State {
         var deadline: Deadline?
+        /// Whether that may come, or come nearer, while somebody writes.
+        var mayBeHurried = false
         var outputFailure: SystemFailure?
     }
 

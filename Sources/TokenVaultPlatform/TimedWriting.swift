@@ -4,13 +4,13 @@ internal import SystemPackage
 
 /// Writing to a descriptor that others share, and that may have no reader, with a bound on the time.
 enum TimedWriting {
-    /// Writes all of `buffer`. `ETIMEDOUT` when `deadline` passes while nobody makes room.
+    /// Writes all of `buffer`. `ETIMEDOUT` when `deadline` passes while nobody makes room, which is asked for now and then.
     ///
     /// The descriptor stays as it is: to make it non-blocking would do that to whoever shares it. A pipe or terminal is
     /// opened once more instead. Where that cannot be, a little is written whenever there is room: `poll(2)` promises as
     /// much of a pipe and of a socket.
     static func write(
-        _ buffer: UnsafeRawBufferPointer, to descriptor: CInt, until deadline: Deadline
+        _ buffer: UnsafeRawBufferPointer, to descriptor: CInt, until deadline: () -> Deadline?
     ) -> SystemFailure? {
         let mode = fcntl(descriptor, F_GETFL)
         // It fails, and at once.
@@ -38,6 +38,8 @@ enum TimedWriting {
         return nil
     }
 
+    // After which time the deadline may be another.
+    private static let slice = Duration.milliseconds(100)
     // PIPE_BUF of Linux.
     private static let leastRoom = 4_096
     // makedev(5, 2): opening that one again makes another terminal.
@@ -54,13 +56,14 @@ enum TimedWriting {
     }
 
     /// Waits until `descriptor` takes bytes, or nobody can read them any more. `ETIMEDOUT` when `deadline` passes first.
-    private static func wait(for descriptor: CInt, _ deadline: Deadline) -> SystemFailure? {
+    private static func wait(for descriptor: CInt, _ deadline: () -> Deadline?) -> SystemFailure? {
         var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         while true {
-            let result = poll(&waiting, 1, InputSource.milliseconds(until: deadline))
+            let look = Deadline(after: min(slice, deadline()?.remaining ?? slice))
+            let result = poll(&waiting, 1, InputSource.milliseconds(until: look))
             if result > 0 { return nil }
             if result == 0 {
-                if deadline.hasPassed { return SystemFailure(.timedOut, "poll") }
+                if deadline()?.hasPassed ?? false { return SystemFailure(.timedOut, "poll") }
             } else if errno != EINTR {
                 return SystemFailure(Errno(rawValue: errno), "poll")
             }

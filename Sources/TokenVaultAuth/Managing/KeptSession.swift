@@ -16,6 +16,9 @@ package struct KeptSession: Sendable {
     package let mayBeOutdated: Bool
     /// Whether whoever began that has not given up, as far as is stored: who is at it still revokes what comes too late.
     package let mayBeRenewing: Bool
+    /// The bytes of the record.
+    private let secret: Secret
+    private let policy: AccessPolicy
 
     /// The session of `account`; `nil` when nobody is signed in. Throws `storage`.
     package static func read(
@@ -31,7 +34,8 @@ package struct KeptSession: Sendable {
         return KeptSession(
             generation: item.metadata.generation, tokens: hasTokens ? record?.tokens : nil,
             source: record?.source, mayBeOutdated: hasTokens && record?.intent != nil,
-            mayBeRenewing: record?.intent.map { !$0.isOver } ?? false)
+            mayBeRenewing: record?.intent.map { !$0.isOver } ?? false, secret: item.secret,
+            policy: item.metadata.policy)
     }
 
     /// What begins a session with `tokens` at `account`, in a storage of these policies, as long as what is there is what was
@@ -50,6 +54,15 @@ package struct KeptSession: Sendable {
     /// What ends this session at `account`, as long as it is there as it was read.
     package func ending(at account: String) -> [TokenChange] {
         SessionStore.ending(account, expecting: .generation(generation))
+    }
+
+    /// What puts this session back at `account`, as long as the one of `generation` is there.
+    package func returning(to account: String, insteadOf generation: Generation) -> [TokenChange] {
+        [
+            .store(
+                secret, for: SessionStore.key(of: account), details: TokenDetails(policy: policy),
+                expecting: .generation(generation))
+        ]
     }
 
     /// The accounts in `storage` that have a session, in the order of their bytes. Throws `storage`, with `locked` when there

@@ -147,7 +147,16 @@ struct Login: VaultCommand {
                 "\(Self.unknown); end the session at the provider's own page, and sign in again")
         }
         guard case .failed(let failure) = trouble, failure.kind == .timedOut else {
-            throw CommandFailure(trouble, isSignIn: true)
+            var reason = CommandFailure(trouble, isSignIn: true)
+            switch trouble {
+            case .ended, .misunderstood, .broken:
+                // Somebody who was shown where may have signed in there.
+                guard conversation.options != nil else { break }
+                reason.happened += "; \(Self.unknown)"
+                reason.advice += "; end such a session at the provider's own page"
+            default: break
+            }
+            throw reason
         }
         // Nobody could sign in who was shown nothing.
         guard let options = conversation.options else {
@@ -233,9 +242,12 @@ struct Login: VaultCommand {
             outcome = interruption.attempt { (again) throws(CommandFailure) in
                 let before = try place.begin(
                     signedIn.tokens, of: signedIn.user, with: provider.profile, as: name, policy: policy)
+                interruption.noteStored()
                 // The first time may have stored it after all: what was there before is not known then.
                 let isOwn = before.session?.tokens?.accessSecret == signedIn.tokens.accessSecret
                 return again && isOwn ? nil : before
+            } undo: { before in
+                Self.takeBack(signedIn.tokens, to: before, in: place, at: name)
             }
         }
         let before: LoginPlace.Contents?
@@ -253,6 +265,11 @@ struct Login: VaultCommand {
         case .failure, nil:
             if provider.drop(signedIn.tokens, "what the provider gave", console, interruption) {
                 console.note("what the provider gave was revoked: sign in again")
+            }
+            if interruption.waitForUndoing() {
+                console.note(
+                    "it may be stored all the same when the vault answers: \(CommandFailure.signingIn(name)) signs in again"
+                )
             }
             throw .interrupted
         }
@@ -274,6 +291,21 @@ struct Login: VaultCommand {
         if newer == .lost, isTold {
             let reason = CommandFailure.newerSession
             console.note("of the sign-in before, \(reason.happened): \(reason.advice)")
+        }
+    }
+
+    /// Has it as it was before what came when a signal had ended the sign-in: that is being revoked.
+    private static func takeBack(
+        _ tokens: TokenInfo, to before: LoginPlace.Contents?, in place: LoginPlace, at name: String
+    ) {
+        do throws(CommandFailure) {
+            guard let before else { return try place.endSession(of: tokens, at: name) }
+            try place.takeBack(tokens, to: before, at: name)
+        } catch {
+            Interruption.note(
+                "what was revoked was stored meanwhile, and is there still (\(error.happened)): "
+                    + "\(CommandFailure.signingIn(name)) signs in again; the session before may go on at the provider"
+            )
         }
     }
 

@@ -11,8 +11,9 @@ struct Logout: VaultCommand {
             accepted any more: when it could not be told, that is said, with exit status 8, or 10 when it may have heard. After \
             a renewal whose outcome is not known the provider may have given newer tokens than those it can be told of: that is \
             said as well, with exit status 10. Another program that waits for the answer to one has its tokens revoked, if it \
-            goes on until then: that it waits is said, and the exit status tells nothing of it. The profile stays, for \"vaultctl login\" to sign in again. Exit status 3 when nobody is \
-            signed in.
+            goes on until then: that it waits is said, and the exit status tells nothing of it. Ctrl-C leaves a few seconds for \
+            telling the provider, the second one none. The profile stays, for \"vaultctl login\" to sign in again. Exit status \
+            3 when nobody is signed in.
 
             Examples:
               vaultctl logout work
@@ -29,23 +30,39 @@ struct Logout: VaultCommand {
         let name = try LoginPlace.name(profile)
         guard !location.readOnly else { throw .readOnlySignIn }
         let place = try session.loginPlace()
+        let interruption = Interruption(meanwhile: "the provider is being told that the session is over")
+        try interruption.during { () throws(CommandFailure) in
+            do throws(CommandFailure) { try end(name, in: place, console, interruption) } catch {
+                guard interruption.signal != nil else { throw error }
+                // A signal has its effect before anybody reads of a failure.
+                console.note("\(error.happened): \(error.advice)")
+                throw .interrupted
+            }
+        }
+        return .done
+    }
+
+    private func end(
+        _ name: String, in place: LoginPlace, _ console: Console, _ interruption: Interruption
+    ) throws(CommandFailure) {
         // First, so that it is gone whatever the network does, and whoever ends this.
-        let ended = try place.end(name, forgetsProfile: forgetProfile)
+        let forgetsProfile = forgetProfile
+        let outcome = interruption.attempt { (_) throws(CommandFailure) in
+            try place.end(name, forgetsProfile: forgetsProfile)
+        } undo: { _ in
+        }
+        guard let outcome else { throw .perhapsSignedOut }
+        let ended = try outcome.get()
         guard let session = ended.session else {
             guard ended.profile != nil else { throw .noProfile }
             guard forgetProfile else { throw .notSignedIn(name) }
-            return .done
+            return
         }
         let newer = place.newer(than: session, of: name)
         let canBeTold = ended.profile?.content?.offersRevocation ?? false
-        // Before the provider is waited for, which a signal may end.
         if newer == .waitedFor, canBeTold { console.note(CommandFailure.waitedFor) }
-        let interruption = Interruption(patience: nil)
-        try interruption.during { () throws(CommandFailure) in
-            try tellProvider(session, ended.profile?.content, console, interruption)
-        }
+        try tellProvider(session, ended.profile?.content, console, interruption)
         if newer == .lost, canBeTold { throw .newerSession }
-        return .done
     }
 
     private func tellProvider(
@@ -63,13 +80,17 @@ struct Logout: VaultCommand {
         do throws(CommandFailure) { program = try OAuthProgram.find() } catch { throw error.afterSigningOut }
         do throws(OAuthProgram.Trouble) {
             try ProfileProvider(profile: profile, program: program, deadline: console.deadline).revoke(
-                tokens, interruption: interruption)
+                tokens, atMost: interruption.signal == nil ? ProfileProvider.usualLimit : 5,
+                interruption: interruption)
         } catch {
-            let failure = CommandFailure(untold: error).afterSigningOut
-            guard interruption.signal != nil else { throw failure }
-            // The signal has its effect before a failure is told.
-            console.note("\(failure.happened): \(failure.advice)")
-            throw .interrupted
+            throw CommandFailure(untold: error).afterSigningOut
         }
     }
+}
+
+extension CommandFailure {
+    /// The session was being deleted, and a signal ended the waiting for that.
+    fileprivate static let perhapsSignedOut = CommandFailure(
+        .failure, "it is not known whether the session is gone from the vault, and the provider was not told",
+        "\"vaultctl profiles\" shows whether it is; end the session at the provider's own page")
 }

@@ -9,8 +9,10 @@ final class Interruption: Sendable {
         var signal: CInt?
         /// Whether they are taken.
         var isTaking = false
-        /// Whether what was done by ``attempt(again:_:)`` is done.
+        /// Whether what was done by ``attempt(again:_:undo:)`` is done.
         var isDone = false
+        /// Whether that is not waited for any more, and to be undone when it succeeds all the same.
+        var isGivenUp = false
         /// Whether the program ends by itself.
         var isOver = false
         /// Whether a provider may have given something.
@@ -20,15 +22,15 @@ final class Interruption: Sendable {
     private let told: @Sendable (CInt) -> Void
     // For the programs that run meanwhile, or are about to be started.
     private let notice: EndingNotice?
-    // For how long is waited after the first until what was given is given back; `nil` when nothing is.
-    private let patience: Duration?
+    // What is being done while the person waits for the end.
+    private let meanwhile: String
 
-    /// `told` is called with the first. With a `patience` that is `nil` nothing is given back, nor waited for, after it.
+    /// `told` is called with the first. `meanwhile` is what a person is told when that takes a moment.
     init(
-        patience: Duration? = Interruption.usualPatience,
+        meanwhile: String = "what the provider may have given is being given back",
         _ told: @escaping @Sendable (CInt) -> Void = { _ in }
     ) {
-        self.patience = patience
+        self.meanwhile = meanwhile
         self.told = told
         notice = try? EndingNotice()
     }
@@ -38,9 +40,13 @@ final class Interruption: Sendable {
 
     /// What `body` gives, while signals are taken here. One that came has its effect afterwards: what it left is given back by
     /// then. Where signals cannot be taken they have their effect at once.
+    ///
+    /// Nobody who reads what is said, or does not, ends the program or keeps it meanwhile: what a provider gave would be lost.
     func during<Value>(_ body: () throws(CommandFailure) -> Value) throws(CommandFailure) -> Value {
         var signals = notice == nil ? nil : try? SignalForwarder(SignalForwarder.ending)
         if signals?.watch({ [self] in if !take($0) { end(by: $0) } }) == false { signals = nil }
+        StandardStream.outliveReaders()
+        defer { StandardStream.endWithReaders() }
         guard let signals else { return try body() }
         state.announce { $0.isTaking = true }
         let outcome = Result { () throws(CommandFailure) in try body() }
@@ -55,19 +61,22 @@ final class Interruption: Sendable {
     func parting(_ operation: WorkerRequest.Operation) -> HelperProgram.Parting? {
         guard let notice, state.withLock({ $0.isTaking }) else { return nil }
         return switch operation {
-        case .browser, .device: HelperProgram.Parting(notice, within: patience)
+        case .browser, .device: HelperProgram.Parting(notice, within: Self.patience)
         // The session that is stored may go on with what it brings.
         case .refresh: HelperProgram.Parting(notice, within: nil)
         // What was given is given back with it, whenever the signal came.
-        case .revoke: HelperProgram.Parting(notice, within: patience, comesAfterwards: patience != nil)
+        case .revoke: HelperProgram.Parting(notice, within: Self.patience, comesAfterwards: true)
         }
     }
 
-    /// The moment that the worker gives an answer that is on its way, and the revocation after it, take seven at most.
-    static let usualPatience = Duration.seconds(8)
+    // The moment that the worker gives an answer that is on its way, and the revocation after it, take seven at most.
+    private static let patience = Duration.seconds(8)
 
     /// A provider may have given something from now on.
     func noteRequest() { state.withLock { $0.mayHaveTokens = true } }
+
+    /// What it gave is stored.
+    func noteStored() { state.withLock { $0.mayHaveTokens = false } }
 
     /// Takes a signal; whether it is the first.
     private func take(_ signal: CInt) -> Bool {
@@ -77,24 +86,28 @@ final class Interruption: Sendable {
             return true
         }
         guard isFirst else { return false }
+        // Who writes to somebody that does not read is no reason to stay.
+        StandardStream.hurry(within: .seconds(2))
         notice?.tell()
         told(signal)
         let thread = WorkerThread(name: "patience")
         guard thread.isRunning else { return true }
-        thread.run { [state] in
+        thread.run { [state, meanwhile] in
             guard state.wait(atMost: .seconds(1), { $0.isOver ? () : nil }) == nil,
                 state.withLock({ $0.mayHaveTokens })
             else { return }
-            Self.note("what the provider may have given is being given back; Ctrl-C ends this at once")
+            Self.note("\(meanwhile); Ctrl-C ends this at once")
         }
         return true
     }
 
-    /// What `body` gives, in a thread of its own; `nil` when a signal came and it has not ended a moment later. When the program
-    /// was stopped or the machine slept meanwhile, and its time passed with that, it is tried once more; `body` is told when it
-    /// is not the first time.
+    /// What `body` gives, in a thread of its own; `nil` when a signal came and it has not ended a moment later: when it succeeds
+    /// all the same, `undo` gets what came of it, on that thread; see ``waitForUndoing()``. When the program was stopped or the
+    /// machine slept meanwhile, and its time passed with that, it is tried once more; `body` is told when it is not the first
+    /// time.
     func attempt<Value: Sendable, Failure: Error>(
-        again: Bool = false, _ body: @escaping @Sendable (_ again: Bool) throws(Failure) -> Value
+        again: Bool = false, _ body: @escaping @Sendable (_ again: Bool) throws(Failure) -> Value,
+        undo: @escaping @Sendable (Value) -> Void
     ) -> Result<Value, Failure>? {
         let outcome = Monitor<Result<Value, Failure>?>(nil)
         state.withLock { $0.isDone = false }
@@ -103,13 +116,29 @@ final class Interruption: Sendable {
         thread.run { [state] in
             let result = Result { () throws(Failure) in try body(again) }
             outcome.withLock { $0 = result }
+            let isLate = state.announce { state in
+                state.isDone = !state.isGivenUp
+                return state.isGivenUp
+            }
+            guard isLate else { return }
+            if case .success(let value) = result { undo(value) }
             state.announce { $0.isDone = true }
         }
         let wasAway = waitForAttempt(next: look)
         if signal != nil { _ = state.wait(atMost: .seconds(1)) { $0.isDone ? () : nil } }
+        let isDone = state.withLock { state in
+            state.isGivenUp = !state.isDone
+            return state.isDone
+        }
+        guard isDone else { return nil }
         let result = outcome.withLock { $0 }
-        if case .failure = result, wasAway, signal == nil { return attempt(again: true, body) }
+        if case .failure = result, wasAway, signal == nil { return attempt(again: true, body, undo: undo) }
         return result
+    }
+
+    /// Gives an attempt that was given up a moment to end, and to be undone. Whether it may succeed yet, with nobody to undo it.
+    func waitForUndoing() -> Bool {
+        state.wait(atMost: .seconds(5)) { !$0.isGivenUp || $0.isDone ? () : nil } == nil
     }
 
     /// Returns when the attempt has ended, or a signal came: whether nobody was there for some of the time. `next` is when the
@@ -130,7 +159,7 @@ final class Interruption: Sendable {
     static let lateness = Duration.seconds(1)
 
     /// On whichever thread, so past the console.
-    private static func note(_ text: String) {
+    static func note(_ text: String) {
         try? StandardStream.error.write(Array("\nvaultctl: note: \(text)\n".utf8))
     }
 
@@ -141,6 +170,7 @@ final class Interruption: Sendable {
     }
 
     private func leave(by signal: CInt) -> Never {
+        StandardStream.hurry(within: .zero)
         if state.withLock({ $0.mayHaveTokens }) {
             Self.note("ended at once: what the provider gave may be good until it expires")
         }

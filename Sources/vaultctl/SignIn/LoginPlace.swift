@@ -43,7 +43,7 @@ struct LoginPlace {
         else { return nil }
         let profile = try? item.secret.decode(LoginProfile.self)
         return StoredProfile(
-            content: profile?.version == LoginProfile.currentVersion ? profile : nil,
+            content: profile?.version == LoginProfile.currentVersion ? profile : nil, secret: item.secret,
             policy: item.metadata.policy, generation: item.metadata.generation)
     }
 
@@ -103,6 +103,37 @@ struct LoginPlace {
             ]
         } isDone: { (now) in
             now.session?.tokens?.accessSecret == tokens.accessSecret
+        }
+    }
+
+    /// Has it as it was ``before``, where what ``begin(_:of:with:as:policy:)`` stored with `tokens` is still there.
+    func takeBack(_ tokens: TokenInfo, to before: Contents, at name: String) throws(CommandFailure) {
+        let now: Contents = (try profile(name), try session(name))
+        guard let session = now.session, session.tokens?.accessSecret == tokens.accessSecret else { return }
+        var changes =
+            before.session?.returning(to: name, insteadOf: session.generation) ?? session.ending(at: name)
+        if let profile = now.profile {
+            let expected = TokenChange.Expectation.generation(profile.generation)
+            changes.append(
+                before.profile.map {
+                    .store(
+                        $0.secret, for: key(name), details: TokenDetails(policy: $0.policy),
+                        expecting: expected)
+                } ?? .delete(key(name), expecting: expected))
+        }
+        do throws(TokenStorageError) { _ = try blocking.commit(changes) } catch {
+            // Somebody else's by now.
+            if error.code != .conflict, error.code != .notFound { throw CommandFailure(error) }
+        }
+    }
+
+    /// Ends the session that `tokens` are of, if it is there.
+    func endSession(of tokens: TokenInfo, at name: String) throws(CommandFailure) {
+        guard let session = try session(name), session.tokens?.accessSecret == tokens.accessSecret else {
+            return
+        }
+        do throws(TokenStorageError) { _ = try blocking.commit(session.ending(at: name)) } catch {
+            if error.code != .conflict, error.code != .notFound { throw CommandFailure(error) }
         }
     }
 

@@ -47,6 +47,8 @@ struct LoginProfile: Codable, Equatable {
 struct StoredProfile {
     /// What it says; `nil` when a newer program stored it.
     var content: LoginProfile?
+    /// The bytes that say it.
+    var secret: Secret
     var policy: AccessPolicy
     var generation: Generation
 

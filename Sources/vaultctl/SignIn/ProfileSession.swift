@@ -95,6 +95,7 @@ final class ProfileSession: Sendable {
     ) throws(CommandFailure) -> Value {
         let task = Tasks { [self] () async -> Result<Value, TokenError> in
             let outcome = await stored(body, by: manager)
+            if case .success = outcome { interruption.noteStored() }
             asking.announce { $0.hasEnded = true }
             return outcome
         }
@@ -153,6 +154,12 @@ final class ProfileSession: Sendable {
             provider.drop(lost, Self.unstored, console, interruption)
         else { return }
         let signIn = "\(CommandFailure.signingIn(name)) signs in again"
+        // Stored by an attempt that ended meanwhile, it would look good here.
+        if lost.refreshToken != nil, case .success = task.wait(until: Deadline(after: .seconds(1))) {
+            do throws(CommandFailure) { try place.endSession(of: lost, at: name) } catch {
+                console.note("what was revoked was stored meanwhile, and is there still: \(error.happened)")
+            }
+        }
         // An access token alone may have taken the session with it, or not (RFC 7009 section 2.1).
         console.note(
             "\(Self.unstored) was revoked: "

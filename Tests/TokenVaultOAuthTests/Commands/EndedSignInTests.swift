@@ -1,6 +1,7 @@
 #if OAuth
 import Foundation
 import Glibc
+import SystemPackage
 import Testing
 import TokenVault
 import TokenVaultAuth
@@ -32,6 +33,96 @@ import TokenVaultAuth
         #expect(outcome.status == 128 + signal, "\(outcome.status) \(outcome.error)")
         #expect(outcome.error.contains("what the provider gave was revoked"), "\(outcome.error)")
         #expect(home.asked("revoke").count == 1 && home.asked("revoke")[0].contains("refresh-of-fake-1"))
+    }
+
+    /// The vault is kept by another program while the signal comes, and free when what was given is being given back already.
+    @Test(arguments: [false, true])
+    func whatIsStoredTooLateIsTakenBack(_ wasSignedIn: Bool) throws {
+        let home = try SignInHome(nil)
+        if wasSignedIn {
+            try SaidWorker().place(in: home)
+            #expect(try home.signIn(at: "https://id.example.com").end().status == 0)
+        }
+        let said = try Gate(watching: "\(home.path)/said")
+        let answer = try Gate(holding: "\(home.path)/lock")
+        let revoking = try Gate(watching: "\(home.path)/revoking")
+        let told = try Gate(holding: "\(home.path)/told")
+        try SaidWorker(
+            signIn: "exec 9>'\(said.path)'; echo >&9; flock -s '\(answer.path)' true; "
+                + SaidWorker.signedIn("fake-2"),
+            revoke:
+                "exec 9>'\(revoking.path)'; echo >&9; flock -s '\(told.path)' true; echo '{\"revoked\":{}}'"
+        ).place(in: home)
+        let login = try home.signIn(at: "https://id.example.com")
+        said.wait()
+        let vault = Glibc.open(home.vault.string, O_RDWR | O_CLOEXEC)
+        defer { close(vault) }
+        // F_OFD_SETLKW, which Swift's Glibc does not show.
+        var lock = flock()
+        lock.l_type = Int16(F_WRLCK)
+        #expect(fcntl(vault, 38, &lock) == 0)
+        answer.open()
+        while !login.isAt("storing") {}
+        login.send(SIGINT)
+        revoking.wait()
+        var (before, now) = (stat(), stat())
+        #expect(fstat(vault, &before) == 0)
+        lock.l_type = Int16(F_UNLCK)
+        #expect(fcntl(vault, 38, &lock) == 0)
+        repeat { #expect(fstat(vault, &now) == 0) } while now.st_mtim.tv_nsec == before.st_mtim.tv_nsec
+        told.open()
+        let outcome = try login.end()
+        #expect(outcome.status == 130, "\(outcome.status) \(outcome.error)")
+        #expect(
+            outcome.error.contains("what the provider gave was revoked")
+                && !outcome.error.contains("may be stored"), "\(outcome.error)")
+        #expect(home.asked("revoke").count == 1 && home.asked("revoke")[0].contains("refresh-of-fake-2"))
+        let token = try home.run("token", "work")
+        #expect(
+            wasSignedIn ? token.output == "fake-1" : token.status == 3, "\(token.output) \(token.error)")
+    }
+
+    /// `vaultctl login 2>&1 | head -1`: what is given is not lost with whoever read what is said.
+    @Test func whoeverStopsReadingDoesNotEndASignIn() throws {
+        let home = try SignInHome(nil)
+        let said = try Gate(watching: "\(home.path)/said")
+        let answer = try Gate(holding: "\(home.path)/lock")
+        try SaidWorker(
+            signIn: "exec 9>'\(said.path)'; echo >&9; flock -s '\(answer.path)' true; \(SaidWorker.open); "
+                + SaidWorker.signedIn("fake-1")
+        ).place(in: home)
+        let login = try home.signIn(at: "https://id.example.com")
+        said.wait()
+        try login.stopReading()
+        answer.open()
+        #expect(try login.end().status == 0)
+        #expect(try home.run("token", "work").output == "fake-1")
+    }
+
+    /// A pipe that is full and that nobody reads keeps no one, whatever is to be said.
+    @Test(arguments: [SIGINT, SIGTERM])
+    func whoeverDoesNotReadDoesNotKeepASignIn(_ signal: Int32) throws {
+        let home = try SignInHome(nil)
+        let said = try Gate(watching: "\(home.path)/said")
+        let answer = try Gate(holding: "\(home.path)/lock")
+        let alive = try Gate(watching: "\(home.path)/alive")
+        try SaidWorker(
+            signIn:
+                "exec 9>'\(said.path)' 8>'\(alive.path)'; echo >&9; flock -s '\(answer.path)' true; \(SaidWorker.open); "
+                + "while :; do sleep 1000; done"
+        ).place(in: home)
+        let login = try home.signIn(at: "https://id.example.com")
+        said.wait()
+        try login.fill()
+        answer.open()
+        login.send(signal)
+        // The worker does not end with its input: the second signal ends it.
+        while login.isAt("signals"), !login.isAt("patience") {}
+        login.send(signal)
+        let hasEnded = login.hasEnded()
+        #expect(hasEnded && alive.isSoonLeft())
+        if !hasEnded { login.send(SIGKILL) }
+        #expect(try login.end().status == 128 + signal)
     }
 
     /// One that comes as soon as signals are taken, before the other program is there or has been asked.

@@ -1,4 +1,5 @@
 #if OAuth
+import CLinux
 import Foundation
 import Glibc
 import SystemPackage
@@ -18,6 +19,7 @@ final class RunningCommand {
     private let error: FileDescriptor
     private var said = ""
     private var isOver = false
+    private var isUnread = false
 
     init(_ program: String, _ arguments: [String], _ environment: [String: String]) throws {
         var path = Array("/tmp/tokenvault-output-XXXXXX".utf8CString)
@@ -65,10 +67,44 @@ final class RunningCommand {
             _ = wait()
         }
         try? output.close()
-        try? error.close()
+        if !isUnread { try? error.close() }
     }
 
     func send(_ signal: CInt) { kill(process, signal) }
+
+    /// Has nobody read standard error any more.
+    func stopReading() throws {
+        isUnread = true
+        try error.close()
+    }
+
+    /// Has standard error full, which nobody reads before ``end()``.
+    func fill() throws {
+        let end = try FileDescriptor.open(
+            "/proc/self/fd/\(error.rawValue)", .writeOnly, options: [.nonBlocking, .closeOnExec])
+        defer { try? end.close() }
+        let bytes = [UInt8](repeating: UInt8(ascii: "-"), count: 4_096)
+        while true {
+            do { _ = try end.writeAll(bytes) } catch Errno.wouldBlock { break }
+        }
+    }
+
+    /// Waits for its end, without reading what it says; false when it has not come in a minute.
+    func hasEnded() -> Bool {
+        let descriptor = clinux_process_descriptor(process)
+        defer { close(descriptor) }
+        var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&waiting, 1, 60_000) == 1
+    }
+
+    /// Whether it has a thread of that name, or has ended.
+    func isAt(_ thread: String) -> Bool {
+        let tasks = "/proc/\(process)/task"
+        guard let all = try? FileManager.default.contentsOfDirectory(atPath: tasks) else { return true }
+        return all.contains {
+            (try? String(contentsOfFile: "\(tasks)/\($0)/comm", encoding: .utf8)) == "\(thread)\n"
+        }
+    }
 
     /// Whether it takes `signal` instead of being ended by it, or has ended.
     func takes(_ signal: CInt) throws -> Bool {
@@ -109,6 +145,7 @@ final class RunningCommand {
     }
 
     private func readMore() throws -> Bool {
+        if isUnread { return false }
         var buffer = [UInt8](repeating: 0, count: 4_096)
         let count = try buffer.withUnsafeMutableBytes { try error.read(into: $0) }
         said += String(decoding: buffer.prefix(count), as: UTF8.self)

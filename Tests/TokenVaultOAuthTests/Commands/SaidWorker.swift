@@ -21,6 +21,9 @@ struct SaidWorker {
             #"echo '{"signedIn":{"_0":{"tokens":\#(tokens),"metadata":"\#(metadata)","authentication":"none"}}}'"#
     }
 
+    /// What has a person shown where to sign in.
+    static let open = #"echo '{"open":{"address":"https://id.example.com/authorize"}}'"#
+
     /// The end of a refresh.
     static func refreshed(_ token: String, _ more: String = "") -> String {
         #"echo '{"refreshed":{"_0":{"accessToken":"\#(token)","refreshToken":"refresh-of-\#(token)"\#(more)}}}'"#
@@ -88,6 +91,12 @@ final class Gate {
         poll(&waiting, 1, 300_000)
         var byte: UInt8 = 0
         _ = read(descriptor, &byte, 1)
+    }
+
+    /// Whether nobody has the pipe open any more, in a minute at least: programs that were killed take a moment to end.
+    func isSoonLeft() -> Bool {
+        var waiting = pollfd(fd: descriptor, events: 0, revents: 0)
+        return poll(&waiting, 1, 60_000) == 1 && waiting.revents & Int16(POLLHUP) != 0
     }
 
     /// Whether nobody has the pipe open any more.
