@@ -21,10 +21,15 @@ enum BenchmarkProgram {
             return end(BenchmarkFailure(8, "this program was not found", "mount /proc"))
         }
         do throws(BenchmarkFailure) {
-            let results = try measure(arguments, program)
+            let leftovers = Leftovers()
+            let results = try measure(arguments, program, leftovers)
+            // First what stays: whoever reads the figures may have gone.
+            let report = Result { () throws(BenchmarkFailure) in
+                if let report = arguments.report { try write(Report(results).html, to: report) }
+            }
             try print(results, arguments)
-            if let report = arguments.report { try write(Report(results).html, to: report) }
-            return 0
+            try report.get()
+            return leftovers.isEmpty ? 0 : 1
         } catch {
             return end(error)
         }
@@ -37,19 +42,20 @@ enum BenchmarkProgram {
 
     /// The figures. Whatever happens, what was made for them is gone afterwards; then a signal that came has its effect.
     private static func measure(
-        _ arguments: BenchmarkArguments, _ program: FilePath
+        _ arguments: BenchmarkArguments, _ program: FilePath, _ leftovers: Leftovers
     ) throws(BenchmarkFailure) -> Results {
-        let interruption = try Interruption()
+        let interruption = try Interruption { leftovers.tell() }
         let progress = ProgressLine()
         defer {
             progress.clear()
+            leftovers.tell()
             interruption.end()
         }
         let keeper = try ScratchKeeper(in: arguments.directory, program)
         defer { keeper.end() }
         return try Course(
             arguments: arguments, scratch: keeper.path, program: program, interruption: interruption,
-            progress: progress
+            leftovers: leftovers, progress: progress
         ).run()
     }
 

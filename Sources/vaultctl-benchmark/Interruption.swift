@@ -1,24 +1,36 @@
 import TokenVaultPlatform
 
-/// The signals that end this program, held back until what it made is cleared away.
+/// The signals that end this program, held back until what it made is cleared away. A second one ends it at once: what is asked
+/// may not answer for a long time.
 final class Interruption {
     private let signals: SignalForwarder
-    private var caught: CInt?
+    private let caught = Monitor<CInt?>(nil)
 
-    init() throws(BenchmarkFailure) {
+    /// `last` is done before a second signal ends the program.
+    init(_ last: @escaping @Sendable () -> Void) throws(BenchmarkFailure) {
         do throws(SystemFailure) {
             signals = try SignalForwarder(SignalForwarder.ending)
         } catch { throw BenchmarkFailure(error, "the signals", "close other programs") }
+        let isWatched = signals.watch { [caught] signal in
+            let isFirst = caught.withLock { caught in
+                defer { caught = caught ?? signal }
+                return caught == nil
+            }
+            if isFirst { return }
+            last()
+            SignalForwarder.endProgram(by: signal)
+        }
+        guard isWatched else { throw BenchmarkFailure(1, "the signals: no thread", "close other programs") }
     }
 
     /// Throws when a signal has come.
     func check() throws(BenchmarkFailure) {
-        if caught == nil { caught = signals.next() }
-        if caught != nil { throw .interrupted }
+        if caught.withLock({ $0 }) != nil { throw .interrupted }
     }
 
     /// Lets the signal that came have its effect. Does nothing when none has.
     func end() {
-        if let signal = caught ?? signals.next() { signals.deliver(signal) } else { signals.stop() }
+        signals.stop()
+        if let signal = caught.withLock({ $0 }) { signals.deliver(signal) }
     }
 }

@@ -202,6 +202,46 @@ import TokenVault
         #expect(try keyring("list", "--all-services") == "")
     }
 
+    /// Locked while it measures, the keyring deletes nothing: what stays is said, with what removes it.
+    @Test func aBenchmarkThatCannotDeleteSaysWhatStays() throws {
+        let place = try startBenchmark()
+        _ = try desktop.tell("lock")
+        while contents(of: FilePath("\(place).status")) == nil {}
+        let said = contents(of: FilePath("\(place).said")) ?? ""
+        #expect(contents(of: FilePath("\(place).status")) != "0\n", "\(said)")
+        let advice = try #require(said.firstRange(of: "\"secret-tool clear service 'vaultctl benchmark "))
+        _ = try desktop.tell("unlock")
+        #expect(try desktop.tell("items").count >= 3)
+        let command = said[advice.lowerBound...].dropFirst().prefix { $0 != "\"" }
+        #expect(try desktop.run("bash", "-c", String(command)) != nil)
+        #expect(try desktop.tell("items") == [""])
+    }
+
+    /// Whoever presses Ctrl-C twice does not wait for a keyring that does not answer.
+    @Test func aSecondSignalEndsABenchmarkWhoseKeyringHangs() throws {
+        let place = try startBenchmark()
+        try desktop.tell("pause_keyring")
+        defer { _ = try? desktop.tell("resume_keyring") }
+        let process = contents(of: FilePath("\(place).process")) ?? ""
+        #expect(try desktop.run("bash", "-c", "kill -HUP $0; kill -TERM $0", process) != nil)
+        while contents(of: FilePath("\(place).status")) == nil {}
+        #expect(contents(of: FilePath("\(place).status")) == "143\n")
+        let said = contents(of: FilePath("\(place).said")) ?? ""
+        #expect(said.contains("secret-tool clear service 'vaultctl benchmark "), "\(said)")
+    }
+
+    /// Starts measuring the keyring, which has items by then. What it says, its process and its exit status go to files that are
+    /// called so.
+    private func startBenchmark() throws -> String {
+        let place = "\(desktop.path)/benchmark"
+        _ = try desktop.run(
+            "bash", "-c",
+            "exec >/dev/null 2>&1; (\"$0\" benchmark --backend secret-service --items 3 --seconds 3000 2>$1.said & "
+                + "echo $! >$1.process; wait $!; echo $? >$1.new; mv $1.new $1.status) &", vaultctl, place)
+        while try desktop.tell("items").count < 3 {}
+        return place
+    }
+
     /// Without a desktop there is a reason, at once, and not a hang.
     @Test func withoutAServiceTheReasonIsGiven() throws {
         try desktop.tell("stop_keyring")

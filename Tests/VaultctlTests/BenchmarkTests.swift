@@ -194,6 +194,17 @@ import Foundation
         #expect(try sandbox.shell("ls -A").text == "file\n")
     }
 
+    /// What was measured for minutes is not lost with whoever reads the table.
+    @Test func theReportIsThereWhenTheTableIsNot() throws {
+        let sandbox = try Sandbox()
+        let outcome = try sandbox.run(
+            "benchmark", "--backend", "memory", "--items", "1", "--samples", "1", "--report",
+            "\(sandbox.home)/page.html",
+            output: .path("/dev/full"))
+        expectOneLine(outcome, status: 1)
+        #expect(try sandbox.shell("tail -n 1 page.html").text.contains("</html>"))
+    }
+
     @Test func aKeyringThatIsNotThere() throws {
         let sandbox = try Sandbox()
         sandbox.environment["DBUS_SESSION_BUS_ADDRESS"] = "unix:path=\(sandbox.home)/no-bus"

@@ -13,16 +13,19 @@ final class Subject {
     let batch: Int
     /// How many there are.
     var items = 0
+    /// To be called before the first is stored; with true where it was not.
+    let begin: (_ wasNone: Bool) -> Void
     private let clear: () -> Void
 
     private init(
         _ name: String, _ storage: any BlockingTokenStorage, usualLimit: Int = .max, batch: Int = 500,
-        clear: @escaping () -> Void
+        begin: @escaping (Bool) -> Void = { _ in }, clear: @escaping () -> Void
     ) {
         self.name = name
         self.storage = storage
         self.usualLimit = usualLimit
         self.batch = batch
+        self.begin = begin
         self.clear = clear
     }
 
@@ -58,13 +61,19 @@ final class Subject {
     }
 
     /// The person's keyring, in a service of its own whose items are deleted at the end. Nobody is asked to unlock it.
-    static func keyring() -> Subject {
+    ///
+    /// `leftovers` has that service for as long as items are in it.
+    static func keyring(_ leftovers: Leftovers) -> Subject {
         let mark = String(UInt64.random(in: 0...UInt64.max), radix: 36)
-        let keyring = SecretService(configuration: SecretServiceConfiguration(prompting: .never))
-        let storage = keyring.storage(service: "vaultctl benchmark \(mark)").blocking
+        let service = "vaultctl benchmark \(mark)"
+        let configuration = SecretServiceConfiguration(prompting: .never, timeout: .seconds(10))
+        let storage = SecretService(configuration: configuration).storage(service: service).blocking
         return Subject(
-            BackendName.keyring, storage, usualLimit: BenchmarkArguments.mostItemsOfKeyring, batch: 20
-        ) { _ = try? storage.deleteAll() }
+            BackendName.keyring, storage, usualLimit: BenchmarkArguments.mostItemsOfKeyring, batch: 20,
+            begin: { wasNone in
+                if wasNone { leftovers.remove(service) } else { leftovers.add(service) }
+            },
+            clear: { if (try? storage.deleteAll()) != nil { leftovers.remove(service) } })
     }
 
     private static let service = "benchmark"

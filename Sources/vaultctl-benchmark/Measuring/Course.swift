@@ -9,6 +9,7 @@ struct Course {
     let scratch: FilePath
     let program: FilePath
     let interruption: Interruption
+    let leftovers: Leftovers
     let progress: ProgressLine
 
     /// Which backends there are, why others are not, and what they are measured with.
@@ -51,7 +52,7 @@ struct Course {
             case BackendName.agent:
                 subjects.append(
                     try .agent(in: scratch, label, at: PrivateAgent.place(in: scratch)))
-            default: subjects.append(.keyring())
+            default: subjects.append(.keyring(leftovers))
             }
         }
         let secret = Secret(randomBytes(valueSize))
@@ -103,8 +104,14 @@ struct Course {
                 Double(subject.items - start) / Double(items - start))
             let next = min(items, subject.items + batch)
             let changes = (subject.items..<next).map { TokenChange.store(secret, for: Turns.key("item", $0)) }
+            if subject.items == 0 { subject.begin(false) }
             try calling(subject.name) { () throws(TokenStorageError) in
-                _ = try subject.storage.commit(changes)
+                do throws(TokenStorageError) { _ = try subject.storage.commit(changes) } catch {
+                    // With the first ones nothing came to be there, of one who is not there or takes nothing.
+                    let refusals: [TokenStorageError.Code] = [.unavailable, .locked, .notPermitted]
+                    if subject.items == 0, refusals.contains(error.code) { subject.begin(true) }
+                    throw error
+                }
             }
             subject.items = next
         }

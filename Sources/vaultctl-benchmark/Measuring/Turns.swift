@@ -75,8 +75,11 @@ struct Turns {
         for number in stride(from: stored, to: 0, by: -1) {
             let key = Self.key("sample", number)
             try time(track, .delete, key) { (key) throws(TokenStorageError) in
-                _ = try subject.storage.delete(for: key)
+                isWhole = try subject.storage.delete(for: key) && isWhole
             }
+        }
+        guard isWhole else {
+            throw BenchmarkFailure(1, "\(subject.name) deleted nothing", "please report this")
         }
     }
 
