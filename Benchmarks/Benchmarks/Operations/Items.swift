@@ -14,7 +14,9 @@ func registerItems(_ backend: Backend) {
             _ = try storage.store(secret, for: TokenKey("item-\(number % Backend.items)"))
         }
         register("\(backend.rawValue)-retrieve-\(name)", scale: scale, prepare: prepare) { storage, number in
-            blackHole(try storage.secret(for: TokenKey("item-\(number % Backend.items)")))
+            guard try storage.secret(for: TokenKey("item-\(number % Backend.items)"))?.count == size else {
+                throw SomethingElse()
+            }
         }
         let batch = backend.batch
         register("\(backend.rawValue)-batch-of-\(batch)-\(name)", iterations: 100, prepare: prepare) {
@@ -28,17 +30,17 @@ func registerItems(_ backend: Backend) {
     }
     let prepare = { try backend.storage(size: 1_024) }
     register("\(backend.rawValue)-retrieve-missing", scale: scale, prepare: prepare) { storage, number in
-        blackHole(try storage.secret(for: TokenKey("missing-\(number)")))
+        guard try storage.secret(for: TokenKey("missing-\(number)")) == nil else { throw SomethingElse() }
     }
     register("\(backend.rawValue)-list-100", prepare: prepare) { storage, _ in
-        blackHole(try storage.list(.all))
+        guard try storage.list(.all).items.count == Backend.items else { throw SomethingElse() }
     }
     let deletions = 100
     register(
         "\(backend.rawValue)-delete", iterations: deletions,
         prepare: { try backend.storage(items: Backend.items + deletions + 2, size: 1_024) }
     ) { storage, number in
-        guard try storage.delete(for: TokenKey("item-\(number)")) else { throw NothingDeleted() }
+        guard try storage.delete(for: TokenKey("item-\(number)")) else { throw SomethingElse() }
     }
 }
 
@@ -71,4 +73,5 @@ private final class Compared {
     }
 }
 
-private struct NothingDeleted: Error {}
+/// What is timed did not do what it is to do.
+struct SomethingElse: Error {}

@@ -41,10 +41,15 @@ extension ContinuousClock.Instant {
 }
 
 extension Array<Double> {
-    /// The value that `share` of the elements do not exceed; 0 of none.
+    /// The value that `share` of the elements do not exceed; 0 of none. Between two of them, what is half way.
     func percentile(_ share: Double) -> Double {
         guard !isEmpty else { return 0 }
-        return sorted()[Swift.min(count - 1, Int(Double(count) * share))]
+        let (sorted, place) = (sorted(), Double(count) * share)
+        let (before, after) = (Int(place.rounded(.up)) - 1, Int(place.rounded(.down)))
+        let bounds = 0...count - 1
+        return
+            (sorted[Swift.min(Swift.max(before, bounds.lowerBound), bounds.upperBound)]
+            + sorted[Swift.min(after, bounds.upperBound)]) / 2
     }
 }
 

@@ -71,9 +71,9 @@ struct PeersBenchmark {
             "python keyring, gnome-keyring", try Loop(python + ["secret-service"]), share: { _ in 5 },
             interval: 8)
         pythonCryptfile = Participant(
-            "keyrings.cryptfile",
+            "keyrings.cryptfile with 5 items",
             try Loop(python + ["cryptfile", directory.appending("cryptfile.cfg").string]),
-            share: { _ in 5 }, interval: 40)
+            share: { _ in 5 }, interval: 10)
         let bare = try BareFile(at: directory.appending("bare").string, bytesPerWrite: 1_488, writes: 1_000)
         guard let records = bare_records_create(directory.appending("records").string, 1_000, 1_024) else {
             throw Errno.ioError

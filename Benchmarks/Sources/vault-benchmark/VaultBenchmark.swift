@@ -61,9 +61,8 @@ struct VaultBenchmark {
             Measurement(), Measurement(), Measurement(), Measurement()
         )
         for round in 0..<rounds {
-            // Forwards and backwards, beginning with another one each time: what one leaves in the caches the next one pays for.
-            for turn in 0..<4 {
-                switch (round / 2 + (round.isMultiple(of: 2) ? turn : 3 - turn)) % 4 {
+            for index in Turns.order(of: 4, in: round) {
+                switch index {
                 case 0: try bareTimes.time { try bare.write() }
                 case 1:
                     var isDone = false
@@ -100,13 +99,22 @@ struct VaultBenchmark {
         defer { bare_records_destroy(bare) }
         var (bareTimes, blocking, asynchronous) = (Measurement(), Measurement(), Measurement())
         for round in 0..<40_000 {
-            let number = round * 7_919 % Self.items
-            let key = TokenKey("item-\(number)")
-            var isOpen = false
-            bareTimes.time { isOpen = bare_records_open(bare, number) == 0 }
-            guard isOpen else { throw Errno.ioError }
-            try blocking.time { _ = try storage.secret(for: key) }
-            try await asynchronous.time { _ = try await existential.secret(for: key) }
+            for index in Turns.order(of: 3, in: round) {
+                // Another item for each: the one that was just read is in the caches.
+                let number = (round * 3 + index) * 7_919 % Self.items
+                let key = TokenKey("item-\(number)")
+                var found: Secret?
+                switch index {
+                case 0:
+                    var isOpen = false
+                    bareTimes.time { isOpen = bare_records_open(bare, number) == 0 }
+                    guard isOpen else { throw Errno.ioError }
+                    continue
+                case 1: try blocking.time { found = try storage.secret(for: key) }
+                default: try await asynchronous.time { found = try await existential.secret(for: key) }
+                }
+                guard found?.count == Self.size else { throw Errno.badMessage }
+            }
         }
         Report.judge(
             "file: retrieve 1 KiB / pread + AEAD", Spread(blocking, per: bareTimes), .atMost(3),
