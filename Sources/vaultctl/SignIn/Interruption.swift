@@ -75,8 +75,8 @@ final class Interruption: Sendable {
     /// A provider may have given something from now on.
     func noteRequest() { state.withLock { $0.mayHaveTokens = true } }
 
-    /// What it gave is stored.
-    func noteStored() { state.withLock { $0.mayHaveTokens = false } }
+    /// What it gave is stored, and stays so.
+    func noteStored() { state.withLock { if !$0.isGivenUp { $0.mayHaveTokens = false } } }
 
     /// Takes a signal; whether it is the first.
     private func take(_ signal: CInt) -> Bool {
