@@ -175,4 +175,15 @@ import TokenVaultAuth
     func everyReasonHasItsStatus(_ error: TokenError, _ status: Int32) {
         #expect(CommandFailure(error, nil, "work").status.rawValue == status)
     }
+
+    /// There was time for one request, and it was answered: nobody is sent to look at the network.
+    @Test func anAnswerIsNotForgottenForLackOfTime() {
+        let trouble = OAuthProgram.Trouble.failed(WorkerFailure(RefreshFailure(.serverError(503))))
+        let told = CommandFailure(
+            .refreshFailed(RefreshFailure(.notSent), retryAfter: nil), trouble, "work")
+        #expect(told.happened.contains("503") && told.advice == "try again later", "\(told.happened)")
+        let unsent = OAuthProgram.Trouble.failed(WorkerFailure(RefreshFailure(.notSent)))
+        let early = CommandFailure(.refreshFailed(RefreshFailure(.notSent), retryAfter: nil), unsent, "work")
+        #expect(early.advice.contains("network"), "\(early.advice)")
+    }
 }

@@ -95,7 +95,7 @@ extension OAuthClient {
             return try await result(
                 response, begun: begun, nonce: request.nonce?.unprotectedText(),
                 scopes: request.scopes)
-        case .failure(.failed(let failure)) where failure.isLost:
+        case .failure(.failed(let failure)) where failure.leavesOutcomeUnknown:
             throw .requestFailed(failure.ofGrant)
         case .failure(let failure): throw failure.signInError
         }

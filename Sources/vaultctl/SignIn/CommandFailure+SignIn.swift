@@ -90,6 +90,9 @@ extension CommandFailure {
             case .timedOut:
                 self.init(
                     .timedOut, "timed out before the provider was asked", "try again with a longer --timeout")
+            // What it said to the request before, when there was no time for another.
+            case .failed(let answer) where answer.refreshFailure.kind != .notSent:
+                self.init(answer.refreshFailure, trouble, retryAfter: nil, signIn)
             default: self.init(.unavailable, "\(failure)", "check the network and try again")
             }
         case .serverError: self.init(.unavailable, "\(failure)", "try again later")
@@ -147,6 +150,12 @@ extension CommandFailure {
         "the session was ended or replaced meanwhile, and what the renewal came to is not known: there may be newer tokens at "
             + "the provider, which could not be revoked",
         "end the session at the provider's own page; ask again for a token of who is signed in now")
+
+    /// Of a session whose renewal a signal ended before the answer came.
+    static func endedRenewal(_ name: String) -> String {
+        "a renewal was under way, and what it came to is not known: the next call goes on from there; if the provider takes the "
+            + "token no more, \(signingIn(name)) signs in again"
+    }
 
     /// Of a session that was ended here while another program may wait for newer tokens of it.
     static let waitedFor =

@@ -148,7 +148,13 @@ final class ProfileSession: Sendable {
                 asking.isLeaving = true
                 return asking.obtained != nil
             })
-        else { return }
+        else {
+            // The request may have been answered when nobody listened any more.
+            if asking.withLock({ $0.trouble == .interrupted }) {
+                console.note(CommandFailure.endedRenewal(name))
+            }
+            return
+        }
         if case .success = task.wait(until: Deadline(after: .seconds(1))) { return }
         guard let lost = asking.withLock({ $0.obtained }),
             provider.drop(lost, Self.unstored, console, interruption)

@@ -29,6 +29,9 @@ import TokenVaultAuth
         if let signal { command.send(signal) }
         let outcome = try command.end()
         #expect(outcome.status == signal.map { 128 + $0 } ?? 10, "\(outcome.error)")
+        #expect(
+            outcome.error.contains("a renewal was under way") == (signal != nil) && !outcome.error.isEmpty,
+            "\(outcome.error)")
         #expect(outcome.output.isEmpty)
         #expect(pipe.isLeft)
     }
