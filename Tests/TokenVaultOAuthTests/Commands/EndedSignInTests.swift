@@ -65,11 +65,10 @@ import TokenVaultAuth
         while !login.isAt("storing") {}
         login.send(SIGINT)
         revoking.wait()
-        var (before, now) = (stat(), stat())
-        #expect(fstat(vault, &before) == 0)
+        let before = try home.vaultChanged()
         lock.l_type = Int16(F_UNLCK)
         #expect(fcntl(vault, 38, &lock) == 0)
-        repeat { #expect(fstat(vault, &now) == 0) } while now.st_mtim.tv_nsec == before.st_mtim.tv_nsec
+        while try home.vaultChanged() == before {}
         told.open()
         let outcome = try login.end()
         #expect(outcome.status == 130, "\(outcome.status) \(outcome.error)")

@@ -119,6 +119,11 @@ final class SignInHome {
         #expect(outcome.output.isEmpty)
     }
 
+    /// When the vault's file was written last.
+    func vaultChanged() throws -> Date? {
+        try FileManager.default.attributesOfItem(atPath: vault.string)[.modificationDate] as? Date
+    }
+
     /// What `vaultctl login` keeps, as another program has it.
     @discardableResult
     func withStorage<Value>(_ body: (any TokenStorage) async throws -> Value) async throws -> Value {
