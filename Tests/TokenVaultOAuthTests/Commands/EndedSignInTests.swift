@@ -5,6 +5,7 @@ import SystemPackage
 import Testing
 import TokenVault
 import TokenVaultAuth
+import TokenVaultPlatform
 
 /// `vaultctl login`, and `vaultctl token`, ended by a signal while they have what the provider gave: it is given back first.
 @Suite struct EndedSignInTests {
@@ -55,19 +56,14 @@ import TokenVaultAuth
         ).place(in: home)
         let login = try home.signIn(at: "https://id.example.com")
         said.wait()
-        let vault = Glibc.open(home.vault.string, O_RDWR | O_CLOEXEC)
-        defer { close(vault) }
-        // F_OFD_SETLKW, which Swift's Glibc does not show.
-        var lock = flock()
-        lock.l_type = Int16(F_WRLCK)
-        #expect(fcntl(vault, 38, &lock) == 0)
+        let file = try PosixDirectory(home.vault.removingLastComponent()).open("default.vault", .readWrite)
+        #expect(try file.tryLock(.exclusive))
         answer.open()
         while !login.isAt("storing") {}
         login.send(SIGINT)
         revoking.wait()
         let before = try home.vaultChanged()
-        lock.l_type = Int16(F_UNLCK)
-        #expect(fcntl(vault, 38, &lock) == 0)
+        file.unlock()
         while try home.vaultChanged() == before {}
         told.open()
         let outcome = try login.end()
