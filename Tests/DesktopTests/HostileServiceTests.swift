@@ -13,7 +13,8 @@ import TokenVaultPlatform
         try desktop.start(fake: behaviours)
         return SecretService(
             configuration: desktop.configuration(
-                prompting: .allowed(within: .seconds(300)), timeout: .seconds(300), allowsPlainSession: true)
+                prompting: .allowed(within: .seconds(3_600)), timeout: .seconds(3_600),
+                allowsPlainSession: true)
         ).storage(service: "app").blocking
     }
 
@@ -30,7 +31,7 @@ import TokenVaultPlatform
         let told = Monitor([Bool]())
         try desktop.start(fake: ["locked", "prompt-is-dismissed"])
         let configuration = desktop.configuration(
-            prompting: .allowed(within: .seconds(300)), timeout: .seconds(300), allowsPlainSession: true)
+            prompting: .allowed(within: .seconds(3_600)), timeout: .seconds(3_600), allowsPlainSession: true)
         let service = SecretService(configuration: configuration) { isShown in
             told.announce { $0.append(isShown) }
         }
@@ -84,7 +85,7 @@ import TokenVaultPlatform
     @Test func aPromptThatGivesSomethingElseIsAnError() throws {
         try desktop.start(fake: ["no-default", "prompt-accepts", "prompt-gives-text"])
         let configuration = desktop.configuration(
-            createsCollection: true, prompting: .allowed(within: .seconds(300)), timeout: .seconds(300),
+            createsCollection: true, prompting: .allowed(within: .seconds(3_600)), timeout: .seconds(3_600),
             allowsPlainSession: true)
         let storage = SecretService(configuration: configuration).storage(service: "app").blocking
         #expect(code { try storage.store(token: "fake", for: "key") } == .ioFailure)

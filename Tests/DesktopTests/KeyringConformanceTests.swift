@@ -60,7 +60,7 @@ final class KeyringSubject: ConformanceSubject {
 
     init(_ desktop: PrivateDesktop) {
         self.desktop = desktop
-        service = SecretService(configuration: desktop.configuration(timeout: .seconds(300)))
+        service = SecretService(configuration: desktop.configuration(timeout: .seconds(3_600)))
     }
 
     func storage(service name: String) -> any TokenStorage { service.storage(service: name) }

@@ -85,7 +85,7 @@ final class PrivateDesktop: @unchecked Sendable {
     /// The keyring as a configuration for this bus.
     func configuration(
         collection: SecretServiceConfiguration.Collection = .default, createsCollection: Bool = false,
-        prompting: SecretServiceConfiguration.Prompting = .never, timeout: Duration = .seconds(300),
+        prompting: SecretServiceConfiguration.Prompting = .never, timeout: Duration = .seconds(3_600),
         allowsPlainSession: Bool = false
     ) -> SecretServiceConfiguration {
         SecretServiceConfiguration(

@@ -59,7 +59,7 @@ import TokenVaultPlatform
 
     @Test func aMissingKeyringIsMadeWhenAskedForAndAllowed() throws {
         let service = try fake(
-            "no-default", "prompt-accepts", prompting: .allowed(within: .seconds(300)),
+            "no-default", "prompt-accepts", prompting: .allowed(within: .seconds(3_600)),
             createsCollection: true
         )
         let storage = service.storage(service: "app").blocking
@@ -73,8 +73,8 @@ import TokenVaultPlatform
             try desktop.start(fake: behaviours)
             let service = SecretService(
                 configuration: desktop.configuration(
-                    createsCollection: true, prompting: .allowed(within: .seconds(300)),
-                    timeout: .seconds(300),
+                    createsCollection: true, prompting: .allowed(within: .seconds(3_600)),
+                    timeout: .seconds(3_600),
                     allowsPlainSession: true))
             let storage = service.storage(service: "app").blocking
             if behaviours == ["locked"] {
@@ -87,7 +87,7 @@ import TokenVaultPlatform
 
     @Test func aKeyringThatThePersonDoesNotMakeIsUnavailable() throws {
         let service = try fake(
-            "no-default", "prompt-is-dismissed", prompting: .allowed(within: .seconds(300)),
+            "no-default", "prompt-is-dismissed", prompting: .allowed(within: .seconds(3_600)),
             createsCollection: true)
         let error = #expect(throws: TokenStorageError.self) {
             try service.storage(service: "app").blocking.store(token: "fake", for: "key")
@@ -219,14 +219,14 @@ import TokenVaultPlatform
     }
 
     @Test func aPromptThatIsAnsweredUnlocks() throws {
-        let storage = try fake("locked", "prompt-accepts", prompting: .allowed(within: .seconds(300)))
+        let storage = try fake("locked", "prompt-accepts", prompting: .allowed(within: .seconds(3_600)))
             .storage(service: "app").blocking
         try storage.store(token: "fake", for: "key")
         #expect(try storage.retrieve(for: "key") == "fake")
     }
 
     @Test func aPromptThatIsDismissedLeavesItLocked() throws {
-        let storage = try fake("locked", "prompt-is-dismissed", prompting: .allowed(within: .seconds(300)))
+        let storage = try fake("locked", "prompt-is-dismissed", prompting: .allowed(within: .seconds(3_600)))
             .storage(service: "app").blocking
         let error = #expect(throws: TokenStorageError.self) { try storage.retrieve(for: "key") }
         #expect(error?.code == .locked)
@@ -244,13 +244,13 @@ import TokenVaultPlatform
     }
 
     @Test func aServiceThatDiesDuringAPromptIsUnavailable() throws {
-        let storage = try fake("locked", "die-on-prompt", prompting: .allowed(within: .seconds(300)))
+        let storage = try fake("locked", "die-on-prompt", prompting: .allowed(within: .seconds(3_600)))
             .storage(service: "app").blocking
         #expect(code { try storage.retrieve(for: "key") } == .unavailable)
     }
 
     @Test func cancellingATaskTakesThePromptBackAndOthersGoOn() async throws {
-        let service = try fake("locked", prompting: .allowed(within: .seconds(300)))
+        let service = try fake("locked", prompting: .allowed(within: .seconds(3_600)))
         let storage = service.storage(service: "app")
         let task = Task { try await storage.retrieve(for: "key") }
         #expect(try await desktop.hear() == ["prompting"])
@@ -277,7 +277,7 @@ import TokenVaultPlatform
 
     private func fake(
         _ behaviours: String...,
-        prompting: SecretServiceConfiguration.Prompting = .never, timeout: Duration = .seconds(300),
+        prompting: SecretServiceConfiguration.Prompting = .never, timeout: Duration = .seconds(3_600),
         allowsPlainSession: Bool = true, createsCollection: Bool = false
     ) throws -> SecretService {
         try desktop.start(fake: behaviours)

@@ -135,7 +135,7 @@ import TokenVaultCrypto
         -> Generation
     {
         let service = desktop.service()
-        let call = BusCall(timeout: .seconds(300))
+        let call = BusCall(timeout: .seconds(3_600))
         return try service.withKeyring(call) { (access) throws(TokenStorageError) in
             try access.asWriter { () throws(TokenStorageError) in
                 let current = try access.find("app", nil)

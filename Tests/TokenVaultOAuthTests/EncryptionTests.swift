@@ -26,7 +26,7 @@ import TokenVaultAuth
 
     private func answer(_ origin: RequestOrigin, _ trust: TLSConfiguration?) async throws -> Int? {
         var configuration = OAuthTransport.Configuration()
-        configuration.requestTimeout = .seconds(300)
+        configuration.requestTimeout = .seconds(3_600)
         configuration.tlsConfiguration = trust
         let address = try #require(
             WebAddress("https://\(origin.host):\(origin.port)\(Self.path)"))
@@ -80,7 +80,7 @@ import TokenVaultAuth
         #expect(try requests() == 0)
         configuration.tlsConfiguration = trust
         let answer = try await AuthorizedHTTPClient(authorizer: authorizer, configuration: configuration)
-            .execute(request, timeout: .seconds(300))
+            .execute(request, timeout: .seconds(3_600))
         #expect(answer.status == .ok)
         #expect(try provider.tell("requests")["requests"][0]["authorization"]["scheme"].text == "Bearer")
     }

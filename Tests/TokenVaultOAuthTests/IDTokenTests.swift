@@ -290,7 +290,7 @@ final class KeyProvider: Sendable {
         }
         let clock = TestClock()
         var client = try client(server, clock: clock)
-        client.idTokenPatience = keys != nil ? .milliseconds(1) : .seconds(300)
+        client.idTokenPatience = keys != nil ? .milliseconds(1) : .seconds(3_600)
         let now = Int(clock.now.timeIntervalSince1970)
         func token(_ changes: [String: String?]) throws -> String {
             var members: [String: String] = [
@@ -349,7 +349,7 @@ final class KeyProvider: Sendable {
             }
         }
         var client = try client(server)
-        client.signInPatience = isCancelled ? .seconds(300) : .milliseconds(1)
+        client.signInPatience = isCancelled ? .seconds(3_600) : .milliseconds(1)
         let device = try DeviceAuthorization(
             Array(
                 #"{"device_code":"d","user_code":"u","verification_uri":"https://id.example.com","expires_in":600}"#

@@ -27,7 +27,7 @@ import TokenVault
         var request = HTTPClientRequest(url: address)
         request.method = method
         if let host { request.headers.add(name: "Host", value: host) }
-        let response = try await Self.browser.execute(request, timeout: .seconds(300))
+        let response = try await Self.browser.execute(request, timeout: .seconds(3_600))
         let body = try await response.body.collect(upTo: 1 << 20)
         return (Int(response.status.code), String(buffer: body), response.headers)
     }
@@ -40,7 +40,7 @@ import TokenVault
         let redirect = try await listen()
         #expect(redirect.redirectURI.hasPrefix("http://127.0.0.1:"))
         #expect(redirect.redirectURI.hasSuffix("/callback"))
-        async let answer = redirect.answer(within: .seconds(300))
+        async let answer = redirect.answer(within: .seconds(3_600))
         let page = try await get("\(redirect.redirectURI)?code=fake-code&state=\(try state(redirect))")
         #expect(page.status == 200)
         #expect(page.body.contains("close this window"))
@@ -76,7 +76,7 @@ import TokenVault
         ] {
             #expect(try await get(redirect.redirectURI + wrong).status == 400)
         }
-        async let answer = redirect.answer(within: .seconds(300))
+        async let answer = redirect.answer(within: .seconds(3_600))
         #expect(try await get("\(redirect.redirectURI)?state=\(state)&code=right").status == 200)
         #expect(try await answer.code() == "right")
     }
@@ -99,7 +99,7 @@ import TokenVault
         let query = "&state=\(try state(redirect))"
         #expect(try await get("\(redirect.redirectURI)?code=first\(query)").status == 200)
         #expect(try await get("\(redirect.redirectURI)?code=second\(query)").status == 404)
-        #expect(try await redirect.answer(within: .seconds(300)).code() == "first")
+        #expect(try await redirect.answer(within: .seconds(3_600)).code() == "first")
     }
 
     @Test func refusalsAreTold() async throws {
@@ -115,7 +115,7 @@ import TokenVault
             #expect(!page.body.contains("script"))
             #expect(
                 await failure { () async throws(OAuthError) in
-                    try await redirect.answer(within: .seconds(300)).code()
+                    try await redirect.answer(within: .seconds(3_600)).code()
                 } == expected)
         }
     }
@@ -127,14 +127,14 @@ import TokenVault
             _ = try await get("\(redirect.redirectURI)?code=c&state=\(try state(redirect))\(issuer)")
             #expect(
                 await failure { () async throws(OAuthError) in
-                    try await redirect.answer(within: .seconds(300))
+                    try await redirect.answer(within: .seconds(3_600))
                 }
                     == .wrongIssuer)
         }
         let redirect = try await listen(iss: true)
         let iss = "&iss=https%3A%2F%2Fid.example"
         _ = try await get("\(redirect.redirectURI)?code=c&state=\(try state(redirect))\(iss)")
-        #expect(try await redirect.answer(within: .seconds(300)).code() == "c")
+        #expect(try await redirect.answer(within: .seconds(3_600)).code() == "c")
     }
 
     @Test func itEndsWithTheTimeOrTheTask() async throws {
@@ -144,7 +144,7 @@ import TokenVault
                 == .timedOut)
         let other = try await listen()
         let waiting = Task {
-            await failure { () async throws(OAuthError) in try await other.answer(within: .seconds(300)) }
+            await failure { () async throws(OAuthError) in try await other.answer(within: .seconds(3_600)) }
         }
         waiting.cancel()
         #expect(await waiting.value == .cancelled)
@@ -165,7 +165,7 @@ import TokenVault
         let slow = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connect(host: "127.0.0.1", port: port).get()
         try await slow.writeAndFlush(ByteBuffer(string: "GET /callback?code="))
-        async let answer = redirect.answer(within: .seconds(300))
+        async let answer = redirect.answer(within: .seconds(3_600))
         #expect(try await get("\(redirect.redirectURI)?code=c&state=\(try state(redirect))").status == 200)
         #expect(try await answer.code() == "c")
         try? await slow.close()

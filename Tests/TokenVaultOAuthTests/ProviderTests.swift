@@ -16,15 +16,15 @@ import TokenVault
 
     private func configuration() -> TokenManager.Configuration {
         var configuration = TokenManager.Configuration()
-        configuration.refreshTimeout = .seconds(300)
-        configuration.leaseTimeout = .seconds(300)
+        configuration.refreshTimeout = .seconds(3_600)
+        configuration.leaseTimeout = .seconds(3_600)
         return configuration
     }
 
     private func echo(_ token: String) async throws -> HTTPResponseStatus {
         var request = HTTPClientRequest(url: "\(provider.origin)/api/echo")
         request.headers.add(name: "Authorization", value: "Bearer \(token)")
-        return try await HTTPClient.shared.execute(request, timeout: .seconds(300)).status
+        return try await HTTPClient.shared.execute(request, timeout: .seconds(3_600)).status
     }
 
     @Test(arguments: ProviderMetadata.WellKnown.allCases)
@@ -71,7 +71,7 @@ import TokenVault
             redirectURI: redirect.redirectURI, state: redirect.state, scopes: ["read"], parameters: [:])
         let provider = provider
         async let page = provider.have("browse", ["url": request.url])
-        let answer = try await redirect.answer(within: .seconds(300))
+        let answer = try await redirect.answer(within: .seconds(3_600))
         _ = try await page
         let forged = AuthorizationRequest(
             url: request.url, redirectURI: request.redirectURI, state: request.state, scopes: [], nonce: nil,
@@ -216,14 +216,15 @@ import TokenVault
                 manager: manager,
                 allowedOrigins: [RequestOrigin(scheme: "http", host: "127.0.0.1", port: port)]))
         var request = HTTPClientRequest(url: "\(provider.origin)/api/echo")
-        #expect(try await api.execute(request, timeout: .seconds(300)).status == .ok)
+        #expect(try await api.execute(request, timeout: .seconds(3_600)).status == .ok)
         try provider.tell("expire", ["token": signedIn.tokens.accessToken])
         request.method = .POST
-        let again = try await api.execute(request, body: ByteBuffer(string: "twice"), timeout: .seconds(300))
+        let again = try await api.execute(
+            request, body: ByteBuffer(string: "twice"), timeout: .seconds(3_600))
         #expect(again.status == .ok)
         #expect(try provider.requests("refresh_token") == 1)
         let there = HTTPClientRequest(url: "\(provider.origin)/api/redirect?to=\(provider.origin)/api/echo")
-        #expect(try await api.execute(there, timeout: .seconds(300)).status == .ok)
+        #expect(try await api.execute(there, timeout: .seconds(3_600)).status == .ok)
     }
 }
 #endif

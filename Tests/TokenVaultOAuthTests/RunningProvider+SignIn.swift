@@ -9,7 +9,7 @@ extension RunningProvider {
     /// A transport that waits as long as a busy machine needs.
     static func transport() -> OAuthTransport {
         var configuration = OAuthTransport.Configuration()
-        configuration.requestTimeout = .seconds(300)
+        configuration.requestTimeout = .seconds(3_600)
         return OAuthTransport(configuration: configuration)
     }
 

@@ -53,15 +53,15 @@ func client(
     var configuration = OAuthTransport.Configuration()
     // The server is there as long as its client: who does not name it any more lets go of it.
     configuration.clock = { withExtendedLifetime(server) { clock.now } }
-    configuration.requestTimeout = .seconds(300)
+    configuration.requestTimeout = .seconds(3_600)
     var client = try OAuthClient(
         provider: try metadata(server.origin, jwksURI: "\(server.origin)/keys"), clientID: "fake-client",
         authentication: authentication, transport: OAuthTransport(configuration: configuration),
         clock: clock.read, sleep: clock.sleep)
     // However busy the machine is.
-    client.idTokenPatience = .seconds(300)
-    client.signInPatience = .seconds(300)
-    client.revocationPatience = .seconds(300)
+    client.idTokenPatience = .seconds(3_600)
+    client.signInPatience = .seconds(3_600)
+    client.revocationPatience = .seconds(3_600)
     return client
 }
 

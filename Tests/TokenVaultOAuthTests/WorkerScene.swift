@@ -30,7 +30,7 @@ final class WorkerScene {
             at: path,
             unlockMethod: .keyFile(Secret(utf8: "not a real key: 0123456789abcdef0123456789abcdef")),
             configuration: FileVaultConfiguration(
-                stateDirectory: state, lockTimeout: .seconds(300), keyDerivationCost: .minimum))
+                stateDirectory: state, lockTimeout: .seconds(3_600), keyDerivationCost: .minimum))
         storage = FileTokenStorage(vault, service: "sessions")
         arguments = [path.string, state.string, provider.issuer, provider.clientID("browser")]
     }
@@ -76,7 +76,7 @@ final class WorkerScene {
     func owner(of token: String) async throws -> String? {
         var request = HTTPClientRequest(url: "\(provider.origin)/api/echo")
         request.headers.add(name: "Authorization", value: "Bearer \(token)")
-        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(300))
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(3_600))
         guard response.status == .ok else { return nil }
         let body = try await response.body.collect(upTo: 1 << 20)
         return RunningProvider.JSON(

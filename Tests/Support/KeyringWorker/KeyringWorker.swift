@@ -26,7 +26,7 @@ struct KeyringWorker {
 
     static func work(address: String, name: String, rounds: Int) throws {
         let configuration = SecretServiceConfiguration(
-            bus: .address(address), prompting: .never, timeout: .seconds(300))
+            bus: .address(address), prompting: .never, timeout: .seconds(3_600))
         let storage = SecretService(configuration: configuration).storage(service: "workers").blocking
         var held: [String: String] = [:]
         var counted = 0

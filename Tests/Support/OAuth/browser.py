@@ -10,7 +10,7 @@ import urllib.parse
 import urllib.request
 from html.parser import HTMLParser
 
-LONGEST_WAIT = 300
+LONGEST_WAIT = 3600
 MOST_PAGES = 10
 
 

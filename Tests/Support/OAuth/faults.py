@@ -10,7 +10,7 @@ import selectors
 import socket
 import threading
 
-LONGEST_WAIT = 300
+LONGEST_WAIT = 3600
 
 
 class Gone(ConnectionAbortedError):

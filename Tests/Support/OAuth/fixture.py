@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 HERE = Path(__file__).resolve().parent
-LONGEST_WAIT = 300
+LONGEST_WAIT = 3600
 
 
 class Provider:

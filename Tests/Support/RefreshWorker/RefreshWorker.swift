@@ -21,13 +21,13 @@ struct RefreshWorker {
         do {
             let storage = try storage(FilePath(arguments[1]), state: FilePath(arguments[2]), ending)
             var bounds = OAuthTransport.Configuration()
-            bounds.requestTimeout = .seconds(300)
+            bounds.requestTimeout = .seconds(3_600)
             let transport = OAuthTransport(configuration: bounds)
             let provider = try await ProviderMetadata.discover(issuer: arguments[3], transport: transport)
             let client = try OAuthClient(provider: provider, clientID: arguments[4], transport: transport)
             var configuration = TokenManager.Configuration()
-            configuration.refreshTimeout = .seconds(300)
-            configuration.leaseTimeout = .seconds(300)
+            configuration.refreshTimeout = .seconds(3_600)
+            configuration.leaseTimeout = .seconds(3_600)
             let ahead = arguments.count > 6 ? Double(arguments[6]) ?? 0 : 0
             configuration.clock = { Date().addingTimeInterval(ahead) }
             let manager: TokenManager
@@ -53,7 +53,7 @@ struct RefreshWorker {
             state: try PosixDirectory(state), path: path, absolutePath: real.absolutePath?.appending(name))
         let vault = try BlockingFileVault.open(
             at: location,
-            configuration: FileVaultConfiguration(stateDirectory: state, lockTimeout: .seconds(300)))
+            configuration: FileVaultConfiguration(stateDirectory: state, lockTimeout: .seconds(3_600)))
         try vault.unlock(with: .keyFile(Secret(utf8: "not a real key: 0123456789abcdef0123456789abcdef")))
         return FileTokenStorage(vault, service: "sessions")
     }

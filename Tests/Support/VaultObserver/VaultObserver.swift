@@ -33,7 +33,7 @@ struct VaultObserver {
         let vault = try BlockingFileVault.open(
             at: FilePath(path),
             configuration: FileVaultConfiguration(
-                stateDirectory: FilePath(state), lockTimeout: .seconds(300)))
+                stateDirectory: FilePath(state), lockTimeout: .seconds(3_600)))
         try vault.unlock(with: .keyFile(Secret(utf8: "not a real key: 0123456789abcdef0123456789abcdef")))
         return vault
     }

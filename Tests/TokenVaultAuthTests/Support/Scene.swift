@@ -78,8 +78,8 @@ struct Scene: Sendable {
             pauses.add(duration)
             clock.advance(by: duration / .seconds(1))
         }
-        configuration.leaseTimeout = .seconds(300)
-        configuration.refreshTimeout = .seconds(300)
+        configuration.leaseTimeout = .seconds(3_600)
+        configuration.refreshTimeout = .seconds(3_600)
         return configuration
     }
 
@@ -126,7 +126,7 @@ final class SharedVault {
     var path: FilePath { directory.appending("tokens.vault") }
 
     private var configuration: FileVaultConfiguration {
-        FileVaultConfiguration(stateDirectory: directory.appending("state"), lockTimeout: .seconds(300))
+        FileVaultConfiguration(stateDirectory: directory.appending("state"), lockTimeout: .seconds(3_600))
     }
 
     /// A storage of a handle of its own.

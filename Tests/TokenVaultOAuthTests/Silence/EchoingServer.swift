@@ -124,7 +124,7 @@ struct EchoingServer {
             authorizer: TokenAuthProvider(manager: manager, allowedOrigins: [origin]), maximumRedirects: 1)
         // The server's own answer is the caller's, who may print it; what is thrown is ours.
         do {
-            _ = try await api.execute(HTTPClientRequest(url: "\(server.origin)/x"), timeout: .seconds(300))
+            _ = try await api.execute(HTTPClientRequest(url: "\(server.origin)/x"), timeout: .seconds(3_600))
         } catch { listener.hear(error) }
         await listener.attempt { try await manager.refreshTokens() }
         listener.hear(await manager.authState())

@@ -27,7 +27,7 @@ struct FailingManagers {
     }
 
     private func manager(
-        _ vault: InMemoryVault = InMemoryVault(), timeout: Duration = .seconds(300),
+        _ vault: InMemoryVault = InMemoryVault(), timeout: Duration = .seconds(3_600),
         revoke: RevokeRequestProvider? = nil, refresh: @escaping RefreshRequestProvider
     ) -> TokenManager {
         var configuration = TokenManager.Configuration()
@@ -92,7 +92,7 @@ struct FailingManagers {
 
     private func cancelled() async throws {
         let manager = manager(timeout: .milliseconds(1)) { _ in
-            try await Task.sleep(for: .seconds(300))
+            try await Task.sleep(for: .seconds(3_600))
             return response()
         }
         try await manager.updateTokens(tokens())

@@ -58,7 +58,7 @@ import TokenVaultCrypto
             redirectURI: redirect.redirectURI, state: redirect.state, scopes: ["openid", "read"],
             parameters: [:])
         async let page = provider.have("browse", ["url": request.url])
-        let answer = try await redirect.answer(within: .seconds(300))
+        let answer = try await redirect.answer(within: .seconds(3_600))
         _ = try await page
         search.add(request.state.unprotectedText())
         search.add(request.nonce?.unprotectedText())
@@ -87,7 +87,7 @@ import TokenVaultCrypto
             listener.hear(value)
         }
         try provider.tell("expire", ["token": signedIn.tokens.accessToken])
-        #expect(try await api.execute(echo, timeout: .seconds(300)).status == .ok)
+        #expect(try await api.execute(echo, timeout: .seconds(3_600)).status == .ok)
         add(try await manager.currentTokens())
         let renewed = try await manager.refreshTokens()
         add(renewed)
@@ -102,7 +102,7 @@ import TokenVaultCrypto
                     isRetryOfUnknownOutcome: false))
         }
         await listener.attempt { try await manager.refreshTokens() }
-        await listener.attempt { try await api.execute(echo, timeout: .seconds(300)) }
+        await listener.attempt { try await api.execute(echo, timeout: .seconds(3_600)) }
         try await manager.updateTokens(renewed)
         await listener.attempt { try await manager.revokeTokens() }
         #expect(search.count >= 10)
