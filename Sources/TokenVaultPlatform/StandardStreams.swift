@@ -15,13 +15,14 @@ package enum StandardStream: CInt, Sendable {
     /// A closed descriptor 0, 1 or 2 would be given to the next file that is opened, and a message could
     /// land in a vault: each gets `/dev/null` the wrong way round, so that reading or writing it still
     /// fails with `EBADF`. `SIGPIPE` gets its default action back, whatever the parent had done: a reader
-    /// that went away ends us.
+    /// that went away ends us. So does `SIGCHLD`: the programs of one who ignores it end untold.
     package static func prepare() {
         for (stream, mode) in [(Self.input, O_WRONLY), (.output, O_RDONLY), (.error, O_RDONLY)]
         where clinux_is_open(stream.rawValue) == 0 {
             _ = open("/dev/null", mode)
         }
         clinux_default_signal(SIGPIPE)
+        clinux_default_signal(SIGCHLD)
         // A file that may not grow further is an error of the write, not the end of the program.
         clinux_ignore_signal(SIGXFSZ)
     }

@@ -98,6 +98,22 @@ import TokenVaultPlatform
         #expect(said.contains("\nSETPROMPT Passphrase: \nGETPIN\n"))
     }
 
+    /// What a parent ignores its children ignore: the answer would count for nothing, since nobody heard how the program ended.
+    @Test func theAnswerCountsWhereAParentIgnoresTheEndOfPrograms() throws {
+        let sandbox = try Sandbox.withVault()
+        let askpass = try sandbox.file("askpass", "#!/bin/bash\ncat \"$HOME/recovery\"\n", mode: 0o700)
+        let outcome = try sandbox.shell(
+            """
+            "$V" slot add recovery >recovery && printf fake | "$V" store k || exit
+            unset VAULTCTL_KEY_FILE
+            DISPLAY=:7 SSH_ASKPASS='\(askpass)' /usr/bin/python3 -c '
+            import os, signal, sys
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+            os.execv(sys.argv[1], sys.argv[1:])' "$V" retrieve k
+            """)
+        #expect(outcome.text == "fake", "\(outcome)")
+    }
+
     @Test func itIsAskedOnlyWhereSSHWouldAsk() throws {
         let askpass = try refusing()
         let variables = { ["SSH_ASKPASS": askpass].merging($0) { $1 } }
