@@ -28,7 +28,7 @@ package struct BackgroundProgram: Sendable {
 
     /// Starts `program`, whose arguments say that descriptor 3 is the one to write to, and waits until it is ready or has
     /// ended. Its environment is `environment` and nothing else. Throws what the system failed with, and `ETIMEDOUT`
-    /// when it is neither within `timeout`.
+    /// when it is neither within `timeout`; it is ended then, since nobody would know of it.
     package init(
         _ program: FilePath, _ arguments: [String], environment: [String], errors handling: Errors = .dropped,
         within timeout: Duration
@@ -53,7 +53,11 @@ package struct BackgroundProgram: Sendable {
                 program, arguments, environment, handling, errors: said[1], ready: ends[1])
         }
         let deadline = Deadline(after: timeout)
-        if let failure = InputSource.wait(for: ends[0], deadline) { throw failure }
+        if let failure = InputSource.wait(for: ends[0], deadline) {
+            kill(-process, SIGKILL)
+            _ = ProgramStart.wait(for: process)
+            throw failure
+        }
         var byte: UInt8 = 0
         isReady = read(ends[0], &byte, 1) == 1
         errors = isReady || said[0] < 0 ? "" : Self.text(said[0], until: deadline)
