@@ -21,6 +21,16 @@ extension SmallFile {
         }
     }
 
+    /// Throws what keeps a file from being made at `path`, as far as a file without a name tells, which is gone at once
+    /// (`O_TMPFILE`): where the file system has none of these, nothing is told.
+    package static func requirePlace(_ path: FilePath) throws(SystemFailure) {
+        guard let name = path.lastComponent?.string else { throw SystemFailure(.invalidArgument, "openat") }
+        let parent = path.parent
+        do { _ = try PosixDirectory(parent.isEmpty ? "." : parent).open(name, .nameless) } catch {
+            if !error.saysNoNamelessFiles { throw error }
+        }
+    }
+
     /// Whether the file system has files without a name, and so this one was given its own when it was whole.
     private static func createWhole(
         _ name: String, _ bytes: [UInt8], in directory: PosixDirectory

@@ -156,6 +156,19 @@ import Foundation
         #expect(try sandbox.shell("find . -mindepth 1 | sort").text == "./link.html\n./there.html\n")
     }
 
+    /// Said before minutes are spent, not behind them.
+    @Test func aReportThatCannotBeWrittenIsToldAtOnce() throws {
+        let sandbox = try Sandbox()
+        let outcome = try sandbox.shell(
+            """
+            mkdir -m 500 closed
+            unprivileged() { if [[ $(id -u) == 0 ]]; then setpriv --bounding-set -dac_override "$@"; else "$@"; fi; }
+            unprivileged "$V" benchmark --backend memory --items 1 --samples 1 --report closed/page.html
+            echo "$?"
+            """)
+        #expect(outcome.text == "1\n" && outcome.error.contains("choose another path"), "\(outcome)")
+    }
+
     /// Something took the name while it measured: the figures are not lost, and neither is what is there.
     @Test func aReportWhosePlaceWasTakenMeanwhile() throws {
         let sandbox = try Sandbox()
