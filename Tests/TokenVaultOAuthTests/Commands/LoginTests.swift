@@ -243,6 +243,20 @@ import TokenVaultAuth
     }
 
     /// The person has said yes: that nobody signed in would be untrue, and the provider may have a session.
+    @Test(.serialized, arguments: ["503-after", "drop-after"])
+    func anExchangeWhoseAnswerIsLostIsTold(_ how: String) throws {
+        let provider = try RunningProvider()
+        let home = try SignInHome(provider)
+        try provider.tell("fail", ["path": "/o/token/", "how": how, "times": 1])
+        let lost = try home.run(
+            "login", "work", "--issuer", provider.issuer, "--client-id", provider.clientID("browser"),
+            "--scope", "read")
+        #expect(lost.status == 8, "\(lost.error)")
+        #expect(lost.error.contains("may have a session that nobody has"), "\(lost.error)")
+        #expect(lost.error.contains("end such a session at the provider's own page"), "\(lost.error)")
+        #expect(try home.run("profiles").output.isEmpty)
+    }
+
     @Test func anExchangeWithoutAnAnswerIsTold() throws {
         let provider = try RunningProvider()
         let home = try SignInHome(provider)
