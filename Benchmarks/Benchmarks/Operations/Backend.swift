@@ -51,9 +51,15 @@ enum Place {
 
     static var directory: FilePath { FilePath(environment("TOKENVAULT_BENCHMARK_DIRECTORY")) }
 
+    static var stateDirectory: FilePath { directory.appending("state") }
+
     static var configuration: FileVaultConfiguration {
-        FileVaultConfiguration(
-            stateDirectory: directory.appending("state"), keyDerivationCost: .minimum)
+        FileVaultConfiguration(stateDirectory: stateDirectory, keyDerivationCost: .minimum)
+    }
+
+    /// Where the agent is.
+    static var agent: AgentPlace {
+        AgentPlace(directory: FilePath(environment("TOKENVAULT_BENCHMARK_AGENT")))
     }
 
     static func path(_ name: String) -> FilePath { directory.appending("\(name).vault") }
@@ -75,12 +81,13 @@ enum Place {
         }
     }
 
-    /// A vault that the agent holds unlocked.
-    static func agentVault() throws -> BlockingAgentVault {
-        try vault("agent").close()
-        let place = AgentPlace(directory: FilePath(environment("TOKENVAULT_BENCHMARK_AGENT")))
-        let vault = BlockingAgentVault(at: path("agent"), agent: place)
-        try vault.unlock(with: key, stateDirectory: directory.appending("state"), lockingAfter: nil)
+    /// A vault of that name that the agent holds unlocked.
+    static func agentVault(
+        _ name: String = "agent", method: UnlockMethod = key
+    ) throws -> BlockingAgentVault {
+        try vault(name, method: method).close()
+        let vault = BlockingAgentVault(at: path(name), agent: agent)
+        try vault.unlock(with: method, stateDirectory: stateDirectory, lockingAfter: nil)
         return vault
     }
 

@@ -2,43 +2,64 @@ import Benchmark
 import TokenVault
 import VaultAgent
 
-/// Unlocking with a passphrase at the smallest cost that is allowed, and with a key file; and locking.
+/// Opening; unlocking with a passphrase at the smallest cost that is allowed, and with a key file; and locking. Of a keyring the
+/// desktop does these, with somebody there; memory has none.
 func registerUnlocking() {
     for (name, method) in [("passphrase", Place.passphrase), ("key-file", Place.key)] {
-        register("file-unlock-\(name)", iterations: 200) {
+        registerPart("file-unlock-\(name)") {
             try Place.vault(name, method: method)
-        } operation: { vault, _ in
+        } before: { vault in
             vault.lock()
+        } operation: { vault in
             try vault.unlock(with: method)
         }
+        registerPart("agent-unlock-\(name)") {
+            try Place.agentVault("agent-\(name)", method: method)
+        } before: { vault in
+            guard try vault.lock() else { throw SomethingElse() }
+        } operation: { vault in
+            try vault.unlock(with: method, stateDirectory: Place.stateDirectory)
+        }
     }
-    registerLock("file-lock") {
+    registerPart("file-lock") {
         try Place.vault("key-file")
-    } unlock: { vault in
+    } before: { vault in
         try vault.unlock(with: Place.key)
-    } lock: { vault in
+    } operation: { vault in
         vault.lock()
     }
-    registerLock("agent-lock", prepare: Place.agentVault) { vault in
-        try vault.unlock(with: Place.key, stateDirectory: Place.directory.appending("state"))
-    } lock: { vault in
-        _ = try vault.lock()
+    registerPart("agent-lock") {
+        try Place.agentVault()
+    } before: { vault in
+        try vault.unlock(with: Place.key, stateDirectory: Place.stateDirectory)
+    } operation: { vault in
+        guard try vault.lock() else { throw SomethingElse() }
+    }
+    // The vault is unlocked in the agent: what is there to open is the connection.
+    registerPart("agent-open") {
+        try Place.agentVault()
+    } before: { _ in
+    } operation: { vault in
+        let another = BlockingAgentVault(at: Place.path("agent"), agent: Place.agent)
+        guard try another.storage(service: "benchmark").lockState() == .unlocked else {
+            throw SomethingElse()
+        }
     }
 }
 
-/// Only the locking is timed.
-private func registerLock<Subject>(
-    _ name: String, prepare: @escaping () throws -> Subject, unlock: @escaping (Subject) throws -> Void,
-    lock: @escaping (Subject) throws -> Void
+/// Only `operation` is timed, on what `prepare` makes and `before` puts into the state for it.
+private func registerPart<Subject>(
+    _ name: String, prepare: @escaping () throws -> Subject, before: @escaping (Subject) throws -> Void,
+    operation: @escaping (Subject) throws -> Void
 ) {
     var configuration = Benchmark.defaultConfiguration
     configuration.maxIterations = 200
     var subject: Subject?
     Benchmark(name, configuration: configuration) { benchmark in
         guard let subject else { return }
-        try unlock(subject)
+        try before(subject)
         benchmark.startMeasurement()
-        try lock(subject)
+        try operation(subject)
         benchmark.stopMeasurement()
     } setup: {
         subject = try prepare()

@@ -21,12 +21,12 @@ struct CommandBenchmark {
         var times = commands.map { _ in Measurement() }
         let warming = max(1, rounds / 20)
         for round in 0..<rounds + warming {
-            for (index, command) in commands.enumerated() {
+            for index in Turns.order(of: commands.count, in: round) {
                 // The first rounds warm the caches.
                 if round < warming {
-                    run(command: command, input: input)
+                    run(command: commands[index], input: input)
                 } else {
-                    times[index].time { run(command: command, input: input) }
+                    times[index].time { run(command: commands[index], input: input) }
                 }
             }
         }

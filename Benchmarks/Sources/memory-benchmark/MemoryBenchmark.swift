@@ -25,21 +25,26 @@ enum MemoryBenchmark {
         var (retrieve, lookup, stringLookup) = (Measurement(), Measurement(), Measurement())
         var found = 0
         for round in 0..<rounds {
-            var start = ContinuousClock.now
-            for call in 0..<calls {
-                found += bare.withLock { $0[keys[(round + call) % items]] }?.count ?? 0
+            for index in Turns.order(of: 3, in: round) {
+                let start = ContinuousClock.now
+                switch index {
+                case 0:
+                    for call in 0..<calls {
+                        found += bare.withLock { $0[keys[(round + call) % items]] }?.count ?? 0
+                    }
+                    lookup.add(start.microseconds / Double(calls))
+                case 1:
+                    for call in 0..<calls {
+                        found += try storage.blocking.secret(for: keys[(round + call) % items])?.count ?? 0
+                    }
+                    retrieve.add(start.microseconds / Double(calls))
+                default:
+                    for call in 0..<calls {
+                        found += strings.withLock { $0[names[(round + call) % items]] }?.count ?? 0
+                    }
+                    stringLookup.add(start.microseconds / Double(calls))
+                }
             }
-            lookup.add(start.microseconds / Double(calls))
-            start = .now
-            for call in 0..<calls {
-                found += try storage.blocking.secret(for: keys[(round + call) % items])?.count ?? 0
-            }
-            retrieve.add(start.microseconds / Double(calls))
-            start = .now
-            for call in 0..<calls {
-                found += strings.withLock { $0[names[(round + call) % items]] }?.count ?? 0
-            }
-            stringLookup.add(start.microseconds / Double(calls))
         }
         guard found == 3 * rounds * calls * 1_024 else { throw POSIXFailure(number: 5) }
         Report.say("retrieve from memory, and a dictionary guarded by a mutex, in turn")

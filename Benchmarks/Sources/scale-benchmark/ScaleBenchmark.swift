@@ -43,6 +43,7 @@ struct ScaleBenchmark {
             try Spread(of: (0..<3).map { _ in try memory(items) / Double(items) }), .atMost(100),
             unit: "bytes an item")
         try reportStores(items)
+        try reportWholeVaults(items)
         try reportRetrievals()
     }
 
@@ -159,6 +160,35 @@ struct ScaleBenchmark {
             of: [("among \(items)", largeTimes), ("among 100", smallTimes)])
     }
 
+    /// What goes through all of a vault.
+    private func reportWholeVaults(_ items: Int) throws {
+        let fewer = 100_000
+        Report.say("verify and compact vaults of \(items) and of \(fewer) items of 256 B, in turn")
+        let (small, large) = (try open(fewer), try open(items))
+        func compare(
+            _ what: String, _ turns: Int, _ operation: (BlockingFileVault) throws -> Void
+        ) throws {
+            var (smallTimes, largeTimes) = (Measurement(), Measurement())
+            for round in 0..<turns {
+                for index in Turns.order(of: 2, in: round) {
+                    if index == 0 {
+                        try smallTimes.time { try operation(small) }
+                    } else {
+                        try largeTimes.time { try operation(large) }
+                    }
+                }
+            }
+            Report.judge(
+                "file: \(what) an item of \(items) / of \(fewer)",
+                Spread(largeTimes, per: smallTimes) * (Double(fewer) / Double(items)), nil,
+                of: [("\(what) \(items)", largeTimes), ("\(what) \(fewer)", smallTimes)])
+        }
+        try compare("verify", 5) { guard try $0.verify().isClean else { throw Errno.ioError } }
+        try compare("compact", 3) { _ = try $0.compact() }
+        small.close()
+        large.close()
+    }
+
     private func reportRetrievals() throws {
         Report.say(
             "vaultctl retrieve with a key file, whole processes, from 10 and from 100,000 items, in turn")
@@ -166,9 +196,14 @@ struct ScaleBenchmark {
         system("umask 077; printf '%s' \"\(key)\" >'\(keyFile)'")
         func compare(_ state: String) {
             var (few, many, more) = (Measurement(), Measurement(), Measurement())
-            for _ in 0..<200 {
-                few.time { retrieve("item-7", 10, keyFile) }
-                many.time { retrieve("item-77777", 100_000, keyFile) }
+            for round in 0..<200 {
+                for index in Turns.order(of: 2, in: round) {
+                    if index == 0 {
+                        few.time { retrieve("item-7", 10, keyFile) }
+                    } else {
+                        many.time { retrieve("item-77777", 100_000, keyFile) }
+                    }
+                }
                 more.add(many.last - few.last)
             }
             Report.judge(
