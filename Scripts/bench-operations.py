@@ -42,12 +42,23 @@ def median(metric):
     return metric["scorePercentiles"].get("50.0", metric["scorePercentiles"].get("50"))
 
 
+def no_number(text):
+    sys.exit(f"bench-operations: {text} is no figure: measure anew")
+
+
+def load(file):
+    """The file's JSON. What compares as neither more nor less than anything is within any threshold, and refused."""
+    return json.load(file, parse_constant=no_number)
+
+
 def measured(path):
     with open(path) as run:
-        benchmarks = json.load(run)
+        benchmarks = load(run)
     figures = {}
     for benchmark in benchmarks:
         name = benchmark["benchmark"].split(".")[-1]
+        if name in figures:
+            sys.exit(f"bench-operations: {name} was measured twice: give them names of their own")
         metrics = benchmark["secondaryMetrics"]
         figures[name] = {
             key: median(metrics[metric])
@@ -75,14 +86,17 @@ def check(figures, thresholds, some):
             failures.append(f"{name} has no threshold")
             continue
         failures += [f"{name}: no {key}, which has a threshold" for key in limits if key not in values]
-        if values["microseconds"] <= 0:
-            failures.append(f"{name} took no time")
+        # Another machine is not as much faster: what is measured does not do its work.
+        if values["microseconds"] <= limits["microseconds"] / 50:
+            failures.append(f"{name}: {values['microseconds']:,.1f} microseconds are too few for it")
         for key, value in values.items():
             limit, times = limits.get(key, 0), tolerance(name, key)
             if times == 0:
                 if value != limit:
                     failures.append(f"{name}: {value:,.1f} {key} instead of {limit:,.1f}")
                 continue
+            if value == 0 < limit:
+                failures.append(f"{name}: no {key} instead of {limit:,.1f}")
             # A count of none or few may become one more.
             most = limit * times + (key != "microseconds")
             if value > most:
@@ -99,7 +113,7 @@ def main():
     write(output, figures)
     try:
         with open(threshold_path) as file:
-            thresholds = json.load(file)
+            thresholds = load(file)
     except FileNotFoundError:
         thresholds = {}
     if mode == "update":

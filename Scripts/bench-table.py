@@ -38,8 +38,14 @@ def machine():
     }
 
 
+def no_number(text):
+    sys.exit(f"bench-table: {text} is no figure: measure anew")
+
+
 with open(sys.argv[1]) as lines:
-    results = [json.loads(line) for line in lines]
+    results = [json.loads(line, parse_constant=no_number) for line in lines]
+if not results:
+    sys.exit("bench-table: nothing was measured")
 facts = machine()
 with open(sys.argv[2], "w") as output:
     json.dump({"machine": facts, "results": results}, output, indent=2, ensure_ascii=False)

@@ -33,6 +33,10 @@ STYLE = """
 """
 
 
+def no_number(text):
+    sys.exit(f"draw-latency: {text} is no figure: measure anew")
+
+
 def scale_label(exponent):
     """A power of ten of microseconds."""
     unit, exponent = [("µs", exponent), ("ms", exponent - 3), ("s", exponent - 6)][min(2, max(0, exponent) // 3)]
@@ -133,6 +137,6 @@ if __name__ == "__main__":
     measured = []
     for name in sys.argv[1:]:
         with open(name, encoding="utf-8") as file:
-            measured += json.load(file)
+            measured += json.load(file, parse_constant=no_number)
     for line in picture(measured):
         print(line)

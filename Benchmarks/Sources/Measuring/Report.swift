@@ -47,7 +47,11 @@ public enum Report {
         say(
             "  \(verdict)  \(name): \(rounded(figure.value)) \(unit)\(asked), "
                 + "\(rounded(figure.low)) to \(rounded(figure.high)) within the run")
-        guard let data = try? JSONEncoder().encode(line) else { return }
+        // Nothing was measured, or in no time: the others do not count then.
+        guard let data = try? JSONEncoder().encode(line) else {
+            say("there is no figure for: \(name)")
+            exit(1)
+        }
         print(String(decoding: data, as: UTF8.self))
         // What was measured is not lost with the process.
         fflush(nil)
