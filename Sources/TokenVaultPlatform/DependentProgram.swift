@@ -30,17 +30,16 @@ package final class DependentProgram {
 
     deinit { _ = finish() }
 
-    /// The next line that it writes to its standard input, without its end; `nil` when it ended, or goes on for more than
-    /// `limit` bytes.
-    package func readLine(limit: Int) -> [UInt8]? {
-        var line: [UInt8] = []
-        while line.count <= limit {
+    /// What it says next: see ``say(_:)``; `nil` when it ended, or goes on for more than `limit` bytes.
+    package func listen(limit: Int) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        while bytes.count <= limit {
             var byte: UInt8 = 0
             let result = recv(socket, &byte, 1, 0)
             if result < 0, errno == EINTR { continue }
             guard result == 1 else { return nil }
-            if byte == UInt8(ascii: "\n") { return line }
-            line.append(byte)
+            if byte == 0 { return bytes }
+            bytes.append(byte)
         }
         return nil
     }
@@ -54,9 +53,10 @@ package final class DependentProgram {
         return ProgramStart.wait(for: process)
     }
 
-    /// In the program that was started: says a line to the one that started it.
-    package static func say(_ line: [UInt8]) throws(SystemFailure) {
-        try StreamFile.write(line + [UInt8(ascii: "\n")], to: StandardStream.input.rawValue)
+    /// In the program that was started: says `bytes`, none of them zero, to the one that started it. A zero ends them: a path may
+    /// have lines.
+    package static func say(_ bytes: [UInt8]) throws(SystemFailure) {
+        try StreamFile.write(bytes + [0], to: StandardStream.input.rawValue)
     }
 
     /// In the program that was started: waits until nothing more is wanted, or the one that started it is gone.

@@ -19,7 +19,7 @@ final class ScratchKeeper {
             throw BenchmarkFailure(error, "a process to clear away", "close other programs")
         }
         // One that could not make it has said why.
-        guard let line = keeper.readLine(limit: 1 << 13), let path = String(validating: line, as: UTF8.self)
+        guard let said = keeper.listen(limit: 1 << 13), let path = String(validating: said, as: UTF8.self)
         else { throw BenchmarkFailure(1, "no scratch directory could be made", "give another --directory") }
         guard path.hasPrefix("/") else {
             throw BenchmarkFailure(1, "the scratch directory: \(path)", "give another --directory")
