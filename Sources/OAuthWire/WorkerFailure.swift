@@ -47,6 +47,8 @@ package struct WorkerFailure: Codable, Error, Sendable, Equatable {
     package var leavesTokens: Bool?
     /// Whether the provider may have a session that nobody has, since the answer that would have brought it was lost.
     package var mayLeaveSession: Bool?
+    /// Whether no encrypted connection could be made.
+    package var isNotTrusted: Bool?
 
     package init(_ kind: Kind, _ detail: String? = nil) {
         self.kind = kind
@@ -72,6 +74,7 @@ package struct WorkerFailure: Codable, Error, Sendable, Equatable {
         serverDate = failure.serverDate?.timeIntervalSince1970
         leavesTokens = failure.leavesTokens ? true : nil
         mayLeaveSession = failure.mayLeaveSession ? true : nil
+        isNotTrusted = failure.isNotTrusted ? true : nil
     }
 
     /// What it means for a refresh. What cannot have been sent is told apart from what may have been.
@@ -92,6 +95,7 @@ package struct WorkerFailure: Codable, Error, Sendable, Equatable {
             kind, retryAfter: retryAfter.map(Date.init(timeIntervalSince1970:)),
             serverDate: serverDate.map(Date.init(timeIntervalSince1970:)))
         failure.leavesTokens = leavesTokens ?? false
+        failure.isNotTrusted = isNotTrusted ?? false
         return failure
     }
 }

@@ -22,6 +22,10 @@ package final class SignalForwarder {
     /// Those, and the ones that stop it.
     package static let endingOrStopping: [CInt] = ending + [SIGTSTP, SIGTTIN, SIGTTOU]
 
+    /// Whether `signal` asks for more than one that came before: not `SIGHUP`, which comes from both the shell and the kernel when a
+    /// terminal goes, and from systemd behind `SIGTERM`.
+    package static func insists(_ signal: CInt) -> Bool { signal != SIGHUP }
+
     /// Forwards `signals` from now on, but for those that are ignored (`nohup`).
     package init(_ signals: [CInt]) throws(SystemFailure) {
         var ends: [CInt] = [-1, -1]

@@ -16,7 +16,7 @@ final class Interruption {
                 defer { caught = caught ?? signal }
                 return caught == nil
             }
-            if isFirst { return }
+            if isFirst || !SignalForwarder.insists(signal) { return }
             last()
             SignalForwarder.endProgram(by: signal)
         }

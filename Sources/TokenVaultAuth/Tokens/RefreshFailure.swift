@@ -42,6 +42,8 @@ public struct RefreshFailure: Error, Sendable, Equatable {
     /// Whether a sign-in was asked for with what a person agreed to, or may have, and the answer was lost: the server may have
     /// a session that nobody has.
     package var mayLeaveSession = false
+    /// Whether there was no connection since none could be made that is encrypted: the certificate is not trusted, or another's.
+    package var isNotTrusted = false
 
     /// A failure. Of a code only one that is a word of lower-case letters and underscores is kept: no text of the server's.
     public init(_ kind: Kind, retryAfter: Date? = nil, serverDate: Date? = nil) {
@@ -85,6 +87,8 @@ extension RefreshFailure: CustomStringConvertible {
         case .invalidGrant: "the server does not accept the refresh token any more (invalid_grant)"
         case .refused(let code): "the server refused the request (\(code))"
         case .throttled: "the server asks to come back later"
+        case .notSent where isNotTrusted:
+            "no encrypted connection can be made: the server's certificate is not trusted here, or is another's"
         case .notSent: "the server cannot be reached"
         case .serverError(let status): "the server failed (\(status))"
         case .unusable(let status) where (200...299).contains(status):

@@ -110,7 +110,10 @@ public final class OAuthTransport: Sendable {
                     body: Array(body.readableBytesView),
                     serverDate: serverDate, retryAfter: retryAfter))
         } catch {
-            return .failure(RefreshFailure(Self.kind(of: error)))
+            var failure = RefreshFailure(Self.kind(of: error))
+            failure.isNotTrusted =
+                failure.kind == .notSent && (error is NIOSSLError || error is NIOSSLExtraError)
+            return .failure(failure)
         }
     }
 

@@ -55,7 +55,13 @@ struct List: VaultCommand {
 
     /// Why items are not shown. Of several reasons the one with the highest status is told first.
     static func failure(hiding listing: TokenListing, _ state: LockState) -> CommandFailure {
-        func items(_ count: Int) -> String { count == 1 ? "1 item is" : "\(count) items are" }
+        failure(hiding: listing, state) { $0 == 1 ? "1 item is" : "\($0) items are" }
+    }
+
+    /// The same, where `items` says so many of them are.
+    static func failure(
+        hiding listing: TokenListing, _ state: LockState, _ items: (Int) -> String
+    ) -> CommandFailure {
         let reasons = listing.hiddenReasons
         let others = listing.hidden - reasons.values.reduce(0, +)
         var parts: [CommandFailure] = []

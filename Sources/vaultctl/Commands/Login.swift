@@ -177,13 +177,17 @@ struct Login: VaultCommand {
         guard !device || !noBrowser, !device || redirectPort == nil else {
             throw .usage("--device takes no browser and no port", "leave the one or the other out")
         }
+        guard !scope.contains(where: { $0.contains(" ") }) else {
+            throw .usage(
+                "--scope has more than one scope", "give each its own, as in --scope openid --scope read")
+        }
         for (option, value) in [("--issuer", issuer), ("--client-id", clientID)] where value?.isEmpty == true
         {
             throw .usage("\(option) is empty", "give it a value, or leave it out")
         }
         if let issuer { try Self.check(issuer: issuer) }
         return try redirectPort.map { (text) throws(CommandFailure) in
-            try Settings.number(text, named: "--redirect-port", 1...65_535)
+            try Settings.number(text, named: "--redirect-port", 0...65_535)
         }
     }
 
@@ -236,31 +240,21 @@ struct Login: VaultCommand {
         _ signedIn: WorkerReply.SignedIn, of provider: ProfileProvider, in place: LoginPlace, as name: String,
         _ policy: AccessPolicy?, _ console: Console, _ interruption: Interruption
     ) throws(CommandFailure) {
-        var outcome: Result<LoginPlace.Contents?, CommandFailure>?
-        // Of one who is on the way out nothing is begun any more.
-        if interruption.signal == nil {
-            outcome = interruption.attempt { (again) throws(CommandFailure) in
-                let before = try place.begin(
-                    signedIn.tokens, of: signedIn.user, with: provider.profile, as: name, policy: policy)
-                interruption.noteStored()
-                // The first time may have stored it after all: what was there before is not known then.
-                let isOwn = before.session?.tokens?.accessSecret == signedIn.tokens.accessSecret
-                return again && isOwn ? nil : before
-            } undo: { before in
-                Self.takeBack(signedIn.tokens, to: before, in: place, at: name)
-            }
-        }
+        let outcome = store(signedIn, with: provider, in: place, as: name, policy, console, interruption)
         let before: LoginPlace.Contents?
         switch outcome {
         case .success(let contents): before = contents
         case .failure(let error) where interruption.signal == nil:
+            let isRevoked =
+                !error.mayBeDone
+                && provider.drop(signedIn.tokens, "what the provider gave", console, interruption)
             var failure = error
-            failure.happened = "signed in, but that could not be stored: \(error.happened)"
+            let what =
+                isRevoked
+                ? "what the provider gave could not be stored and was revoked, so sign in again"
+                : "that could not be stored"
+            failure.happened = "signed in, but \(what): \(error.happened)"
             failure.cause = nil
-            guard !error.mayBeDone else { throw failure }
-            if provider.drop(signedIn.tokens, "what the provider gave", console, interruption) {
-                console.note("what the provider gave was revoked: sign in again when that is mended")
-            }
             throw failure
         case .failure, nil:
             if provider.drop(signedIn.tokens, "what the provider gave", console, interruption) {
@@ -292,6 +286,42 @@ struct Login: VaultCommand {
             let reason = CommandFailure.newerSession
             console.note("of the sign-in before, \(reason.happened): \(reason.advice)")
         }
+    }
+
+    /// Stores what was given, once the vault is unlocked: a person who was away at the provider's page may find it locked, and
+    /// is told. `nil` when a signal came.
+    private func store(
+        _ signedIn: WorkerReply.SignedIn, with provider: ProfileProvider, in place: LoginPlace,
+        as name: String, _ policy: AccessPolicy?, _ console: Console, _ interruption: Interruption
+    ) -> Result<LoginPlace.Contents?, CommandFailure>? {
+        let end = Deadline(
+            after: .seconds(max(1, min(60, (provider.deadline?.remaining.inSeconds ?? 90) * 0.7))))
+        var isTold = false
+        // Of one who is on the way out nothing is begun any more.
+        while interruption.signal == nil {
+            let outcome = interruption.attempt { (again) throws(CommandFailure) in
+                let before = try place.begin(
+                    signedIn.tokens, of: signedIn.user, with: provider.profile, as: name, policy: policy)
+                interruption.noteStored()
+                // The first time may have stored it after all: what was there before is not known then.
+                let isOwn = before.session?.tokens?.accessSecret == signedIn.tokens.accessSecret
+                return again && isOwn ? nil : before
+            } undo: { before in
+                Self.takeBack(signedIn.tokens, to: before, in: place, at: name)
+            }
+            guard case .failure(let error) = outcome, error.status == .locked, !end.hasPassed else {
+                return outcome
+            }
+            if !isTold {
+                let told = error.told(passingOver: console.variablePassedOver)
+                console.note(
+                    "signed in, but that cannot be stored yet; it is tried for up to a minute: \(told.happened): \(told.advice)"
+                )
+            }
+            isTold = true
+            interruption.wait(atMost: .milliseconds(250))
+        }
+        return nil
     }
 
     /// Has it as it was before what came when a signal had ended the sign-in: that is being revoked.

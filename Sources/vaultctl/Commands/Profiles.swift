@@ -60,7 +60,10 @@ struct Profiles: VaultCommand {
                 "\(name) is no profile that this program knows: use the newer program, or make it anew with --issuer and "
                     + "--client-id")
         }
-        if listing.hidden > 0 { throw List.failure(hiding: listing, state) }
+        // Which of the items that are not shown are profiles is not shown either.
+        if listing.hidden > 0 {
+            throw List.failure(hiding: listing, state) { _ in "some of what is stored is" }
+        }
         guard let other = others.first else { return .done }
         throw CommandFailure(
             .unavailable,

@@ -29,7 +29,13 @@ extension CommandFailure {
             // What is said of a key file that does not count stands behind that, not in its place.
             cause = nil
             advice += "; if the provider takes the old ones no more, \(signIn) signs in again"
-        case .storage(let reason): self.init(reason)
+        case .storage(let reason):
+            self.init(reason)
+            if reason.code == .notPermitted {
+                advice =
+                    "\"vaultctl unlock --passphrase-file …\" first; a session that a key file alone is to read takes \(signIn) with "
+                    + "--policy after-first-unlock-this-device-only"
+            }
         case .unknownRecord:
             self.init(
                 .unavailable, "what is stored is no session that this program knows",
@@ -44,6 +50,10 @@ extension CommandFailure {
         case .cancelled: self.init(.failure, "cancelled", "try again")
         }
     }
+
+    /// What there is to do about a certificate of one's own.
+    private static let trusting =
+        "an authority of your own is to be among those that this machine trusts (update-ca-certificates)"
 
     /// New tokens are here, and the vault does not say that it has them.
     static func notStoredInTime(_ name: String) -> CommandFailure {
@@ -93,7 +103,10 @@ extension CommandFailure {
             // What it said to the request before, when there was no time for another.
             case .failed(let answer) where answer.refreshFailure.kind != .notSent:
                 self.init(answer.refreshFailure, trouble, retryAfter: nil, signIn)
-            default: self.init(.unavailable, "\(failure)", "check the network and try again")
+            default:
+                self.init(
+                    .unavailable, "\(failure)",
+                    failure.isNotTrusted ? Self.trusting : "check the network and try again")
             }
         case .serverError: self.init(.unavailable, "\(failure)", "try again later")
         case .unusable:
@@ -211,6 +224,8 @@ extension CommandFailure {
                 .refused, "\(failure.refreshFailure)", "check --client-id, the client's secret and --scope")
         case .throttled, .serverError:
             self.init(.unavailable, "\(failure.refreshFailure)", "try again later")
+        case .notSent where failure.isNotTrusted ?? false:
+            self.init(.unavailable, "\(failure.refreshFailure)", "check --issuer; \(Self.trusting)")
         case .notSent, .unusable, .interrupted:
             self.init(
                 .unavailable, "\(failure.refreshFailure)", "check --issuer and the network, and try again")
@@ -253,8 +268,8 @@ extension CommandFailure {
         case .timedOut: self.init(.timedOut, "nobody signed in in time", "sign in again")
         case .cannotListen:
             self.init(
-                .unavailable, "no port of this machine could be listened on",
-                "give another --redirect-port, or sign in with --device")
+                .unavailable, "the port that the browser is to come back to could not be listened on",
+                "give another --redirect-port, 0 for any that is free, or sign in with --device")
         case .invalidIDToken:
             self.init(.refused, "the provider's ID token is not accepted (\(detail))", "sign in again")
         case .cancelled: self.init(.failure, "cancelled", "sign in again")

@@ -44,7 +44,10 @@ final class Interruption: Sendable {
     /// Nobody who reads what is said, or does not, ends the program or keeps it meanwhile: what a provider gave would be lost.
     func during<Value>(_ body: () throws(CommandFailure) -> Value) throws(CommandFailure) -> Value {
         var signals = notice == nil ? nil : try? SignalForwarder(SignalForwarder.ending)
-        if signals?.watch({ [self] in if !take($0) { end(by: $0) } }) == false { signals = nil }
+        let isWatched = signals?.watch { [self] in
+            if !take($0), SignalForwarder.insists($0) { end(by: $0) }
+        }
+        if isWatched == false { signals = nil }
         StandardStream.outliveReaders()
         defer { StandardStream.endWithReaders() }
         guard let signals else { return try body() }
@@ -135,6 +138,9 @@ final class Interruption: Sendable {
         if case .failure = result, wasAway, signal == nil { return attempt(again: true, body, undo: undo) }
         return result
     }
+
+    /// Waits for `time`, or until a signal comes.
+    func wait(atMost time: Duration) { _ = state.wait(atMost: time) { $0.signal == nil ? nil : () } }
 
     /// Gives an attempt that was given up a moment to end, and to be undone. Whether it may succeed yet, with nobody to undo it.
     func waitForUndoing() -> Bool {

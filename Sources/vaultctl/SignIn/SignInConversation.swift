@@ -47,9 +47,11 @@ final class SignInConversation {
         console.note("a browser shows this address; if it does not, open it there yourself: \(address)")
         do throws(SystemFailure) {
             try browser.start {
-                // On another thread, so past the console.
+                // On another thread, so past the console, whose progress a terminal shows without the end of a line.
+                let end = StandardStream.error.isTerminal ? "\n" : ""
                 let line =
-                    "\nvaultctl: note: the browser did not start: open the address above, or use --device\n"
+                    end
+                    + "vaultctl: note: the browser did not start: open the address above, or use --device\n"
                 try? StandardStream.error.write(Array(line.utf8))
             }
         } catch {

@@ -36,6 +36,38 @@ import TokenVaultPlatform
         #expect(home.asked("revoke").count == 1 && home.asked("revoke")[0].contains("refresh-of-fake-1"))
     }
 
+    /// The shell tells its jobs that the terminal is gone, and so does the kernel: nobody is in a hurry for that.
+    @Test func aTerminalThatGoesSignalsTwice() throws {
+        let home = try SignInHome(nil)
+        let said = try Gate(watching: "\(home.path)/said")
+        let answer = try Gate(holding: "\(home.path)/lock")
+        let revoking = try Gate(watching: "\(home.path)/revoking")
+        let told = try Gate(holding: "\(home.path)/told")
+        try SaidWorker(
+            signIn: "exec 9>'\(said.path)'; echo >&9; flock -s '\(answer.path)' true; "
+                + SaidWorker.signedIn("fake-1"),
+            revoke:
+                "exec 9>'\(revoking.path)'; echo >&9; flock -s '\(told.path)' true; echo '{\"revoked\":{}}'"
+        ).place(in: home)
+        let login = try home.signIn(at: "https://id.example.com")
+        said.wait()
+        login.send(SIGHUP)
+        // It was taken: the next one is another.
+        while login.isAt("signals"), !login.isAt("patience") {}
+        login.send(SIGHUP)
+        answer.open()
+        revoking.wait()
+        login.send(SIGHUP)
+        told.open()
+        let outcome = try login.end()
+        #expect(outcome.status == 129, "\(outcome.status) \(outcome.error)")
+        #expect(
+            outcome.error.contains("what the provider gave was revoked")
+                && !outcome.error.contains("ended at once"), "\(outcome.error)")
+        #expect(home.asked("revoke").count == 1 && home.asked("revoke")[0].contains("refresh-of-fake-1"))
+        #expect(try home.run("token", "work").status == 3)
+    }
+
     /// The vault is kept by another program while the signal comes, and free when what was given is being given back already.
     @Test(arguments: [false, true])
     func whatIsStoredTooLateIsTakenBack(_ wasSignedIn: Bool) throws {

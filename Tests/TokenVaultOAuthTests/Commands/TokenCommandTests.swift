@@ -274,5 +274,37 @@ import TokenVaultAuth
         #expect(try home.run("token", "work").status == 3)
         #expect(try home.run("profiles").output.isEmpty)
     }
+
+    /// Sessions are items as well, and which is which nobody knows while the vault is locked.
+    @Test func howManyProfilesThereAreIsNotGuessed() throws {
+        let home = try SignInHome(nil)
+        try SaidWorker().place(in: home)
+        #expect(try home.signIn(at: "https://id.example.com").end().status == 0)
+        #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
+        defer { _ = try? home.run("agent", "--stop") }
+        #expect(try home.run("lock").status == 0)
+        let profiles = try home.run("profiles")
+        #expect(profiles.status == 4 && profiles.output.isEmpty)
+        #expect(
+            profiles.error.hasPrefix("vaultctl: some of what is stored is not shown while locked"),
+            "\(profiles.error)")
+    }
+
+    /// Of a session the way to another policy is another sign-in.
+    @Test func whatAKeyFileDoesNotOpenSaysWhatWould() throws {
+        let home = try SignInHome(nil)
+        try SaidWorker().place(in: home)
+        #expect(try home.signIn(at: "https://id.example.com").end().status == 0)
+        let key = "\(home.path)/other.key"
+        #expect(try home.run("slot", "add", "key-file", key, "--scope", "after-first-unlock").status == 0)
+        let dark = try home.start(["token", "work", "--key-file", key], without: "VAULTCTL_KEY_FILE").end()
+        #expect(dark.status == 5, "\(dark.error)")
+        let advice = "\"vaultctl login work\" with --policy after-first-unlock-this-device-only"
+        #expect(dark.error.contains(advice), "\(dark.error)")
+        let login = ["login", "work", "--no-browser", "--policy", "after-first-unlock-this-device-only"]
+        #expect(try home.start(login).end().status == 0)
+        let token = try home.start(["token", "work", "--key-file", key], without: "VAULTCTL_KEY_FILE").end()
+        #expect(token.status == 0 && token.output == "fake-1", "\(token.error)")
+    }
 }
 #endif
