@@ -67,6 +67,13 @@ package enum StandardStream: CInt, Sendable {
         return Int(size.ws_col)
     }
 
+    /// `text`, cut so that it is in one line of the terminal, with room for the cursor; whole when it is none. A line that goes on
+    /// in the next one is not overwritten by what replaces it.
+    package func cut(_ text: String) -> String {
+        guard let columns, text.count >= columns else { return text }
+        return text.prefix(max(0, columns - 2)) + "…"
+    }
+
     /// Writes all of `bytes` (`write`). `ETIMEDOUT` when ``deadline`` passes before a reader has taken them.
     package func write(_ bytes: RawSpan) throws(SystemFailure) {
         let failure: SystemFailure? = bytes.withUnsafeBytes { write($0) }

@@ -32,6 +32,10 @@ struct BenchmarkFailure: Error {
             }
         self.init(
             status, "\(name): \(error.code.summary)\(underlying)", error.advice ?? error.code.nextStep)
+        // It is none that a person started, or could unlock.
+        if name == BackendName.agent, [.locked, .unavailable].contains(error.code) {
+            advice = "the agent that was started to be measured has ended: try again"
+        }
     }
 
     /// What a failed system call means, having been about `subject`.

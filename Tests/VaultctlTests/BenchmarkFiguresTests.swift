@@ -66,6 +66,7 @@ import Testing
             // Beside the figures where there is room, else below: as many marks either way.
             #expect(lines.count { $0.contains("●") } == 8, "\(columns)")
             #expect(lines.contains { $0.hasPrefix("secret-service 10,000,000") }, "\(columns)")
+            #expect(lines.joined(separator: " ").contains("writes the rest into a new file"), "\(columns)")
         }
         #expect(!Table(columns: 38, isStyled: false).text(results).contains("●"))
     }

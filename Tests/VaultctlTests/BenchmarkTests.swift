@@ -195,6 +195,20 @@ import Foundation
         expectOneLine(try Sandbox().run(arguments: ["benchmark"] + words), status: 64, hiding: [typed])
     }
 
+    /// Its lines are no paths of their own: what is in one that is called as the first of them is somebody else's.
+    @Test func aDirectoryMayHaveLines() throws {
+        let sandbox = try Sandbox()
+        let outcome = try sandbox.shell(
+            """
+            mkdir -p top $'top\nbelow'; echo mine >top/file
+            "$V" benchmark --directory $'top\nbelow' --backend agent --items 1 --seconds 3 >table & child=$!
+            until compgen -G $'top\nbelow/.scratch-*/run/agent.sock' >/dev/null || ! kill -0 "$child"; do :; done
+            kill -KILL "$(pgrep --parent "$child" --full -- --keep-scratch)"
+            wait "$child"; echo "$?"; find top $'top\nbelow' -mindepth 1
+            """)
+        #expect(outcome.text == "0\ntop/file\n", "\(outcome.text) \(outcome.error)")
+    }
+
     @Test func whereNothingCanBeWritten() throws {
         let sandbox = try Sandbox()
         let file = try sandbox.file("file", "")
@@ -267,6 +281,16 @@ import Foundation
             """)
         let numbers = ["INT": 130, "TERM": 143, "HUP": 129, "KILL": 137]
         #expect(outcome.text == "\(numbers[signal] ?? 0)\n", "\(outcome.text) \(outcome.error)")
+    }
+
+    /// What went on in the next line would stay there.
+    @Test func theProgressFitsIntoALine() throws {
+        let sandbox = try Sandbox()
+        let terminal = try PseudoTerminal(
+            sandbox, ["benchmark", "--backend", "memory", "--items", "1", "--seconds", "1"], type: "xterm",
+            columns: 20)
+        try terminal.expect("Measuring 1 items …")
+        #expect(try terminal.end() == 0)
     }
 
     @Test func controlCAtTheTerminalLeavesNothing() throws {

@@ -20,7 +20,7 @@ final class Leftovers: Sendable {
         for service in services.withLock({ $0 }) {
             let text =
                 "vaultctl: note: the items of the service \"\(service)\" stay in your keyring, which did not delete them: "
-                + "\"secret-tool clear service '\(service)'\" does, once it is unlocked\n"
+                + "\"vaultctl delete --all --yes --backend secret-service --service '\(service)'\" does, once it is unlocked\n"
             try? StandardStream.error.write(Array(text.utf8))
         }
     }

@@ -50,7 +50,8 @@ final class Subject {
         let path = scratch.appending("agent-\(label).vault")
         let key = key()
         try makeVault(path, key, scratch).close()
-        let vault = BlockingAgentVault(at: path, agent: place)
+        // One that does not answer is not waited for as long as a person's own would be.
+        let vault = BlockingAgentVault(at: path, agent: place, timeout: .seconds(10))
         try calling(BackendName.agent) { () throws(TokenStorageError) in
             try vault.unlock(with: key, stateDirectory: state(in: scratch), lockingAfter: nil)
         }

@@ -1,6 +1,14 @@
 /// What is timed.
 enum Operation: String, CaseIterable {
     case store, retrieve, delete
+
+    /// What a person would otherwise take for a mistake, of a vault's file.
+    var note: String? {
+        guard self == .delete else { return nil }
+        return
+            "Deleting from a small vault, of up to a mebibyte, writes the rest into a new file, so that what was deleted is gone "
+            + "at once; from a large one it overwrites that."
+    }
 }
 
 /// The latencies of one operation of one backend, with so many items in it.
@@ -79,6 +87,11 @@ struct Results {
 
     func limit(_ kind: MachineLimit.Kind, _ valueSize: Int) -> MachineLimit? {
         limits.first { $0.kind == kind && $0.valueSize == valueSize }
+    }
+
+    /// What there is to know of `operation` where a vault's file was measured.
+    func note(on operation: Operation) -> String? {
+        backends.contains(BackendName.file) || backends.contains(BackendName.agent) ? operation.note : nil
     }
 
     private func unique<Value: Equatable>(_ values: [Value]) -> [Value] {

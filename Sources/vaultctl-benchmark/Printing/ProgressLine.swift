@@ -13,7 +13,7 @@ final class ProgressLine {
     func show(_ text: String) {
         guard isShown, text != shown else { return }
         shown = text
-        write("\r\u{1b}[K\(text)")
+        write("\r\u{1b}[K\(StandardStream.error.cut(text))")
     }
 
     /// Shows `what` and how much of it is done, 0 to 1.

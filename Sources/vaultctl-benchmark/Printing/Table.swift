@@ -19,7 +19,10 @@ struct Table {
         var text = ""
         for valueSize in results.valueSizes {
             text += heading("Secrets of \(grouped(valueSize)) bytes; latencies in microseconds") + "\n"
-            for operation in Operation.allCases { text += "\n" + block(results, valueSize, operation) }
+            for operation in Operation.allCases {
+                text += "\n" + block(results, valueSize, operation)
+                if let note = results.note(on: operation) { text += wrapped(note) }
+            }
             text += "\n"
         }
         for (backend, reason) in results.leftOut { text += "\(backend) was left out: \(reason).\n" }
@@ -87,6 +90,22 @@ struct Table {
         var line = line
         while line.last == " " { line.removeLast() }
         return line
+    }
+
+    /// `text` in lines of the terminal's width.
+    private func wrapped(_ text: String) -> String {
+        var lines = [""]
+        for word in text.split(separator: " ") {
+            let line = lines[lines.count - 1]
+            if line.isEmpty {
+                lines[lines.count - 1] = String(word)
+            } else if line.count + 1 + word.count <= columns {
+                lines[lines.count - 1] += " \(word)"
+            } else {
+                lines.append(String(word))
+            }
+        }
+        return lines.joined(separator: "\n") + "\n"
     }
 
     private func heading(_ text: String) -> String {

@@ -47,7 +47,8 @@ struct Report {
         for operation in Operation.allCases {
             text += "<section>\n<h3>\(operation.rawValue)</h3>\n<div class=\"charts\">\n"
             text += Curves(results: results, valueSize: valueSize, operation: operation).figures
-            text += "</div>\n<div class=\"wide\">\n\(table(valueSize, operation))</div>\n</section>\n"
+            text += "</div>\n<div class=\"wide\">\n\(table(valueSize, operation))</div>\n"
+            text += (results.note(on: operation).map { "<p>\($0)</p>\n" } ?? "") + "</section>\n"
         }
         return text
     }

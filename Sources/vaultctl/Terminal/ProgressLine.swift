@@ -17,7 +17,7 @@ final class ProgressLine {
     func show(_ text: String) {
         guard isShown, text != shown else { return }
         shown = text
-        write("\r\u{1b}[K\(text)")
+        write("\r\u{1b}[K\(StandardStream.error.cut(text))")
     }
 
     /// Shows `what` and the percentage that `done` is of `total`, a few times a second.

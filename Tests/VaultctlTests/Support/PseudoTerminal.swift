@@ -9,10 +9,11 @@ final class PseudoTerminal {
     /// What has been shown since the last ``expect(_:)``.
     private(set) var shown = ""
 
-    /// Starts the program in a session whose terminal this is, of that type; standard streams too, but for those given.
+    /// Starts the program in a session whose terminal this is, of that type and so many columns; standard streams too, but for
+    /// those given.
     init(
         _ sandbox: Sandbox, program: String = Child.program, _ arguments: [String], output: Int32? = nil,
-        type: String = "dumb"
+        type: String = "dumb", columns: UInt16 = 0
     ) throws {
         // What posix_openpt, unlockpt and ptsname do, which Swift's Glibc does not show.
         keyboard = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
@@ -21,6 +22,8 @@ final class PseudoTerminal {
         var index: Int32 = 0
         try #require(
             keyboard >= 0 && ioctl(keyboard, unlock, &zero) == 0 && ioctl(keyboard, number, &index) == 0)
+        var size = winsize(ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
+        try #require(columns == 0 || ioctl(keyboard, UInt(TIOCSWINSZ), &size) == 0)
         let name = "/dev/pts/\(index)"
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
