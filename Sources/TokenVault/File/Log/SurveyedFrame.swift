@@ -5,12 +5,13 @@ struct SurveyedFrame: Sendable {
     let item: ItemIdentifier
     /// Where it is, and what its header says.
     let entry: IndexEntry
-    /// Where the frames begin that were written together with this one.
-    let groupStart: UInt64
+    // In what the entry leaves of its last word: a survey keeps a million of these.
     let type: UInt8
     let endsCommit: Bool
     /// What is wrong with the rest of it.
     let faults: FrameFaults
+    /// Where the frames begin that were written together with this one.
+    let groupStart: UInt64
 
     init(_ header: FrameHeader, at offset: Int, _ faults: FrameFaults) {
         item = header.item

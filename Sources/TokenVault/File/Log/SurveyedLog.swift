@@ -38,7 +38,11 @@ struct SurveyedLog: Sendable {
 
     private mutating func append(_ frames: [SurveyedFrame]) {
         let number = chunks.count
-        chunks.append(frames)
+        // Without the room that was kept for more of them.
+        var kept: [SurveyedFrame] = []
+        kept.reserveCapacity(frames.count)
+        kept += frames
+        chunks.append(kept)
         count += frames.count
         for (index, frame) in frames.enumerated() {
             if frame.isItem || frame.isDeletion {
@@ -125,14 +129,14 @@ private struct NewestFrames: Sendable {
 
     init(expecting count: Int) {
         var bits: UInt64 = 10
-        while 1 << bits < 2 * min(count, 1 << 22) { bits += 1 }
+        while 3 << bits < 4 * min(count, 1 << 22) { bits += 1 }
         slots = [UInt64](repeating: 0, count: 1 << bits)
         shift = 64 - bits
     }
 
     /// Takes in a frame that is newer than all before it.
     mutating func note(_ frame: SurveyedFrame, at place: FramePlace, in chunks: [[SurveyedFrame]]) {
-        if 2 * used >= slots.count { grow(chunks) }
+        if 4 * used >= 3 * slots.count { grow(chunks) }
         let slot = slot(of: frame.item, in: chunks)
         if let old = Self.place(in: slots[slot]) {
             if chunks[old.chunk][old.index].isItem { items -= 1 }
