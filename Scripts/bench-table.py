@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""bench-table.py LINES JSON: makes a table, in Markdown, and the file JSON of the lines that benchmarks wrote.
+"""bench-table.py LINES JSON [TARGETS]: makes a table, in Markdown, and the file JSON of the lines that benchmarks wrote. One of
+another number of targets is an error.
 
 Whether a target is met is told, and is no error: a busy machine misses some, and what is missed on a quiet one is named
 with its reasons in Benchmarks/RESULTS.md.
@@ -44,8 +45,7 @@ def no_number(text):
 
 with open(sys.argv[1]) as lines:
     results = [json.loads(line, parse_constant=no_number) for line in lines]
-if not results:
-    sys.exit("bench-table: nothing was measured")
+judged = [result for result in results if "limit" in result]
 facts = machine()
 with open(sys.argv[2], "w") as output:
     json.dump({"machine": facts, "results": results}, output, indent=2, ensure_ascii=False)
@@ -67,6 +67,7 @@ for result in results:
         f"| {result['name']} | {number(result['value'])}{unit} | {number(result['low'])}–{number(result['high'])} "
         f"| {target} | {verdict} | {medians} |"
     )
-judged = [result for result in results if "limit" in result]
 print()
 print(f"{sum(result['isMet'] for result in judged)} of {len(judged)} targets met; all figures are in {sys.argv[2]}")
+if sys.argv[3:] not in ([], [str(len(judged))]):
+    sys.exit(f"bench-table: {sys.argv[3]} targets are to be there")

@@ -30,5 +30,5 @@ results=$PRIVATE_DIRECTORY/results
 "$programs/verify-benchmark" "$PRIVATE_DIRECTORY" >>"$results"
 "$programs/agent-benchmark" "$vaultctl-agent" >>"$results"
 "$programs/auth-benchmark" >>"$results"
-Scripts/bench-table.py "$results" .build-benchmarks/bench.json
+Scripts/bench-table.py "$results" .build-benchmarks/bench.json 19
 exit "$status"

@@ -13,8 +13,10 @@ struct ScaleBenchmark {
             print("usage: scale-benchmark DIRECTORY VAULTCTL [ITEMS]")
             exit(64)
         }
-        if arguments[1] == "memory", let items = arguments.count > 3 ? Int(arguments[3]) : nil {
-            try ScaleBenchmark(directory: FilePath(arguments[2]), vaultctl: "").printMemory(items)
+        if let kind = Memory(rawValue: arguments[1]),
+            let items = arguments.count > 3 ? Int(arguments[3]) : nil
+        {
+            try ScaleBenchmark(directory: FilePath(arguments[2]), vaultctl: "").printMemory(kind, items)
             return
         }
         let items = arguments.count > 3 ? Int(arguments[3]) ?? 1_000_000 : 1_000_000
@@ -38,10 +40,12 @@ struct ScaleBenchmark {
         for count in [10, 100, 100_000, items] { try fill(path(count), count) }
         try reportBatches()
         try reportOpening(items)
-        Report.judge(
-            "file: memory of an open vault of \(items)",
-            try Spread(of: (0..<3).map { _ in try memory(items) / Double(items) }), .atMost(100),
-            unit: "bytes an item")
+        for (kind, name) in [(Memory.opening, "an open vault"), (.verifying, "verifying a vault")] {
+            Report.judge(
+                "file: memory of \(name) of \(items)",
+                try Spread(of: (0..<3).map { _ in try memory(kind, items) / Double(items) }), .atMost(100),
+                unit: "bytes an item")
+        }
         try reportStores(items)
         try reportWholeVaults(items)
         try reportRetrievals()
@@ -98,24 +102,37 @@ struct ScaleBenchmark {
         return vault
     }
 
-    /// What opening a vault and reading from it adds to the memory of a process of its own, in bytes.
-    private func memory(_ items: Int) throws -> Double {
-        guard let output = popen("'\(CommandLine.arguments[0])' memory '\(directory)' \(items)", "r") else {
-            throw Errno(rawValue: errno)
-        }
+    /// What memory is counted for.
+    private enum Memory: String {
+        case opening, verifying
+    }
+
+    /// What that adds to the memory of a process of its own, in bytes.
+    private func memory(_ kind: Memory, _ items: Int) throws -> Double {
+        let command = "'\(CommandLine.arguments[0])' \(kind.rawValue) '\(directory)' \(items)"
+        guard let output = popen(command, "r") else { throw Errno(rawValue: errno) }
         defer { pclose(output) }
         return Double(try number(in: output, field: 0))
     }
 
-    /// Prints that number. A small vault is opened first: what any vault takes is not counted.
-    private func printMemory(_ items: Int) throws {
+    /// Prints that number: of an open vault that was read from, or at most while one is verified. A small vault is opened first:
+    /// what any vault takes is not counted.
+    private func printMemory(_ kind: Memory, _ items: Int) throws {
         let small = try open(10)
+        if kind == .verifying { _ = try small.verify() }
         let before = try residentBytes()
         let vault = try open(items)
-        for number in 0..<1_000 {
-            _ = try vault.storage(service: "default").secret(for: TokenKey("item-\(number * 97 % items)"))
+        switch kind {
+        case .opening:
+            for number in 0..<1_000 {
+                _ = try vault.storage(service: "default").secret(
+                    for: TokenKey("item-\(number * 97 % items)"))
+            }
+            print(max(0, try residentBytes() - before))
+        case .verifying:
+            guard try vault.verify().isClean else { throw Errno.ioError }
+            print(max(0, try mostResidentBytes() - before))
         }
-        print(max(0, try residentBytes() - before))
         vault.close()
         small.close()
     }
@@ -126,11 +143,20 @@ struct ScaleBenchmark {
         return try number(in: file, field: 1) * sysconf(Int32(_SC_PAGESIZE))
     }
 
+    /// The most that this process ever had.
+    private func mostResidentBytes() throws -> Int {
+        guard let output = popen("grep VmHWM /proc/\(getpid())/status", "r") else {
+            throw Errno(rawValue: errno)
+        }
+        defer { pclose(output) }
+        return try number(in: output, field: 1) * 1_024
+    }
+
     private func number(in file: UnsafeMutablePointer<FILE>, field: Int) throws -> Int {
         var line = [CChar](repeating: 0, count: 128)
         guard fgets(&line, CInt(line.count), file) != nil else { throw Errno.ioError }
         let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        let fields = text.split { $0 == " " || $0 == "\n" }
+        let fields = text.split { $0 == " " || $0 == "\n" || $0 == "\t" }
         guard fields.count > field, let number = Int(fields[field]) else { throw Errno.ioError }
         return number
     }
