@@ -49,6 +49,9 @@ struct Token: VaultCommand {
 
     static func execute(_ arguments: TokenArguments, _ console: Console) throws(CommandFailure) -> ExitStatus
     {
+        guard !arguments.renew || !arguments.location.readOnly else {
+            throw .usage("--read-only, and renewing changes the vault", "leave the one or the other out")
+        }
         let session = try Session(console, arguments.location, arguments.unlock)
         let name = try LoginPlace.name(arguments.profile)
         var configuration = TokenManager.Configuration()

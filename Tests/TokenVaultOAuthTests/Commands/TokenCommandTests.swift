@@ -215,6 +215,8 @@ import TokenVaultAuth
             refresh: SaidWorker.refreshed("fake-2")
         ).place(in: home)
         #expect(try home.signIn(at: "https://id.example.com").end().status == 0)
+        let mistake = try home.run("token", "work", "--read-only", "--renew")
+        #expect(mistake.status == 64 && mistake.error.contains("--read-only"), "\(mistake.error)")
         let readOnly = try home.run("token", "work", "--read-only")
         #expect(readOnly.status == 1 && readOnly.error.contains("leave --read-only out"), "\(readOnly.error)")
         // A vault that may not grow: SIGXFSZ is ignored, so that writing fails.
