@@ -9,8 +9,10 @@ package struct StoredToken: Sendable {
     package let source: TokenSource?
     /// Whether the access token is good for longer than the buffer: otherwise a ``TokenManager`` is to be asked.
     package let isFresh: Bool
-    /// Whether it is still good.
+    /// Whether it is still good, as far as its end tells.
     package let isUsable: Bool
+    /// Whether a refresh was begun whose outcome is not stored: the server may have ended the token with it.
+    package let mayBeOutdated: Bool
 
     /// What is stored for `account`. Throws `tokenNotFound`, `storage`, `unknownRecord`.
     package static func look(
@@ -26,6 +28,6 @@ package struct StoredToken: Sendable {
         let judgement = TokenJudgement(configuration, at: configuration.clock(), shift: 0)
         return StoredToken(
             tokens: record.tokens, source: record.source, isFresh: judgement.isFresh(record),
-            isUsable: judgement.isUsable(record))
+            isUsable: judgement.isUsable(record), mayBeOutdated: record.intent != nil)
     }
 }

@@ -102,7 +102,10 @@ struct Token: VaultCommand {
         } catch {
             throw error == .tokenNotFound ? try place.absence(of: name) : CommandFailure(error, nil, name)
         }
-        if stored.isFresh, !renew { return stored.tokens }
+        if stored.isFresh, !renew {
+            noteLostRenewal(of: stored, name, in: place, console)
+            return stored.tokens
+        }
         let provider: ProfileProvider
         do throws(CommandFailure) {
             provider = try self.provider(of: stored, name, in: place, console)
@@ -118,12 +121,30 @@ struct Token: VaultCommand {
             )
         }
         let session = ProfileSession(place, name, provider, configuration)
-        return try session.wait(console) { (manager) async throws(TokenError) in
+        let tokens = try session.wait(console) { (manager) async throws(TokenError) in
             if renew { return try await manager.refreshTokens() }
             _ = try await manager.accessToken()
             guard let tokens = try await manager.currentTokens() else { throw .tokenNotFound }
             return tokens
         }
+        if tokens.accessSecret == stored.tokens.accessSecret,
+            let now = try? StoredToken.look(for: name, in: place.blocking, configuration: configuration)
+        {
+            noteLostRenewal(of: now, name, in: place, console)
+        }
+        return tokens
+    }
+
+    /// Says that the provider may not take the token any more, since it may have given another that never came.
+    private static func noteLostRenewal(
+        of stored: StoredToken, _ name: String, in place: LoginPlace, _ console: Console
+    ) {
+        guard stored.mayBeOutdated, let session = try? place.session(name),
+            place.newer(than: session, of: name) == .lost
+        else { return }
+        console.note(
+            "a renewal was begun and its answer never came: the provider may take this token no more; when it does not, ask "
+                + "with --renew")
     }
 
     /// The provider that gave what is stored, as the profile says where it is.

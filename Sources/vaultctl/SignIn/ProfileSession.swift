@@ -150,7 +150,7 @@ final class ProfileSession: Sendable {
             })
         else {
             // The request may have been answered when nobody listened any more.
-            if asking.withLock({ $0.trouble == .interrupted }) {
+            if asking.withLock({ $0.trouble == .interrupted || $0.mayHaveLost }) {
                 console.note(CommandFailure.endedRenewal(name))
             }
             return

@@ -36,6 +36,20 @@ import TokenVaultAuth
         #expect(pipe.isLeft)
     }
 
+    /// The answer is lost already, and nobody is asked when the signal comes: it is no less lost for that.
+    @Test func whoEndsItBetweenTwoRequestsIsTold() throws {
+        let home = try signedIn()
+        let pipe = try Gate(watching: "\(home.path)/alive")
+        try SaidWorker(refresh: "exec 9>'\(pipe.path)'; echo >&9; exit 1").place(in: home)
+        let command = try home.start(["token", "work", "--timeout", "300"])
+        pipe.wait()
+        #expect(pipe.isSoonLeft())
+        command.send(SIGTERM)
+        let outcome = try command.end()
+        #expect(outcome.status == 143 && outcome.output.isEmpty, "\(outcome.status) \(outcome.error)")
+        #expect(outcome.error.contains("a renewal was under way"), "\(outcome.error)")
+    }
+
     /// Whoever ended it, the answer is lost: a provider that allows another try gives the new tokens again.
     @Test func aRefreshWhoseWorkerIsKilledIsTriedOnceMore() throws {
         let home = try signedIn()

@@ -292,6 +292,28 @@ import TokenVaultAuth
             "\(profiles.error)")
     }
 
+    /// The provider may have taken the old token's place by one that nobody has: what is printed then is not what it looks like.
+    @Test func aTokenThatMayBeReplacedIsPrintedWithThat() async throws {
+        let home = try SignInHome(nil)
+        try SaidWorker(refresh: "exit 1").place(in: home)
+        #expect(try home.signIn(at: "https://id.example.com").end().status == 0)
+        let note = "a renewal was begun and its answer never came"
+        // The token has no end that is known, so that nothing is asked.
+        #expect(try !home.run("token", "work").error.contains(note))
+        #expect(try home.run("token", "work", "--renew", "--timeout", "20").status == 10)
+        let later = try home.run("token", "work")
+        #expect(later.status == 0 && later.output == "fake-1" && later.error.contains(note), "\(later.error)")
+        // It is due, and good for a moment yet.
+        try await home.expire(since: -30)
+        let due = try home.run("token", "work", "--timeout", "20")
+        #expect(due.status == 0 && due.output == "fake-1" && due.error.contains(note), "\(due.error)")
+        #expect(home.asked("refresh").count >= 2)
+        try SaidWorker(refresh: SaidWorker.refreshed("fake-2")).place(in: home)
+        let renewed = try home.run("token", "work", "--renew")
+        #expect(renewed.status == 0 && renewed.output == "fake-2", "\(renewed.error)")
+        #expect(try !home.run("token", "work").error.contains(note))
+    }
+
     /// Of a session the way to another policy is another sign-in.
     @Test func whatAKeyFileDoesNotOpenSaysWhatWould() throws {
         let home = try SignInHome(nil)
