@@ -7,6 +7,25 @@ import TokenVault
 import TokenVaultAuth
 import TokenVaultPlatform
 
+/// A worker that says when it is asked to sign somebody in, and to revoke what came of it, and goes on when it is let.
+private struct HeldWorker {
+    let isAsked, answers, isRevoking, revokes: Gate
+
+    init(_ token: String, in home: SignInHome) throws {
+        isAsked = try Gate(watching: "\(home.path)/asked-for")
+        answers = try Gate(holding: "\(home.path)/answers")
+        isRevoking = try Gate(watching: "\(home.path)/revoking")
+        revokes = try Gate(holding: "\(home.path)/revokes")
+        func held(_ told: Gate, _ gate: Gate) -> String {
+            "exec 9>'\(told.path)'; echo >&9; flock -s '\(gate.path)' true; "
+        }
+        try SaidWorker(
+            signIn: held(isAsked, answers) + SaidWorker.signedIn(token),
+            revoke: held(isRevoking, revokes) + #"echo '{"revoked":{}}'"#
+        ).place(in: home)
+    }
+}
+
 /// `vaultctl login`, and `vaultctl token`, ended by a signal while they have what the provider gave: it is given back first.
 @Suite struct EndedSignInTests {
     /// The attempt to store them hangs.
@@ -39,26 +58,17 @@ import TokenVaultPlatform
     /// The shell tells its jobs that the terminal is gone, and so does the kernel: nobody is in a hurry for that.
     @Test func aTerminalThatGoesSignalsTwice() throws {
         let home = try SignInHome(nil)
-        let said = try Gate(watching: "\(home.path)/said")
-        let answer = try Gate(holding: "\(home.path)/lock")
-        let revoking = try Gate(watching: "\(home.path)/revoking")
-        let told = try Gate(holding: "\(home.path)/told")
-        try SaidWorker(
-            signIn: "exec 9>'\(said.path)'; echo >&9; flock -s '\(answer.path)' true; "
-                + SaidWorker.signedIn("fake-1"),
-            revoke:
-                "exec 9>'\(revoking.path)'; echo >&9; flock -s '\(told.path)' true; echo '{\"revoked\":{}}'"
-        ).place(in: home)
+        let worker = try HeldWorker("fake-1", in: home)
         let login = try home.signIn(at: "https://id.example.com")
-        said.wait()
+        worker.isAsked.wait()
         login.send(SIGHUP)
         // It was taken: the next one is another.
         while login.isAt("signals"), !login.isAt("patience") {}
         login.send(SIGHUP)
-        answer.open()
-        revoking.wait()
+        worker.answers.open()
+        worker.isRevoking.wait()
         login.send(SIGHUP)
-        told.open()
+        worker.revokes.open()
         let outcome = try login.end()
         #expect(outcome.status == 129, "\(outcome.status) \(outcome.error)")
         #expect(
@@ -76,28 +86,19 @@ import TokenVaultPlatform
             try SaidWorker().place(in: home)
             #expect(try home.signIn(at: "https://id.example.com").end().status == 0)
         }
-        let said = try Gate(watching: "\(home.path)/said")
-        let answer = try Gate(holding: "\(home.path)/lock")
-        let revoking = try Gate(watching: "\(home.path)/revoking")
-        let told = try Gate(holding: "\(home.path)/told")
-        try SaidWorker(
-            signIn: "exec 9>'\(said.path)'; echo >&9; flock -s '\(answer.path)' true; "
-                + SaidWorker.signedIn("fake-2"),
-            revoke:
-                "exec 9>'\(revoking.path)'; echo >&9; flock -s '\(told.path)' true; echo '{\"revoked\":{}}'"
-        ).place(in: home)
+        let worker = try HeldWorker("fake-2", in: home)
         let login = try home.signIn(at: "https://id.example.com")
-        said.wait()
+        worker.isAsked.wait()
         let file = try PosixDirectory(home.vault.removingLastComponent()).open("default.vault", .readWrite)
         #expect(try file.tryLock(.exclusive))
-        answer.open()
+        worker.answers.open()
         while !login.isAt("storing") {}
         login.send(SIGINT)
-        revoking.wait()
+        worker.isRevoking.wait()
         let before = try home.vaultChanged()
         file.unlock()
         while try home.vaultChanged() == before {}
-        told.open()
+        worker.revokes.open()
         let outcome = try login.end()
         #expect(outcome.status == 130, "\(outcome.status) \(outcome.error)")
         #expect(
