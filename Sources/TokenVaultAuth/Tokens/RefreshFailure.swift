@@ -88,7 +88,7 @@ extension RefreshFailure: CustomStringConvertible {
         case .refused(let code): "the server refused the request (\(code))"
         case .throttled: "the server asks to come back later"
         case .notSent where isNotTrusted:
-            "no encrypted connection can be made: the server's certificate is not trusted here, or is another's"
+            "no encrypted connection can be made: the server's certificate is not trusted here or is another's, or it speaks no TLS"
         case .notSent: "the server cannot be reached"
         case .serverError(let status): "the server failed (\(status))"
         case .unusable(let status) where (200...299).contains(status):
