@@ -10,6 +10,7 @@ import VaultAgent
 /// `agent-benchmark VAULTCTL-AGENT`; the program starts itself for the echo.
 @main enum AgentBenchmark {
     static let rounds = 20_000
+    static let items = 100
 
     static func main() async throws {
         if CommandLine.arguments.dropFirst().first == "--echo" { return Echo.serve() }
@@ -35,15 +36,18 @@ import VaultAgent
         let configuration = FileVaultConfiguration(stateDirectory: state)
         try BlockingFileVault.create(at: path, unlockMethod: key, configuration: configuration).close()
         let vault = BlockingAgentVault(at: path, agent: place)
-        while (try? vault.unlock(with: key, stateDirectory: state)) == nil { sched_yield() }
+        while (try? vault.unlock(with: key, stateDirectory: state)) == nil {
+            guard waitpid(agent, nil, WNOHANG) == 0 else { throw Errno.noSuchProcess }
+            sched_yield()
+        }
         let direct = try BlockingFileVault.open(at: path, configuration: configuration)
         try direct.unlock(with: key)
 
         for size in [64, 1_024] {
             let secret = Secret(repeatElement(UInt8(0x61), count: size))
-            let name = TokenKey("token of \(size)")
+            let names = (0..<items).map { TokenKey("token-\($0) of \(size)") }
             let storage = vault.storage(service: "benchmark")
-            try storage.store(secret, for: name)
+            _ = try storage.commit(names.map { .store(secret, for: $0) })
             let echo = try Echo(in: directory)
             let later = AgentVault(vault).storage(service: "benchmark")
             var (bare, blocking, asynchronous, file) = (
@@ -52,6 +56,8 @@ import VaultAgent
             // What else the machine does meets all of them alike.
             for round in 0..<rounds {
                 for index in Turns.order(of: 4, in: round) {
+                    // Another one each time, as programs ask.
+                    let name = names[(round * 4 + index) * 37 % items]
                     var found: Secret?
                     switch index {
                     case 0:
@@ -66,7 +72,8 @@ import VaultAgent
                 }
             }
             Report.say(
-                "retrieve \(size) B through the agent, and an echo of as many over a Unix socket, in turn")
+                "retrieve \(size) B, among \(items), through the agent, and an echo of as many over a Unix socket, in turn"
+            )
             Report.judge(
                 "agent: retrieve \(size) B / echo over a Unix socket", Spread(blocking, per: bare),
                 .atMost(1.5),
