@@ -38,25 +38,28 @@ func failure<Value>(of body: () async throws(OAuthError) -> Value) async -> OAut
 
 func metadata(
     _ origin: String, jwksURI: String? = nil, methods: [String]? = nil, iss: Bool = false,
-    algorithms: [String]? = nil
+    algorithms: [String]? = nil, revokes: Bool = true
 ) throws -> ProviderMetadata {
     try ProviderMetadata(
         issuer: origin, authorizationEndpoint: "\(origin)/authorize", tokenEndpoint: "\(origin)/token",
-        deviceAuthorizationEndpoint: "\(origin)/device", revocationEndpoint: "\(origin)/revoke",
+        deviceAuthorizationEndpoint: "\(origin)/device",
+        revocationEndpoint: revokes ? "\(origin)/revoke" : nil,
         jwksURI: jwksURI, codeChallengeMethodsSupported: methods,
         idTokenSigningAlgValuesSupported: algorithms, authorizationResponseIssParameterSupported: iss)
 }
 
 func client(
-    _ server: ScriptedServer, authentication: ClientAuthentication = .none, clock: TestClock = TestClock()
+    _ server: ScriptedServer, authentication: ClientAuthentication = .none, clock: TestClock = TestClock(),
+    revokes: Bool = true
 ) throws -> OAuthClient {
     var configuration = OAuthTransport.Configuration()
     // The server is there as long as its client: who does not name it any more lets go of it.
     configuration.clock = { withExtendedLifetime(server) { clock.now } }
     configuration.requestTimeout = .seconds(3_600)
     var client = try OAuthClient(
-        provider: try metadata(server.origin, jwksURI: "\(server.origin)/keys"), clientID: "fake-client",
-        authentication: authentication, transport: OAuthTransport(configuration: configuration),
+        provider: try metadata(server.origin, jwksURI: "\(server.origin)/keys", revokes: revokes),
+        clientID: "fake-client", authentication: authentication,
+        transport: OAuthTransport(configuration: configuration),
         clock: clock.read, sleep: clock.sleep)
     // However busy the machine is.
     client.idTokenPatience = .seconds(3_600)

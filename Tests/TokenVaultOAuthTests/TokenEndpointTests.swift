@@ -219,9 +219,11 @@ import TokenVault
     }
 
     private func client(
-        _ server: ScriptedServer, authentication: ClientAuthentication = .none, clock: TestClock = TestClock()
+        _ server: ScriptedServer, authentication: ClientAuthentication = .none,
+        clock: TestClock = TestClock(), revokes: Bool = true
     ) throws -> OAuthClient {
-        try TokenVaultOAuthTests.client(server, authentication: authentication, clock: clock)
+        try TokenVaultOAuthTests.client(
+            server, authentication: authentication, clock: clock, revokes: revokes)
     }
 
     @Test func bothTokensAreRevoked() async throws {
@@ -257,13 +259,15 @@ import TokenVault
         #expect(server.asked.dropFirst().map { $0.form["token"] } == ["r", "a"])
     }
 
-    /// What could not be taken back is said to be there.
-    @Test func tokensOfNoUseThatCannotBeRevokedAreTold() async throws {
+    /// What could not be taken back is said to be there, also where there is no way to.
+    @Test(arguments: [false, true])
+    func tokensOfNoUseThatCannotBeRevokedAreTold(_ revokes: Bool) async throws {
         let server = try await ScriptedServer { asked in
             guard asked.path == "/token" else { return .init(status: 503) }
             return .json(#"{"access_token":"a","refresh_token":"r","token_type":"mac"}"#)
         }
-        let client = try client(server, authentication: .clientSecretPost(Secret(utf8: "fake-secret")))
+        let client = try client(
+            server, authentication: .clientSecretPost(Secret(utf8: "fake-secret")), revokes: revokes)
         #expect(
             await failure { () async throws(OAuthError) in try await client.clientCredentials() }
                 == .tokensLeft(.unsupported("bearer tokens")))
@@ -304,7 +308,17 @@ import TokenVault
         (403, "<html>", .malformedResponse("the status")), (302, "", .malformedResponse("the status")),
         (500, "", .requestFailed(RefreshFailure(.serverError(500)))),
         (200, #"{"access_token":"a","token_type":"mac"}"#, .unsupported("bearer tokens")),
-        (200, "", .malformedResponse("the document")),
+        // Whether a token was given is not known.
+        (200, "", .tokensLeft(.malformedResponse("the document"))),
+        (200, #"{"access_token":7,"token_type":"Bearer"}"#, .tokensLeft(.malformedResponse("the document"))),
+        (
+            200, #"{"access_token":"a b","token_type":"Bearer"}"#,
+            .tokensLeft(.malformedResponse("the access token"))
+        ),
+        (
+            200, #"{"access_token":"a","token_type":"mac","refresh_token":7}"#,
+            .tokensLeft(.unsupported("bearer tokens"))
+        ),
     ])
     func refusalsOfASignInMean(_ status: Int, _ body: String, _ error: OAuthError) async throws {
         let server = try await ScriptedServer(always: .json(body, status: status))

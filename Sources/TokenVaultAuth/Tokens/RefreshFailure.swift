@@ -85,6 +85,8 @@ extension RefreshFailure: CustomStringConvertible {
     private var reason: String {
         switch kind {
         case .invalidGrant: "the server does not accept the refresh token any more (invalid_grant)"
+        case .refused("id_token_mismatch"):
+            "the server's answer was for somebody else than is signed in (id_token_mismatch)"
         case .refused(let code): "the server refused the request (\(code))"
         case .throttled: "the server asks to come back later"
         case .notSent where isNotTrusted:

@@ -92,16 +92,15 @@ extension OAuthClient {
         }
     }
 
-    /// Revokes tokens of an answer that is not used: nobody would have them. False when the provider could not be told; one
-    /// that has no way to be told is not.
+    /// Revokes tokens of an answer that is not used: nobody would have them. False when the provider could not be told, or has no
+    /// way to be.
     func giveBack(_ tokens: TokenInfo) async -> Bool { await giveBack(Self.named(tokens)) }
 
     /// The same, of tokens with what a revocation calls them. It is waited for, since the program may be about to end, and is
     /// no part of a task that may have been cancelled.
     func giveBack(_ tokens: [(token: String, hint: String)]) async -> Bool {
-        guard let endpoint = provider.revocationEndpoint.flatMap(WebAddress.secure), !tokens.isEmpty else {
-            return true
-        }
+        guard !tokens.isEmpty else { return true }
+        guard let endpoint = provider.revocationEndpoint.flatMap(WebAddress.secure) else { return false }
         let left = end.map { max($0 - .now, .milliseconds(500)) } ?? revocationPatience
         let limit = min(revocationPatience, left)
         return await Task.detached {

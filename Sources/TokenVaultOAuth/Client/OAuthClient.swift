@@ -99,7 +99,9 @@ public struct OAuthClient: Sendable {
                 return .success(
                     try TokenResponse(answer.body, serverDate: answer.serverDate, namesType: namesType))
             } catch {
-                let isOver = namesType ? await giveBack(TokenResponse.leftovers(in: answer.body)) : true
+                guard namesType else { return .failure(.useless(error, failure)) }
+                let given = TokenResponse.leftovers(in: answer.body)
+                let isOver = await giveBack(given.tokens) && given.areAll
                 return .failure(.useless(isOver ? error : .tokensLeft(error), failure))
             }
         }

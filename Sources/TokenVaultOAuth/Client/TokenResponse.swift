@@ -57,11 +57,16 @@ struct TokenResponse: Sendable {
             refreshTokenExpiry: refreshTokenExpiresIn.map { begun.addingTimeInterval($0) })
     }
 
-    /// The tokens in the body of a success that is none, with what a revocation calls them; the refresh token first.
-    static func leftovers(in body: [UInt8]) -> [(token: String, hint: String)] {
-        guard let document = Document(body) else { return [] }
-        let tokens = [(document.refreshToken, "refresh_token"), (document.accessToken, "access_token")]
-        return tokens.compactMap { token, hint in token.flatMap { isToken($0) ? ($0, hint) : nil } }
+    /// The tokens in the body of a success that is none, with what a revocation calls them, the refresh token first; and whether
+    /// these are all that were given, as far as can be read.
+    static func leftovers(in body: [UInt8]) -> (tokens: [(token: String, hint: String)], areAll: Bool) {
+        guard let document = Document(body) else { return ([], false) }
+        let given = [(document.refreshToken, "refresh_token"), (document.accessToken, "access_token")]
+        let tokens = given.compactMap { token, hint in token.flatMap { isToken($0) ? ($0, hint) : nil } }
+        let areAll =
+            document.accessToken != nil && !document.hasOddRefreshToken
+            && tokens.count == given.count { $0.0 != nil }
+        return (tokens, areAll)
     }
 
     /// Visible ASCII (RFC 6749 appendix A.12), no space: a header's value ends there. No longer than what can be kept.
