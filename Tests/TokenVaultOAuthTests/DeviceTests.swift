@@ -97,6 +97,34 @@ import TokenVaultAuth
         #expect(clock.slept == [5, 10, 20])
     }
 
+    /// The answer that was lost may have been the one with the tokens: that the code is over then does not say that nobody signed
+    /// in. One that tells to wait says so.
+    @Test(arguments: [nil, 500, 503])
+    func anAnswerThatWasLostMayHaveBroughtTokens(_ status: Int?) async throws {
+        let lost = status.map { ScriptedServer.Reply(status: $0) } ?? .dropped
+        let over = RefreshFailure(.refused("device_not_found"))
+        var left = over
+        left.mayLeaveSession = true
+        var unknown = RefreshFailure(status.map { .serverError($0) } ?? .interrupted)
+        unknown.mayLeaveSession = true
+        for (replies, reason) in [
+            ([lost, Self.refusal("device_not_found")], OAuthError.requestFailed(left)),
+            ([lost, Self.refusal("expired_token")], .requestFailed(unknown)),
+            ([lost], .requestFailed(unknown)),
+            (
+                [lost, Self.refusal("authorization_pending"), Self.refusal("device_not_found")],
+                .requestFailed(over)
+            ),
+        ] {
+            let server = try await server(replies)
+            let client = try client(server)
+            let device = try await client.authorizeDevice(scopes: [])
+            let ending = await failure { () async throws(OAuthError) in try await client.signIn(with: device)
+            }
+            #expect(ending == reason)
+        }
+    }
+
     /// OpenID Connect has no such grant: some providers give an ID token, others the access token alone.
     @Test func anIDTokenNeedNotCome() async throws {
         let server = try await server([.json(tokenAnswer)])

@@ -50,7 +50,7 @@ extension OAuthClient {
     /// last request was lost neither `timedOut` nor `cancelled` is true for sure: it is `requestFailed` then.
     public func signIn(with device: DeviceAuthorization) async throws(OAuthError) -> SignInResult {
         var interval = device.interval
-        // The last request's, if its answer was lost: it may have been the one that ends this.
+        // The last request's, if its answer was lost or was none: it may have been the one that ends this.
         var lost: RefreshFailure?
         while true {
             let late = lost.map { OAuthError.requestFailed($0.ofGrant) }
@@ -75,9 +75,9 @@ extension OAuthClient {
                     lost = nil
                     interval += .seconds(5)
                 case .refused("access_denied"): throw .accessDenied
-                case .refused("expired_token"): throw .timedOut
+                case .refused("expired_token"): throw late ?? .timedOut
                 case .notSent, .interrupted, .timedOut, .serverError, .throttled:
-                    if failure.isLost { lost = failure }
+                    if failure.leavesOutcomeUnknown { lost = failure }
                     if Task.isCancelled { throw lost.map { .requestFailed($0.ofGrant) } ?? .cancelled }
                     interval = min(interval * 2, .seconds(60))
                     if let wait = failure.retryAfter.map({ $0.timeIntervalSince(clock()) }) {
