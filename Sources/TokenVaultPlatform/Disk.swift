@@ -62,6 +62,9 @@ package protocol DiskFile: AnyObject, Sendable {
     func data(from offset: Int) -> Int?
     /// Writes all of `bytes` at `offset`, or throws with any part of them written.
     func write(_ bytes: [UInt8], at offset: Int) throws(SystemFailure)
+    /// Gives `range`, which begins at the end of the file, its room on the disk: zeros that the file goes on with
+    /// (`fallocate`, where the file system has it). Throws with any part of it done.
+    func allocate(_ range: Range<Int>) throws(SystemFailure)
     /// Makes what was written durable, with the size needed to read it (`fdatasync`).
     func synchronize() throws(SystemFailure)
     /// Sets the size (`ftruncate`).
@@ -82,6 +85,22 @@ package protocol DiskFile: AnyObject, Sendable {
 extension DiskFile {
     /// There: for files without holes.
     package func data(from offset: Int) -> Int? { offset }
+
+    /// Writes zeros: for files whose room cannot be had in another way.
+    package func allocate(_ range: Range<Int>) throws(SystemFailure) { try writeZeros(range) }
+
+    /// Writes zeros, a mebibyte at a time.
+    package func writeZeros(_ range: Range<Int>) throws(SystemFailure) {
+        var zeros = [UInt8](repeating: 0, count: min(range.count, 1 << 20))
+        var reached = range.lowerBound
+        while reached < range.upperBound {
+            if range.upperBound - reached < zeros.count {
+                zeros.removeLast(zeros.count - (range.upperBound - reached))
+            }
+            try write(zeros, at: reached)
+            reached += zeros.count
+        }
+    }
 
     /// Nothing: for files without modes.
     package func makePrivate() throws(SystemFailure) {}

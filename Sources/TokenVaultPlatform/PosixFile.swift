@@ -102,6 +102,18 @@ package final class PosixFile: DiskFile, Notifying {
         if let failure { throw failure }
     }
 
+    package func allocate(_ range: Range<Int>) throws(SystemFailure) {
+        guard !range.isEmpty else { return }
+        do throws(SystemFailure) {
+            _ = try retrying("fallocate") {
+                clinux_allocate(descriptor, off_t(range.lowerBound), off_t(range.count))
+            }
+        } catch {
+            guard error.errno == .notSupportedOnSocket || error.errno == .noFunction else { throw error }
+            try writeZeros(range)
+        }
+    }
+
     package func synchronize() throws(SystemFailure) {
         _ = try retrying("fdatasync") { fdatasync(descriptor) }
     }

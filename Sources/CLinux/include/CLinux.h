@@ -54,6 +54,11 @@ static inline int clinux_openat(int directory, const char *name, int flags, mode
     return openat(directory, name, flags, mode);
 }
 
+// fallocate: gives a part of a file its room on the disk, and the file the size to have it; zeros are read there.
+static inline int clinux_allocate(int descriptor, off_t offset, off_t length) {
+    return fallocate(descriptor, 0, offset, length);
+}
+
 // renameat2(RENAME_NOREPLACE): fails with EEXIST instead of replacing.
 static inline int clinux_rename_noreplace(int from_directory, const char *from,
                                           int to_directory, const char *to) {

@@ -72,15 +72,29 @@ extension BlockingFileVault {
                     names.append(
                         try session.log.codec.item(service: metadata.service, key: metadata.key))
                 }
-                return names
+                return (names, inOrder: names.sorted())
             }
-            let names = parts.count == 1 ? parts[0] : parts.flatMap { $0 }
-            var met = Set<ItemIdentifier>(minimumCapacity: items.count)
-            for name in names where !met.insert(name).inserted {
+            if Self.haveOneTwice(parts.map(\.inOrder)) {
                 throw .file(.invalidArgument, advice: "an import stores each key once")
             }
+            let names = parts.count == 1 ? parts[0].0 : parts.flatMap(\.0)
             return try session.importItems(items, named: names, rule)
         }
+    }
+
+    /// Whether an element occurs twice in lists each of which is in order.
+    private static func haveOneTwice(_ lists: [[ItemIdentifier]]) -> Bool {
+        for (place, list) in lists.enumerated() {
+            if zip(list, list.dropFirst()).contains(where: ==) { return true }
+            for other in lists[..<place] {
+                var (next, there) = (0, 0)
+                while next < list.count, there < other.count {
+                    if list[next] == other[there] { return true }
+                    if list[next] < other[there] { next += 1 } else { there += 1 }
+                }
+            }
+        }
+        return false
     }
 
     /// What a failure means when it may be of the stream rather than of the disk.

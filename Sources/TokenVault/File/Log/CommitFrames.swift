@@ -7,7 +7,8 @@ struct CommitFrames: ~Copyable {
     private(set) var parts: [[UInt8]] = []
     /// How many bytes these are.
     private(set) var length = 0
-    private(set) var frames: [ScannedFrame] = []
+    /// What is in each part.
+    private(set) var frames: [[ScannedFrame]] = []
     /// The chain value behind the last frame.
     private(set) var chain: Digest
     /// The records, unless they fill the group: no commit follows then that could ask for them.
@@ -36,6 +37,10 @@ struct CommitFrames: ~Copyable {
         var part: [UInt8] = []
         part.reserveCapacity(more.reduce(newest?.frameLength ?? 0) { $0 + $1.frameLength })
         parts.append(part)
+        var frames: [ScannedFrame] = []
+        // The one that ends the commit may be among them.
+        frames.reserveCapacity(more.count + 1)
+        self.frames.append(frames)
         if more.count > 1 { ends.expect(more.count) }
         if let newest { try append(newest, endsCommit: false) }
         for position in more.indices.dropLast() { try append(more[position], endsCommit: false) }
@@ -55,7 +60,7 @@ struct CommitFrames: ~Copyable {
             draft, generation: generation, groupStart: groupStart, previous: chain, endsCommit: endsCommit)
         chain = try codec.append(
             header, content: draft.content, to: &parts[parts.count - 1], with: &ends)
-        frames.append(ScannedFrame(offset: offset + length, header: header, chain: chain))
+        frames[frames.count - 1].append(ScannedFrame(offset: offset + length, header: header, chain: chain))
         length += header.frameLength
     }
 }

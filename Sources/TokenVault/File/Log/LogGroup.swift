@@ -11,7 +11,8 @@ struct LogGroup {
     private(set) var parts: [[UInt8]] = []
     /// How many bytes these are.
     private(set) var length = 0
-    private(set) var frames: [ScannedFrame] = []
+    /// What is written, in any number of lists.
+    private(set) var frames: [[ScannedFrame]] = []
     private(set) var deleted: [ItemIdentifier] = []
     /// Whether the group may go into the reserve: it frees space, or changes who may open the vault.
     private(set) var mayUseReserve = true
@@ -65,7 +66,7 @@ struct LogGroup {
     private mutating func add(_ commit: consuming CommitFrames) throws(TokenStorageError) -> Generation? {
         try commit.finish()
         guard !commit.frames.isEmpty else { return nil }
-        for header in commit.frames.lazy.map(\.header) {
+        for header in commit.frames.joined().lazy.map(\.header) {
             switch RecordType(rawValue: header.type) {
             case .item:
                 if !deleted.isEmpty { deleted.removeAll { $0 == header.item } }
@@ -82,7 +83,7 @@ struct LogGroup {
             parts += commit.parts
         }
         length += commit.length
-        if frames.isEmpty { frames = commit.frames } else { frames += commit.frames }
+        frames += commit.frames
         chain = commit.chain
         return Generation(rawValue: sequence)
     }

@@ -97,12 +97,7 @@ extension VaultLog {
     private func takeBack(from start: Int, to end: Int, in file: any DiskFile) throws(TokenStorageError) {
         do {
             let end = min(end, try file.attributes().size)
-            var position = start
-            while position < end {
-                let count = min(end - position, 1 << 20)
-                try file.write([UInt8](repeating: 0, count: count), at: position)
-                position += count
-            }
+            try file.writeZeros(start..<max(start, end))
             try file.synchronize()
         } catch {
             stopWriting(after: error)

@@ -8,7 +8,7 @@ extension VaultLog {
         let size = state.withLock { $0.size }
         guard group.end + VaultFormat.reserve > size else { return }
         do {
-            try extend(file, for: group.end, from: size)
+            try extend(file, for: group.end, from: size, isWrittenNext: true)
         } catch {
             let available = state.withLock { $0.size }
             let needed = group.end + (group.mayUseReserve ? 0 : VaultFormat.reserve)
@@ -17,18 +17,19 @@ extension VaultLog {
     }
 
     /// Puts zeros behind the file's end, which is at `size`: enough for a log that goes up to `end`, with the
-    /// reserve behind it.
-    func extend(_ file: any DiskFile, for end: Int, from size: Int) throws(SystemFailure) {
+    /// reserve behind it. Where all of it up to `end` is written next, that gets its room on the disk and is not written twice.
+    func extend(
+        _ file: any DiskFile, for end: Int, from size: Int, isWrittenNext: Bool = false
+    ) throws(SystemFailure) {
         let wanted = end + VaultFormat.reserve + VaultFormat.headroom(for: end)
         var reached = size
         do {
-            var zeros = [UInt8](repeating: 0, count: max(0, min(wanted - reached, 1 << 20)))
-            while reached < wanted {
-                if wanted - reached < zeros.count { zeros.removeLast(zeros.count - (wanted - reached)) }
-                try file.write(zeros, at: reached)
-                reached += zeros.count
+            if isWrittenNext, reached < end {
+                try file.allocate(reached..<end)
+                reached = end
             }
-            state.withLock { $0.size = max($0.size, reached) }
+            try file.writeZeros(reached..<max(reached, wanted))
+            state.withLock { $0.size = max($0.size, wanted) }
         } catch {
             // What was written of the zeros may stay; the file's size tells how far it came.
             if let reached = try? file.attributes().size {

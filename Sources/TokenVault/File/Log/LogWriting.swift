@@ -180,9 +180,7 @@ extension VaultLog {
         }
         let added = group
         try withLockedState { (state) throws(TokenStorageError) in
-            try apply(
-                ScanResult(frames: added.frames, end: added.end, trailer: added.trailer, stop: .clean),
-                to: &state)
+            try apply(added.frames, trailer: added.trailer, to: &state)
             advanceAnchor(&state)
         }
         // Whoever wrote the index in use came no further, or an attacker was at the pointer.
@@ -204,7 +202,7 @@ extension VaultLog {
         _ group: LogGroup, in file: any DiskFile, after failure: SystemFailure
     ) throws(TokenStorageError) -> Never {
         do {
-            try file.write([UInt8](repeating: 0, count: group.end - group.start), at: group.start)
+            try file.writeZeros(group.start..<group.end)
             try file.synchronize()
         } catch {
             do throws(TokenStorageError) {

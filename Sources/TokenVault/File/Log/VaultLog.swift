@@ -223,14 +223,24 @@ final class VaultLog: Sendable {
 
     /// Takes in frames that were scanned behind the tail.
     func apply(_ found: ScanResult, to state: inout LogState) throws(TokenStorageError) {
-        state.index.reserve(found.frames.count)
+        try apply([found.frames], trailer: found.trailer, to: &state)
+    }
+
+    /// Takes in frames behind the tail, in any number of lists. The bytes in front of their end are `trailer`.
+    func apply(
+        _ frames: [[ScannedFrame]], trailer: [UInt8], to state: inout LogState
+    ) throws(TokenStorageError) {
+        let count = frames.reduce(0) { $0 + $1.count }
+        guard count > 0 else { return }
+        state.index.reserve(count)
         let isObserved = announcer.isObserved
-        for frame in found.frames {
-            try loader.apply(frame, to: &state)
-            if isObserved, frame.header.isItem { announcer.announce(frame, in: state.file) }
+        for list in frames {
+            for frame in list {
+                try loader.apply(frame, to: &state)
+                if isObserved, frame.header.isItem { announcer.announce(frame, in: state.file) }
+            }
         }
-        guard !found.frames.isEmpty else { return }
-        state.trailer = found.trailer
+        state.trailer = trailer
         state.size = max(state.size, state.tail)
     }
 
