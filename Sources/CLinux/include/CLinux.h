@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -72,6 +73,13 @@ static inline int clinux_is_link(mode_t mode) { return S_ISLNK(mode); }
 
 // prctl(PR_SET_DUMPABLE, 0): no core file, no ptrace by the same user.
 static inline int clinux_forbid_dumps(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
+
+// mallopt(M_ARENA_MAX, 1): threads allocate from the heap of the first one. Nothing where the C library has no such heaps.
+static inline void clinux_share_heap(void) {
+#ifdef M_ARENA_MAX
+    mallopt(M_ARENA_MAX, 1);
+#endif
+}
 
 // pthread_setname_np for the calling thread; the kernel keeps 15 bytes.
 static inline void clinux_name_thread(const char *name) {

@@ -28,9 +28,8 @@ extension Tasks<Never> {
                 .unavailable, "the limit of open files leaves too few for asking the provider",
                 "raise it (ulimit -n), and try again")
         }
-        // All at a time.
-        let threads = (0..<8).map { _ in WorkerThread(name: "room") }
-        guard threads.allSatisfy(\.isRunning) else {
+        ProcessFacts.shareHeap()
+        guard ProcessFacts.hasRoom(forThreads: 8) else {
             throw CommandFailure(
                 .unavailable, "the limits of processes or of memory leave too little for asking the provider",
                 "raise them (ulimit -u, ulimit -v), or close other programs, and try again")

@@ -286,7 +286,7 @@ import TokenVaultAuth
         let home = try signedIn()
         try SaidWorker(refresh: SaidWorker.refreshed("fake-2", #","expiresIn":3600"#)).place(in: home)
         var (successes, refusals) = (0, 0)
-        // Room for the stacks of so many threads; what is too little for the program itself ends it in its own way.
+        // Room for the stacks of so many threads, and more: whatever more there is, it is enough.
         for megabytes in stride(from: 40, to: 400, by: 8) {
             let outcome = try RunningCommand(
                 "/bin/bash",
@@ -298,7 +298,8 @@ import TokenVaultAuth
             ).end()
             if outcome.status == 0 { successes += 1 }
             if outcome.status == 8, outcome.error.contains("ulimit -v") { refusals += 1 }
-            #expect(outcome.status != 10, "\(megabytes) MiB: \(outcome.error)")
+            let expected: [Int32] = successes > 0 ? [0] : [0, 8]
+            #expect(expected.contains(outcome.status), "\(megabytes) MiB: \(outcome.status) \(outcome.error)")
         }
         #expect(successes > 0 && refusals > 0, "\(successes), \(refusals)")
     }
