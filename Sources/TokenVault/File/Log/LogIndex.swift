@@ -55,34 +55,6 @@ struct LogIndex: Sendable {
     /// Makes room for as many entries more.
     mutating func reserve(_ more: Int) { entries.reserveCapacity(entries.count + more) }
 
-    /// The newest values that many frames bring, listed before they are in the log.
-    struct Additions: Sendable {
-        fileprivate var entries: [ItemIdentifier: IndexEntry]
-        fileprivate var liveBytes = 0
-
-        /// `nil` unless each of the frames is the value of an item of its own.
-        init?(_ frames: [[ScannedFrame]]) {
-            let count = frames.reduce(0) { $0 + $1.count }
-            entries = Dictionary(minimumCapacity: count)
-            for list in frames {
-                for frame in list {
-                    guard frame.header.type == RecordType.item.rawValue else { return nil }
-                    entries[frame.header.item] = IndexEntry(frame.header, at: frame.offset)
-                    liveBytes += frame.header.frameLength
-                }
-            }
-            guard entries.count == count else { return nil }
-        }
-    }
-
-    /// Stores them all at once; false, with nothing done, where anything has changed since the block was written.
-    mutating func store(_ additions: Additions) -> Bool {
-        guard entries.isEmpty, removed.isEmpty else { return false }
-        entries = additions.entries
-        liveBytesSince += additions.liveBytes
-        return true
-    }
-
     mutating func store(_ item: ItemIdentifier, _ entry: IndexEntry) {
         if let old = entries.updateValue(entry, forKey: item) { supersede(old, of: item) }
         if block != nil { removed.remove(item) }

@@ -212,25 +212,9 @@ struct LogLoader {
                 throw .file(.unsupportedFormat, underlying: "an unknown record")
             }
         }
-        move(to: frame, in: &state)
-    }
-
-    /// Takes frames into the state of which all items are listed; false, with nothing done, where it has to be one by one.
-    func apply(
-        _ additions: LogIndex.Additions, of frames: [[ScannedFrame]], to state: inout LogState
-    ) throws(TokenStorageError) -> Bool {
-        guard let first = frames.joined().first, let last = frames.last?.last else { return false }
-        try takeIndex(before: first, in: &state)
-        guard state.index.store(additions) else { return false }
-        state.framesSinceIndex += frames.reduce(0) { $0 + $1.count }
-        move(to: last, in: &state)
-        return true
-    }
-
-    private func move(to frame: ScannedFrame, in state: inout LogState) {
         state.chain = frame.chain
         state.tail = frame.end
-        state.sequence = max(state.sequence, frame.header.generation)
-        state.isSuperseded = frame.header.type == RecordType.superseded.rawValue
+        state.sequence = max(state.sequence, header.generation)
+        state.isSuperseded = header.type == RecordType.superseded.rawValue
     }
 }

@@ -156,9 +156,6 @@ extension VaultLog {
     /// Writes a group durably, moves the anchor, and erases what the group deleted.
     func append(_ group: inout LogGroup, to file: any DiskFile) throws(TokenStorageError) {
         try makeRoom(for: group, in: file)
-        // So many take as long to list as to write, and the other is for the disk to do.
-        let frames = group.frames
-        let additions = group.length >= LogGroup.largest ? Aside { LogIndex.Additions(frames) } : nil
         state.withLock { $0.isCommitting = true }
         defer { state.withLock { $0.isCommitting = false } }
         do {
@@ -183,7 +180,7 @@ extension VaultLog {
         }
         let added = group
         try withLockedState { (state) throws(TokenStorageError) in
-            try apply(added.frames, listed: additions?.value ?? nil, trailer: added.trailer, to: &state)
+            try apply(added.frames, trailer: added.trailer, to: &state)
             advanceAnchor(&state)
         }
         // Whoever wrote the index in use came no further, or an attacker was at the pointer.

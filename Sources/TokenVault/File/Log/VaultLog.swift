@@ -226,19 +226,16 @@ final class VaultLog: Sendable {
         try apply([found.frames], trailer: found.trailer, to: &state)
     }
 
-    /// Takes in frames behind the tail, in any number of lists. The bytes in front of their end are `trailer`. `additions`, where
-    /// there are any, are of these frames.
+    /// Takes in frames behind the tail, in any number of lists. The bytes in front of their end are `trailer`.
     func apply(
-        _ frames: [[ScannedFrame]], listed additions: LogIndex.Additions? = nil, trailer: [UInt8],
-        to state: inout LogState
+        _ frames: [[ScannedFrame]], trailer: [UInt8], to state: inout LogState
     ) throws(TokenStorageError) {
-        guard frames.last?.last != nil else { return }
+        let count = frames.reduce(0) { $0 + $1.count }
+        guard count > 0 else { return }
+        state.index.reserve(count)
         let isObserved = announcer.isObserved
-        if let additions, try loader.apply(additions, of: frames, to: &state) {
-            if isObserved { for frame in frames.joined() { announcer.announce(frame, in: state.file) } }
-        } else {
-            state.index.reserve(frames.reduce(0) { $0 + $1.count })
-            for frame in frames.joined() {
+        for list in frames {
+            for frame in list {
                 try loader.apply(frame, to: &state)
                 if isObserved, frame.header.isItem { announcer.announce(frame, in: state.file) }
             }
