@@ -62,7 +62,7 @@ package protocol DiskFile: AnyObject, Sendable {
     func data(from offset: Int) -> Int?
     /// Writes all of `bytes` at `offset`, or throws with any part of them written.
     func write(_ bytes: [UInt8], at offset: Int) throws(SystemFailure)
-    /// Gives `range`, which begins at the end of the file, its room on the disk: zeros that the file goes on with
+    /// Gives `range`, of which nothing or zeros are there, its room on the disk: zeros that the file goes on with
     /// (`fallocate`, where the file system has it). Throws with any part of it done.
     func allocate(_ range: Range<Int>) throws(SystemFailure)
     /// Makes what was written durable, with the size needed to read it (`fdatasync`).

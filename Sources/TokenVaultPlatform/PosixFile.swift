@@ -104,13 +104,13 @@ package final class PosixFile: DiskFile, Notifying {
 
     package func allocate(_ range: Range<Int>) throws(SystemFailure) {
         guard !range.isEmpty else { return }
-        do throws(SystemFailure) {
-            _ = try retrying("fallocate") {
-                clinux_allocate(descriptor, off_t(range.lowerBound), off_t(range.count))
-            }
-        } catch {
-            guard error.errno == .notSupportedOnSocket || error.errno == .noFunction else { throw error }
-            try writeZeros(range)
+        // Once: a call that was interrupted begins anew on some file systems, and where signals keep coming never ends.
+        if clinux_allocate(descriptor, off_t(range.lowerBound), off_t(range.count)) == 0 { return }
+        let failure = SystemFailure(Errno(rawValue: errno), "fallocate")
+        switch failure.errno {
+        case .noSpace, .diskQuotaExceeded, .fileTooLarge, .readOnlyFileSystem: throw failure
+        // Not there, or not for this file: then writing is what tells.
+        default: try writeZeros(range)
         }
     }
 

@@ -8,7 +8,8 @@ extension VaultLog {
         let size = state.withLock { $0.size }
         guard group.end + VaultFormat.reserve > size else { return }
         do {
-            try extend(file, for: group.end, from: size, isWrittenNext: true)
+            // What another machine allocates may be a promise only.
+            try extend(file, for: group.end, from: size, isWrittenNext: !location.directory.isRemote)
         } catch {
             let available = state.withLock { $0.size }
             let needed = group.end + (group.mayUseReserve ? 0 : VaultFormat.reserve)
