@@ -139,13 +139,22 @@ enum Program {
             try #require(copy >= 200 && number < 200)
             posix_spawn_file_actions_adddup2(&actions, copy, number)
         }
+        // A shell's background job ignores these, and so would its children: the tests end programs by them.
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        for signal in [SIGINT, SIGQUIT] { sigaddset(&signals, signal) }
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
         var words = ([program] + arguments).map { strdup($0) }
         var variables = (["PATH=/usr/bin:/bin"] + environment).map { strdup($0) }
         defer { for word in words + variables { free(word) } }
         words.append(nil)
         variables.append(nil)
         var process = pid_t()
-        let result = posix_spawn(&process, program, &actions, nil, words, variables)
+        let result = posix_spawn(&process, program, &actions, &attributes, words, variables)
         try #require(result == 0, "posix_spawn: \(String(cString: strerror(result)))")
         return process
     }

@@ -195,7 +195,7 @@ import TokenVaultPlatform
     func theTimeBoundsWhoDoesNotAnswer(waiting: String) throws {
         let askpass = try script("askpass", "echo $$ >\"$HOME/process\"\n\(waiting)\n")
         let outcome = try sandbox.run(
-            "list", "--timeout", "1", with: ["DISPLAY": ":7", "SSH_ASKPASS": askpass])
+            "list", "--timeout", "4", with: ["DISPLAY": ":7", "SSH_ASKPASS": askpass])
         expectOneLine(outcome, status: 10)
         // And it is gone.
         let text = try sandbox.shell("cat process").text.split(separator: "\n").first

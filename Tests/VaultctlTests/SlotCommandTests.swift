@@ -163,7 +163,7 @@ import TokenVaultPlatform
         #expect(try held.tryLock(.exclusive))
         let ended = try sandbox.shell(
             """
-            "$V" slot add key-file new --timeout 3 2>/dev/null & child=$!
+            "$V" slot add key-file new --timeout 5 2>/dev/null & child=$!
             until [ -e new ] || ! kill -0 $child 2>/dev/null; do :; done
             test -e new && echo made
             kill -\(signal) $child

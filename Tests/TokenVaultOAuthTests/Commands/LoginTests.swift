@@ -317,7 +317,7 @@ import TokenVaultAuth
         try provider.tell("fail", ["path": "/o/token/", "how": "hang-after", "times": 1])
         let late = try home.run(
             "login", "work", "--issuer", provider.issuer, "--client-id", provider.clientID("browser"),
-            "--scope", "read", "--timeout", "15")
+            "--scope", "read", "--timeout", "30")
         #expect(late.status == 10, "\(late.error)")
         #expect(
             late.error.contains("did not answer in time") && !late.error.contains("nobody signed in"),
@@ -332,7 +332,7 @@ import TokenVaultAuth
         let home = try SignInHome(provider)
         let login = try home.start([
             "login", "tv", "--issuer", provider.issuer, "--client-id", provider.clientID("device"), "--scope",
-            "read", "--device", "--timeout", "15",
+            "read", "--device", "--timeout", "30",
         ])
         let code = try login.expect(after: "enter the code ", until: "\n")
         try provider.tell("fail", ["path": "/o/token/", "how": "hang-after", "times": 9])
@@ -357,7 +357,7 @@ import TokenVaultAuth
         #expect(away.status == 8 && away.error.contains("cannot be reached"))
         let taken = try home.start(["login", "work", "--redirect-port", "\(offline.number)"] + client).end()
         #expect(taken.status == 8 && taken.error.contains("--device"))
-        let late = try home.start(["login", "work", "--no-browser", "--timeout", "2"] + client).end()
+        let late = try home.start(["login", "work", "--no-browser", "--timeout", "12"] + client).end()
         #expect(late.status == 10 && late.error.contains("nobody signed in in time"), "\(late.error)")
         #expect(late.error.contains("check --client-id, --redirect-port and --scope first"), "\(late.error)")
         // Nothing was shown that somebody could have signed in at.

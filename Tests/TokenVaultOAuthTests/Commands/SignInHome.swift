@@ -143,13 +143,26 @@ final class SignInHome {
         }
     }
 
-    /// Has the access token be over since `seconds`, as far as is known here. What was stored.
+    /// Has the access token be over since a second, as far as is known here. What was stored.
     @discardableResult
-    func expire(since seconds: Double = 1) async throws -> TokenInfo {
+    func expire() async throws -> TokenInfo {
+        try await change { $0.tokens.accessTokenExpiry = Date().addingTimeInterval(-1) }
+    }
+
+    /// Has the access token be due where an hour is asked for, and good for longer than any test takes: half an hour is left of
+    /// the two and a half that it had.
+    func age() async throws {
+        _ = try await change { record in
+            record.obtained = Date().addingTimeInterval(-7_200).timeIntervalSince1970
+            record.tokens.accessTokenExpiry = Date().addingTimeInterval(1_800)
+        }
+    }
+
+    private func change(_ change: (inout SessionRecord) -> Void) async throws -> TokenInfo {
         try await withStorage { storage in
             let key = TokenKey("auth/session/work")
             var record = try #require(try await storage.secret(for: key)).decode(SessionRecord.self)
-            record.tokens.accessTokenExpiry = Date().addingTimeInterval(-seconds)
+            change(&record)
             try await storage.commit([.store(Secret(encoding: record), for: key)])
             return record.tokens
         }

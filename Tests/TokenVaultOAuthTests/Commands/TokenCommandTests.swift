@@ -20,9 +20,10 @@ import TokenVaultAuth
         try home.place(.missing)
         #expect(try home.run("token", "work").output == token)
         // Due, but still good: it is printed all the same.
-        _ = try await home.expire(since: -1_800)
+        try await home.age()
         let due = try home.run("token", "work", "--min-valid", "1h")
         #expect(due.output == token && due.status == 0, "\(due.error)")
+        #expect(due.error.contains("install vaultctl-oauth"), "\(due.error)")
         // Over.
         _ = try await home.expire()
         let over = try home.run("token", "work")
@@ -303,9 +304,9 @@ import TokenVaultAuth
         #expect(try home.run("token", "work", "--renew", "--timeout", "20").status == 10)
         let later = try home.run("token", "work")
         #expect(later.status == 0 && later.output == "fake-1" && later.error.contains(note), "\(later.error)")
-        // It is due, and good for a moment yet.
-        try await home.expire(since: -30)
-        let due = try home.run("token", "work", "--timeout", "20")
+        // It is due, and good for a while yet.
+        try await home.age()
+        let due = try home.run("token", "work", "--min-valid", "1h", "--timeout", "20")
         #expect(due.status == 0 && due.output == "fake-1" && due.error.contains(note), "\(due.error)")
         #expect(home.asked("refresh").count >= 2)
         try SaidWorker(refresh: SaidWorker.refreshed("fake-2")).place(in: home)

@@ -27,7 +27,7 @@ import TokenVaultAuth
         let outcome = try home.run(
             "login", "work", "--issuer", "https://127.0.0.1/o", "--client-id", "fake", "--no-browser",
             "--timeout",
-            script.hasPrefix("cat") ? "2" : "60")
+            script.hasPrefix("cat") ? "5" : "60")
         #expect(outcome.status == status, "\(outcome.error)")
         #expect(outcome.output.isEmpty)
         let last = outcome.error.split(separator: "\n").last.map(String.init) ?? ""
