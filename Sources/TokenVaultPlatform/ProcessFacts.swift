@@ -35,9 +35,16 @@ package enum ProcessFacts {
         return true
     }
 
-    /// From now on no thread gets a heap of its own: glibc reserves 64 MiB of addresses for each, as threads come to need one,
-    /// and a limit of them (`RLIMIT_AS`) that had room for all threads a moment before has none then.
-    package static func shareHeap() { clinux_share_heap() }
+    /// From now on no thread gets a heap of its own, if addresses are limited (`RLIMIT_AS`): glibc reserves 64 MiB of them for
+    /// each, as threads come to need one, and what had room for all threads a moment before has none then.
+    package static func shareHeapWhereLimited() {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0, limit.rlim_cur != rlim_t.max
+        else {
+            return
+        }
+        clinux_share_heap()
+    }
 
     /// Whether `count` more threads can be had now (`RLIMIT_NPROC`, `RLIMIT_AS`). GLib ends the program when its own cannot.
     package static func hasRoom(forThreads count: Int) -> Bool {

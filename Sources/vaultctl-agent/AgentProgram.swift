@@ -62,6 +62,7 @@ enum AgentProgram {
             )
             return 8
         }
+        ProcessFacts.shareHeapWhereLimited()
         guard ProcessFacts.hasRoom(forThreads: neededThreads) else {
             say(
                 "vaultctl-agent: no room for threads: allow this process more of them, and of memory, with \"ulimit\""

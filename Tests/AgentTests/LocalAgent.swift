@@ -211,6 +211,12 @@ struct RawClient {
         return ioctl(socket.descriptor, 0x541b, &count) == 0 ? Int(count) : 0
     }
 
+    /// Whether the agent has taken all that was sent (`TIOCOUTQ`).
+    var isTaken: Bool {
+        var count: CInt = 0
+        return ioctl(socket.descriptor, 0x5411, &count) != 0 || count == 0
+    }
+
     /// Waits until the kernel has as many bytes for the client; false when it has not in the end.
     func wait(forBytes count: Int) -> Bool {
         let deadline = Deadline(after: .seconds(300))

@@ -28,7 +28,7 @@ extension Tasks<Never> {
                 .unavailable, "the limit of open files leaves too few for asking the provider",
                 "raise it (ulimit -n), and try again")
         }
-        ProcessFacts.shareHeap()
+        ProcessFacts.shareHeapWhereLimited()
         guard ProcessFacts.hasRoom(forThreads: 8) else {
             throw CommandFailure(
                 .unavailable, "the limits of processes or of memory leave too little for asking the provider",

@@ -28,10 +28,15 @@ import Foundation
 
     private static func items(_ count: Int) -> [TokenItem] { (0..<count).map(item) }
 
-    private func vault(_ sandbox: Sandbox, _ written: Written? = nil) throws -> BlockingFileVault {
+    private func vault(
+        _ sandbox: Sandbox, _ written: Written? = nil, isRemote: Bool = false
+    ) throws -> BlockingFileVault {
         try sandbox.made().close()
         let base = try PosixDirectory(sandbox.vault.removingLastComponent())
-        let directory: any DiskDirectory = written.map { WatchedDirectory(base, $0) } ?? base
+        let directory: any DiskDirectory =
+            written.map {
+                WatchedDirectory(base, $0, isRemote: isRemote)
+            } ?? base
         let configuration = sandbox.configuration
         let vault = try BlockingFileVault.open(
             at: VaultLocation(
@@ -57,6 +62,7 @@ import Foundation
         #expect(size - before > 8 << 20)
         // Once what is there now, and what is kept ahead of the log, which the index went into.
         #expect(bytes < (size - before) * 3 / 2, "\(bytes) bytes for \(size - before)")
+        #expect(written.allocations.withLock { $0 } > 0)
         #expect(try vault.verify().isClean)
         let storage = vault.storage(service: Self.service)
         for number in [0, 1, 9_999, count - 1] {
@@ -101,6 +107,16 @@ import Foundation
         #expect(try vault.verify().isClean)
     }
 
+    /// What another machine has allocated it may have promised only: its room is zeros that it has taken.
+    @Test func anotherMachinesPromiseIsNoRoom() throws {
+        let sandbox = try Sandbox()
+        let written = Written()
+        let vault = try vault(sandbox, written, isRemote: true)
+        #expect(try vault.importItems(Self.items(24_000)).added == 24_000)
+        #expect(written.allocations.withLock { $0 } == 0)
+        #expect(try vault.verify().isClean)
+    }
+
     /// Wherever the two are: next to each other, or in parts that several threads look at.
     @Test(arguments: [[0, 1], [0, 1_999], [999, 1_000], [1_500, 1_501], [3, 1_777]])
     func aKeyThatOccursTwiceIsRefused(_ places: [Int]) throws {
@@ -117,6 +133,14 @@ import Foundation
 
     @Test func roomIsReadAsZeros() throws {
         let sandbox = try Sandbox()
+        // Nothing of it is written where the file system can do without.
+        let probe = try Child(
+            "/usr/bin/fallocate", ["-l", "100000", sandbox.path.appending("probe").string],
+            output: sandbox.path.appending("said")
+        ).wait()
+        let room = try PosixDirectory(sandbox.path).open("empty", .create)
+        try room.allocate(0..<100_000)
+        #expect(probe != 0 || room.data(from: 0) == nil)
         let file = try PosixDirectory(sandbox.path).open("room", .create)
         try file.write([1, 2, 3], at: 0)
         try file.allocate(3..<3)
@@ -130,14 +154,20 @@ import Foundation
 }
 
 /// Where the files of a directory were written to.
-private final class Written: Sendable { let ranges = Mutex<[Range<Int>]>([]) }
+private final class Written: Sendable {
+    let ranges = Mutex<[Range<Int>]>([])
+    /// How often room was taken without writing it.
+    let allocations = Mutex(0)
+}
 
 private final class WatchedDirectory: ForwardingDirectory {
     let base: any DiskDirectory
+    let isRemote: Bool
     private let written: Written
 
-    init(_ base: any DiskDirectory, _ written: Written) {
+    init(_ base: any DiskDirectory, _ written: Written, isRemote: Bool) {
         self.base = base
+        self.isRemote = isRemote
         self.written = written
     }
 
@@ -160,5 +190,8 @@ private final class WatchedFile: ForwardingFile {
         try base.write(bytes, at: offset)
     }
 
-    func allocate(_ range: Range<Int>) throws(SystemFailure) { try base.allocate(range) }
+    func allocate(_ range: Range<Int>) throws(SystemFailure) {
+        written.allocations.withLock { $0 += 1 }
+        try base.allocate(range)
+    }
 }

@@ -1,7 +1,8 @@
 import SystemPackage
 import Testing
-import TokenVault
 import TokenVaultPlatform
+
+@testable import TokenVault
 
 /// The disk is full: stores are refused before they harm anything, and deleting works.
 @Suite struct FullDiskTests {
@@ -41,6 +42,49 @@ import TokenVaultPlatform
         let again = try SimulatedVault.open(at: SimulatedVault.location(on: disk))
         #expect(try SimulatedVault.facts(of: again) == [:])
         #expect(try again.verify().isClean)
+    }
+
+    /// Others on the disk have use for the room that it would have taken.
+    @Test func aBatchThatDoesNotFitTakesNothing() throws {
+        let disk = SimulatedDisk(try SimulatedVault.fresh())
+        let vault = try SimulatedVault.open(at: SimulatedVault.location(on: disk))
+        let storage = vault.storage(service: SimulatedVault.service)
+        try storage.store(token: "fake", for: "first")
+        let before = try size(of: disk)
+        disk.leaveFree(300_000)
+        let changes = (0..<200).map {
+            TokenChange.store(
+                Secret(utf8: VaultWorkload.text("value \($0)", 3_000)), for: TokenKey("key \($0)"))
+        }
+        for _ in 0..<3 {
+            let error = #expect(throws: TokenStorageError.self) { try storage.commit(changes) }
+            #expect(error?.code == .noSpace)
+            #expect(try size(of: disk) == before)
+        }
+        #expect(try vault.status().fileSize == before)
+        // What fits is taken as before.
+        try storage.commit(Array(changes.prefix(60)))
+        #expect(try storage.list().items.count == 61)
+        #expect(try vault.verify().isClean)
+    }
+
+    /// A writer that knew of more room finds out, and keeps zeros ahead of the log again.
+    @Test func roomThatAnotherWriterGaveBackIsMadeAnew() throws {
+        let disk = SimulatedDisk(try SimulatedVault.fresh())
+        let vault = try SimulatedVault.open(at: SimulatedVault.location(on: disk))
+        let storage = vault.storage(service: SimulatedVault.service)
+        try storage.store(token: "fake", for: "first")
+        let content = disk.contents.directories[0][SimulatedVault.name] ?? []
+        let end = (content.lastIndex { $0 != 0 } ?? 0) + 1
+        let other = try SimulatedVault.location(on: disk).directory.open(SimulatedVault.name, .readWrite)
+        try other.resize(to: end + VaultFormat.reserve + 64)
+        try storage.store(token: VaultWorkload.text("second", 3_000), for: "second")
+        #expect(try size(of: disk) >= end + 3_000 + VaultFormat.reserve)
+        #expect(try vault.verify().isClean)
+    }
+
+    private func size(of disk: SimulatedDisk) throws -> Int {
+        try #require(try disk.directory(0).attributes(of: SimulatedVault.name)).size
     }
 
     /// A crash while a full vault deletes.

@@ -363,7 +363,7 @@ import TokenVaultAuth
         // Nothing was shown that somebody could have signed in at.
         try provider.tell(
             "fail", ["path": "/o/.well-known/openid-configuration", "how": "hang", "times": 9])
-        let silent = try home.start(["login", "work", "--no-browser", "--timeout", "2"] + client).end()
+        let silent = try home.start(["login", "work", "--no-browser", "--timeout", "8"] + client).end()
         #expect(silent.status == 10 && silent.error.contains("did not answer in time"), "\(silent.error)")
         #expect(silent.error.contains("check --issuer"), "\(silent.error)")
         #expect(try home.run("profiles").output.isEmpty)

@@ -13,8 +13,17 @@ extension VaultLog {
         } catch {
             let available = state.withLock { $0.size }
             let needed = group.end + (group.mayUseReserve ? 0 : VaultFormat.reserve)
-            guard needed <= available else { throw .system(error) }
+            guard needed <= available else {
+                giveBack(file, from: size)
+                throw .system(error)
+            }
         }
+    }
+
+    /// Gives the room behind `size` back, which is zeros that nobody will write over: on a full disk others wait for it.
+    private func giveBack(_ file: any DiskFile, from size: Int) {
+        guard (try? file.resize(to: size)) != nil else { return }
+        state.withLock { $0.size = size }
     }
 
     /// Puts zeros behind the file's end, which is at `size`: enough for a log that goes up to `end`, with the
@@ -32,7 +41,7 @@ extension VaultLog {
             try file.writeZeros(reached..<max(reached, wanted))
             state.withLock { $0.size = max($0.size, wanted) }
         } catch {
-            // What was written of the zeros may stay; the file's size tells how far it came.
+            // What was written of the zeros may be enough; the file's size tells how far it came.
             if let reached = try? file.attributes().size {
                 state.withLock { $0.size = max($0.size, reached) }
             }

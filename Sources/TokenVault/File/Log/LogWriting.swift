@@ -54,6 +54,8 @@ extension VaultLog {
             let isQuiet =
                 probe.count == Frame.checksumLength + Frame.prefixLength
                 && isAllZero(probe, in: Frame.checksumLength..<probe.count)
+            // Another writer may have made room, or given some back.
+            state.size = max(there.size, tail)
             if isQuiet, state.isTailSettled { return true }
             var scanner = LogScanner(file: file, codec: codec, chunk: 64 << 10)
             let found = try scanner.scan(from: tail, previous: state.chain)
