@@ -7,7 +7,8 @@ final class CommitQueue: Sendable {
     private struct State {
         var waiting: [WriteRequest] = []
         var isLed = false
-        /// How many were written or waited when the last group was about to be acknowledged: as many may be back in a moment.
+        /// How many more may come in a moment: as many as were written or waited when the last group was about to be
+        /// acknowledged, less those that came since.
         var expected = 0
         /// Until when they are waited for.
         var gathering: Deadline?
@@ -113,12 +114,17 @@ final class CommitQueue: Sendable {
         return true
     }
 
-    /// Writes what waits.
+    /// Writes what waits, with what comes while that is made.
     private func lead() {
-        let requests = gather()
-        log.perform(requests) { [state] in
+        let requests = state.withLock { Self.take(&$0) }
+        var count = requests.count
+        log.perform(requests) {
+            let more = gather(atMost: Self.largestGroup - count)
+            count += more.count
+            return more
+        } beforeTelling: {
             // Before anybody of them can be back.
-            state.withLock { $0.expected = requests.count + $0.waiting.count }
+            state.withLock { $0.expected = count + $0.waiting.count }
         }
         let gathering = Deadline(after: Self.gatheringTime)
         // The commits are acknowledged by now.
@@ -129,20 +135,28 @@ final class CommitQueue: Sendable {
         }
     }
 
-    /// Takes what waits, once those who are expected back wait as well, or did not come in time.
-    private func gather() -> [WriteRequest] {
+    /// Takes what has come meanwhile, while somebody is expected back: where nothing has, once all of them are, or their
+    /// time is over. None beyond that: who is refused again and again, and told at once, would keep the others waiting.
+    private func gather(atMost most: Int) -> [WriteRequest] {
         let wait = state.withLock { state -> Duration in
-            guard state.waiting.count < state.expected, let until = state.gathering else { return .zero }
+            guard state.waiting.isEmpty, state.expected > 0, most > 0, let until = state.gathering else {
+                return .zero
+            }
             state.isGathering = true
             return until.remaining
         }
         if wait > .zero { state.wait(atMost: wait) { $0.isComplete ? () : nil } }
         return state.withLock { state in
-            (state.isGathering, state.gathering) = (false, nil)
-            let taken = Array(state.waiting.prefix(Self.largestGroup))
-            state.waiting.removeFirst(taken.count)
-            return taken
+            state.isGathering = false
+            return state.expected > 0 ? Self.take(&state, atMost: most) : []
         }
+    }
+
+    private static func take(_ state: inout State, atMost most: Int = largestGroup) -> [WriteRequest] {
+        let taken = Array(state.waiting.prefix(most))
+        state.waiting.removeFirst(taken.count)
+        state.expected = max(0, state.expected - taken.count)
+        return taken
     }
 
     private final class Outcome: Sendable {

@@ -111,27 +111,36 @@ extension VaultLog {
         return try body(file)
     }
 
-    /// Writes the commits of `requests`, as many in one group as fit, and tells each its outcome, after `beforeTelling` for each
-    /// group.
-    func perform(_ requests: [WriteRequest], beforeTelling: () -> Void = {}) {
-        let begun = requests.filter { $0.begin() }
+    /// Writes the commits of `requests`, and of those that `more` gives while these are made, as many in one group as
+    /// fit, and tells each its outcome, after `beforeTelling` for each group.
+    func perform(
+        _ requests: [WriteRequest], more: () -> [WriteRequest] = { [] }, beforeTelling: () -> Void = {}
+    ) {
+        var begun = requests.filter { $0.begin() }
         guard !begun.isEmpty else { return }
-        var told = 0
         do throws(TokenStorageError) {
             try whileWriting { _ throws(TokenStorageError) in
-                while told < begun.count { told += write(begun[told...], beforeTelling) }
+                while !begun.isEmpty { write(&begun, more, beforeTelling) }
             }
         } catch {
-            for request in begun[told...] { request.finish(.failure(error)) }
+            for request in begun { request.finish(.failure(error)) }
         }
     }
 
-    /// Writes the first of `requests` as one group and tells each its outcome; returns how many.
-    private func write(_ requests: ArraySlice<WriteRequest>, _ beforeTelling: () -> Void) -> Int {
+    /// Writes the first of `requests`, with those that `more` gives meanwhile, as one group, tells each its outcome and
+    /// takes it out.
+    private func write(
+        _ requests: inout [WriteRequest], _ more: () -> [WriteRequest], _ beforeTelling: () -> Void
+    ) {
         var group = LogGroup(after: self)
         var prepared: [(WriteRequest, Generation?)] = []
         var taken = 0
-        for request in requests where !group.isFull {
+        while !group.isFull {
+            if taken == requests.count {
+                requests += more().filter { $0.begin() }
+                if taken == requests.count { break }
+            }
+            let request = requests[taken]
             taken += 1
             do throws(TokenStorageError) {
                 prepared.append((request, try group.add(request)))
@@ -139,6 +148,7 @@ extension VaultLog {
                 request.finish(.failure(error))
             }
         }
+        requests.removeFirst(taken)
         let file = state.withLock { $0.file }
         let outcome = Result { () throws(TokenStorageError) in
             if !group.isEmpty { try append(&group, to: file) }
@@ -152,7 +162,6 @@ extension VaultLog {
             case .success, .failure: request.finish(.success(generation))
             }
         }
-        return taken
     }
 
     /// Writes a group durably, moves the anchor, and erases what the group deleted.
