@@ -6,99 +6,15 @@ import TokenVaultPlatform
 @testable import TokenVault
 
 /// Commits that are written together.
-@Suite struct GroupTests {
-    /// A vault whose syncs are counted, and what its commits were told.
-    private final class Rig: Sendable {
-        struct Disk {
-            var syncs = 0
-            var isFailing = false
-        }
-
-        typealias Outcome = Result<Generation?, TokenStorageError>
-
-        let vault: BlockingFileVault
-        let storage: FileTokenStorage.Blocking
-        let session: VaultSession
-        let disk: Monitor<Disk>
-        private let outcomes = Monitor<[String: Outcome]>([:])
-
-        init(in sandbox: Sandbox) throws {
-            let disk = Monitor(Disk())
-            self.disk = disk
-            let directory = HookedDirectory(try PosixDirectory(sandbox.path)) { () throws(SystemFailure) in
-                let isFailing = disk.withLock { disk in
-                    disk.syncs += 1
-                    defer { disk.isFailing = false }
-                    return disk.isFailing
-                }
-                if isFailing { throw SystemFailure(.ioError, "fdatasync") }
-            }
-            vault = try BlockingFileVault.create(
-                at: VaultLocation(
-                    directory: directory, name: "group.vault", state: nil,
-                    path: sandbox.path.appending("group.vault")),
-                unlockMethod: keyFile, configuration: sandbox.configuration)
-            storage = vault.storage(service: "group")
-            session = try vault.session()
-            try storage.store(token: "fake", for: "before")
-            disk.withLock { $0.syncs = 0 }
-        }
-
-        var syncs: Int { disk.withLock { $0.syncs } }
-
-        /// Stores an item under `key` on the thread that writes, which calls `making` when its turn has come, and `told`
-        /// when it knows the outcome.
-        func submit(
-            _ key: String, making: @escaping @Sendable () throws(TokenStorageError) -> Void = {},
-            told: @escaping @Sendable () -> Void = {}
-        ) {
-            let prepare = session.preparation(
-                service: "group", changes: [.store(Secret(utf8: "fake"), for: TokenKey(key))],
-                existed: CommitFacts())
-            session.queue.submit(
-                WriteRequest { view, add throws(TokenStorageError) in
-                    try making()
-                    try prepare(view, add)
-                } finished: { [outcomes] outcome in
-                    told()
-                    outcomes.announce { $0[key] = outcome }
-                })
-        }
-
-        /// What it was told, once it was.
-        func outcome(_ key: String) -> Outcome { outcomes.wait { $0[key] } }
-
-        /// Commits `first`, and `others` behind it, in a group of their own: as many are expected back.
-        func commit(
-            _ first: String, before others: [String], making: @escaping @Sendable () -> Void,
-            told: @escaping @Sendable () -> Void = {}
-        ) throws {
-            let (hasBegun, mayGoOn) = (Monitor(false), Monitor(false))
-            submit(
-                first,
-                making: {
-                    hasBegun.announce { $0 = true }
-                    mayGoOn.wait { $0 ? () : nil }
-                })
-            hasBegun.wait { $0 ? () : nil }
-            for key in others { submit(key, making: making, told: told) }
-            mayGoOn.announce { $0 = true }
-            _ = try outcome(first).get()
-        }
-    }
-
+@Suite(.timeLimit(.minutes(20))) struct GroupTests {
     /// Else the one would wait for the sync of the others, and they for its.
     @Test func whoIsBackWhileAGroupIsMadeIsInIt() throws {
         let sandbox = try Sandbox()
-        let rig = try Rig(in: sandbox)
-        let isBack = Mutex(false)
-        try rig.commit("first", before: ["second", "third"]) {
-            let isFirst = isBack.withLock { isBack in
-                defer { isBack = true }
-                return !isBack
-            }
-            if isFirst { rig.submit("back") }
-        }
+        let rig = try GroupRig(in: sandbox)
+        try rig.lead("first")
+        rig.submit("second", making: { rig.submit("back") })
+        rig.submit("third")
+        rig.goOn()
         let generations = try ["first", "second", "third", "back"].map { key in
             try #require(try rig.outcome(key).get()).rawValue
         }
@@ -107,10 +23,60 @@ import TokenVaultPlatform
         #expect(try rig.storage.list().items.count == 5)
     }
 
-    /// Who is refused is told at once, and may be back at once.
+    /// They find the lock free while those come back.
+    @Test(arguments: [true, false])
+    func whileOthersWriteNobodyJoinsAGroup(_ areWriting: Bool) throws {
+        let sandbox = try Sandbox()
+        let rig = try GroupRig(in: sandbox)
+        let other = try BlockingFileVault.open(
+            at: sandbox.path.appending("group.vault"), configuration: sandbox.configuration)
+        try other.unlock(with: keyFile)
+        try other.storage(service: "group").store(token: "fake", for: "other")
+        #expect(!rig.session.log.hasOtherWriters)
+        try rig.lead("first")
+        // A second from now, whenever that is here.
+        rig.session.log.othersWrote.withLock { until in
+            #expect(until != nil)
+            until = Deadline(after: areWriting ? .seconds(3_600) : .zero)
+        }
+        #expect(rig.session.log.hasOtherWriters == areWriting)
+        rig.submit("second", making: { rig.submit("back") })
+        rig.submit("third")
+        rig.resetSyncs()
+        rig.goOn()
+        for key in ["first", "second", "third", "back"] { _ = try rig.outcome(key).get() }
+        #expect(rig.syncs == (areWriting ? 3 : 2))
+    }
+
+    /// Who was told of one group may be back before the next is made, of those that did not fit. Other processes wait.
+    @Test func whoIsBackAfterAGroupWaitsForTheLockAnew() throws {
+        let sandbox = try Sandbox()
+        let rig = try GroupRig(in: sandbox)
+        let isBackMade = Mutex(false)
+        let wasBackMade = Mutex<Bool?>(nil)
+        try rig.lead("first")
+        // As much as a group holds.
+        let large = (0..<9).map {
+            TokenChange.store(Secret([UInt8](repeating: 0x61, count: 1 << 20)), for: TokenKey("large-\($0)"))
+        }
+        rig.submit(
+            "second", large,
+            told: { rig.submit("back", making: { isBackMade.withLock { $0 = true } }) })
+        rig.submit(
+            "third",
+            told: {
+                let isMade = isBackMade.withLock { $0 }
+                wasBackMade.withLock { $0 = isMade }
+            })
+        rig.goOn()
+        for key in ["second", "third", "back"] { _ = try rig.outcome(key).get() }
+        #expect(wasBackMade.withLock { $0 } == false)
+    }
+
+    /// Who is refused may be back at once.
     @Test func whoIsRefusedAgainAndAgainKeepsNobodyWaiting() throws {
         let sandbox = try Sandbox()
-        let rig = try Rig(in: sandbox)
+        let rig = try GroupRig(in: sandbox)
         let refused = Mutex(0)
         @Sendable func refuse() {
             rig.submit(
@@ -124,38 +90,89 @@ import TokenVaultPlatform
                     if count < 100 { refuse() }
                 })
         }
-        let before = Mutex(0)
-        try rig.commit("first", before: ["second"]) {
-            refuse()
-        } told: {
-            let count = refused.withLock { $0 }
-            before.withLock { $0 = count }
-        }
+        let before = Mutex<Int?>(nil)
+        try rig.lead("first")
+        rig.submit(
+            "second", making: { refuse() },
+            told: {
+                let count = refused.withLock { $0 }
+                before.withLock { $0 = count }
+            })
+        rig.goOn()
         _ = try rig.outcome("second").get()
-        #expect(before.withLock { $0 } == 1)
-        guard case .failure(let error) = rig.outcome("refused-99") else {
-            Issue.record("one was not refused")
-            return
-        }
-        #expect(error.code == .conflict)
+        #expect(before.withLock { $0 } == 0)
+        #expect(rig.code("refused-99") == .conflict)
     }
 
-    @Test func whoJoinedAGroupIsToldWhatBecameOfIt() throws {
+    /// What found changes that came to nothing says nothing of the vault.
+    @Test func noneOfAGroupThatFailedIsToldOfItsChanges() throws {
         let sandbox = try Sandbox()
-        let rig = try Rig(in: sandbox)
-        try rig.commit("first", before: ["second"]) {
-            rig.submit("back")
-            rig.disk.withLock { $0.isFailing = true }
+        let rig = try GroupRig(in: sandbox)
+        try rig.lead("first")
+        // What comes before all changes stands by itself.
+        rig.submit("idle", [.delete("absent")])
+        rig.submit("refused", [.update("absent", details: TokenDetails(label: "fake"))])
+        rig.submit("deleting", [.delete("before")])
+        rig.submit("deleting too", [.delete("before")])
+        rig.submit("storing", [.store(Secret(utf8: "fake"), for: "new")])
+        rig.submit("storing too", [.store(Secret(utf8: "fake"), for: "new", expecting: .absent)])
+        rig.submit("joining", making: { rig.fail(1) })
+        rig.goOn()
+        #expect(try rig.outcome("idle").get() == nil)
+        #expect(rig.code("refused") == .notFound)
+        for key in ["deleting", "deleting too", "storing", "storing too", "joining"] {
+            #expect(rig.code(key) == .ioFailure, "\(key)")
         }
-        for key in ["second", "back"] {
-            guard case .failure(let error) = rig.outcome(key) else {
-                Issue.record("\(key) was not refused")
-                continue
-            }
-            #expect(error.code == .ioFailure)
-            #expect(try rig.storage.retrieve(for: TokenKey(key)) == nil)
+        #expect(try rig.storage.list().items.map(\.key) == ["before", "first"])
+        try rig.storage.store(token: "fake-2", for: "joining")
+        #expect(try rig.storage.retrieve(for: "joining") == "fake-2")
+    }
+
+    /// The disk failed, and so did taking the bytes back: whatever comes next may not be found again.
+    @Test func nothingIsWrittenAfterAGroupThatNobodyKnowsOf() throws {
+        let sandbox = try Sandbox()
+        let rig = try GroupRig(in: sandbox)
+        try rig.lead("first")
+        let large = (0..<9).map {
+            TokenChange.store(Secret([UInt8](repeating: 0x61, count: 1 << 20)), for: TokenKey("large-\($0)"))
         }
-        try rig.storage.store(token: "fake-2", for: "back")
-        #expect(try rig.storage.retrieve(for: "back") == "fake-2")
+        // The group's, that of the zeros, and that of the file that it would move to.
+        rig.submit("second", large, making: { rig.fail(3) })
+        rig.submit("third")
+        rig.goOn()
+        #expect(rig.code("second") == .outcomeUnknown)
+        #expect(rig.code("third") == .readOnly)
+    }
+
+    /// A store that does not fit keeps nobody from deleting, nor another from storing what fits.
+    @Test func onAFullDiskEachStandsByItself() throws {
+        let disk = SimulatedDisk(try SimulatedVault.fresh())
+        let vault = try SimulatedVault.open(at: SimulatedVault.location(on: disk))
+        let rig = try GroupRig(vault)
+        disk.leaveFree(200_000)
+        try rig.lead("first")
+        let large = Secret([UInt8](repeating: 0x61, count: 1 << 20))
+        rig.submit("deleting", [.delete("before")])
+        rig.submit("large", [.store(large, for: "large")])
+        rig.submit("small")
+        rig.goOn()
+        for key in ["deleting", "small"] { #expect(throws: Never.self) { try rig.outcome(key).get() } }
+        #expect(rig.code("large") == .noSpace)
+        #expect(try rig.storage.list().items.map(\.key) == ["first", "small"])
+    }
+
+    /// Slots are changed and a vault is compacted by one who is alone; writers come again and again.
+    @Test func whoWantsToBeAloneIsNext() throws {
+        let sandbox = try Sandbox()
+        let rig = try GroupRig(in: sandbox)
+        let order = Monitor<[String]>([])
+        try rig.lead("first")
+        rig.submit("second", making: { order.announce { $0.append("second") } })
+        let thread = WorkerThread(name: "alone")
+        thread.run { try? rig.session.queue.alone { order.announce { $0.append("alone") } } }
+        while rig.session.queue.waitingAlone == 0 { WorkerThread.giveWay() }
+        rig.goOn()
+        order.wait { $0.count == 2 ? () : nil }
+        #expect(order.withLock { $0 } == ["alone", "second"])
     }
 }

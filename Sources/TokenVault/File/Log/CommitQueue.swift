@@ -14,6 +14,8 @@ final class CommitQueue: Sendable {
         var gathering: Deadline?
         /// Whether somebody does.
         var isGathering = false
+        /// How many wait to be alone. Nobody leads before them: of writers who come again and again, one would always be sooner.
+        var alone = 0
 
         /// Whether who gathers has to know that one more waits.
         var isComplete: Bool { isGathering && waiting.count >= expected }
@@ -96,33 +98,44 @@ final class CommitQueue: Sendable {
     func alone<Value>(
         _ body: () throws(TokenStorageError) -> Value
     ) throws(TokenStorageError) -> Value {
+        state.withLock { $0.alone += 1 }
         state.wait { state -> Void? in
             if state.isLed { return nil }
             state.isLed = true
+            state.alone -= 1
             return ()
         }
         defer { state.announce { $0.isLed = false } }
         return try body()
     }
 
+    /// How many wait to be alone.
+    var waitingAlone: Int { state.withLock { $0.alone } }
+
     /// Runs a long read on a thread of its own, beside the writers.
     func read(_ job: @escaping @Sendable () -> Void) { reader.run(job) }
 
     private static func takeLead(_ state: inout State) -> Bool {
-        if state.isLed { return false }
+        if state.isLed || state.alone > 0 { return false }
         state.isLed = true
         return true
     }
 
     /// Writes what waits, with what comes while that is made.
     private func lead() {
+        // Other processes find the lock free for as long as those are waited for who are expected back.
+        var isOpen = !log.hasOtherWriters
+        if !isOpen { awaitExpected() }
         let requests = state.withLock { Self.take(&$0) }
         var count = requests.count
         log.perform(requests) {
+            guard isOpen else { return [] }
             let more = gather(atMost: Self.largestGroup - count)
             count += more.count
             return more
         } beforeTelling: {
+            // One group, of those that one lock is taken for.
+            isOpen = false
             // Before anybody of them can be back.
             state.withLock { $0.expected = count + $0.waiting.count }
         }
@@ -136,20 +149,22 @@ final class CommitQueue: Sendable {
     }
 
     /// Takes what has come meanwhile, while somebody is expected back: where nothing has, once all of them are, or their
-    /// time is over. None beyond that: who is refused again and again, and told at once, would keep the others waiting.
+    /// time is over.
     private func gather(atMost most: Int) -> [WriteRequest] {
+        if most > 0, state.withLock({ $0.waiting.isEmpty }) { awaitExpected() }
+        return state.withLock { $0.expected > 0 ? Self.take(&$0, atMost: most) : [] }
+    }
+
+    /// Waits until all wait who are expected back, or their time is over.
+    private func awaitExpected() {
         let wait = state.withLock { state -> Duration in
-            guard state.waiting.isEmpty, state.expected > 0, most > 0, let until = state.gathering else {
-                return .zero
-            }
+            guard state.waiting.count < state.expected, let until = state.gathering else { return .zero }
             state.isGathering = true
             return until.remaining
         }
-        if wait > .zero { state.wait(atMost: wait) { $0.isComplete ? () : nil } }
-        return state.withLock { state in
-            state.isGathering = false
-            return state.expected > 0 ? Self.take(&state, atMost: most) : []
-        }
+        guard wait > .zero else { return }
+        state.wait(atMost: wait) { $0.isComplete ? () : nil }
+        state.withLock { $0.isGathering = false }
     }
 
     private static func take(_ state: inout State, atMost most: Int = largestGroup) -> [WriteRequest] {

@@ -59,6 +59,7 @@ extension VaultLog {
             if isQuiet, state.isTailSettled { return true }
             var scanner = LogScanner(file: file, codec: codec, chunk: 64 << 10)
             let found = try scanner.scan(from: tail, previous: state.chain)
+            noteOthers(found)
             try apply(found, to: &state)
             state.size = try onDisk { () throws(SystemFailure) in try file.attributes().size }
             var stop = found.stop
@@ -127,45 +128,30 @@ extension VaultLog {
         }
     }
 
-    /// Writes the first of `requests`, with those that `more` gives meanwhile, as one group, tells each its outcome and
-    /// takes it out.
+    /// Writes the first of `requests`, with those that `more` gives meanwhile, as one group, and takes them out.
     private func write(
         _ requests: inout [WriteRequest], _ more: () -> [WriteRequest], _ beforeTelling: () -> Void
     ) {
-        var group = LogGroup(after: self)
-        var prepared: [(WriteRequest, Generation?)] = []
+        var group = RequestGroup(after: self)
         var taken = 0
         while !group.isFull {
             if taken == requests.count {
-                requests += more().filter { $0.begin() }
-                if taken == requests.count { break }
-            }
-            let request = requests[taken]
-            taken += 1
-            do throws(TokenStorageError) {
-                prepared.append((request, try group.add(request)))
-            } catch {
-                request.finish(.failure(error))
+                let others = more()
+                if others.isEmpty { break }
+                requests += others.filter { $0.begin() }
+            } else {
+                group.add(requests[taken])
+                taken += 1
             }
         }
         requests.removeFirst(taken)
-        let file = state.withLock { $0.file }
-        let outcome = Result { () throws(TokenStorageError) in
-            if !group.isEmpty { try append(&group, to: file) }
-        }
-        beforeTelling()
-        for (request, generation) in prepared {
-            switch outcome {
-            case .failure(var error) where generation != nil:
-                if error.code == .outcomeUnknown { error.generation = generation }
-                request.finish(.failure(error))
-            case .success, .failure: request.finish(.success(generation))
-            }
-        }
+        group.write(beforeTelling: beforeTelling)
     }
 
     /// Writes a group durably, moves the anchor, and erases what the group deleted.
     func append(_ group: inout LogGroup, to file: any DiskFile) throws(TokenStorageError) {
+        // The group before it may have met a disk that nothing more is written to.
+        if let error = broken.withLock({ $0 }) { throw error }
         try makeRoom(for: group, in: file)
         state.withLock { $0.isCommitting = true }
         defer { state.withLock { $0.isCommitting = false } }

@@ -20,6 +20,8 @@ final class VaultLog: Sendable {
     let isWriting = Mutex(0)
     /// Set when a failed sync could not be repaired: this process writes no more.
     let broken = Mutex<TokenStorageError?>(nil)
+    /// Until when others are reckoned with, who wrote a moment ago.
+    let othersWrote = Mutex<Deadline?>(nil)
     /// Whether this process removed what a crash had left behind the log.
     let hasCutTail = Mutex(false)
     /// Why compaction is put off, when it is.
@@ -132,8 +134,17 @@ final class VaultLog: Sendable {
         guard Frame.length(ofPrefix: probe, at: Frame.checksumLength) != nil else { return }
         var scanner = LogScanner(file: file, codec: codec, chunk: 8 << 10)
         let found = try scanner.scan(from: tail, previous: state.chain)
+        noteOthers(found)
         try apply(found, to: &state)
         if state.isSuperseded, try isReplaced(state) { try reload(&state) }
+    }
+
+    /// Whether others wrote in the last second: other processes, or this one through another `BlockingFileVault`.
+    var hasOtherWriters: Bool { othersWrote.withLock { $0.map { !$0.hasPassed } ?? false } }
+
+    /// Takes note of what others wrote.
+    func noteOthers(_ found: ScanResult) {
+        if !found.frames.isEmpty { othersWrote.withLock { $0 = Deadline(after: .seconds(1)) } }
     }
 
     /// Whether the path leads to another file than the one that is open.
