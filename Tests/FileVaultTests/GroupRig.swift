@@ -9,9 +9,12 @@ final class GroupRig: Sendable {
     private struct Disk {
         var syncs = 0
         var failures = 0
+        var meanwhile: (@Sendable () -> Void)?
 
         mutating func synchronize() throws(SystemFailure) {
             syncs += 1
+            meanwhile?()
+            meanwhile = nil
             guard failures > 0 else { return }
             failures -= 1
             throw SystemFailure(.ioError, "fdatasync")
@@ -31,11 +34,11 @@ final class GroupRig: Sendable {
         let directory = HookedDirectory(try PosixDirectory(sandbox.path)) { () throws(SystemFailure) in
             try disk.withLock { (disk) throws(SystemFailure) in try disk.synchronize() }
         }
+        let path = sandbox.path.appending("group.vault")
         try self.init(
             try BlockingFileVault.create(
                 at: VaultLocation(
-                    directory: directory, name: "group.vault", state: nil,
-                    path: sandbox.path.appending("group.vault")),
+                    directory: directory, name: "group.vault", state: nil, path: path, absolutePath: path),
                 unlockMethod: keyFile, configuration: sandbox.configuration), disk)
     }
 
@@ -56,6 +59,8 @@ final class GroupRig: Sendable {
 
     /// Has the next syncs fail.
     func fail(_ syncs: Int) { disk.withLock { $0.failures = syncs } }
+
+    func onNextSync(_ body: @escaping @Sendable () -> Void) { disk.withLock { $0.meanwhile = body } }
 
     /// Commits `changes`, or stores an item under `name`, on the thread that writes, which calls `making` when its turn has
     /// come, and `told` when its outcome is known.

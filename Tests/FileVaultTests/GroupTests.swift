@@ -1,3 +1,4 @@
+import Glibc
 import Synchronization
 import SystemPackage
 import Testing
@@ -138,10 +139,36 @@ import TokenVaultPlatform
         }
         // The group's, that of the zeros, and that of the file that it would move to.
         rig.submit("second", large, making: { rig.fail(3) })
+        // What this finds nobody knows either.
+        rig.submit("deleting", [.delete("large-0")])
         rig.submit("third")
         rig.goOn()
         #expect(rig.code("second") == .outcomeUnknown)
+        #expect(rig.code("deleting") == .readOnly)
         #expect(rig.code("third") == .readOnly)
+    }
+
+    /// The bytes are on the disk: what comes next may not be written over them.
+    @Test func nothingIsWrittenOverAGroupThatWasMovedAway() throws {
+        let sandbox = try Sandbox()
+        let rig = try GroupRig(in: sandbox)
+        let (path, away) = (sandbox.path.string, sandbox.path.string + "-away")
+        try rig.lead("first")
+        let large = (0..<9).map {
+            TokenChange.store(Secret([UInt8](repeating: 0x61, count: 1 << 20)), for: TokenKey("large-\($0)"))
+        }
+        rig.submit("second", large, making: { rig.onNextSync { _ = rename(path, away) } })
+        rig.submit("third")
+        rig.goOn()
+        #expect(rig.code("second") == .outcomeUnknown)
+        #expect(rig.code("third") == .unavailable)
+        try #require(rename(away, path) == 0)
+        try rig.storage.store(token: "fake", for: "fourth")
+        let vault = try BlockingFileVault.open(
+            at: sandbox.path.appending("group.vault"), configuration: sandbox.configuration)
+        try vault.unlock(with: keyFile)
+        #expect(try vault.verify().isClean)
+        #expect(try vault.storage(service: "group").list().items.count == 12)
     }
 
     /// A store that does not fit keeps nobody from deleting, nor another from storing what fits.

@@ -159,11 +159,10 @@ final class CommitQueue: Sendable {
     private func awaitExpected() {
         let wait = state.withLock { state -> Duration in
             guard state.waiting.count < state.expected, let until = state.gathering else { return .zero }
-            state.isGathering = true
+            state.isGathering = !until.hasPassed
             return until.remaining
         }
-        guard wait > .zero else { return }
-        state.wait(atMost: wait) { $0.isComplete ? () : nil }
+        if wait > .zero { state.wait(atMost: wait) { $0.isComplete ? () : nil } }
         state.withLock { $0.isGathering = false }
     }
 

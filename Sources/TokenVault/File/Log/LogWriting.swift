@@ -59,7 +59,7 @@ extension VaultLog {
             if isQuiet, state.isTailSettled { return true }
             var scanner = LogScanner(file: file, codec: codec, chunk: 64 << 10)
             let found = try scanner.scan(from: tail, previous: state.chain)
-            noteOthers(found)
+            if !found.frames.isEmpty { noteOthers() }
             try apply(found, to: &state)
             state.size = try onDisk { () throws(SystemFailure) in try file.attributes().size }
             var stop = found.stop
@@ -120,18 +120,21 @@ extension VaultLog {
         var begun = requests.filter { $0.begin() }
         guard !begun.isEmpty else { return }
         do throws(TokenStorageError) {
-            try whileWriting { _ throws(TokenStorageError) in
-                while !begun.isEmpty { write(&begun, more, beforeTelling) }
+            while !begun.isEmpty {
+                try whileWriting { _ throws(TokenStorageError) in
+                    while !begun.isEmpty, write(&begun, more, beforeTelling) {}
+                }
             }
         } catch {
             for request in begun { request.finish(.failure(error)) }
         }
     }
 
-    /// Writes the first of `requests`, with those that `more` gives meanwhile, as one group, and takes them out.
+    /// Writes the first of `requests`, with those that `more` gives meanwhile, as one group, and takes them out. False when
+    /// nobody knows what became of it, and thus what the next would follow: who takes the lock anew finds out.
     private func write(
         _ requests: inout [WriteRequest], _ more: () -> [WriteRequest], _ beforeTelling: () -> Void
-    ) {
+    ) -> Bool {
         var group = RequestGroup(after: self)
         var taken = 0
         while !group.isFull {
@@ -145,13 +148,13 @@ extension VaultLog {
             }
         }
         requests.removeFirst(taken)
-        group.write(beforeTelling: beforeTelling)
+        let outcome = group.write(beforeTelling: beforeTelling)
+        requests = outcome.left + requests
+        return !outcome.isUnknown
     }
 
     /// Writes a group durably, moves the anchor, and erases what the group deleted.
     func append(_ group: inout LogGroup, to file: any DiskFile) throws(TokenStorageError) {
-        // The group before it may have met a disk that nothing more is written to.
-        if let error = broken.withLock({ $0 }) { throw error }
         try makeRoom(for: group, in: file)
         state.withLock { $0.isCommitting = true }
         defer { state.withLock { $0.isCommitting = false } }

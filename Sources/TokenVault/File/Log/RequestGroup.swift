@@ -35,20 +35,33 @@ struct RequestGroup {
         }
     }
 
-    /// Writes the commits durably, and tells all of them their outcome, after `beforeTelling`.
-    mutating func write(beforeTelling: () -> Void) {
+    /// Writes the commits durably, and tells all of them their outcome, after `beforeTelling`. Of those that do not fit on
+    /// the disk together, what deletes has the reserve, and what is small may fit: they are made anew, half by half.
+    ///
+    /// Returns those that are still to be made: where the outcome of what was before them is unknown, so is what they
+    /// would find, until the lock is taken anew.
+    mutating func write(beforeTelling: () -> Void) -> Outcome {
         let error = append()
         beforeTelling()
         if error?.code == .noSpace, made.count > 1 {
-            // Of those that do not fit together, what deletes has the reserve, and what is small may fit.
-            for one in made {
-                var single = RequestGroup(after: log)
-                single.add(one.request)
-                single.write {}
+            var left = made.map(\.request)
+            for count in [left.count / 2, left.count - left.count / 2] {
+                var half = RequestGroup(after: log)
+                for request in left.prefix(count) { half.add(request) }
+                left.removeFirst(count)
+                let outcome = half.write {}
+                if outcome.isUnknown { return Outcome(isUnknown: true, left: outcome.left + left) }
             }
-        } else {
-            for one in made { one.request.finish(Self.outcome(of: one, after: error)) }
+            return Outcome(isUnknown: false, left: [])
         }
+        for one in made { one.request.finish(Self.outcome(of: one, after: error)) }
+        return Outcome(isUnknown: error?.code == .outcomeUnknown, left: [])
+    }
+
+    struct Outcome {
+        /// Whether what was written is on the disk, or will be, nobody knows.
+        let isUnknown: Bool
+        let left: [WriteRequest]
     }
 
     private mutating func append() -> TokenStorageError? {

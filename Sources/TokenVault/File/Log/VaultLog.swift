@@ -134,7 +134,7 @@ final class VaultLog: Sendable {
         guard Frame.length(ofPrefix: probe, at: Frame.checksumLength) != nil else { return }
         var scanner = LogScanner(file: file, codec: codec, chunk: 8 << 10)
         let found = try scanner.scan(from: tail, previous: state.chain)
-        noteOthers(found)
+        if !found.frames.isEmpty { noteOthers() }
         try apply(found, to: &state)
         if state.isSuperseded, try isReplaced(state) { try reload(&state) }
     }
@@ -142,10 +142,8 @@ final class VaultLog: Sendable {
     /// Whether others wrote in the last second: other processes, or this one through another `BlockingFileVault`.
     var hasOtherWriters: Bool { othersWrote.withLock { $0.map { !$0.hasPassed } ?? false } }
 
-    /// Takes note of what others wrote.
-    func noteOthers(_ found: ScanResult) {
-        if !found.frames.isEmpty { othersWrote.withLock { $0 = Deadline(after: .seconds(1)) } }
-    }
+    /// Takes note that others write as well.
+    func noteOthers() { othersWrote.withLock { $0 = Deadline(after: .seconds(1)) } }
 
     /// Whether the path leads to another file than the one that is open.
     func isReplaced(_ state: LogState) throws(TokenStorageError) -> Bool {
@@ -181,6 +179,7 @@ final class VaultLog: Sendable {
     /// Opens the path anew and reads it.
     func reload(_ state: inout LogState) throws(TokenStorageError) {
         let file = try VaultFiles.open(location)
+        noteOthers()
         guard announcer.isObserved else {
             state = try loader.load(file, seen: state.sequence)
             return
