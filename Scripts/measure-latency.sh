@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Measures the vault and a gnome-keyring of its own, on the disk where this directory is, by the number of items, writes the
-# figures to Documentation/latency, and draws the README's picture from them: measure-latency.sh VAULTCTL.
+# Measures the vault and a gnome-keyring of its own in one run, on the disk where this directory is, by the number of items, writes
+# the figures to Documentation/latency, and draws the README's picture from them: measure-latency.sh VAULTCTL.
 # Storing into the keyring becomes slow with its size: that is what the picture shows, and why the keyring has fewer items.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/.."
@@ -26,24 +26,19 @@ desk
 printf 'start_keyring\n' >&"${desktop[1]}"
 desk
 
-# sizes NUMBER…: as options.
-sizes() { printf -- '--items %s ' "$@"; }
-# shellcheck disable=SC2046 # words
-"$program" benchmark --directory "$directory" --backend file --backend agent $(sizes 100 300 1000 3000 10000 30000 100000) \
-    --seconds 35 --json >"$directory/vault.json"
-# shellcheck disable=SC2046
+mapfile -t sizes < <(printf -- '--items\n%s\n' 100 300 1000 2000 3000 10000 30000 100000)
 DBUS_SESSION_BUS_ADDRESS=unix:path=$directory/desktop/bus "$program" benchmark --directory "$directory" \
-    --backend secret-service $(sizes 100 300 1000 2000) --seconds 20 --json >"$directory/keyring.json"
-
+    --backend file --backend agent --backend secret-service "${sizes[@]}" --keyring-items 2000 --seconds 80 --json \
+    >"$directory/latency.json"
 # One measurement a line.
-for name in vault keyring; do
-    sed -e 's/^\[/[\n/' -e 's/},{/},\n{/g' -e 's/\]$/\n]/' "$directory/$name.json" >"$target/$name.json"
-done
-Scripts/draw-latency.py "$target"/{vault,keyring}.json >"$target/latency.svg"
+sed -e 's/^\[/[\n/' -e 's/},{/},\n{/g' -e 's/\]$/\n]/' "$directory/latency.json" >"$directory/lines.json"
+Scripts/draw-latency.py "$directory/lines.json" >"$directory/latency.svg"
+cp "$directory/lines.json" "$target/latency.json"
+cp "$directory/latency.svg" "$target/latency.svg"
 processor=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
 {
     printf '# The figures behind the README'\''s picture\n\n'
     printf '`make latency` measures them anew, with `Scripts/measure-latency.sh`, and draws `latency.svg` with\n'
-    printf '`Scripts/draw-latency.py`. These are of %s x %s, Linux %s, %s, %s.\n' "$(nproc)" "${processor:-$(uname -m)}" \
+    printf '`Scripts/draw-latency.py`. These are of commit %s, on %s x %s, Linux %s, %s, %s.\n' "$(git describe --always --dirty)" "$(nproc)" "${processor:-$(uname -m)}" \
         "$(uname -r)" "$(df --output=fstype . | tail -n 1)" "$(gnome-keyring-daemon --version | sed -n 's/^gnome-keyring-daemon: /gnome-keyring /p' | head -n 1)"
 } >"$target/README.md"

@@ -6,6 +6,8 @@ struct BenchmarkArguments {
     var backends: [String] = []
     /// How many items the storages have; empty for the usual numbers.
     var items: [Int] = []
+    /// How many of them a keyring has at most; `nil` for what is usual.
+    var keyringItems: Int?
     /// How long the secrets are, in bytes.
     var valueSizes: [Int] = []
     /// How long to measure, all together.
@@ -36,6 +38,9 @@ struct BenchmarkArguments {
             case "--items":
                 guard let number = Int(value), number > 0 else { return nil }
                 items.append(number)
+            case "--keyring-items":
+                guard let number = Int(value), number > 0 else { return nil }
+                keyringItems = number
             case "--value-size":
                 guard let number = Int(value), number >= 0 else { return nil }
                 valueSizes.append(number)
@@ -57,6 +62,6 @@ struct BenchmarkArguments {
 
     /// How many items the storages have when nobody says.
     static let usualItems = [100, 1_000, 10_000]
-    /// How many of them a keyring has at most when nobody says: it writes all of them anew with each store.
-    static let mostItemsOfKeyring = 1_000
+    /// How many items a keyring is measured with at most: it writes all of them anew with each store.
+    var mostItemsOfKeyring: Int { keyringItems ?? (items.isEmpty ? 1_000 : .max) }
 }

@@ -202,6 +202,19 @@ import TokenVault
         #expect(try keyring("list", "--all-services") == "")
     }
 
+    /// A keyring writes all that is in it with each store: whoever wants a vault of thousands beside it need not wait for that.
+    @Test func aBenchmarkOfAKeyringGoesNoFurtherThanAskedFor() throws {
+        let outcome = try keyring(
+            "benchmark", "--backend", "memory", "--items", "2", "--items", "5", "--keyring-items", "4",
+            "--samples", "3",
+            "--json")
+        let rows = try #require(outcome).split(separator: "}").map(String.init)
+        func has(_ backend: String, _ items: Int) -> Bool {
+            rows.contains { $0.contains("\"backend\":\"\(backend)\"") && $0.contains("\"items\":\(items),") }
+        }
+        #expect(has("secret-service", 2) && has("memory", 2) && has("memory", 5) && !has("secret-service", 5))
+    }
+
     /// Locked while it measures, the keyring deletes nothing: what stays is said, with what removes it.
     @Test func aBenchmarkThatCannotDeleteSaysWhatStays() throws {
         let place = try startBenchmark()

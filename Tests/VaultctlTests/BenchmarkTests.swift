@@ -189,7 +189,7 @@ import Foundation
             ["--items", "0"], ["--items", "10000001"], ["--items", typed], ["--value-size", "1048577"],
             ["--value-size", "-1"], ["--seconds", "0"], ["--seconds", "nan"], ["--seconds", typed],
             ["--samples", "0"], ["--samples", typed], ["--backend", typed], ["--backend="], ["--directory="],
-            ["--report="], [typed],
+            ["--report="], ["--keyring-items", "0"], ["--keyring-items", typed], [typed],
         ])
     func mistakesAreOneLine(_ words: [String]) throws {
         expectOneLine(try Sandbox().run(arguments: ["benchmark"] + words), status: 64, hiding: [typed])

@@ -7,8 +7,8 @@ import VaultAgent
 final class Subject {
     let name: String
     let storage: any BlockingTokenStorage
-    /// How many items it has at most when nobody says how many.
-    let usualLimit: Int
+    /// How many items it is measured with at most.
+    let limit: Int
     /// How many items are stored at once to fill it.
     let batch: Int
     /// How many there are.
@@ -18,12 +18,12 @@ final class Subject {
     private let clear: () -> Void
 
     private init(
-        _ name: String, _ storage: any BlockingTokenStorage, usualLimit: Int = .max, batch: Int = 500,
+        _ name: String, _ storage: any BlockingTokenStorage, limit: Int = .max, batch: Int = 500,
         begin: @escaping (Bool) -> Void = { _ in }, clear: @escaping () -> Void
     ) {
         self.name = name
         self.storage = storage
-        self.usualLimit = usualLimit
+        self.limit = limit
         self.batch = batch
         self.begin = begin
         self.clear = clear
@@ -63,14 +63,14 @@ final class Subject {
 
     /// The person's keyring, in a service of its own whose items are deleted at the end. Nobody is asked to unlock it.
     ///
-    /// `leftovers` has that service for as long as items are in it.
-    static func keyring(_ leftovers: Leftovers) -> Subject {
+    /// It gets `limit` items at most. `leftovers` has that service for as long as items are in it.
+    static func keyring(atMost limit: Int, _ leftovers: Leftovers) -> Subject {
         let mark = String(UInt64.random(in: 0...UInt64.max), radix: 36)
         let service = "vaultctl benchmark \(mark)"
         let configuration = SecretServiceConfiguration(prompting: .never, timeout: .seconds(10))
         let storage = SecretService(configuration: configuration).storage(service: service).blocking
         return Subject(
-            BackendName.keyring, storage, usualLimit: BenchmarkArguments.mostItemsOfKeyring, batch: 20,
+            BackendName.keyring, storage, limit: limit, batch: 20,
             begin: { wasNone in
                 if wasNone { leftovers.remove(service) } else { leftovers.add(service) }
             },

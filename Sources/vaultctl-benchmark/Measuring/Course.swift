@@ -52,7 +52,7 @@ struct Course {
             case BackendName.agent:
                 subjects.append(
                     try .agent(in: scratch, label, at: PrivateAgent.place(in: scratch)))
-            default: subjects.append(.keyring(leftovers))
+            default: subjects.append(.keyring(atMost: arguments.mostItemsOfKeyring, leftovers))
             }
         }
         let secret = Secret(randomBytes(valueSize))
@@ -64,7 +64,7 @@ struct Course {
         let sizes = arguments.items.isEmpty ? BenchmarkArguments.usualItems : arguments.items.sorted()
         let time = arguments.time / (sizes.count * arguments.valueSizes.count)
         for items in sizes {
-            let present = subjects.filter { !arguments.items.isEmpty || items <= $0.usualLimit }
+            let present = subjects.filter { items <= $0.limit }
             for subject in present { try fill(subject, with: secret, to: items) }
             let turns = Turns(
                 subjects: present, probes: probes, secret: secret, time: time, samples: arguments.samples,

@@ -11,13 +11,15 @@ struct Benchmark: VaultCommand {
             Stores, retrieves and deletes in storages made for it, in a scratch directory beside the vault file or \
             in --directory, with as many items as asked for already in them, beside what the machine itself takes \
             to write, decrypt and ask another process. Your own vault is not touched, nor your keyring unless you \
-            name it, and nothing is left behind.
+            name it, and nothing is left behind, but in a keyring that does not delete it.
 
             Examples:
               vaultctl benchmark
               vaultctl benchmark --report latency.html
               vaultctl benchmark --backend file --items 1000 --items 100000 \\
                 --value-size 256 --json >latency.json
+              vaultctl benchmark --backend file --backend secret-service --items 100 \\
+                --items 10000 --keyring-items 1000
             """)
 
     @Option(
@@ -31,6 +33,11 @@ struct Benchmark: VaultCommand {
             "Items in the storage. May be given several times; 100, 1,000 and 10,000 by default.",
             valueName: "number"))
     var items: [String] = []
+    @Option(
+        help: ArgumentHelp(
+            "Items at most with which the keyring is measured, which writes all of them with each store; 1,000 by default, or what --items says.",
+            valueName: "number"))
+    var keyringItems: String?
     @Option(
         help: ArgumentHelp(
             "Length of a secret. May be given several times; 1,024 by default.", valueName: "bytes"))
@@ -67,6 +74,10 @@ struct Benchmark: VaultCommand {
             words += ["--backend", name]
         }
         for number in try numbers(items, "--items", 1...10_000_000) { words += ["--items", String(number)] }
+        if let keyringItems {
+            let most = try Settings.number(keyringItems, named: "--keyring-items", 1...10_000_000)
+            words += ["--keyring-items", String(most)]
+        }
         let sizes = try numbers(valueSize, "--value-size", 0...Secret.maximumLength)
         for number in sizes.isEmpty ? [1_024] : sizes { words += ["--value-size", String(number)] }
         words += ["--milliseconds", String(try milliseconds())]
