@@ -24,6 +24,28 @@ import TokenVaultPlatform
         #expect(try rig.storage.list().items.count == 5)
     }
 
+    @Test func aStoreIsOneSync() throws {
+        let sandbox = try Sandbox()
+        let rig = try GroupRig(in: sandbox)
+        for number in 0..<50 {
+            try rig.storage.store(token: "fake \(number)", for: TokenKey("key \(number % 10)"))
+            #expect(rig.syncs == number + 1)
+        }
+    }
+
+    /// The next two are of the index, which is there for who opens the vault.
+    @Test func aLargeBatchIsOneSyncBeforeItIsToldOf() throws {
+        let sandbox = try Sandbox()
+        let rig = try GroupRig(in: sandbox)
+        let changes = (0..<24_000).map { TokenChange.store(Secret(utf8: "fake"), for: TokenKey("key \($0)")) }
+        let syncs = Mutex(0)
+        rig.submit("batch", changes, told: { syncs.withLock { $0 = rig.syncs } })
+        _ = try rig.outcome("batch").get()
+        #expect(syncs.withLock { $0 } == 1)
+        try rig.session.queue.alone {}
+        #expect(rig.syncs == 3)
+    }
+
     /// They find the lock free while those come back.
     @Test(arguments: [true, false])
     func whileOthersWriteNobodyJoinsAGroup(_ areWriting: Bool) throws {
