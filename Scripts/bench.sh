@@ -28,7 +28,7 @@ results=$PRIVATE_DIRECTORY/results
 "$programs/vault-benchmark" "$PRIVATE_DIRECTORY" >>"$results"
 "$programs/scale-benchmark" "$PRIVATE_DIRECTORY" "$vaultctl" >>"$results"
 "$programs/verify-benchmark" "$PRIVATE_DIRECTORY" >>"$results"
-"$programs/agent-benchmark" "$vaultctl-agent" >>"$results"
-"$programs/auth-benchmark" >>"$results"
-Scripts/bench-table.py "$results" .build-benchmarks/bench.json 19
+"$programs/agent-benchmark" "$PRIVATE_DIRECTORY" "$vaultctl-agent" >>"$results"
+"$programs/auth-benchmark" "$PRIVATE_DIRECTORY" >>"$results"
+Scripts/bench-table.py "$results" .build-benchmarks/bench.json 20
 exit "$status"

@@ -17,6 +17,7 @@ static long long now(void) {
 
 int main(void) {
     char operation[16], key[64], value[1025];
+    long long taken;
     memset(value, 'a', 1024);
     value[1024] = 0;
     while (scanf("%15s %63s", operation, key) == 2) {
@@ -25,14 +26,17 @@ int main(void) {
         if (strcmp(operation, "lookup") == 0) {
             char *found = secret_password_lookup_sync(&schema, NULL, &error, "service", "benchmark", "account",
                                                       key, NULL);
+            taken = now() - start;
             if (found == NULL || strcmp(found, value) != 0) return 1;
             secret_password_free(found);
         } else if (!secret_password_store_sync(&schema, SECRET_COLLECTION_DEFAULT, key, value, NULL, &error,
                                                "service", "benchmark", "account", key, NULL)) {
             fprintf(stderr, "store: %s\n", error->message);
             return 1;
+        } else {
+            taken = now() - start;
         }
-        printf("%lld\n", now() - start);
+        printf("%lld\n", taken);
         fflush(stdout);
     }
     return 0;

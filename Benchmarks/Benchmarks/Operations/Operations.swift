@@ -17,6 +17,7 @@ let benchmarks: @Sendable () -> Void = {
     }
     registerUnlocking()
     registerVaultSizes()
+    registerErasing()
 }
 
 /// Registers `operation`, which is done on what `prepare` makes; it gets a number that is another each time. `scale` is how

@@ -2,8 +2,8 @@ import Benchmark
 import TokenVault
 import VaultAgent
 
-/// Opening; unlocking with a passphrase at the smallest cost that is allowed, and with a key file; and locking. Of a keyring the
-/// desktop does these, with somebody there; memory has none.
+/// Opening; unlocking with a passphrase at the smallest cost that is allowed, and with a key file; and locking. A keyring is unlocked
+/// and locked by the desktop, with somebody there; memory has nothing to open.
 func registerUnlocking() {
     for (name, method) in [("passphrase", Place.passphrase), ("key-file", Place.key)] {
         registerPart("file-unlock-\(name)") {
@@ -42,6 +42,14 @@ func registerUnlocking() {
     } operation: { vault in
         let another = BlockingAgentVault(at: Place.path("agent"), agent: Place.agent)
         guard try another.storage(service: "benchmark").lockState() == .unlocked else {
+            throw SomethingElse()
+        }
+    }
+    // A connection to the bus, an encrypted session, and where the keyring is.
+    registerPart("secret-service-open") {
+    } before: { _ in
+    } operation: { _ in
+        guard try Place.secretService().storage(service: "benchmark").blocking.lockState() == .unlocked else {
             throw SomethingElse()
         }
     }

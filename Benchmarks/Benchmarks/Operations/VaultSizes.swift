@@ -48,6 +48,16 @@ func registerVaultSizes() {
     }
 }
 
+/// Deleting from a vault of more than a mebibyte, where what was deleted is overwritten in its place.
+func registerErasing() {
+    let (count, deletions) = (10_000, 100)
+    register("file-delete-among-1e4", iterations: deletions) {
+        try Place.vault("erasing") { try fill($0, count) }.storage(service: "benchmark")
+    } operation: { storage, number in
+        guard try storage.delete(for: TokenKey("item-\(number)")) else { throw SomethingElse() }
+    }
+}
+
 private func fill(_ vault: BlockingFileVault, _ count: Int) throws {
     let secret = Secret.filler(256)
     for start in stride(from: 0, to: count, by: 100_000) {

@@ -7,24 +7,25 @@ import VaultAgent
 /// What a retrieve through the agent costs, against a bare echo of as many bytes over a Unix socket, each with the other
 /// end in a process of its own.
 ///
-/// `agent-benchmark VAULTCTL-AGENT`; the program starts itself for the echo.
+/// `agent-benchmark DIRECTORY VAULTCTL-AGENT`; the program starts itself for the echo. DIRECTORY has a short path: those of
+/// sockets have a limit.
 @main enum AgentBenchmark {
     static let rounds = 20_000
     static let items = 100
 
     static func main() async throws {
-        if CommandLine.arguments.dropFirst().first == "--echo" { return Echo.serve() }
-        guard CommandLine.arguments.count == 2 else {
-            print("usage: agent-benchmark VAULTCTL-AGENT")
+        let arguments = CommandLine.arguments
+        if Echo.servesHere() { return }
+        guard arguments.count == 3 else {
+            print("usage: agent-benchmark DIRECTORY VAULTCTL-AGENT")
             exit(64)
         }
-        // A short path: those of sockets have a limit.
-        try await withTemporaryDirectory(in: "/tmp") { try await run(in: FilePath($0)) }
+        try await withTemporaryDirectory(in: arguments[1]) { try await run(in: FilePath($0)) }
     }
 
     private static func run(in directory: FilePath) async throws {
         let place = AgentPlace(directory: directory.appending("run"))
-        let agent = try start(CommandLine.arguments[1], ["--directory", place.directory.string])
+        let agent = try start(CommandLine.arguments[2], ["--directory", place.directory.string])
         defer {
             kill(agent, SIGTERM)
             waitpid(agent, nil, 0)
@@ -48,23 +49,26 @@ import VaultAgent
             let names = (0..<items).map { TokenKey("token-\($0) of \(size)") }
             let storage = vault.storage(service: "benchmark")
             _ = try storage.commit(names.map { .store(secret, for: $0) })
-            let echo = try Echo(in: directory)
+            let (echo, lookingEcho) = (try Echo(.sleeping), try Echo(.looking))
             let later = AgentVault(vault).storage(service: "benchmark")
-            var (bare, blocking, asynchronous, file) = (
-                Measurement(), Measurement(), Measurement(), Measurement()
+            var (bare, looking, blocking, asynchronous, file) = (
+                Measurement(), Measurement(), Measurement(), Measurement(), Measurement()
             )
             // What else the machine does meets all of them alike.
             for round in 0..<rounds {
-                for index in Turns.order(of: 4, in: round) {
+                for index in Turns.order(of: 5, in: round) {
                     // Another one each time, as programs ask.
-                    let name = names[(round * 4 + index) * 37 % items]
+                    let name = names[(round * 5 + index) * 37 % items]
                     var found: Secret?
                     switch index {
                     case 0:
                         bare.time { echo.exchange(request: 150, answer: size) }
                         continue
-                    case 1: try blocking.time { found = try storage.secret(for: name) }
-                    case 2:
+                    case 1:
+                        looking.time { lookingEcho.exchange(request: 150, answer: size) }
+                        continue
+                    case 2: try blocking.time { found = try storage.secret(for: name) }
+                    case 3:
                         try file.time { found = try direct.storage(service: "benchmark").secret(for: name) }
                     default: try await asynchronous.time { found = try await later.secret(for: name) }
                     }
@@ -81,7 +85,34 @@ import VaultAgent
                     ("retrieve", blocking), ("echo", bare), ("from a task", asynchronous),
                     ("the file itself", file),
                 ])
+            Report.judge(
+                "agent: retrieve \(size) B / echo that looks for a while before it sleeps, as the agent does",
+                Spread(blocking, per: looking), nil, of: [("such an echo", looking)])
+            try reportAfterPauses(echo, storage, names, size)
         }
+    }
+
+    /// Who asks once in a while finds everybody asleep, the processor too.
+    private static func reportAfterPauses(
+        _ echo: Echo, _ storage: some BlockingTokenStorage, _ names: [TokenKey], _ size: Int
+    ) throws {
+        var (bare, retrieve) = (Measurement(), Measurement())
+        for round in 0..<200 {
+            for index in Turns.order(of: 2, in: round) {
+                usleep(10_000)
+                if index == 0 {
+                    bare.time { echo.exchange(request: 150, answer: size) }
+                } else {
+                    var found: Secret?
+                    try retrieve.time { found = try storage.secret(for: names[round % items]) }
+                    guard found?.count == size else { throw Errno.badMessage }
+                }
+            }
+        }
+        Report.judge(
+            "agent: retrieve \(size) B / echo, each after 10 ms in which nobody asks",
+            Spread(retrieve, per: bare),
+            nil, of: [("retrieve", retrieve), ("echo", bare)])
     }
 
     static func start(_ program: String, _ arguments: [String]) throws -> pid_t {
@@ -91,50 +122,5 @@ import VaultAgent
         let result = posix_spawn(&process, program, nil, nil, &words, environ)
         guard result == 0 else { throw Errno(rawValue: result) }
         return process
-    }
-}
-
-/// A process that answers with as many bytes as it is asked for, and nothing else.
-final class Echo {
-    private let socket: CInt
-    private var buffer = [UInt8](repeating: 0, count: 1 << 16)
-
-    init(in directory: FilePath) throws {
-        var ends: [CInt] = [-1, -1]
-        guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0 else {
-            throw Errno(rawValue: errno)
-        }
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_adddup2(&actions, ends[1], 0)
-        posix_spawn_file_actions_addclose(&actions, ends[0])
-        let arguments: [String] = ["/proc/self/exe", "--echo"]
-        var words = arguments.map { strdup($0) } + [nil]
-        defer { for word in words { free(word) } }
-        var process = pid_t()
-        let result = posix_spawn(&process, "/proc/self/exe", &actions, nil, &words, environ)
-        close(ends[1])
-        guard result == 0 else { throw Errno(rawValue: result) }
-        socket = ends[0]
-    }
-
-    deinit { close(socket) }
-
-    /// Sends `request` bytes, which say how many the answer has, and receives those.
-    func exchange(request: Int, answer: Int) {
-        withUnsafeBytes(of: UInt32(answer)) { buffer.replaceSubrange(0..<4, with: $0) }
-        _ = send(socket, buffer, request, 0)
-        var received = 0
-        while received < answer { received += max(0, recv(socket, &buffer, buffer.count, 0)) }
-    }
-
-    static func serve() {
-        var buffer = [UInt8](repeating: 0, count: 1 << 16)
-        while true {
-            guard recv(0, &buffer, buffer.count, 0) > 0 else { return }
-            let count = buffer.withUnsafeBytes { $0.loadUnaligned(as: UInt32.self) }
-            _ = send(0, buffer, Int(count), 0)
-        }
     }
 }

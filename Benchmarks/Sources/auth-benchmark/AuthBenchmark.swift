@@ -9,14 +9,15 @@ import FoundationEssentials
 
 /// What it costs to have a valid access token at hand, to put it into a request, and to send that to this machine.
 ///
-/// `auth-benchmark`; the tokens are in a vault file, as an app has them.
+/// `auth-benchmark DIRECTORY`; the tokens are in a vault file, as an app has them.
 @main enum AuthBenchmark {
     /// Calls that are timed together: one takes less than reading the clock does.
     static let calls = 1_000
     static let rounds = 2_000
 
     static func main() async throws {
-        try await withTemporaryDirectory(in: "/tmp") { try await run(in: FilePath($0)) }
+        let parent = CommandLine.arguments.count > 1 ? CommandLine.arguments[1] : "."
+        try await withTemporaryDirectory(in: parent) { try await run(in: FilePath($0)) }
     }
 
     private static func run(in directory: FilePath) async throws {

@@ -13,6 +13,7 @@ import VaultAgent
 @main
 struct PeersBenchmark {
     static func main() throws {
+        if Echo.servesHere() { return }
         let arguments = CommandLine.arguments
         guard arguments.count >= 8, case let counts = arguments[7...].compactMap({ Int($0) }),
             counts.count == arguments.count - 7
@@ -28,11 +29,11 @@ struct PeersBenchmark {
 
     private let file, agent, secretService: Participant
     private let libsecret, libsecretFile, pythonSecretService, pythonCryptfile: Participant
-    private let limits: Participant
+    private let limits, echo: Participant
     /// In the order in which they come.
     private var all: [Participant] {
         [
-            limits, file, agent, libsecretFile, secretService, libsecret, pythonSecretService,
+            limits, file, echo, agent, libsecretFile, secretService, libsecret, pythonSecretService,
             pythonCryptfile,
         ]
     }
@@ -74,7 +75,7 @@ struct PeersBenchmark {
             "keyrings.cryptfile with 5 items",
             try Loop(python + ["cryptfile", directory.appending("cryptfile.cfg").string]),
             share: { _ in 5 }, interval: 10)
-        let bare = try BareFile(at: directory.appending("bare").string, bytesPerWrite: 1_488, writes: 1_000)
+        let bare = try BareFile(at: directory.appending("bare").string, bytesPerWrite: 1_448, writes: 1_000)
         guard let records = bare_records_create(directory.appending("records").string, 1_000, 1_024) else {
             throw Errno.ioError
         }
@@ -85,6 +86,9 @@ struct PeersBenchmark {
                 turn += 1
                 guard bare_records_open(records, turn * 7 % 1_000) == 0 else { throw Errno.ioError }
             })
+        let socket = try Echo(.sleeping)
+        echo = Participant(
+            "an echo over a Unix socket", store: {}, lookup: { socket.exchange(request: 150, answer: 1_024) })
     }
 
     private func run(items: Int) throws {
@@ -101,7 +105,7 @@ struct PeersBenchmark {
             let (name, othersName) = ("TokenVault, \(ours.name)", other.name)
             for (what, times, others, limit) in [
                 ("store", ours.stores, other.stores, store), ("lookup", ours.lookups, other.lookups, lookup),
-            ] {
+            ] where what == "lookup" || other !== echo {
                 let ratio = Spread(times, per: others)
                 Report.judge(
                     inverse
@@ -111,6 +115,7 @@ struct PeersBenchmark {
             }
         }
         compare(limits, with: file, store: nil, lookup: nil, inverse: false)
+        compare(echo, with: agent, store: nil, lookup: nil, inverse: false)
         compare(
             libsecret, with: secretService, store: .atMost(1.05), lookup: .atMost(0.9), inverse: false)
         compare(

@@ -1,4 +1,5 @@
 import BareCryptography
+import Glibc
 import Measuring
 import SystemPackage
 import TokenVault
@@ -8,12 +9,17 @@ import TokenVault
 @main
 struct VaultBenchmark {
     static func main() async throws {
+        if CommandLine.arguments.count == 3, CommandLine.arguments[1] == storingWithoutEnd {
+            return try await VaultBenchmark(directory: FilePath(CommandLine.arguments[2])).storeWithoutEnd()
+        }
         let parent = CommandLine.arguments.count > 1 ? CommandLine.arguments[1] : "."
         try await withTemporaryDirectory(in: parent) { path in
             try await VaultBenchmark(directory: FilePath(path)).run()
         }
     }
 
+    private static let storingWithoutEnd = "--store-without-end"
+    private static let writers = 16
     /// Enough to be far from what caches hold.
     private static let items = 100_000
     private static let size = 1_024
@@ -30,15 +36,19 @@ struct VaultBenchmark {
         try reportStores(small, large)
         try await reportRetrievals(large)
         try await reportWriters(small)
+        try reportOthers(small)
         small.close()
         large.close()
+    }
+
+    private var configuration: FileVaultConfiguration {
+        FileVaultConfiguration(stateDirectory: directory.appending("state"))
     }
 
     /// A vault with `items` items, stored in batches.
     private func filledVault(_ name: String, items: Int) throws -> BlockingFileVault {
         let vault = try BlockingFileVault.create(
-            at: directory.appending(name), unlockMethod: method,
-            configuration: FileVaultConfiguration(stateDirectory: directory.appending("state")))
+            at: directory.appending(name), unlockMethod: method, configuration: configuration)
         let storage = vault.storage(service: "benchmark")
         for start in stride(from: 0, to: items, by: 1_000) {
             _ = try storage.commit(
@@ -125,7 +135,7 @@ struct VaultBenchmark {
     }
 
     private func reportWriters(_ vault: BlockingFileVault) async throws {
-        Report.say("16 tasks that store at once, and one, in turn")
+        Report.say("\(Self.writers) tasks that store at once, and one, in turn")
         let storage = FileTokenStorage(vault, service: "concurrent")
         /// Microseconds for each store.
         func time(writers: Int, storesEach: Int) async throws -> Double {
@@ -148,7 +158,7 @@ struct VaultBenchmark {
                 let microseconds =
                     index == 0
                     ? try await time(writers: 1, storesEach: 100)
-                    : try await time(writers: 16, storesEach: 50)
+                    : try await time(writers: Self.writers, storesEach: 50)
                 // The first turn makes the items.
                 guard round > 0 else { continue }
                 if index == 0 { one.add(microseconds) } else { sixteen.add(microseconds) }
@@ -157,5 +167,49 @@ struct VaultBenchmark {
         Report.judge(
             "file: throughput of 16 writers / of one", Spread(one, per: sixteen), .atLeast(6),
             of: [("one, for each store", one), ("16, for each store", sixteen)])
+    }
+
+    /// What a store takes that finds another process at it all the time. The lock between them is not given in turn.
+    private func reportOthers(_ vault: BlockingFileVault) throws {
+        Report.say(
+            "a store every 2 ms, beside \(Self.writers) tasks of another process that store without end, and alone, in turn"
+        )
+        let storage = vault.storage(service: "benchmark")
+        var (beside, alone) = (Measurement(), Measurement())
+        for round in 0..<8 {
+            for index in Turns.order(of: 2, in: round) {
+                let others = index == 0 ? try Others(Self.storingWithoutEnd, directory.string) : nil
+                defer { others?.end() }
+                for number in 0..<500 {
+                    usleep(2_000)
+                    let store = { _ = try storage.store(secret, for: TokenKey("item-\(number % 100)")) }
+                    if index == 0 { try beside.time(store) } else { try alone.time(store) }
+                }
+            }
+        }
+        Report.judge(
+            "file: store beside \(Self.writers) tasks of another process / alone", Spread(beside, per: alone),
+            nil,
+            of: [("beside them", beside), ("alone", alone)])
+        Report.say([("beside them", beside), ("alone", alone)])
+    }
+
+    /// What the other process does. It says when it has begun.
+    private func storeWithoutEnd() async throws {
+        let vault = try BlockingFileVault.open(
+            at: directory.appending("small.vault"), configuration: configuration)
+        try vault.unlock(with: method)
+        let storage = FileTokenStorage(vault, service: "others")
+        try await storage.store(secret, for: "first")
+        print("begun")
+        fflush(nil)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for writer in 0..<Self.writers {
+                group.addTask { [secret] in
+                    while true { try await storage.store(secret, for: TokenKey("writer-\(writer)")) }
+                }
+            }
+            try await group.waitForAll()
+        }
     }
 }
