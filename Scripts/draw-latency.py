@@ -64,10 +64,10 @@ def spread(labels):
 class Panel:
     """One operation: the lines of the backends, and what the machine takes."""
 
-    def __init__(self, number, operation, rows, items, latencies):
+    def __init__(self, number, operation, rows, items, latencies, size):
         self.left = number * PANEL + LEFT
         self.operation, self.rows = operation, rows
-        self.items, self.latencies = items, latencies
+        self.items, self.latencies, self.size = items, latencies, size
 
     def x(self, items):
         low, high = map(math.log10, self.items)
@@ -78,7 +78,7 @@ class Panel:
         return BOTTOM - (BOTTOM - TOP) * (math.log10(microseconds) - low) / (high - low)
 
     def draw(self):
-        yield f'<text class="title" x="{self.left}" y="24">{self.operation}</text>'
+        yield f'<text class="title" x="{self.left}" y="24">{self.operation} {self.size:,} bytes, median</text>'
         low, high = self.latencies
         for exponent in range(low, high + 1):
             y = self.y(10**exponent)
@@ -127,7 +127,7 @@ def picture(rows):
     yield f"<style>{STYLE}</style>"
     for number, operation in enumerate(PANELS):
         own = [row for row in shown if row["operation"] == operation]
-        yield from Panel(number, operation, own, items, latencies).draw()
+        yield from Panel(number, operation, own, items, latencies, size).draw()
     yield "</svg>"
 
 

@@ -23,14 +23,19 @@ package final class HelperProgram {
     package struct Parting: Sendable {
         /// Says when, whether that was before or is later.
         let notice: EndingNotice
-        /// For how long it may still answer then, of which it knows by the end of its input; `nil` when it is ended at once.
-        let limit: Duration?
+        /// For how long it may still answer then.
+        let limit: Duration
+        /// Whether it knows of that, by the end of its input.
+        let isTold: Bool
         /// Whether it is started also when that was before: it has to do with the end, which is nothing to it then.
         let comesAfterwards: Bool
 
-        package init(_ notice: EndingNotice, within limit: Duration?, comesAfterwards: Bool = false) {
+        package init(
+            _ notice: EndingNotice, within limit: Duration, isTold: Bool = true, comesAfterwards: Bool = false
+        ) {
             self.notice = notice
             self.limit = limit
+            self.isTold = isTold
             self.comesAfterwards = comesAfterwards
         }
     }
@@ -266,12 +271,12 @@ package final class HelperProgram {
         }
         guard isExpectingNotice, let parting, parting.notice.hasCome else { return }
         isExpectingNotice = false
-        guard mayPart, let limit = parting.limit else {
+        guard mayPart else {
             end()
             throw SystemFailure(.interrupted, "poll")
         }
-        partingEnd = Deadline(after: limit)
-        closeInput()
+        partingEnd = Deadline(after: parting.limit)
+        if parting.isTold { closeInput() }
         // One that is stopped would not know.
         kill(-process, SIGCONT)
     }

@@ -50,8 +50,9 @@ extension Session {
     }
 
     /// Makes the agent let go of the vault, which is gone or another one by now, unless it is not to be talked to.
-    func releaseFromAgent() {
-        guard mayTellAgent, AgentPlaces.takenByAnother == nil else { return }
-        for place in AgentPlaces.all { _ = try? agentClient(at: place).release() }
+    @discardableResult
+    func releaseFromAgent() -> Bool {
+        guard mayTellAgent, AgentPlaces.takenByAnother == nil else { return false }
+        return AgentPlaces.all.map { (try? agentClient(at: $0).release()) ?? false }.contains(true)
     }
 }

@@ -116,15 +116,16 @@ import FoundationEssentials
     }
 
     /// The server may be at it still: a second request would be a second use of the token.
-    @Test func aRequestWithoutAnAnswerInTimeIsNotSentAgainByTheSameCall() async throws {
-        let lost = RefreshFailure(.timedOut)
+    @Test(arguments: [RefreshFailure.Kind.timedOut, .serverError(504)])
+    func aRequestWithoutAnAnswerInTimeIsNotSentAgainByTheSameCall(_ kind: RefreshFailure.Kind) async throws {
+        let lost = RefreshFailure(kind)
         let server = RotatingServer(answers: [.failure(lost), .failure(lost)])
         let manager = scene.manager(server)
         try await manager.updateTokens(scene.tokens(goodFor: -1))
         for calls in 1...2 {
             await #expect { try await manager.validAccessToken() } throws: { error in
                 guard case TokenError.refreshFailed(let failure, _) = error else { return false }
-                return failure.kind == .timedOut && failure.leavesOutcomeUnknown
+                return failure.kind == kind && failure.leavesOutcomeUnknown
             }
             #expect(server.requests == calls)
             scene.clock.advance(by: 10)
@@ -148,8 +149,9 @@ import FoundationEssentials
         #expect(server.requests == 1)
     }
 
-    @Test func answersThatAreLostAreAskedForAgainOnce() async throws {
-        let lost = RefreshFailure(.interrupted)
+    @Test(arguments: [RefreshFailure.Kind.interrupted, .serverError(502)])
+    func answersThatAreLostAreAskedForAgainOnce(_ kind: RefreshFailure.Kind) async throws {
+        let lost = RefreshFailure(kind)
         let server = RotatingServer(answers: [.failure(lost), .failure(lost)])
         let manager = scene.manager(server)
         try await manager.updateTokens(scene.tokens(goodFor: -1))

@@ -59,6 +59,26 @@ import TokenVaultAuth
         #expect(server.asked.count == 1)
     }
 
+    /// AsyncHTTPClient would end the process. What the app asked of new connections is done as well.
+    @Test func aStatusThatIsNoneIsAnError() async throws {
+        let server = try await RawServer(always: "HTTP/1.1 042 X\r\nContent-Length: 0\r\n\r\n")
+        let connections = Mutex(0)
+        var configuration = HTTPClient.Configuration()
+        configuration.http1_1ConnectionDebugInitializer = { channel in
+            connections.withLock { $0 += 1 }
+            return channel.eventLoop.makeSucceededVoidFuture()
+        }
+        let client = AuthorizedHTTPClient(
+            authorizer: TokenAuthProvider(
+                manager: try await manager(),
+                allowedOrigins: [RequestOrigin(scheme: "http", host: "127.0.0.1", port: server.port)]),
+            configuration: configuration)
+        await #expect(throws: ImpossibleStatus.self) {
+            try await client.execute(HTTPClientRequest(url: server.origin))
+        }
+        #expect(connections.withLock { $0 } == 1)
+    }
+
     @Test func aRefusedTokenIsRenewedOnce() async throws {
         let server = try await resource(taking: "fake-2")
         let client = try await client([server])

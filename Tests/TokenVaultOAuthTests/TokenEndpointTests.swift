@@ -69,6 +69,16 @@ import TokenVault
         #expect(try await outcome(.json(body, status: status)).failure?.kind == kind)
     }
 
+    /// AsyncHTTPClient would end the process.
+    @Test(arguments: ["000", "001", "042", "099"], ["", "later"])
+    func aStatusThatIsNoneIsAnAnswerOfNoUse(_ status: String, _ body: String) async throws {
+        let server = try await RawServer(
+            always: "HTTP/1.1 \(status) X\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)")
+        let client = try OAuthClient(
+            provider: try metadata(server.origin), clientID: "a", transport: OAuthTransport())
+        #expect(await refreshRequest(client).failure?.kind == .unusable(Int(status) ?? -1))
+    }
+
     /// The refresh token was rotated: no optional member, nor the status of the success, is worth more than the one that came.
     @Test(
         arguments: [

@@ -64,11 +64,19 @@ import Testing
             let lines = Table(columns: columns, isStyled: false).text(results).split(separator: "\n")
             #expect(lines.allSatisfy { $0.count <= columns && $0.last != " " }, "\(columns)")
             // Beside the figures where there is room, else below: as many marks either way.
-            #expect(lines.count { $0.contains("●") } == 8, "\(columns)")
+            #expect(lines.count { $0.contains("●") && !$0.contains("median") } == 8, "\(columns)")
+            #expect(lines.joined(separator: " ").contains("● median"), "\(columns)")
             #expect(lines.contains { $0.hasPrefix("secret-service 10,000,000") }, "\(columns)")
             #expect(lines.joined(separator: " ").contains("writes the rest into a new file"), "\(columns)")
         }
         #expect(!Table(columns: 38, isStyled: false).text(results).contains("●"))
+    }
+
+    /// The slowest of thirty calls is no 99th percentile.
+    @Test func whatTooFewCallsDoNotTellIsLeftOut() {
+        let few = latencies(1...100)
+        #expect([0.5, 0.9, 0.99, 0.999, 1].map { few.shown($0) } == ["50.0", "90.0", "99.0", "–", "100"])
+        #expect([0.5, 1].map { Latencies().shown($0) } == ["–", "–"])
     }
 
     /// Of memory, where ten million calls a second are no rarity.
@@ -83,7 +91,7 @@ import Testing
         let text = Table(columns: 80, isStyled: false).text(results)
         let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("memory") })
         let words = line.split(separator: " ").map(String.init)
-        #expect(words == ["memory", "100", "0.01", "0.01", "0.01", "0.01", "0.01", "100,000,000"])
+        #expect(words == ["memory", "100", "0.01", "0.01", "–", "–", "0.01", "100,000,000"])
     }
 
     /// On one scale of powers of ten, what is slower is further right.

@@ -49,24 +49,29 @@ import TokenVaultPlatform
         #expect(try line(of: late, evenIfLate: true, deadline: nil) == "one")
     }
 
-    /// One that may not part is ended; what another one says at the end of its input is read.
-    @Test func aNoticeThatNobodyWaitedForCounts() throws {
-        for limit in [nil, Duration.seconds(100)] {
-            let notice = try EndingNotice()
-            let asked = try program(
-                "read line; read line || echo two", HelperProgram.Parting(notice, within: limit))
-            try asked.write("\n", deadline: nil)
-            notice.tell()
-            if limit == nil {
-                let failure = #expect(throws: SystemFailure.self) {
-                    try line(of: asked, evenIfLate: true, deadline: nil)
-                }
-                #expect(failure?.errno == .interrupted)
-            } else {
-                #expect(try line(of: asked, evenIfLate: true, deadline: nil) == "two")
-                #expect(try asked.finish(deadline: nil) == 0)
-            }
+    /// What one says at the end of its input is read, and what another one says that knows nothing of an end.
+    @Test(arguments: [true, false])
+    func aNoticeThatNobodyWaitedForCounts(_ isTold: Bool) throws {
+        let notice = try EndingNotice()
+        let asked = try program(
+            isTold ? "read line; read line || echo two" : "read line; echo two; read line || :",
+            HelperProgram.Parting(notice, within: .seconds(100), isTold: isTold))
+        try asked.write("\n", deadline: nil)
+        notice.tell()
+        #expect(try line(of: asked, evenIfLate: true, deadline: nil) == "two")
+        #expect(try asked.finish(deadline: nil) == 0)
+    }
+
+    /// Who says nothing within its time is not waited for any longer.
+    @Test func aNoticeBoundsTheWaiting() throws {
+        let notice = try EndingNotice()
+        let asked = try program(
+            "exec sleep 1000", HelperProgram.Parting(notice, within: .zero, isTold: false))
+        notice.tell()
+        let failure = #expect(throws: SystemFailure.self) {
+            try line(of: asked, evenIfLate: true, deadline: nil)
         }
+        #expect(failure?.errno == .timedOut)
     }
 
     /// Whose end is waited for, and nothing more of it, is ended.

@@ -71,7 +71,7 @@ extension TokenManager {
                     return renewal.stored
                 }
             case .failure(let error):
-                if case .refreshFailed(let failure, _) = error, failure.kind == .interrupted { lost += 1 }
+                if case .refreshFailed(let failure, _) = error, failure.isLost { lost += 1 }
                 // One whose answer was lost is tried once more, not for as long as answers are lost.
                 if isLast || lost > 1 { throw error }
                 try await wait(after: error, patience ?? configuration.patience)
@@ -83,7 +83,7 @@ extension TokenManager {
     private func wait(after error: TokenError, _ patience: Duration) async throws(TokenError) {
         // A server that has not answered in time may be about to: the same token, sent again now, would be a second use of it.
         guard case .refreshFailed(let failure, let time?) = error, failure.isTemporary,
-            failure.kind != .timedOut
+            !failure.isLate
         else { throw error }
         let left = Duration.seconds(max(0, time.timeIntervalSince(configuration.clock())))
         guard left <= patience else { throw error }

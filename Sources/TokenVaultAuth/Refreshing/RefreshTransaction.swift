@@ -173,7 +173,7 @@ struct RefreshTransaction: Sendable {
             if failure.isLost {
                 let before = min(max(record.intent?.lost?.count ?? 0, 0), 1_000)
                 record.intent?.lost = LostRequest(
-                    end: now.timeIntervalSince1970, count: before + 1, isLate: failure.kind == .timedOut)
+                    end: now.timeIntervalSince1970, count: before + 1, isLate: failure.isLate)
             }
         } else {
             record.intent = nil

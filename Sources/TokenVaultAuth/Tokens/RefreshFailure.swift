@@ -62,8 +62,12 @@ public struct RefreshFailure: Error, Sendable, Equatable {
         }
     }
 
-    /// Whether the request was sent, or may have been, and no answer to it came.
-    package var isLost: Bool { kind == .interrupted || kind == .timedOut }
+    /// Whether the request was sent, or may have been, and no answer to it came, not to the gateway before the server either
+    /// (502 and 504, RFC 9110 sections 15.6.3 and 15.6.5).
+    package var isLost: Bool { kind == .interrupted || kind == .serverError(502) || isLate }
+
+    /// Whether the server may be at it still.
+    package var isLate: Bool { kind == .timedOut || kind == .serverError(504) }
 
     /// Whether the same request may succeed later. After a success that is of no use it is not sent again at once: that would
     /// be a second use of a token that the server has taken.

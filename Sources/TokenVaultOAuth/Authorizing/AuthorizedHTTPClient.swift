@@ -41,6 +41,7 @@ public final class AuthorizedHTTPClient: Sendable {
         var configuration = configuration
         // A client that follows redirections by itself would take the token along.
         configuration.redirectConfiguration = .disallow
+        configuration.checkStatuses()
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 

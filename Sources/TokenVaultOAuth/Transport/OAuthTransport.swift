@@ -51,6 +51,7 @@ public final class OAuthTransport: Sendable {
         settings.maximumUsesPerConnection = 1
         // That a connection was refused is said at once: who asks waits and tries again.
         settings.connectionPool.retryConnectionEstablishment = false
+        settings.checkStatuses()
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: settings)
     }
 
@@ -140,6 +141,7 @@ public final class OAuthTransport: Sendable {
         if wasNotSent(error) { return .notSent }
         switch error {
         case is CancellationError: return .timedOut
+        case let error as ImpossibleStatus: return .unusable(error.status)
         case let error as HTTPClientError:
             let late: [HTTPClientError] = [.deadlineExceeded, .readTimeout, .writeTimeout, .cancelled]
             return late.contains(error) ? .timedOut : .interrupted

@@ -28,6 +28,14 @@ func figure(_ microseconds: Double) -> String {
     return grouped(Int(microseconds.rounded()))
 }
 
+extension Latencies {
+    /// The latency that `share` of the calls did not exceed, 1 for the longest, or `–` where so few calls do not tell.
+    func shown(_ share: Double) -> String {
+        guard count > 0, share == 1 || Double(count) * (1 - share) >= 0.999_999 else { return "–" }
+        return figure(percentile(share))
+    }
+}
+
 /// A power of ten of microseconds as a scale says it: `100 ns`, `10 µs`, `1 ms`.
 func scaleLabel(exponent: Int, space: String = " ") -> String {
     let (unit, power) =

@@ -25,9 +25,13 @@ struct Table {
             }
             text += "\n"
         }
-        for (backend, reason) in results.leftOut { text += "\(backend) was left out: \(reason).\n" }
+        if hasCharts { text += wrapped("In the charts: ● median, ━ to p90, ─ to p99, · to the longest.") }
+        for (backend, reason) in results.leftOut { text += wrapped("\(backend) was left out: \(reason).") }
         return text
     }
+
+    /// Whether there is room for charts, beside the figures or below them.
+    private var hasCharts: Bool { columns >= Self.nameWidth + Self.gap.count + Chart.leastWidth }
 
     private struct Row {
         var name: String
@@ -81,7 +85,7 @@ struct Table {
     private func figures(_ latencies: Latencies) -> String {
         var text = ""
         for (share, width) in zip([0.5, 0.9, 0.99, 0.999, 1], Self.figureWidths) {
-            text += figure(latencies.percentile(share)).right(width)
+            text += latencies.shown(share).right(width)
         }
         return text + grouped(Int(latencies.perSecond.rounded())).right(Self.rateWidth)
     }

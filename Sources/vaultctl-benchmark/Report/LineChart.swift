@@ -52,7 +52,7 @@ struct LineChart {
         return svg
     }
 
-    /// The names at the ends of the lines, far enough apart to be read.
+    /// The names beside the drawing, far enough apart to be read, with a thread to each line that ends before.
     private func labels() -> String {
         let distance = 14.0
         let named = lines.compactMap { line -> (name: String, style: String, x: Double, y: Double)? in
@@ -68,7 +68,8 @@ struct LineChart {
             lowest = places[index] - distance
         }
         return zip(named, places).map { label, y in
-            text("label \(label.style)", label.x + 8, y + 4, label.name)
+            (label.x < Self.right - 1 ? line("leader", label.x + 4, label.y, Self.right + 4, y) : "")
+                + text("label \(label.style)", Self.right + 8, y + 4, label.name)
         }.joined()
     }
 

@@ -22,7 +22,8 @@ struct Report {
         <body>
         <h1>Latency of the backends</h1>
         <p>Each call was timed alone, one after the other, all backends in turns. A percentile is the latency that so many of the
-        calls did not exceed. The dashed grey lines are what this machine itself takes, measured in the same run.</p>
+        calls did not exceed; of too few calls for it there is none. The dashed grey lines are the medians of what this machine itself
+        takes, measured in the same run.</p>
         \(facts)
         \(results.valueSizes.map(section).joined())
         \(leftOut)</body>
@@ -67,7 +68,7 @@ struct Report {
     }
 
     private func row(_ name: String, _ items: String, _ latencies: Latencies, style: String = "") -> String {
-        let figures = [0.5, 0.9, 0.99, 0.999, 1].map { figure(latencies.percentile($0)) }
+        let figures = [0.5, 0.9, 0.99, 0.999, 1].map { latencies.shown($0) }
         let cells =
             [items, grouped(latencies.count)] + figures + [grouped(Int(latencies.perSecond.rounded()))]
         return "<tr\(style)><th scope=\"row\">\(escaped(name))</th>"
@@ -101,6 +102,7 @@ struct Report {
         .grid { stroke: var(--grid); stroke-width: 1; }
         .tick { fill: var(--soft); } .end { text-anchor: end; } .middle { text-anchor: middle; }
         .line { fill: none; stroke-width: 2; stroke-linejoin: round; }
+        .leader { stroke: var(--grid); stroke-width: 1; }
         .thin { stroke-width: 1; stroke-dasharray: 2 3; }
         .limit.line { stroke-width: 1.25; stroke-dasharray: 6 4; }
         .line.memory { stroke: var(--memory); } .line.file { stroke: var(--file); } .line.agent { stroke: var(--agent); }

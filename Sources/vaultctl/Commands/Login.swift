@@ -267,7 +267,13 @@ struct Login: VaultCommand {
             }
             throw .interrupted
         }
-        guard !noRevoke, let before, let replaced = before.session else { return }
+        guard !noRevoke else { return }
+        guard let before else {
+            return console.note(
+                "whether somebody was signed in before is not known: that session may go on at the provider")
+        }
+        guard let replaced = before.session else { return }
+        defer { interruption.noteSettled() }
         let newer = place.newer(than: replaced, of: name)
         let what = "what the provider gave at the sign-in before"
         guard let tokens = replaced.tokens, let profile = before.profile?.content,
@@ -297,12 +303,20 @@ struct Login: VaultCommand {
         let end = Deadline(
             after: .seconds(max(1, min(60, (provider.deadline?.remaining.inSeconds ?? 90) * 0.7))))
         var isTold = false
+        let revokes = !noRevoke
         // Of one who is on the way out nothing is begun any more.
         while interruption.signal == nil {
             let outcome = interruption.attempt { (again) throws(CommandFailure) in
                 let before = try place.begin(
                     signedIn.tokens, of: signedIn.user, with: provider.profile, as: name, policy: policy)
-                interruption.noteStored()
+                if revokes, before.session != nil {
+                    interruption.note(
+                        leaving:
+                            "signed in, but what the provider gave at the sign-in before may be good until it expires"
+                    )
+                } else {
+                    interruption.noteSettled()
+                }
                 // The first time may have stored it after all: what was there before is not known then.
                 let isOwn = before.session?.tokens?.accessSecret == signedIn.tokens.accessSecret
                 return again && isOwn ? nil : before

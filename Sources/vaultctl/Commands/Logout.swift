@@ -47,6 +47,10 @@ struct Logout: VaultCommand {
     ) throws(CommandFailure) {
         // First, so that it is gone whatever the network does, and whoever ends this.
         let forgetsProfile = forgetProfile
+        interruption.note(
+            leaving:
+                "the session may be gone from the vault without the provider having been told: \(Interruption.given)"
+        )
         let outcome = interruption.attempt { (_) throws(CommandFailure) in
             try place.end(name, forgetsProfile: forgetsProfile)
         } undo: { _ in
@@ -54,6 +58,7 @@ struct Logout: VaultCommand {
         guard let outcome else { throw .perhapsSignedOut }
         let ended = try outcome.get()
         guard let session = ended.session else {
+            interruption.noteSettled()
             guard ended.profile != nil else { throw .noProfile }
             guard forgetProfile else { throw .notSignedIn(name) }
             return
@@ -62,6 +67,7 @@ struct Logout: VaultCommand {
         let canBeTold = ended.profile?.content?.offersRevocation ?? false
         if newer == .waitedFor, canBeTold { console.note(CommandFailure.waitedFor) }
         try tellProvider(session, ended.profile?.content, console, interruption)
+        interruption.noteSettled()
         if newer == .lost, canBeTold { throw .newerSession }
     }
 

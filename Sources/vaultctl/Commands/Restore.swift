@@ -10,7 +10,7 @@ struct Restore: VaultCommand {
             For a backup, or over a vault that is damaged or said to be older than what this device has seen. \
             The copy is checked to the last byte and opened with what opened it when it was made. What is in \
             the vault's place is kept beside it, under a name that is told. Programs that have the vault open \
-            go on with the restored one. Asks before it replaces something, unless --yes is given. \
+            go on with the restored one; the agent lets go of it, until it is unlocked there again. Asks before it replaces something, unless --yes is given. \
             \(UnlockOptions.opensFile)
 
             Examples:
@@ -46,7 +46,7 @@ struct Restore: VaultCommand {
             }
         }
         console.progress.clear()
-        session.releaseFromAgent()
+        session.releaseFromAgent(after: "restored")
         if isOlder, !asks { console.note(Self.loss) }
         report.tell(console, json: format.json)
         return .done
@@ -86,9 +86,20 @@ struct Adopt: VaultCommand {
             try copy.adopt { done, total in console.progress.show("Adopting", done, of: total) }
         }
         console.progress.clear()
-        session.releaseFromAgent()
+        session.releaseFromAgent(after: "adopted")
         report.tell(console, json: format.json)
         return .done
+    }
+}
+
+extension Session {
+    /// Has the agent let go of what was at the vault's path before something `happened` to it, and says so: it held keys of that.
+    fileprivate func releaseFromAgent(after happened: String) {
+        if releaseFromAgent() {
+            console.note(
+                "the agent let go of the vault, which was \(happened): \"vaultctl unlock\" has it hold that one"
+            )
+        }
     }
 }
 

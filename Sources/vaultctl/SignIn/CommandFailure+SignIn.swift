@@ -164,6 +164,16 @@ extension CommandFailure {
             + "the provider, which could not be revoked",
         "end the session at the provider's own page; ask again for a token of who is signed in now")
 
+    /// The provider takes the token no more, after a renewal whose answer was lost: nobody is signed in, and what it gave then
+    /// nobody has.
+    static func endedAfterLostRenewal(_ name: String) -> CommandFailure {
+        CommandFailure(
+            .notFound,
+            "the provider takes the session's token no more, after a renewal whose answer was lost: what it gave then may be good "
+                + "there, and could not be revoked",
+            "end the session at the provider's own page; \(signingIn(name)) signs in again")
+    }
+
     /// Of a session whose renewal a signal ended before the answer came.
     static func endedRenewal(_ name: String) -> String {
         "a renewal was under way, and what it came to is not known: the next call goes on from there; if the provider takes the "
@@ -247,7 +257,7 @@ extension CommandFailure {
             case "the issuer":
                 self.init(
                     .unavailable, "the provider found there has another name than --issuer says",
-                    "give the \"issuer\" of its metadata letter for letter, which is --issuer with "
+                    "give --issuer letter for letter as the \"issuer\" in its metadata; those are at what you gave with "
                         + "/.well-known/openid-configuration behind it")
             default:
                 self.init(
@@ -259,7 +269,8 @@ extension CommandFailure {
                 "check --issuer, or sign in another way")
         case .malformedResponse:
             self.init(.unavailable, "\(detail) of the provider's answer cannot be used", "tell the provider")
-        case .accessDenied: self.init(.refused, "the sign-in was refused by the person", "sign in again")
+        case .accessDenied:
+            self.init(.refused, "the sign-in was refused on the provider's page", "sign in again")
         case .authorizationRefused:
             self.init(
                 .refused, "the provider refused the sign-in (\(detail))", "check --client-id and --scope")

@@ -15,8 +15,8 @@ final class Interruption: Sendable {
         var isGivenUp = false
         /// Whether the program ends by itself.
         var isOver = false
-        /// Whether a provider may have given something.
-        var mayHaveTokens = false
+        /// What the program leaves when it ends at once; `nil` when that is nothing.
+        var left: String?
     }
     private let state = Monitor(State())
     private let told: @Sendable (CInt) -> Void
@@ -65,21 +65,25 @@ final class Interruption: Sendable {
         guard let notice, state.withLock({ $0.isTaking }) else { return nil }
         return switch operation {
         case .browser, .device: HelperProgram.Parting(notice, within: Self.patience)
-        // The session that is stored may go on with what it brings.
-        case .refresh: HelperProgram.Parting(notice, within: nil)
+        // The session that is stored needs what it brings, which the provider gives once: that is often on its way.
+        case .refresh: HelperProgram.Parting(notice, within: .seconds(2), isTold: false)
         // What was given is given back with it, whenever the signal came.
-        case .revoke: HelperProgram.Parting(notice, within: Self.patience, comesAfterwards: true)
+        case .revoke: HelperProgram.Parting(notice, within: .seconds(5), comesAfterwards: true)
         }
     }
 
     // The moment that the worker gives an answer that is on its way, and the revocation after it, take seven at most.
     private static let patience = Duration.seconds(8)
 
-    /// A provider may have given something from now on.
-    func noteRequest() { state.withLock { $0.mayHaveTokens = true } }
+    /// What is left by a program that ends at once when a provider may have given something.
+    static let given = "what the provider gave may be good until it expires"
 
-    /// What it gave is stored, and stays so.
-    func noteStored() { state.withLock { if !$0.isGivenUp { $0.mayHaveTokens = false } } }
+    /// A program that ends at once leaves this from now on, which it says then. Not of what is given up, which stays as it was.
+    func note(leaving left: String) { state.withLock { if !$0.isGivenUp { $0.left = left } } }
+
+    /// It leaves nothing any more: what a provider gave is stored and stays so, or the provider was told, or that it was not is
+    /// said. Not of what is given up.
+    func noteSettled() { state.withLock { if !$0.isGivenUp { $0.left = nil } } }
 
     /// Takes a signal; whether it is the first.
     private func take(_ signal: CInt) -> Bool {
@@ -97,7 +101,7 @@ final class Interruption: Sendable {
         guard thread.isRunning else { return true }
         thread.run { [state, meanwhile] in
             guard state.wait(atMost: .seconds(1), { $0.isOver ? () : nil }) == nil,
-                state.withLock({ $0.mayHaveTokens })
+                state.withLock({ $0.left != nil })
             else { return }
             Self.note("\(meanwhile); Ctrl-C ends this at once")
         }
@@ -177,9 +181,7 @@ final class Interruption: Sendable {
 
     private func leave(by signal: CInt) -> Never {
         StandardStream.hurry(within: .zero)
-        if state.withLock({ $0.mayHaveTokens }) {
-            Self.note("ended at once: what the provider gave may be good until it expires")
-        }
+        if let left = state.withLock({ $0.left }) { Self.note("ended at once: \(left)") }
         SignalForwarder.endProgram(by: signal)
     }
 }

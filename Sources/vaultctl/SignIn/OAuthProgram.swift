@@ -64,7 +64,7 @@ struct OAuthProgram: Sendable {
             if error.errno == .interrupted { throw Trouble.notAsked }
             // Else it has ended, or is about to: its answer, if any, says why.
         }
-        interruption?.noteRequest()
+        interruption?.note(leaving: Interruption.given)
         for _ in 0..<Self.mostReplies {
             switch try reply(of: worker, until: deadline) {
             case .failed(let failure): throw .failed(failure)

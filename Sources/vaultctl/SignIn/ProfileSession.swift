@@ -95,7 +95,7 @@ final class ProfileSession: Sendable {
     ) throws(CommandFailure) -> Value {
         let task = Tasks { [self] () async -> Result<Value, TokenError> in
             let outcome = await stored(body, by: manager)
-            if case .success = outcome { interruption.noteStored() }
+            if case .success = outcome { interruption.noteSettled() }
             asking.announce { $0.hasEnded = true }
             return outcome
         }
@@ -114,6 +114,8 @@ final class ProfileSession: Sendable {
         case .failure(let error):
             let isGone = error == .sessionChanged || error == .tokenNotFound
             if isGone, asked.obtained == nil, asked.mayHaveLost { throw .lostRenewal }
+            // The provider may have taken the token for the renewal before, and be right to refuse it now.
+            if error == .sessionExpired, asked.mayHaveLost { throw .endedAfterLostRenewal(name) }
             if let lost = asked.obtained {
                 switch error {
                 case .sessionChanged:

@@ -1,9 +1,11 @@
 #if OAuth
 import Foundation
 import Glibc
+import SystemPackage
 import Testing
 import TokenVault
 import TokenVaultAuth
+import TokenVaultPlatform
 
 /// `vaultctl` with a `vaultctl-oauth` or a provider that does not answer: it ends in time, and nothing of it is left.
 @Suite struct EndedWorkerTests {
@@ -85,6 +87,70 @@ import TokenVaultAuth
         #expect(outcome.status == 0 && outcome.output == "fake-2", "\(outcome.status) \(outcome.error)")
         #expect(home.asked("refresh").count == 1)
         #expect(try home.run("token", "work").output == "fake-2")
+    }
+
+    /// The answer is there when the signal is: it is stored, or given back where that takes too long.
+    @Test(arguments: [SIGINT, SIGTERM])
+    func anAnswerThatIsThereWithTheSignalIsTaken(_ signal: Int32) throws {
+        let home = try signedIn()
+        let asked = try Gate(watching: "\(home.path)/is-asked")
+        let waits = try Gate(holding: "\(home.path)/lock")
+        let said = try Gate(watching: "\(home.path)/has-said")
+        try SaidWorker(
+            refresh: "exec 9>'\(asked.path)'; echo >&9; flock -s '\(waits.path)' true; "
+                + SaidWorker.refreshed("fake-2", #","expiresIn":3600"#) + "; exec 9>'\(said.path)'; echo >&9"
+        ).place(in: home)
+        let command = try home.start(["token", "work", "--timeout", "300"])
+        asked.wait()
+        command.send(SIGSTOP)
+        waits.open()
+        said.wait()
+        command.send(signal)
+        command.send(SIGCONT)
+        let outcome = try command.end()
+        #expect(outcome.status == 128 + signal, "\(outcome.status) \(outcome.error)")
+        #expect(home.asked("refresh").count == 1)
+        if home.asked("revoke").isEmpty {
+            #expect(try home.run("token", "work").output == "fake-2")
+            #expect(home.asked("refresh").count == 1)
+        } else {
+            #expect(home.asked("revoke")[0].contains("refresh-of-fake-2"))
+        }
+    }
+
+    /// A provider that takes a token once has given new ones by then, which nobody has: that it takes it no more is not all.
+    @Test func aSessionThatEndsAfterALostAnswerIsSaidToLeaveTokens() throws {
+        let home = try signedIn()
+        try SaidWorker(
+            refresh:
+                #"case $line in *'"isRetry":true'*) echo '{"failed":{"_0":{"kind":"invalidGrant"}}}';; *) exit 3;; esac"#
+        ).place(in: home)
+        let outcome = try home.run("token", "work")
+        #expect(outcome.status == 3, "\(outcome.status) \(outcome.error)")
+        #expect(
+            outcome.error.contains("what it gave then may be good there")
+                && outcome.error.contains("vaultctl login work"), "\(outcome.error)")
+        #expect(home.asked("refresh").count == 2)
+    }
+
+    /// Also while the session is being deleted: a lock that another program has keeps that.
+    @Test(arguments: [SIGINT, SIGTERM])
+    func aSecondSignalInALogoutSaysWhatItLeaves(_ signal: Int32) throws {
+        let home = try signedIn()
+        let file = try PosixDirectory(home.vault.removingLastComponent()).open("default.vault", .readWrite)
+        #expect(try file.tryLock(.exclusive))
+        let command = try home.start(["logout", "work", "--timeout", "300"])
+        while !command.isAt("storing") {}
+        command.send(signal)
+        while !command.isAt("patience"), command.isAt("signals") {}
+        command.send(signal)
+        let outcome = try command.end()
+        file.unlock()
+        #expect(outcome.status == 128 + signal, "\(outcome.status) \(outcome.error)")
+        #expect(
+            outcome.error.contains("the session may be gone from the vault")
+                || outcome.error.contains("it is not known whether the session is gone"), "\(outcome.error)")
+        #expect(home.asked("revoke").isEmpty)
     }
 
     /// A worker that was stopped is woken before it is given up: what it has is had once.
