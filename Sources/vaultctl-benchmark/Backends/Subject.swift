@@ -15,11 +15,11 @@ final class Subject {
     var items = 0
     /// To be called before the first is stored; with true where it was not.
     let begin: (_ wasNone: Bool) -> Void
-    private let clear: () -> Void
+    private let clear: (_ progress: (Double) -> Void) -> Void
 
     private init(
         _ name: String, _ storage: any BlockingTokenStorage, limit: Int = .max, batch: Int = 500,
-        begin: @escaping (Bool) -> Void = { _ in }, clear: @escaping () -> Void
+        begin: @escaping (Bool) -> Void = { _ in }, clear: @escaping (_ progress: (Double) -> Void) -> Void
     ) {
         self.name = name
         self.storage = storage
@@ -29,18 +29,19 @@ final class Subject {
         self.clear = clear
     }
 
-    /// Lets go of the storage, and of what is in it where that is not in the scratch directory.
-    func end() { clear() }
+    /// Lets go of the storage, and of what is in it where that is not in the scratch directory. `progress` is told how much of
+    /// that is gone, 0 to 1.
+    func end(_ progress: (Double) -> Void = { _ in }) { clear(progress) }
 
     /// One in memory.
     static func memory() -> Subject {
-        Subject(BackendName.memory, InMemoryTokenStorage(service: service).blocking) {}
+        Subject(BackendName.memory, InMemoryTokenStorage(service: service).blocking) { _ in }
     }
 
     /// A vault in `scratch`, opened here.
     static func file(in scratch: FilePath, _ label: String) throws(BenchmarkFailure) -> Subject {
         let vault = try makeVault(scratch.appending("file-\(label).vault"), key(), scratch)
-        return Subject(BackendName.file, vault.storage(service: service)) { vault.close() }
+        return Subject(BackendName.file, vault.storage(service: service)) { _ in vault.close() }
     }
 
     /// A vault in `scratch`, held by the agent at `place`.
@@ -55,7 +56,7 @@ final class Subject {
         try calling(BackendName.agent) { () throws(TokenStorageError) in
             try vault.unlock(with: key, stateDirectory: state(in: scratch), lockingAfter: nil)
         }
-        return Subject(BackendName.agent, vault.storage(service: service)) {
+        return Subject(BackendName.agent, vault.storage(service: service)) { _ in
             _ = try? vault.release()
             vault.close()
         }
@@ -74,7 +75,19 @@ final class Subject {
             begin: { wasNone in
                 if wasNone { leftovers.remove(service) } else { leftovers.add(service) }
             },
-            clear: { if (try? storage.deleteAll()) != nil { leftovers.remove(service) } })
+            clear: { progress in if (try? empty(storage, progress)) != nil { leftovers.remove(service) } })
+    }
+
+    /// Deletes what is there, one after the other: each makes the keyring write all that is left, so that all of them together
+    /// may take minutes, and none of them takes as long as a call may.
+    private static func empty(
+        _ storage: some BlockingTokenStorage, _ progress: (Double) -> Void
+    ) throws(TokenStorageError) {
+        let keys = try storage.list(.all).items.map(\.key)
+        for (number, key) in keys.enumerated() {
+            progress(Double(number) / Double(keys.count))
+            try storage.delete(for: key)
+        }
     }
 
     private static let service = "benchmark"

@@ -44,7 +44,11 @@ struct Course {
         _ names: [String], _ valueSize: Int, label: String, _ results: inout Results
     ) throws(BenchmarkFailure) {
         var subjects: [Subject] = []
-        defer { for subject in subjects { subject.end() } }
+        defer {
+            for subject in subjects {
+                subject.end { progress.show("Deleting what was stored in \(subject.name)", $0) }
+            }
+        }
         for name in names {
             switch name {
             case BackendName.memory: subjects.append(.memory())
