@@ -193,7 +193,7 @@ private struct HeldWorker {
                 "--timeout", "20",
             ], without: "VAULTCTL_KEY_FILE")
         said.wait()
-        login.send(SIGSTOP)
+        login.stop()
         // Another program's clock says when its time is over.
         #expect(try RunningCommand("/bin/sleep", ["22"], [:]).end().status == 0)
         try tell("CONT")

@@ -78,7 +78,7 @@ import TokenVaultPlatform
         ).place(in: home)
         let command = try home.start(["token", "work", "--timeout", "10"])
         asked.wait()
-        command.send(SIGSTOP)
+        command.stop()
         waits.open()
         // The worker's own clock says when the time of its caller is over.
         late.wait()
@@ -102,7 +102,7 @@ import TokenVaultPlatform
         ).place(in: home)
         let command = try home.start(["token", "work", "--timeout", "300"])
         asked.wait()
-        command.send(SIGSTOP)
+        command.stop()
         waits.open()
         said.wait()
         command.send(signal)

@@ -83,7 +83,7 @@ import TokenVaultAuth
         defer { _ = try? home.run("agent", "--stop") }
         let command = try home.start(["token", "work", "--timeout", "30"], without: "VAULTCTL_KEY_FILE")
         _ = try command.expect(after: "cannot be stored yet", until: "\n")
-        command.send(SIGSTOP)
+        command.stop()
         #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
         // Another program's clock says when its time is over.
         #expect(try RunningCommand("/bin/sleep", ["32"], [:]).end().status == 0)

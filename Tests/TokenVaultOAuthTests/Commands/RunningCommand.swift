@@ -72,6 +72,13 @@ final class RunningCommand {
 
     func send(_ signal: CInt) { kill(process, signal) }
 
+    /// Stops it, and returns when all of its threads are stopped, or it has ended: on a busy machine some go on after the signal.
+    func stop() {
+        send(SIGSTOP)
+        var change = siginfo_t()
+        while waitid(P_PID, id_t(process), &change, WSTOPPED | WEXITED | WNOWAIT) != 0, errno == EINTR {}
+    }
+
     /// Has nobody read standard error any more.
     func stopReading() throws {
         isUnread = true
