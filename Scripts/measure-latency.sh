@@ -7,6 +7,7 @@ cd "${BASH_SOURCE[0]%/*}/.."
 
 program=$(realpath "${1:?usage: measure-latency.sh VAULTCTL}")
 target=Documentation/latency
+commit=$(git describe --always --dirty)
 directory=$(mktemp --directory "$PWD/.latency-XXXXXX")
 end() {
     local input=${desktop[1]:-}
@@ -39,6 +40,6 @@ processor=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
 {
     printf '# The figures behind the README'\''s picture\n\n'
     printf '`make latency` measures them anew, with `Scripts/measure-latency.sh`, and draws `latency.svg` with\n'
-    printf '`Scripts/draw-latency.py`. These are of commit %s, on %s x %s, Linux %s, %s, %s.\n' "$(git describe --always --dirty)" "$(nproc)" "${processor:-$(uname -m)}" \
+    printf '`Scripts/draw-latency.py`. These are of commit %s, on %s x %s, Linux %s, %s, %s.\n' "$commit" "$(nproc)" "${processor:-$(uname -m)}" \
         "$(uname -r)" "$(df --output=fstype . | tail -n 1)" "$(gnome-keyring-daemon --version | sed -n 's/^gnome-keyring-daemon: /gnome-keyring /p' | head -n 1)"
 } >"$target/README.md"
