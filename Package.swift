@@ -22,7 +22,9 @@ let withOAuth: TargetDependencyCondition? = .when(traits: ["OAuth"])
 let networking: [Target.Dependency] = [
     .product(name: "AsyncHTTPClient", package: "async-http-client", condition: withOAuth),
     .product(name: "NIOCore", package: "swift-nio", condition: withOAuth),
+    .product(name: "NIOHPACK", package: "swift-nio-http2", condition: withOAuth),
     .product(name: "NIOHTTP1", package: "swift-nio", condition: withOAuth),
+    .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: withOAuth),
     .product(name: "NIOPosix", package: "swift-nio", condition: withOAuth),
     .product(name: "NIOSSL", package: "swift-nio-ssl", condition: withOAuth),
 ]
@@ -58,6 +60,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0", traits: []),

@@ -70,7 +70,7 @@ import TokenVault
     }
 
     /// AsyncHTTPClient would end the process.
-    @Test(arguments: ["000", "001", "042", "099"], ["", "later"])
+    @Test(arguments: ["000", "001", "042", "099", "101"], ["", "later"])
     func aStatusThatIsNoneIsAnAnswerOfNoUse(_ status: String, _ body: String) async throws {
         let server = try await RawServer(
             always: "HTTP/1.1 \(status) X\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)")

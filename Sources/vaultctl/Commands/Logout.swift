@@ -63,6 +63,8 @@ struct Logout: VaultCommand {
             guard forgetProfile else { throw .notSignedIn(name) }
             return
         }
+        interruption.note(
+            leaving: "signed out here, but the provider may not have been told: \(Interruption.given)")
         let newer = place.newer(than: session, of: name)
         let canBeTold = ended.profile?.content?.offersRevocation ?? false
         if newer == .waitedFor, canBeTold { console.note(CommandFailure.waitedFor) }

@@ -64,7 +64,8 @@ struct OAuthProgram: Sendable {
             if error.errno == .interrupted { throw Trouble.notAsked }
             // Else it has ended, or is about to: its answer, if any, says why.
         }
-        interruption?.note(leaving: Interruption.given)
+        // A revocation brings nothing: what it leaves is what it is for.
+        if request.operation != .revoke { interruption?.note(leaving: Interruption.given) }
         for _ in 0..<Self.mostReplies {
             switch try reply(of: worker, until: deadline) {
             case .failed(let failure): throw .failed(failure)

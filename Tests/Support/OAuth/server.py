@@ -80,11 +80,14 @@ class Keeper:
         self.grants.id_token_skew = seconds if id_token else 0
 
     def encrypt(self, name="127.0.0.1"):
-        """Serves with TLS as well, on another port, by a certificate for `name` that it signed itself."""
+        """Serves with TLS as well, on another port, by a certificate for `name` that it signed itself.
+
+        Its key is in the file as well."""
         import encryption
 
-        port, pem = encryption.serve(self.front, name, f"{self.directory}/certificate")
-        return {"port": port, "certificate": pem}
+        file = f"{self.directory}/certificate"
+        port, pem = encryption.serve(self.front, name, file)
+        return {"port": port, "certificate": pem, "file": file}
 
     # What the provider does
 

@@ -133,24 +133,59 @@ import TokenVaultPlatform
         #expect(home.asked("refresh").count == 2)
     }
 
-    /// Also while the session is being deleted: a lock that another program has keeps that.
-    @Test(arguments: [SIGINT, SIGTERM])
-    func aSecondSignalInALogoutSaysWhatItLeaves(_ signal: Int32) throws {
+    /// Also while the session is being deleted: a lock that another program has keeps that. Both signals are there at once, so
+    /// that the command cannot end by itself after the first.
+    @Test func aSecondSignalInALogoutSaysWhatItLeaves() throws {
         let home = try signedIn()
         let file = try PosixDirectory(home.vault.removingLastComponent()).open("default.vault", .readWrite)
         #expect(try file.tryLock(.exclusive))
         let command = try home.start(["logout", "work", "--timeout", "300"])
         while !command.isAt("storing") {}
-        command.send(signal)
-        while !command.isAt("patience"), command.isAt("signals") {}
-        command.send(signal)
+        command.stop()
+        for signal in [SIGINT, SIGTERM, SIGCONT] { command.send(signal) }
         let outcome = try command.end()
         file.unlock()
-        #expect(outcome.status == 128 + signal, "\(outcome.status) \(outcome.error)")
+        #expect([128 + SIGINT, 128 + SIGTERM].contains(outcome.status), "\(outcome.status) \(outcome.error)")
         #expect(
-            outcome.error.contains("the session may be gone from the vault")
-                || outcome.error.contains("it is not known whether the session is gone"), "\(outcome.error)")
+            outcome.error.contains("ended at once: the session may be gone from the vault"),
+            "\(outcome.error)")
         #expect(home.asked("revoke").isEmpty)
+    }
+
+    /// Nor when the provider is being told.
+    @Test func aSecondSignalBeforeTheProviderIsToldSaysSo() throws {
+        let home = try signedIn()
+        let pipe = try Gate(watching: "\(home.path)/alive")
+        try SaidWorker(revoke: Self.hanging(pipe)).place(in: home)
+        let command = try home.start(["logout", "work", "--timeout", "300"])
+        pipe.wait()
+        command.stop()
+        for signal in [SIGINT, SIGTERM, SIGCONT] { command.send(signal) }
+        let outcome = try command.end()
+        #expect([128 + SIGINT, 128 + SIGTERM].contains(outcome.status), "\(outcome.status) \(outcome.error)")
+        #expect(
+            outcome.error.contains("ended at once: signed out here, but the provider may not have been told"),
+            "\(outcome.error)")
+        #expect(pipe.isLeft)
+        #expect(try home.run("token", "work").status == 3)
+    }
+
+    /// The new session is there; the one before is not told to the provider.
+    @Test func aSecondSignalInALoginSaysWhatItLeaves() throws {
+        let home = try signedIn()
+        let pipe = try Gate(watching: "\(home.path)/alive")
+        try SaidWorker(signIn: SaidWorker.signedIn("fake-2"), revoke: Self.hanging(pipe)).place(in: home)
+        let command = try home.start(["login", "work", "--no-browser"])
+        pipe.wait()
+        command.stop()
+        for signal in [SIGINT, SIGTERM, SIGCONT] { command.send(signal) }
+        let outcome = try command.end()
+        #expect([128 + SIGINT, 128 + SIGTERM].contains(outcome.status), "\(outcome.status) \(outcome.error)")
+        #expect(
+            outcome.error.contains("ended at once: signed in, but what the provider gave at the sign-in"),
+            "\(outcome.error)")
+        #expect(pipe.isLeft)
+        #expect(try home.run("token", "work").output == "fake-2")
     }
 
     /// A worker that was stopped is woken before it is given up: what it has is had once.
@@ -232,8 +267,11 @@ import TokenVaultPlatform
         try SaidWorker(revoke: Self.hanging(pipe)).place(in: home)
         let command = try home.start(["logout", "work", "--timeout", signal == nil ? "10" : "300"])
         pipe.wait()
+        let start = ContinuousClock.now
         if let signal { command.send(signal) }
         let outcome = try command.end()
+        // Nobody who wants to go waits as long as one who does not.
+        #expect(ContinuousClock.now - start < .seconds(20))
         #expect(outcome.status == signal.map { 128 + $0 } ?? 10, "\(outcome.error)")
         #expect(
             outcome.error.contains("signed out here, but the provider was not told")
