@@ -119,6 +119,11 @@ package final class WipedBuffer {
         return body(RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: storage[range])))
     }
 
+    /// Whether the bytes in `range` are these.
+    package func holds(_ bytes: [UInt8], in range: Range<Int>) -> Bool {
+        withBytes(in: range) { span in span.withUnsafeBytes { $0.elementsEqual(bytes) } } ?? false
+    }
+
     /// A copy that nobody wipes of the bytes in `range`.
     package func array(in range: Range<Int>) -> [UInt8]? {
         withBytes(in: range) { span in span.withUnsafeBytes { Array($0) } }

@@ -12,8 +12,9 @@ extension ClientConnection {
         do throws(SystemFailure) {
             guard try receive(into: incoming), try greet(incoming, outgoing) else { return }
             let parts = CommitParts(context.budget, of: process)
+            var known: KnownVault?
             while try receive(into: incoming, since: parts.deadline) {
-                guard let changes = try answerOne(incoming, outgoing, parts) else { continue }
+                guard let changes = try answerOne(incoming, outgoing, parts, &known) else { continue }
                 guard incoming.count == 0 else { return }
                 return tell(changes.changes, as: changes.id, incoming)
             }
@@ -71,7 +72,7 @@ extension ClientConnection {
     }
 
     private func answerOne(
-        _ incoming: WipedBuffer, _ outgoing: WipedBuffer, _ parts: CommitParts
+        _ incoming: WipedBuffer, _ outgoing: WipedBuffer, _ parts: CommitParts, _ known: inout KnownVault?
     ) throws(SystemFailure) -> (changes: TokenChanges, id: UInt32)? {
         try beginWork()
         let decoding = try decodingTurn(incoming)
@@ -82,7 +83,7 @@ extension ClientConnection {
             guard let range = try WireFrame.payload(in: incoming) else { throw .tooShort }
             defer { incoming.removeFirst(range.upperBound) }
             var reader = WireReader(incoming, in: range)
-            request = try AgentRequest(&reader)
+            request = try AgentRequest(&reader, knowing: &known)
             if try parts.take(&request, length: range.count, within: context.limits.requestTime) {
                 guard become({ .receiving(since: $0) }) else { throw .tooShort }
                 return nil

@@ -53,6 +53,28 @@ import VaultAgent
         }
     }
 
+    /// Which vault a request is about does not depend on the one before.
+    @Test func aVaultThatIsKnownIsNoOther() throws {
+        let identifier = "0123456789abcdef"
+        let vaults = [
+            VaultReference(path: "/a/b.vault"), VaultReference(path: "/a/b.vault", identifier: identifier),
+            VaultReference(path: "/a/b.vault", identifier: ""), VaultReference(path: "/a/b.vaul"),
+            VaultReference(path: "/a/b.vault/"), VaultReference(path: "/a/b.vault2"),
+            VaultReference(path: "/a/c.vault"), VaultReference(path: ""),
+        ]
+        for (before, vault) in vaults.flatMap({ before in vaults.map { (before, $0) } }) {
+            var known: KnownVault?
+            for asked in [before, vault, vault] {
+                let buffer = WipedBuffer(capacity: 64)
+                var writer = WireWriter(buffer)
+                #expect(AgentRequest(id: 1, vault: asked, operation: .state).write(to: &writer))
+                let range = try #require(try WireFrame.payload(in: buffer))
+                var reader = WireReader(buffer, in: range)
+                #expect(try AgentRequest(&reader, knowing: &known).vault == asked)
+            }
+        }
+    }
+
     @Test func randomBytesNeverTrap() {
         var generator = SystemRandomNumberGenerator()
         for _ in 0..<20_000 {

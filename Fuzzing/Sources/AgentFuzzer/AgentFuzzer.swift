@@ -66,11 +66,13 @@ enum AgentMessage: UInt8 {
 
     /// Frames one after the other, as the agent takes them from a connection.
     private func readStream(_ buffer: WipedBuffer) throws(WireError) {
+        var known: KnownVault?
         while let range = try WireFrame.payload(in: buffer) {
             defer { buffer.removeFirst(range.upperBound) }
             if try WireFrame.kind(of: buffer, range) == .hello { continue }
-            var reader = WireReader(buffer, in: range)
-            _ = try AgentRequest(&reader)
+            var (reader, fresh) = (WireReader(buffer, in: range), WireReader(buffer, in: range))
+            let vault = try AgentRequest(&reader, knowing: &known).vault
+            precondition(try AgentRequest(&fresh).vault == vault, "what was asked before matters")
         }
     }
 

@@ -69,14 +69,37 @@ extension AgentRequest {
 
     /// Reads the payload of a frame that is no `hello`.
     package init(_ reader: inout WireReader) throws(WireError) {
+        var known: KnownVault?
+        try self.init(&reader, knowing: &known)
+    }
+
+    /// The same, of a client that mostly asks for the vault that it asked for before: that one's name is not taken apart again.
+    package init(_ reader: inout WireReader, knowing known: inout KnownVault?) throws(WireError) {
         id = try reader.integer(UInt32.self)
         guard let kind = AgentWire.Kind(rawValue: try reader.integer(UInt8.self)) else { throw .outOfBounds }
-        let path = try reader.path()
-        vault = VaultReference(
-            path: path,
-            identifier: try reader.optional { (reader) throws(WireError) in try reader.text(limit: 64) })
+        if let known, reader.skip(known.bytes) {
+            vault = known.vault
+        } else {
+            let named = try reader.withBytes { (reader) throws(WireError) in try VaultReference(&reader) }
+            vault = named.value
+            known = KnownVault(vault: vault, bytes: named.bytes)
+        }
         operation = try AgentOperation(kind, &reader)
         try reader.finish()
+    }
+}
+
+/// Which vault the last request was about, and how that was written. What is written begins with its length: nothing else begins
+/// with the same bytes.
+package struct KnownVault: Sendable {
+    fileprivate let vault: VaultReference
+    fileprivate let bytes: [UInt8]
+}
+
+extension VaultReference {
+    fileprivate init(_ reader: inout WireReader) throws(WireError) {
+        path = try reader.path()
+        identifier = try reader.optional { (reader) throws(WireError) in try reader.text(limit: 64) }
     }
 }
 

@@ -28,6 +28,24 @@ package struct WireReader {
         guard remaining == 0 else { throw .tooLong }
     }
 
+    /// Reads the bytes that come next if they are these. Whether they were.
+    package mutating func skip(_ bytes: [UInt8]) -> Bool {
+        guard bytes.count <= remaining, buffer.holds(bytes, in: position..<position + bytes.count) else {
+            return false
+        }
+        position += bytes.count
+        return true
+    }
+
+    /// What `read` reads, and its bytes.
+    package mutating func withBytes<Value>(
+        _ read: (inout WireReader) throws(WireError) -> Value
+    ) throws(WireError) -> (value: Value, bytes: [UInt8]) {
+        let start = position
+        let value = try read(&self)
+        return (value, buffer.array(in: start..<position) ?? [])
+    }
+
     /// The next `count` bytes, which are then read.
     private mutating func take(_ count: Int) throws(WireError) -> Range<Int> {
         guard count <= remaining else { throw .tooShort }

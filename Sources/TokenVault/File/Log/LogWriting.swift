@@ -41,7 +41,7 @@ extension VaultLog {
     private func settle(_ file: any DiskFile) throws(TokenStorageError) -> Bool {
         try withLockedState { (state) throws(TokenStorageError) in
             guard state.file === file else { return false }
-            let there = try attributesInPlace()
+            let there = try attributesInPlace(of: state.identity)
             guard there.identity == state.identity else { return false }
             // Nothing more goes where others may read it.
             try there.requirePrivate(location.path)

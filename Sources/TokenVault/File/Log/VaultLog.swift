@@ -147,20 +147,24 @@ final class VaultLog: Sendable {
 
     /// Whether the path leads to another file than the one that is open.
     func isReplaced(_ state: LogState) throws(TokenStorageError) -> Bool {
-        try isReplaced(identity: state.identity)
+        try attributesInPlace(of: state.identity).identity != state.identity
     }
 
     func isReplaced(_ file: any DiskFile) throws(TokenStorageError) -> Bool {
-        try isReplaced(identity: try onDisk { () throws(SystemFailure) in try file.attributes().identity })
-    }
-
-    private func isReplaced(identity: FileIdentity) throws(TokenStorageError) -> Bool {
-        try attributesInPlace().identity != identity
+        let identity = try onDisk { () throws(SystemFailure) in try file.attributes().identity }
+        return try attributesInPlace(of: identity).identity != identity
     }
 
     /// What is at the vault's path now. Throws `unavailable` when that is nothing, or when the directory was moved away.
-    func attributesInPlace() throws(TokenStorageError) -> FileAttributes {
+    ///
+    /// The file that is expected is found by one look, at its path from the root. With one name it is nowhere else.
+    func attributesInPlace(of expected: FileIdentity) throws(TokenStorageError) -> FileAttributes {
         let location = location
+        if let path = location.absolutePath, let there = try? FileAttributes(at: path, followingLinks: false),
+            there.identity == expected, there.links == 1
+        {
+            return there
+        }
         try location.requireDirectory()
         let there = try onDisk { () throws(SystemFailure) in
             try location.directory.attributes(of: location.name)

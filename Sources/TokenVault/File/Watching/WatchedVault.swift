@@ -84,7 +84,7 @@ extension VaultLog {
     func lookAtPlace() throws(TokenStorageError) {
         try withLockedState { (state) throws(TokenStorageError) in
             guard !state.isCommitting else { return }
-            let there = try attributesInPlace()
+            let there = try attributesInPlace(of: state.identity)
             if there.identity != state.identity { return try reload(&state) }
             try there.requirePrivate(location.path)
         }
