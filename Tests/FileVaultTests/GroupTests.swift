@@ -159,8 +159,8 @@ import TokenVaultPlatform
         let large = (0..<9).map {
             TokenChange.store(Secret([UInt8](repeating: 0x61, count: 1 << 20)), for: TokenKey("large-\($0)"))
         }
-        // The group's, that of the zeros, and that of the file that it would move to.
-        rig.submit("second", large, making: { rig.fail(3) })
+        // The group's, that of the zeros, and those of the files that it would move to, now and when the next is written.
+        rig.submit("second", large, making: { rig.fail(4) })
         // What this finds nobody knows either.
         rig.submit("deleting", [.delete("large-0")])
         rig.submit("third")
@@ -168,6 +168,25 @@ import TokenVaultPlatform
         #expect(rig.code("second") == .outcomeUnknown)
         #expect(rig.code("deleting") == .readOnly)
         #expect(rig.code("third") == .readOnly)
+    }
+
+    /// The same, and the disk works again when the next comes: what is there moves to a new file, and it goes on.
+    @Test func whatComesAfterAGroupThatNobodyKnowsOfGoesToANewFile() throws {
+        let sandbox = try Sandbox()
+        let rig = try GroupRig(in: sandbox)
+        try rig.lead("first")
+        let large = (0..<9).map {
+            TokenChange.store(Secret([UInt8](repeating: 0x61, count: 1 << 20)), for: TokenKey("large-\($0)"))
+        }
+        rig.submit("second", large, making: { rig.fail(3) })
+        rig.submit("deleting", [.delete("first")])
+        rig.submit("third")
+        rig.goOn()
+        #expect(rig.code("second") == .outcomeUnknown)
+        #expect(try rig.outcome("deleting").get() != nil)
+        #expect(try rig.outcome("third").get() != nil)
+        #expect(try rig.storage.retrieve(for: "first") == nil)
+        #expect(try rig.storage.retrieve(for: "third") != nil)
     }
 
     /// The bytes are on the disk: what comes next may not be written over them.

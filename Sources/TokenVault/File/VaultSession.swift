@@ -40,7 +40,9 @@ final class VaultSession: Sendable {
             codec: FrameCodec(vault: ring.vault, keys: ring.log),
             lockTimeout: configuration.lockLimit, tailBound: configuration.tailBound,
             announcer: announcer)
-        if isCopy { log.broken.withLock { $0 = .file(.duplicateVault, underlying: "a copy is only read") } }
+        if isCopy {
+            log.stop.withLock { $0 = WritingStop(.file(.duplicateVault, underlying: "a copy is only read")) }
+        }
         queue = CommitQueue(log: log)
     }
 

@@ -96,6 +96,36 @@ import TokenVaultPlatform
         try expectUnchanged(disk, facts)
     }
 
+    /// What an open vault could not write it writes when the disk works again, to a new file: on the old one a flush that
+    /// succeeds may say nothing of what one before had failed with.
+    @Test(arguments: [Errno.ioError, .noSpace, .readOnlyFileSystem])
+    func aDiskThatWorksAgainIsWrittenTo(_ errno: Errno) throws {
+        let (disk, vault, facts) = try open()
+        for kind: DiskFault.Kind in [.write, .synchronize, .create, .rename, .resize, .synchronizeDirectory] {
+            disk.inject(DiskFault(kind: kind, directory: 0, times: .max, errno: errno))
+        }
+        let storage = vault.storage(service: SimulatedVault.service)
+        let error = try #require(throws: TokenStorageError.self) {
+            try storage.store(token: "lost", for: "kept")
+        }
+        #expect(error.code == .outcomeUnknown || errno == .readOnlyFileSystem)
+        // Nothing of it shows while nobody knows.
+        #expect(try storage.retrieve(for: "kept") == "old")
+        disk.heal()
+        let before = try disk.directory(0).attributes(of: SimulatedVault.name)?.identity
+        let generation = try storage.store(token: "new", for: "kept")
+        #expect(try disk.directory(0).attributes(of: SimulatedVault.name)?.identity != before)
+        #expect(generation.rawValue > facts.values.map(\.generation).max() ?? 0)
+        try storage.store(token: "more", for: "other")
+        vault.close()
+        let again = try SimulatedVault.open(at: SimulatedVault.location(on: disk))
+        #expect(try again.verify().isClean)
+        let found = again.storage(service: SimulatedVault.service)
+        #expect(try found.retrieve(for: "kept") == "new")
+        #expect(try found.retrieve(for: "other") == "more")
+        #expect(disk.contents.directories[0].keys.sorted() == [SimulatedVault.name])
+    }
+
     @Test func aFailingReadIsNeverAbsent() throws {
         let (disk, vault, _) = try open()
         disk.inject(DiskFault(kind: .read, directory: 0, times: .max, errno: .ioError))

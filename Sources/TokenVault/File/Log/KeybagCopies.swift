@@ -90,11 +90,10 @@ extension VaultLog {
         do throws(TokenStorageError) {
             try writeKeybag(former, copy: copy, to: file)
         } catch {
-            broken.withLock {
-                $0 = .file(
-                    .readOnly, underlying: failure.underlying,
-                    advice: "the disk failed; check it and open the vault again")
-            }
+            let reason = TokenStorageError.file(
+                .readOnly, underlying: failure.underlying,
+                advice: "the disk failed; check it and open the vault again")
+            stop.withLock { $0 = WritingStop(reason) }
             throw .file(.outcomeUnknown, underlying: failure.underlying)
         }
     }

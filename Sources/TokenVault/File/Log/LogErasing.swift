@@ -15,7 +15,7 @@ extension VaultLog {
                 return
             } catch {
                 // The disk failed when the new file had its name already: nothing more is written.
-                if broken.withLock({ $0 }) != nil { return }
+                if stop.withLock({ $0 }) != nil { return }
             }
         }
         let dead: [IndexEntry]

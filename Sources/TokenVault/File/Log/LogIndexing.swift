@@ -27,7 +27,7 @@ extension VaultLog {
             state.framesSinceIndex > max(tailBound, state.index.roughCount / 64)
                 && state.index.mostRecords <= IndexFormat.mostPages * IndexFormat.recordsPerPage
         } && importsUnderWay.withLock { $0 == 0 } && indexPutOff.withLock { $0 == nil }
-            && broken.withLock { $0 == nil }
+            && stop.withLock { $0 == nil }
     }
 
     /// Writes an index block behind the log, and behind it a checkpoint, which says that the block is durable.

@@ -9,7 +9,7 @@ extension VaultLog {
     /// what a crash left. Use ``whileWriting(_:)``.
     private func lockForWriting() throws(TokenStorageError) -> any DiskFile {
         if let obstacle = location.obstacle { throw obstacle.error }
-        if let error = broken.withLock({ $0 }) { throw error }
+        if let stop = stop.withLock({ $0 }), !stop.isDue { throw stop.error }
         let deadline = Deadline(after: lockTimeout)
         while true {
             let file = state.withLock { $0.file }
@@ -25,6 +25,17 @@ extension VaultLog {
             try withLockedState { (state) throws(TokenStorageError) in try reload(&state) }
             if deadline.hasPassed { throw .file(.timedOut) }
         }
+    }
+
+    /// After a failure that stopped writing: moves what is there to a new file, which is locked as `file` is.
+    private func mend(_ file: any DiskFile) throws(TokenStorageError) {
+        guard let stop = stop.withLock({ $0 }) else { return }
+        let start = ContinuousClock.now
+        do throws(TokenStorageError) { try moveToNewFile(from: file) } catch {
+            self.stop.withLock { $0?.putOff(after: start.duration(to: .now)) }
+            throw stop.error
+        }
+        self.stop.withLock { $0 = nil }
     }
 
     /// Runs `body` with the state, passing its error on.
@@ -109,7 +120,8 @@ extension VaultLog {
         // Readers of this process need no lock while it is held for writing, and would wait for themselves.
         isWriting.withLock { $0 += 1 }
         defer { isWriting.withLock { $0 -= 1 } }
-        return try body(file)
+        try mend(file)
+        return try body(state.withLock { $0.file })
     }
 
     /// Writes the commits of `requests`, and of those that `more` gives while these are made, as many in one group as
@@ -197,7 +209,7 @@ extension VaultLog {
 
     /// After a failed write or sync the bytes may be in the file, on the disk, both or neither. Zeros are
     /// written over them and synced: then the commit did not happen. If that fails too, the live items
-    /// move to a new file; if that fails, this process writes no more.
+    /// move to a new file; if that fails, this process writes no more until they do.
     private func repair(
         _ group: LogGroup, in file: any DiskFile, after failure: SystemFailure
     ) throws(TokenStorageError) -> Never {
@@ -217,12 +229,6 @@ extension VaultLog {
         throw error
     }
 
-    /// After a failure that leaves open what is on the disk: this process writes no more.
-    func stopWriting(after failure: SystemFailure) {
-        broken.withLock {
-            $0 = .file(
-                .readOnly, underlying: "\(failure.call): \(failure.errno.description)",
-                advice: "the disk failed; check it and open the vault again")
-        }
-    }
+    /// After a failure that leaves open what is on the disk: this process writes no more until what is there moves to a new file.
+    func stopWriting(after failure: SystemFailure) { stop.withLock { $0 = WritingStop(after: failure) } }
 }

@@ -18,8 +18,8 @@ final class VaultLog: Sendable {
     let state: Mutex<LogState>
     /// How many of this process hold the writers' lock: one, or none.
     let isWriting = Mutex(0)
-    /// Set when a failed sync could not be repaired: this process writes no more.
-    let broken = Mutex<TokenStorageError?>(nil)
+    /// Why this process writes no more, or not until that is mended.
+    let stop = Mutex<WritingStop?>(nil)
     /// Until when others are reckoned with, who wrote a moment ago.
     let othersWrote = Mutex<Deadline?>(nil)
     /// Whether this process removed what a crash had left behind the log.
