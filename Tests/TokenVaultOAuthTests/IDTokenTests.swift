@@ -208,6 +208,39 @@ final class KeyProvider: Sendable {
         #expect(await provider.problem(try shared.sign(provider.claims())) == .algorithm)
     }
 
+    /// Points of small order, and others that no secret belongs to: under the first of them what is signed so is good, whatever
+    /// it is.
+    @Test(arguments: [
+        [1], [0], [UInt8](repeating: 0xff, count: 31) + [0x7f],
+        [0xec] + [UInt8](repeating: 0xff, count: 30) + [0x7f],
+        [2],
+    ])
+    func aPointThatIsNoKeyVerifiesNothing(_ point: [UInt8]) async throws {
+        func text(_ bytes: some Sequence<UInt8>) -> String {
+            Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
+                .replacing("=", with: "")
+        }
+        let provider = try await KeyProvider([])
+        let x = point + [UInt8](repeating: 0, count: 32 - point.count)
+        provider.publish([#"{"kty":"OKP","crv":"Ed25519","kid":"key-1","x":"\#(text(x))"}"#])
+        let signed = text(#"{"alg":"EdDSA","kid":"key-1"}"#.utf8) + "." + text(provider.claims().utf8)
+        let token = signed + "." + text([1] + [UInt8](repeating: 0, count: 63))
+        #expect(await provider.problem(token) == .signature)
+    }
+
+    /// RFC 8725 section 3.11.
+    @Test(arguments: [
+        (nil, true), ("JWT", true), ("jwt", true), ("at+jwt", false), ("application/AT+JWT", false),
+        ("logout+jwt", false),
+    ])
+    func aTokenOfAnotherKindIsNone(_ type: String?, _ isTaken: Bool) async throws {
+        let key = try #require(SigningKey.make("ES256"))
+        let provider = try await KeyProvider([key])
+        let member = type.map { #","typ":"\#($0)""# } ?? ""
+        let token = try key.sign(provider.claims(), header: #"{"alg":"ES256","kid":"key-1"\#(member)}"#)
+        #expect((await provider.problem(token) == nil) == isTaken)
+    }
+
     @Test func aKeyOfAnotherTypeIsNotTried() async throws {
         let rsa = try #require(SigningKey.make("RS256"))
         let curve = try #require(SigningKey.make("ES256"))

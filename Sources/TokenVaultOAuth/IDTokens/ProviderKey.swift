@@ -1,5 +1,6 @@
 #if OAuth
 internal import JWTKit
+internal import TokenVaultCrypto
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -64,6 +65,12 @@ struct ProviderKey: Sendable, Decodable {
             return .ecdsa(
                 wanted, identifier: Self.name, x: x, y: y, curve: crv.flatMap(ECDSACurve.init(rawValue:)))
         default:
+            // The libraries that verify take every point.
+            if crv == "Ed25519" {
+                guard let x, let point = Base64.urlDecode(x), SignaturePoint.isValid(point) else {
+                    return nil
+                }
+            }
             return .octetKeyPair(
                 wanted, identifier: Self.name, x: x, y: nil, curve: crv.flatMap(EdDSACurve.init(rawValue:)))
         }

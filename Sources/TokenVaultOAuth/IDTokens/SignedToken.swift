@@ -20,13 +20,15 @@ struct SignedToken {
     static let longest = 256 << 10
 
     /// The parts of `text`; `nil` when it has other than three, when one is not Base64 of the URL alphabet, or when the
-    /// header is no object with an algorithm or says that something must be understood which is not (`crit`).
+    /// header is no object with an algorithm, says that something must be understood which is not (`crit`), or that it is a JWT of
+    /// another kind, as an access token is (`at+jwt`, RFC 8725 section 3.11).
     init?(_ text: String) {
         guard text.utf8.count <= Self.longest else { return nil }
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, let header = Base64.urlDecode(parts[0]),
             let payload = Base64.urlDecode(parts[1]), let signature = Base64.urlDecode(parts[2]),
-            let document = try? JSONDecoder().decode(Header.self, from: Data(header)), document.crit == nil
+            let document = try? JSONDecoder().decode(Header.self, from: Data(header)), document.crit == nil,
+            !document.isOfAnotherKind
         else { return nil }
         algorithm = document.alg
         keyID = document.kid
@@ -39,6 +41,9 @@ struct SignedToken {
         let alg: String
         let kid: String?
         let crit: [String]?
+        let typ: String?
+
+        var isOfAnotherKind: Bool { typ?.lowercased().hasSuffix("+jwt") ?? false }
     }
 }
 #endif
