@@ -245,15 +245,19 @@ struct Login: VaultCommand {
         switch outcome {
         case .success(let contents): before = contents
         case .failure(let error) where interruption.signal == nil:
-            let isRevoked =
-                !error.mayBeDone
-                && provider.drop(signedIn.tokens, "what the provider gave", console, interruption)
+            let isRevoked = provider.drop(signedIn.tokens, "what the provider gave", console, interruption)
             var failure = error
+            if error.mayBeDone {
+                // It was looked for and is not there; a vault that is late may store it yet.
+                try? place.endSession(of: signedIn.tokens, at: name)
+                failure.happened = "the vault did not say that it has it"
+                failure.advice = "see what is the matter with it: \"vaultctl verify\""
+            }
             let what =
                 isRevoked
                 ? "what the provider gave could not be stored and was revoked, so sign in again"
                 : "that could not be stored"
-            failure.happened = "signed in, but \(what): \(error.happened)"
+            failure.happened = "signed in, but \(what): \(failure.happened)"
             failure.cause = nil
             throw failure
         case .failure, nil:

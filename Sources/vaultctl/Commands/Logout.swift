@@ -7,7 +7,7 @@ struct Logout: VaultCommand {
     static let configuration = CommandConfiguration(
         abstract: "End a session, here and at the provider.",
         discussion: """
-            The session is gone from the vault first, and in any case. Then the provider is told that what it gave is not to be \
+            The session is deleted from the vault first, whatever the provider does. Then the provider is told that what it gave is not to be \
             accepted any more: when it could not be told, that is said, with exit status 8, or 10 when it may have heard. After \
             a renewal whose outcome is not known the provider may have given newer tokens than those it can be told of: that is \
             said as well, with exit status 10. Another program that waits for the answer to one has its tokens revoked, if it \
@@ -56,7 +56,11 @@ struct Logout: VaultCommand {
         } undo: { _ in
         }
         guard let outcome else { throw .perhapsSignedOut }
-        let ended = try outcome.get()
+        let ended: LoginPlace.Contents
+        do throws(CommandFailure) { ended = try outcome.get() } catch {
+            interruption.noteSettled()
+            throw error.beforeSigningOut
+        }
         guard let session = ended.session else {
             interruption.noteSettled()
             guard ended.profile != nil else { throw .noProfile }
@@ -97,6 +101,20 @@ struct Logout: VaultCommand {
 }
 
 extension CommandFailure {
+    /// The failure to delete the session, of one who then tells nobody.
+    fileprivate var beforeSigningOut: CommandFailure {
+        // Who has to unlock first, or tries again in a moment, signs out then.
+        guard ![.locked, .usage, .conflict].contains(status) else { return self }
+        var failure = self
+        failure.happened =
+            mayBeDone
+            ? "it is not known whether the session is gone from the vault, and the provider was not told: \(happened)"
+            : "still signed in, and the provider was not told: \(happened)"
+        failure.advice += "; the session can be ended at the provider's own page as well"
+        failure.cause = nil
+        return failure
+    }
+
     /// The session was being deleted, and a signal ended the waiting for that.
     fileprivate static let perhapsSignedOut = CommandFailure(
         .failure, "it is not known whether the session is gone from the vault, and the provider was not told",

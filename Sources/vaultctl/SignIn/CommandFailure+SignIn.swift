@@ -28,7 +28,7 @@ extension CommandFailure {
             happened = "the provider gave new tokens, and they could not be stored and are lost: \(happened)"
             // What is said of a key file that does not count stands behind that, not in its place.
             cause = nil
-            advice += "; if the provider takes the old ones no more, \(signIn) signs in again"
+            advice += "; \(Self.nextTry(name))"
         case .storage(let reason):
             self.init(reason)
             if reason.code == .notPermitted {
@@ -59,8 +59,12 @@ extension CommandFailure {
     static func notStoredInTime(_ name: String) -> CommandFailure {
         CommandFailure(
             .timedOut, "the provider gave new tokens, and storing them did not end in time: they are lost",
-            "see whether the vault answers (\"vaultctl status\"); if the provider takes the old ones no more, "
-                + "\(signingIn(name)) signs in again")
+            "see whether the vault answers (\"vaultctl status\"); \(nextTry(name))")
+    }
+
+    /// What becomes of a session whose newer tokens are lost.
+    static func nextTry(_ name: String) -> String {
+        "the next call sends the token before once more, and if the provider takes that no more, \(signingIn(name)) signs in again"
     }
 
     /// The session is of another client or provider than the profile, so that nobody is to be sent its tokens.
@@ -176,8 +180,7 @@ extension CommandFailure {
 
     /// Of a session whose renewal a signal ended before the answer came.
     static func endedRenewal(_ name: String) -> String {
-        "a renewal was under way, and what it came to is not known: the next call goes on from there; if the provider takes the "
-            + "token no more, \(signingIn(name)) signs in again"
+        "a renewal was under way, and what it came to is not known: \(nextTry(name))"
     }
 
     /// Of a session that was ended here while another program may wait for newer tokens of it.

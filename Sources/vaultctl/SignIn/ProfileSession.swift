@@ -43,8 +43,8 @@ final class ProfileSession: Sendable {
         /// For how long an attempt that does not end is waited for then.
         let patience: Duration
 
-        /// In what is left of the command's time, in seconds; some of that is for telling the provider. A moment there is
-        /// always: the provider takes the tokens before no more.
+        /// In what is left of the command's time, in seconds. A moment there is always: the provider may take the tokens before no
+        /// more.
         init(left: Double?) {
             end = Deadline(after: .seconds(max(1, min(60, (left ?? 60 / 0.7) * 0.7))))
             patience = .seconds(min(1, max(0.5, (left ?? 60) * 0.1)))
@@ -68,7 +68,9 @@ final class ProfileSession: Sendable {
         self.place = place
         self.name = name
         self.provider = provider
-        interruption = Interruption { [asking] signal in asking.announce { $0.signal = signal } }
+        interruption = Interruption(meanwhile: "what the provider gives is being stored") { [asking] signal in
+            asking.announce { $0.signal = signal }
+        }
         var configuration = configuration
         configuration.lease = place.lease
         // The worker gives up first, so that what it has to say still comes.
@@ -82,7 +84,8 @@ final class ProfileSession: Sendable {
     /// What `body` gives. Throws why it does not, in this program's words. `vaultctl-oauth` has ended by then.
     ///
     /// What the provider gave and could not be stored, since the vault was locked meanwhile for one, is tried to be stored
-    /// for a minute, or most of what is left of the time, and is revoked then, or as soon as a signal ends the program.
+    /// for a minute, or most of what is left of the time, or until a signal ends the program. Then it is lost, and not revoked:
+    /// what is stored says that a renewal was begun, and a provider that allows another try gives the same session again.
     func wait<Value: Sendable>(
         _ console: Console, for body: @escaping @Sendable (TokenManager) async throws(TokenError) -> Value
     ) throws(CommandFailure) -> Value {
@@ -103,7 +106,7 @@ final class ProfileSession: Sendable {
         if case .signal = ending {
             // Nor is anything asked any more, and what is under way is ended, which the program does not outlive.
             endAsking()
-            giveBack(console, unlessStoredBy: task)
+            tellOfLoss(console, unlessStoredBy: task)
             throw .interrupted
         }
         let outcome: Result<Value, TokenError>?
@@ -116,41 +119,28 @@ final class ProfileSession: Sendable {
             if isGone, asked.obtained == nil, asked.mayHaveLost { throw .lostRenewal }
             // The provider may have taken the token for the renewal before, and be right to refuse it now.
             if error == .sessionExpired, asked.mayHaveLost { throw .endedAfterLostRenewal(name) }
-            if let lost = asked.obtained {
-                switch error {
-                case .sessionChanged:
-                    provider.drop(
-                        lost, "what the provider gave for a session that is none any more", console,
-                        interruption)
-                case .notSaved: provider.drop(lost, Self.unstored, console, interruption)
-                default: break
-                }
+            if let lost = asked.obtained, error == .sessionChanged {
+                provider.drop(
+                    lost, "what the provider gave for a session that is none any more", console, interruption)
             }
             throw CommandFailure(error, asked.trouble, name)
         case nil:
-            if let lost = asked.obtained {
-                provider.drop(lost, Self.unstored, console, interruption)
-                throw .notStoredInTime(name)
-            }
+            guard asked.obtained == nil else { throw .notStoredInTime(name) }
             guard asked.hasAsked else { throw CommandFailure(.timedOut, asked.trouble, name) }
             let failure = asked.trouble?.refreshFailure ?? RefreshFailure(.timedOut)
             throw CommandFailure(.refreshFailed(failure, retryAfter: nil), asked.trouble, name)
         }
     }
 
-    private static let unstored = "what the provider gave and could not be stored"
-
-    /// Has what the provider gave revoked, which nobody would have when the program ends, unless the attempt to store it that
-    /// is under way succeeds.
-    private func giveBack<Value>(
+    /// Says what is lost with the program, unless the attempt to store it that is under way succeeds.
+    private func tellOfLoss<Value>(
         _ console: Console, unlessStoredBy task: Tasks<Result<Value, TokenError>>
     ) {
-        guard
-            asking.announce({ asking in
-                asking.isLeaving = true
-                return asking.obtained != nil
-            })
-        else {
+        let obtained = asking.announce { asking in
+            asking.isLeaving = true
+            return asking.obtained
+        }
+        guard obtained != nil else {
             // The request may have been answered when nobody listened any more.
             if asking.withLock({ $0.trouble == .interrupted || $0.mayHaveLost }) {
                 console.note(CommandFailure.endedRenewal(name))
@@ -158,20 +148,9 @@ final class ProfileSession: Sendable {
             return
         }
         if case .success = task.wait(until: Deadline(after: .seconds(1))) { return }
-        guard let lost = asking.withLock({ $0.obtained }),
-            provider.drop(lost, Self.unstored, console, interruption)
-        else { return }
-        let signIn = "\(CommandFailure.signingIn(name)) signs in again"
-        // Stored by an attempt that ended meanwhile, it would look good here.
-        if lost.refreshToken != nil, case .success = task.wait(until: Deadline(after: .seconds(1))) {
-            do throws(CommandFailure) { try place.endSession(of: lost, at: name) } catch {
-                console.note("what was revoked was stored meanwhile, and is there still: \(error.happened)")
-            }
-        }
-        // An access token alone may have taken the session with it, or not (RFC 7009 section 2.1).
         console.note(
-            "\(Self.unstored) was revoked: "
-                + (lost.refreshToken == nil ? "the session may go on; else \(signIn)" : signIn))
+            "the provider gave new tokens that could not be stored and are lost: "
+                + CommandFailure.nextTry(name))
     }
 
     /// What `body` gives, once what came of it is stored: the manager has the tokens still, and asks for no others.
@@ -306,8 +285,8 @@ final class ProfileSession: Sendable {
         _ = asking.wait(atMost: .seconds(5)) { $0.isUnderWay ? nil : () }
     }
 
-    // What is obtained and not stored is revoked by the thread that waits: the program would end before a task of the
-    // manager's had.
+    // What is obtained for a session that is none any more is revoked by the thread that waits: the program would end before a
+    // task of the manager's had.
     private var manager: TokenManager {
         TokenManager(storage: place.storage, account: name, configuration: configuration) {
             [self] in try await refresh($0)

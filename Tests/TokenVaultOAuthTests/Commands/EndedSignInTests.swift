@@ -226,30 +226,23 @@ private struct HeldWorker {
     }
 
     /// Whoever wants it over at once has it over at once.
-    @Test(arguments: ["login", "token"])
-    func aSecondSignalEndsItAtOnce(_ name: String) throws {
+    @Test func aSecondSignalEndsItAtOnce() throws {
         let home = try SignInHome(nil)
-        try SaidWorker(signIn: SaidWorker.signedIn("fake-1", SaidWorker.expired)).place(in: home)
+        let asked = try Gate(watching: "\(home.path)/is-asked")
+        try SaidWorker().place(in: home)
         #expect(try home.signIn(at: "https://id.example.com").end().status == 0)
         #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
         defer { _ = try? home.run("agent", "--stop") }
-        let asked = try Gate(watching: "\(home.path)/is-asked")
-        let worker = "env \(home.environment.map { "\($0.key)='\($0.value)'" }.joined(separator: " ")) "
-        let lock = worker + "'\(home.program)' lock >/dev/null 2>&1; "
+        let settings = home.environment.map { "\($0.key)='\($0.value)'" }.joined(separator: " ")
         try SaidWorker(
-            signIn: lock + SaidWorker.signedIn("fake-2"),
-            refresh: lock + SaidWorker.refreshed("fake-2", #","expiresIn":3600"#),
+            signIn: "env \(settings) '\(home.program)' lock >/dev/null 2>&1; "
+                + SaidWorker.signedIn("fake-2"),
             revoke: "exec 9>'\(asked.path)'; echo >&9; while :; do sleep 1000; done"
         ).place(in: home)
-        let command = try home.start(
-            [name, "work"] + (name == "login" ? ["--no-browser"] : []), without: "VAULTCTL_KEY_FILE")
-        if name == "token" {
-            _ = try command.expect(after: "cannot be stored yet", until: "\n")
-            command.send(SIGINT)
-        }
+        let command = try home.start(["login", "work", "--no-browser"], without: "VAULTCTL_KEY_FILE")
+        _ = try command.expect(after: "cannot be stored yet", until: "\n")
+        command.send(SIGINT)
         asked.wait()
-        // Of a sign-in the first one comes here.
-        if name == "login" { command.send(SIGINT) }
         _ = try command.expect(after: "Ctrl-C ends this at once", until: "\n")
         command.send(SIGINT)
         let outcome = try command.end()
