@@ -133,19 +133,24 @@ import TokenVaultPlatform
         #expect(home.asked("refresh").count == 2)
     }
 
-    /// Also while the session is being deleted: a lock that another program has keeps that. Both signals are there at once, so
-    /// that the command cannot end by itself after the first.
+    /// How `command` ends by two signals that are there at once, so that it cannot end by itself after the first.
+    private func endedTwice(_ command: RunningCommand) throws -> RunningCommand.Outcome {
+        command.stop()
+        for signal in [SIGINT, SIGTERM, SIGCONT] { command.send(signal) }
+        let outcome = try command.end()
+        #expect([128 + SIGINT, 128 + SIGTERM].contains(outcome.status), "\(outcome.status) \(outcome.error)")
+        return outcome
+    }
+
+    /// Also while the session is being deleted: a lock that another program has keeps that.
     @Test func aSecondSignalInALogoutSaysWhatItLeaves() throws {
         let home = try signedIn()
         let file = try PosixDirectory(home.vault.removingLastComponent()).open("default.vault", .readWrite)
         #expect(try file.tryLock(.exclusive))
         let command = try home.start(["logout", "work", "--timeout", "300"])
         while !command.isAt("storing") {}
-        command.stop()
-        for signal in [SIGINT, SIGTERM, SIGCONT] { command.send(signal) }
-        let outcome = try command.end()
+        let outcome = try endedTwice(command)
         file.unlock()
-        #expect([128 + SIGINT, 128 + SIGTERM].contains(outcome.status), "\(outcome.status) \(outcome.error)")
         #expect(
             outcome.error.contains("ended at once: the session may be gone from the vault"),
             "\(outcome.error)")
@@ -159,10 +164,7 @@ import TokenVaultPlatform
         try SaidWorker(revoke: Self.hanging(pipe)).place(in: home)
         let command = try home.start(["logout", "work", "--timeout", "300"])
         pipe.wait()
-        command.stop()
-        for signal in [SIGINT, SIGTERM, SIGCONT] { command.send(signal) }
-        let outcome = try command.end()
-        #expect([128 + SIGINT, 128 + SIGTERM].contains(outcome.status), "\(outcome.status) \(outcome.error)")
+        let outcome = try endedTwice(command)
         #expect(
             outcome.error.contains("ended at once: signed out here, but the provider may not have been told"),
             "\(outcome.error)")
@@ -177,10 +179,7 @@ import TokenVaultPlatform
         try SaidWorker(signIn: SaidWorker.signedIn("fake-2"), revoke: Self.hanging(pipe)).place(in: home)
         let command = try home.start(["login", "work", "--no-browser"])
         pipe.wait()
-        command.stop()
-        for signal in [SIGINT, SIGTERM, SIGCONT] { command.send(signal) }
-        let outcome = try command.end()
-        #expect([128 + SIGINT, 128 + SIGTERM].contains(outcome.status), "\(outcome.status) \(outcome.error)")
+        let outcome = try endedTwice(command)
         #expect(
             outcome.error.contains("ended at once: signed in, but what the provider gave at the sign-in"),
             "\(outcome.error)")
