@@ -77,6 +77,10 @@ import Testing
         let few = latencies(1...100)
         #expect([0.5, 0.9, 0.99, 0.999, 1].map { few.shown($0) } == ["50.0", "90.0", "99.0", "–", "100"])
         #expect([0.5, 1].map { Latencies().shown($0) } == ["–", "–"])
+        // Nor is it drawn.
+        let nine = latencies([10, 20, 40, 80, 160, 320, 640, 1_280, 9_000])
+        let bar = Table.Chart(all: [nine], width: 60).bar(nine)
+        #expect(bar.contains("·") && !bar.contains("─") && !bar.contains("━"), "\(bar)")
     }
 
     /// Of memory, where ten million calls a second are no rarity.

@@ -30,9 +30,11 @@ func figure(_ microseconds: Double) -> String {
 
 extension Latencies {
     /// The latency that `share` of the calls did not exceed, 1 for the longest, or `–` where so few calls do not tell.
-    func shown(_ share: Double) -> String {
-        guard count > 0, share == 1 || Double(count) * (1 - share) >= 0.999_999 else { return "–" }
-        return figure(percentile(share))
+    func shown(_ share: Double) -> String { isTold(share) ? figure(percentile(share)) : "–" }
+
+    /// Whether so many calls tell that latency.
+    func isTold(_ share: Double) -> Bool {
+        count > 0 && (share == 1 || Double(count) * (1 - share) >= 0.999_999)
     }
 }
 

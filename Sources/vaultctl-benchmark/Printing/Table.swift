@@ -26,6 +26,7 @@ struct Table {
             text += "\n"
         }
         if hasCharts { text += wrapped("In the charts: ● median, ━ to p90, ─ to p99, · to the longest.") }
+        text += wrapped("Where – is, too few calls tell.")
         for (backend, reason) in results.leftOut { text += wrapped("\(backend) was left out: \(reason).") }
         return text
     }
@@ -165,7 +166,8 @@ extension Table {
         func bar(_ latencies: Latencies) -> String {
             guard width > 0, latencies.count > 0 else { return "" }
             var bar = [Character](repeating: " ", count: width)
-            for (share, mark) in [(1, "·"), (0.99, "─"), (0.9, "━")] as [(Double, Character)] {
+            for (share, mark) in [(1, "·"), (0.99, "─"), (0.9, "━")] as [(Double, Character)]
+            where latencies.isTold(share) {
                 for index in place(latencies.percentile(0.5))...place(latencies.percentile(share)) {
                     bar[index] = mark
                 }

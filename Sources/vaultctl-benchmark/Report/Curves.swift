@@ -61,14 +61,17 @@ struct Curves {
         let x = Axis.items(sizes)
         let limitHeights = limits.map { $0.latencies.percentile(0.5) }
         let y = Axis.latency(
-            limitHeights + counted.flatMap { [$0.latencies.percentile(0.5), $0.latencies.percentile(0.99)] })
+            limitHeights
+                + counted.flatMap { one in
+                    [0.5, 0.99].filter { one.latencies.isTold($0) }.map { one.latencies.percentile($0) }
+                })
         var lines: [LineChart.Line] = []
         for backend in results.backends {
             let own = counted.filter { $0.backend == backend }
             func line(_ name: String?, _ share: Double, _ style: String, hasDots: Bool) -> LineChart.Line {
                 LineChart.Line(
                     name: name, style: style,
-                    points: own.map {
+                    points: own.filter { $0.latencies.isTold(share) }.map {
                         (Axis.logarithm(Double($0.items)), Axis.logarithm($0.latencies.percentile(share)))
                     }, hasDots: hasDots)
             }

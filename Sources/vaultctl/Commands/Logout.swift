@@ -8,7 +8,8 @@ struct Logout: VaultCommand {
         abstract: "End a session, here and at the provider.",
         discussion: """
             The session is deleted from the vault first, whatever the provider does. Then the provider is told that what it gave is not to be \
-            accepted any more: when it could not be told, that is said, with exit status 8, or 10 when it may have heard. After \
+            accepted any more: when it could not be told, that is said, with exit status 8, or 10 when it may have heard; a \
+            provider that has no way to be told leaves it at 0, and a word. After \
             a renewal whose outcome is not known the provider may have given newer tokens than those it can be told of: that is \
             said as well, with exit status 10. Another program that waits for the answer to one has its tokens revoked, if it \
             goes on until then: that it waits is said, and the exit status tells nothing of it. Ctrl-C leaves a few seconds for \

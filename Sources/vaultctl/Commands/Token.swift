@@ -88,7 +88,8 @@ struct Token: VaultCommand {
         }
         console.note(
             "the token is good for \(max(0, Int(left))) seconds, which is less than --min-valid (\(Int(wanted.inSeconds)) seconds): "
-                + "the provider gives none for longer, or could not be asked")
+                + "the provider gives none for longer, could not be asked, or was not, as for most of a token's life; "
+                + "--renew asks it")
     }
 
     /// The tokens, renewed when they are due. While they are not, no task, no thread and no other program is started.
@@ -143,7 +144,7 @@ struct Token: VaultCommand {
             place.newer(than: session, of: name) == .lost
         else { return }
         console.note(
-            "a renewal was begun and its answer never came: the provider may take this token no more; when it does not, ask "
+            "a renewal was begun, and nothing of use came of it: the provider may take this token no more; when it does not, ask "
                 + "with --renew")
     }
 

@@ -149,8 +149,10 @@ extension CommandFailure {
     /// The failure to tell a provider, of one who signed out.
     var afterSigningOut: CommandFailure {
         let end = "and may go on accepting what it gave"
+        // It may have heard, and not have been heard.
+        let isTold = status == .timedOut ? "may not have been told" : "was not told"
         return CommandFailure(
-            status, "signed out here, but the provider was not told, \(end): \(happened)",
+            status, "signed out here, but the provider \(isTold), \(end): \(happened)",
             "end the session at the provider's own page")
     }
 
@@ -285,7 +287,12 @@ extension CommandFailure {
                 .unavailable, "the port that the browser is to come back to could not be listened on",
                 "give another --redirect-port, 0 for any that is free, or sign in with --device")
         case .invalidIDToken:
-            self.init(.refused, "the provider's ID token is not accepted (\(detail))", "sign in again")
+            let isMissing = failure.detail == "missing"
+            self.init(
+                .refused, "the provider's ID token is not accepted (\(detail))",
+                isMissing
+                    ? "leave --scope openid out, or have the provider give this client OpenID Connect"
+                    : "sign in again")
         case .cancelled: self.init(.failure, "cancelled", "sign in again")
         case .notBuilt:
             self.init(

@@ -273,7 +273,7 @@ import TokenVaultPlatform
         #expect(ContinuousClock.now - start < .seconds(20))
         #expect(outcome.status == signal.map { 128 + $0 } ?? 10, "\(outcome.error)")
         #expect(
-            outcome.error.contains("signed out here, but the provider was not told")
+            outcome.error.contains("signed out here, but the provider may not have been told")
                 && outcome.error.contains("it did not answer in time")
                 && outcome.error.contains("the provider's own page"), "\(outcome.error)")
         #expect(outcome.error.contains("is being told") == (signal != nil), "\(outcome.error)")
@@ -352,7 +352,7 @@ import TokenVaultPlatform
         try provider.tell("fail", ["path": "/o/revoke_token/", "how": "hang", "times": 9])
         let outcome = try home.run("logout", "work", "--timeout", "3")
         #expect(outcome.status == 10, "\(outcome.error)")
-        #expect(outcome.error.hasPrefix("vaultctl: signed out here, but the provider was not told"))
+        #expect(outcome.error.hasPrefix("vaultctl: signed out here, but the provider may not have been told"))
         #expect(try home.run("token", "work").status == 3)
         #expect(try home.run("profiles").output == "work\tsigned-out\t\(provider.issuer)\n")
     }
