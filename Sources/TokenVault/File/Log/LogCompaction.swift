@@ -8,6 +8,15 @@ extension VaultLog {
     /// Seals the contents of a live item anew, under the generation that it has; `nil` to copy them as they are.
     typealias Resealing = (ItemIdentifier, IndexEntry, [UInt8]) throws(TokenStorageError) -> FrameDraft?
 
+    /// When the readers of the old file are told to look at the path.
+    enum Telling {
+        /// Before another file is there: a process that ends in between has told them to look in vain.
+        case before
+        /// Once another file is there, where the old file is not whole behind its last durable record: what is written into that
+        /// would look like damage if the file stayed.
+        case afterwards
+    }
+
     /// The name of the file that compaction writes before it takes the vault's name.
     static func temporaryName(for name: String) -> String { ".\(name).new" }
 
@@ -46,9 +55,10 @@ extension VaultLog {
     }
 
     /// Moves the live frames of `file`, whose lock the caller holds, to a new file, which is locked when
-    /// this returns. The old file's lock stays as well. `keybag` replaces the keybag.
+    /// this returns. The old file's lock stays as well.
     func moveToNewFile(
-        from file: any DiskFile, progress: ((Int, Int) -> Void)? = nil, resealing: Resealing? = nil
+        from file: any DiskFile, progress: ((Int, Int) -> Void)? = nil, resealing: Resealing? = nil,
+        tellingReaders telling: Telling = .before
     ) throws(TokenStorageError) {
         let second = SecondNames(location: location)
         try second.requireNone(of: file)
@@ -69,7 +79,7 @@ extension VaultLog {
         try onDisk { () throws(SystemFailure) in try fresh.synchronize() }
         // Where nobody would look for it, and this device would know the vault from then on.
         try location.requireDirectory()
-        try? announceReplacement(in: file)
+        if telling == .before { try? announceReplacement(in: file) }
         do {
             try directory.rename(name, to: location.name, replacing: true)
         } catch {
@@ -87,6 +97,7 @@ extension VaultLog {
             throw .system(error)
         }
         renamed = true
+        if telling == .afterwards { try? announceReplacement(in: file) }
         do {
             try directory.synchronize()
         } catch {

@@ -8,6 +8,8 @@ extension VaultLog {
     /// itself is durable by now, so that nothing that fails here may deny it.
     func erase(_ deleted: [ItemIdentifier], in group: LogGroup) {
         guard !deleted.isEmpty else { return }
+        // What a crash left of a move to a new file has it as well.
+        try? location.directory.remove(Self.temporaryName(for: location.name))
         let (file, size) = state.withLock { ($0.file, $0.tail) }
         if size < VaultFormat.compactionFloor {
             do throws(TokenStorageError) {

@@ -30,10 +30,13 @@ extension VaultLog {
     /// After a failure that stopped writing: moves what is there to a new file, which is locked as `file` is.
     private func mend(_ file: any DiskFile) throws(TokenStorageError) {
         guard let stop = stop.withLock({ $0 }) else { return }
+        // It may have come while the lock was waited for.
+        guard stop.isMendable else { throw stop.error }
         let start = ContinuousClock.now
         do throws(TokenStorageError) { try moveToNewFile(from: file) } catch {
             self.stop.withLock { $0?.putOff(after: start.duration(to: .now)) }
-            throw stop.error
+            // What else keeps it from that is what there is to do something about.
+            throw [.ioFailure, .readOnly].contains(error.code) ? stop.error : error
         }
         self.stop.withLock { $0 = nil }
     }
@@ -52,6 +55,8 @@ extension VaultLog {
     private func settle(_ file: any DiskFile) throws(TokenStorageError) -> Bool {
         try withLockedState { (state) throws(TokenStorageError) in
             guard state.file === file else { return false }
+            // A directory that was made anew around the file is not the one that new files would be made in.
+            try location.requireDirectory()
             let there = try attributesInPlace(of: state.identity)
             guard there.identity == state.identity else { return false }
             // Nothing more goes where others may read it.
@@ -167,6 +172,7 @@ extension VaultLog {
 
     /// Writes a group durably, moves the anchor, and erases what the group deleted.
     func append(_ group: inout LogGroup, to file: any DiskFile) throws(TokenStorageError) {
+        if let stop = stop.withLock({ $0 }) { throw stop.error }
         try makeRoom(for: group, in: file)
         state.withLock { $0.isCommitting = true }
         defer { state.withLock { $0.isCommitting = false } }
@@ -184,12 +190,7 @@ extension VaultLog {
         } catch {
             try repair(group, in: file, after: error)
         }
-        // Between the look before and the last byte, all of it may have been moved and a copy put in its place.
-        do throws(TokenStorageError) { try location.requireDirectory() } catch {
-            var error = error
-            error.code = .outcomeUnknown
-            throw error
-        }
+        try requireInPlace()
         let added = group
         try withLockedState { (state) throws(TokenStorageError) in
             try apply(added.frames, trailer: added.trailer, to: &state)
@@ -198,6 +199,23 @@ extension VaultLog {
         // Whoever wrote the index in use came no further, or an attacker was at the pointer.
         if state.withLock({ $0.isPointerDue }) { writePointer(to: file) }
         erase(added.deleted, in: added)
+    }
+
+    /// Throws `outcomeUnknown` when another file is the vault than the one that was written to: between the look before and the
+    /// last byte all of it may have been moved and a copy put in its place, or a move to a new file that was told to have failed
+    /// had not.
+    private func requireInPlace() throws(TokenStorageError) {
+        let identity = state.withLock { $0.identity }
+        do throws(TokenStorageError) {
+            guard try attributesInPlace(of: identity).identity != identity else { return }
+        } catch {
+            // That it cannot be looked for says nothing of where it is.
+            guard error.code == .unavailable else { return }
+            var error = error
+            error.code = .outcomeUnknown
+            throw error
+        }
+        throw .file(.outcomeUnknown, underlying: "another file took the vault's place")
     }
 
     func advanceAnchor(_ state: inout LogState) {
@@ -218,7 +236,8 @@ extension VaultLog {
             try file.synchronize()
         } catch {
             do throws(TokenStorageError) {
-                try moveToNewFile(from: file)
+                // What was written may be where its readers would be told.
+                try moveToNewFile(from: file, tellingReaders: .afterwards)
             } catch {
                 stopWriting(after: failure)
                 throw .file(.outcomeUnknown, underlying: "\(failure.call): \(failure.errno.description)")

@@ -55,7 +55,9 @@ struct RequestGroup {
             return Outcome(isUnknown: false, left: [])
         }
         for one in made { one.request.finish(Self.outcome(of: one, after: error)) }
-        return Outcome(isUnknown: error?.code == .outcomeUnknown, left: [])
+        // Also after a commit that is durable: erasing what it deleted may have failed half-way.
+        let hasStopped = log.stop.withLock { $0 != nil }
+        return Outcome(isUnknown: error?.code == .outcomeUnknown || hasStopped, left: [])
     }
 
     struct Outcome {

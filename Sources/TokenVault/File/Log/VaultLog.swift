@@ -147,17 +147,23 @@ final class VaultLog: Sendable {
 
     /// Whether the path leads to another file than the one that is open.
     func isReplaced(_ state: LogState) throws(TokenStorageError) -> Bool {
-        try attributesInPlace(of: state.identity).identity != state.identity
+        try isReplaced(identity: state.identity)
     }
 
     func isReplaced(_ file: any DiskFile) throws(TokenStorageError) -> Bool {
-        let identity = try onDisk { () throws(SystemFailure) in try file.attributes().identity }
+        try isReplaced(identity: try onDisk { () throws(SystemFailure) in try file.attributes().identity })
+    }
+
+    /// Throws `unavailable` also when the directory was made anew around the same file.
+    private func isReplaced(identity: FileIdentity) throws(TokenStorageError) -> Bool {
+        try location.requireDirectory()
         return try attributesInPlace(of: identity).identity != identity
     }
 
     /// What is at the vault's path now. Throws `unavailable` when that is nothing, or when the directory was moved away.
     ///
-    /// The file that is expected is found by one look, at its path from the root. With one name it is nowhere else.
+    /// The file that is expected is found by one look, at its path from the root: with one name it is nowhere else. Whoever is
+    /// to write looks at the directory as well.
     func attributesInPlace(of expected: FileIdentity) throws(TokenStorageError) -> FileAttributes {
         let location = location
         if let path = location.absolutePath, let there = try? FileAttributes(at: path, followingLinks: false),
