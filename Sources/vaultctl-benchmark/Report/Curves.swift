@@ -63,7 +63,7 @@ struct Curves {
         let y = Axis.latency(
             limitHeights
                 + counted.flatMap { one in
-                    [0.5, 0.99].filter { one.latencies.isTold($0) }.map { one.latencies.percentile($0) }
+                    [0.5, 0.99].filter { $0 <= 0.5 || one.latencies.isTold($0) }.map { one.latencies.percentile($0) }
                 })
         var lines: [LineChart.Line] = []
         for backend in results.backends {
@@ -71,11 +71,12 @@ struct Curves {
             func line(_ name: String?, _ share: Double, _ style: String, hasDots: Bool) -> LineChart.Line {
                 LineChart.Line(
                     name: name, style: style,
-                    points: own.filter { $0.latencies.isTold(share) }.map {
+                    points: own.filter { share <= 0.5 || $0.latencies.isTold(share) }.map {
                         (Axis.logarithm(Double($0.items)), Axis.logarithm($0.latencies.percentile(share)))
                     }, hasDots: hasDots)
             }
-            lines.append(line(nil, 0.99, "thin \(backend)", hasDots: false))
+            let slow = line(nil, 0.99, "thin \(backend)", hasDots: false)
+            if slow.points.count > 1 { lines.append(slow) }
             lines.append(line(backend, 0.5, backend, hasDots: true))
         }
         let chart = LineChart(
