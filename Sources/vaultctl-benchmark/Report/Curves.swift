@@ -63,7 +63,9 @@ struct Curves {
         let y = Axis.latency(
             limitHeights
                 + counted.flatMap { one in
-                    [0.5, 0.99].filter { $0 <= 0.5 || one.latencies.isTold($0) }.map { one.latencies.percentile($0) }
+                    [0.5, 0.99].filter { $0 <= 0.5 || one.latencies.isTold($0) }.map {
+                        one.latencies.percentile($0)
+                    }
                 })
         var lines: [LineChart.Line] = []
         for backend in results.backends {
