@@ -20,6 +20,8 @@ package final class Terminal {
         case bytes([UInt8])
         /// Control-D on an empty line, or the terminal went away.
         case cancelled
+        /// More than one line came at once, as from a paste. Everything was discarded.
+        case severalLines
     }
 
     /// Writes `text`.
@@ -34,8 +36,10 @@ package final class Terminal {
     }
 
     /// Asks for a line without showing what is typed. Backspace, Control-U and Control-D work as usual;
-    /// unlike the terminal's own line editing this takes lines longer than 4,095 bytes. What comes behind
-    /// the line is thrown away, so that a paste of several lines does not end up in the shell.
+    /// unlike the terminal's own line editing this takes lines longer than 4,095 bytes.
+    ///
+    /// A paste of several lines is read to its end and discarded, so that the shell receives nothing of it. The
+    /// terminal marks pastes (`ESC [ ? 2004 h`) while the prompt is open, unless its type is unknown or `dumb`.
     ///
     /// The echo is restored before SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN and SIGTTOU take
     /// effect; when the program is continued, the question is asked again. Throws `EFBIG` above `limit`
@@ -69,8 +73,10 @@ package final class Terminal {
             guard tcsetattr(descriptor, TCSAFLUSH, &settings) == 0 else {
                 throw SystemFailure(Errno(rawValue: errno), "tcsetattr")
             }
-            show(prompt)
+            let marksPastes = Self.canMarkPastes
+            show((marksPastes ? "\u{1b}[?2004h" : "") + prompt)
             let typed = readHidden(signals, limit: limit, deadline: deadline)
+            if marksPastes { show("\u{1b}[?2004l") }
             if case .success(.line(.bytes)) = typed {
                 silence = TerminalSilence(descriptor, usual: usual, signals)
             }
@@ -106,6 +112,12 @@ package final class Terminal {
         return String(validating: bytes, as: UTF8.self)
     }
 
+    /// Whether the terminal's type is one that understands control sequences.
+    private static var canMarkPastes: Bool {
+        guard case .text(let type) = ProgramContext.variable("TERM") else { return false }
+        return type != "dumb" && type != "unknown"
+    }
+
     private enum Typed {
         case line(Answer)
         case signal(CInt)
@@ -116,73 +128,33 @@ package final class Terminal {
     ) -> Result<Typed, SystemFailure> {
         var line = HiddenLine(limit: limit)
         defer { line.wipe() }
+        var outcome: HiddenLine.Step?
         while true {
             var waiting = [
                 pollfd(fd: signals.descriptor, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
             ]
-            let ready = poll(&waiting, 2, InputSource.milliseconds(until: deadline))
+            // After the line's end, a paste is over when no byte came for a while.
+            let left = InputSource.milliseconds(until: deadline)
+            let quiet = outcome.map { _ in line.quietMilliseconds }
+            let patience = quiet.map { left < 0 ? $0 : min($0, left) } ?? left
+            let ready = poll(&waiting, 2, patience)
             if let signal = signals.next() { return .success(.signal(signal)) }
-            if ready == 0, deadline?.hasPassed ?? false {
-                return .failure(SystemFailure(.timedOut, "poll"))
+            if ready == 0 {
+                if deadline?.hasPassed ?? false { return .failure(SystemFailure(.timedOut, "poll")) }
+                if let outcome { return line.result(of: outcome).map { .line($0) } }
             }
             guard ready > 0, waiting[1].revents != 0 else { continue }
             var byte: UInt8 = 0
-            let result = read(descriptor, &byte, 1)
-            if result < 0, errno == EINTR || errno == EAGAIN { continue }
-            guard result > 0 else { return .success(.line(.cancelled)) }
-            switch line.take(byte) {
-            case .more: continue
-            case .done: return .success(.line(.bytes(line.hand())))
-            case .cancelled: return .success(.line(.cancelled))
-            case .tooLong: return .failure(SystemFailure(.fileTooLarge, "read"))
+            let count = read(descriptor, &byte, 1)
+            if count < 0, errno == EINTR || errno == EAGAIN { continue }
+            guard count > 0 else { return .success(.line(.cancelled)) }
+            if outcome != nil {
+                line.discard(byte)
+            } else {
+                let step = line.take(byte)
+                if step != .more { outcome = step }
             }
         }
-    }
-}
-
-/// A line that is typed unseen, with the editing keys people expect. Holds its bytes in one buffer that
-/// never moves and wipes what is rubbed out.
-struct HiddenLine {
-    enum Step { case more, done, cancelled, tooLong }
-
-    private var bytes: [UInt8] = []
-    private let limit: Int
-
-    init(limit: Int) {
-        self.limit = limit
-        bytes.reserveCapacity(limit + 1)
-    }
-
-    mutating func take(_ byte: UInt8) -> Step {
-        switch byte {
-        case 0x0a, 0x0d: return .done
-        case 0x04: return bytes.isEmpty ? .cancelled : .done
-        case 0x08, 0x7f:
-            // One character, which may be several bytes of UTF-8.
-            while let last = bytes.last {
-                removeLast()
-                if last & 0xc0 != 0x80 { break }
-            }
-        case 0x15: while !bytes.isEmpty { removeLast() }
-        default:
-            if bytes.count == limit { return .tooLong }
-            bytes.append(byte)
-        }
-        return .more
-    }
-
-    /// The bytes, which are the caller's from now on.
-    mutating func hand() -> [UInt8] {
-        let handed = bytes
-        bytes = []
-        return handed
-    }
-
-    mutating func wipe() { SmallFile.wipe(&bytes) }
-
-    private mutating func removeLast() {
-        bytes[bytes.count - 1] = 0
-        bytes.removeLast()
     }
 }

@@ -91,6 +91,7 @@ final class Console {
             defer { SmallFile.wipe(&bytes) }
             return Secret(bytes)
         case .cancelled: throw .nothingEntered
+        case .severalLines: throw .severalLines
         }
     }
 
@@ -180,6 +181,9 @@ final class Console {
 extension CommandFailure {
     fileprivate static let nothingEntered = CommandFailure(
         .failure, "nothing was entered", "nothing was changed")
+
+    fileprivate static let severalLines = CommandFailure(
+        .failure, "several lines were pasted at the prompt", "nothing was stored; pipe it in, or use a file")
 }
 
 extension TokenStorageError {

@@ -73,6 +73,14 @@ final class PseudoTerminal {
         }
     }
 
+    /// Types the pieces of a paste, `milliseconds` apart, as a slow connection delivers them.
+    func paste(_ pieces: [String], every milliseconds: Int32) throws {
+        for piece in pieces {
+            try type(piece)
+            poll(nil, 0, milliseconds)
+        }
+    }
+
     /// Sends a signal as another process would.
     func send(_ signal: Int32) { kill(process, signal) }
 
