@@ -14,19 +14,43 @@ import Testing
         #expect(try sandbox.run("delete", "k", "--ignore-missing").status == 0)
     }
 
-    @Test func oneNewlineIsDroppedUnlessBinary() throws {
+    @Test func theNewlineOfASingleLineIsDroppedUnlessBinary() throws {
         let sandbox = try Sandbox.withVault()
         let everyByte = (0...255).map { UInt8($0) } + [0x0a]
         _ = try sandbox.run("store", "binary", "--binary", bytes: everyByte)
         #expect(try sandbox.run("retrieve", "binary").output == everyByte)
-        _ = try sandbox.run("store", "two", input: "a\n\n")
-        #expect(try sandbox.run("retrieve", "two").text == "a\n")
+        // A file of several lines, such as a private key, is kept whole.
+        for lines in ["a\n\n", "fake-begin\nfake-end\n", "\na", "\n\n"] {
+            _ = try sandbox.run("store", "lines", input: lines)
+            #expect(try sandbox.run("retrieve", "lines").text == lines)
+        }
         _ = try sandbox.run("store", "one", input: "\n")
         let one = try sandbox.run("retrieve", "one")
         #expect(one.status == 0 && one.output.isEmpty)
         // An empty secret is a secret.
         _ = try sandbox.run("store", "empty", input: "")
         let empty = try sandbox.run("retrieve", "empty")
+        #expect(empty.status == 0 && empty.output.isEmpty)
+    }
+
+    /// As a producer that failed leaves standard input.
+    @Test(arguments: ["", "\n"])
+    func anEmptySecretReplacesNoOtherUnlessAllowed(_ input: String) throws {
+        let sandbox = try Sandbox.withVault()
+        // Under a free key, and in place of an empty one.
+        for _ in 1...2 { #expect(try sandbox.run("store", "k", input: input).status == 0) }
+        #expect(try sandbox.run("store", "k", input: "fake").status == 0)
+        let refused = try sandbox.run("store", "k", input: input)
+        expectOneLine(refused, status: 1)
+        #expect(refused.error.contains("--allow-empty"))
+        expectOneLine(try sandbox.run("store", "k", "--if-generation", "3", input: input), status: 1)
+        expectOneLine(try sandbox.run("store", "k", "--if-generation", "2", input: input), status: 9)
+        expectOneLine(try sandbox.run("store", "k", "--if-absent", input: input), status: 9)
+        #expect(try sandbox.run("retrieve", "k").text == "fake")
+        let info = try sandbox.run("info", "k", "--json").text
+        #expect(info.contains(#""generation":3"#))
+        #expect(try sandbox.run("store", "k", "--allow-empty", input: input).status == 0)
+        let empty = try sandbox.run("retrieve", "k")
         #expect(empty.status == 0 && empty.output.isEmpty)
     }
 
@@ -75,7 +99,7 @@ import Testing
         let item = try sandbox.run("retrieve", "k", "--json").text
         let parts = item.split(separator: times, maxSplits: 1)
         try #require(parts.count == 2, "\(item)")
-        #expect(parts[0] == #"{"service":"default","key":"k","value":"fake\u0001\\\n","# + members)
+        #expect(parts[0] == #"{"service":"default","key":"k","value":"fake\u0001\\\n\n","# + members)
         #expect(parts[1] == #""expires":"2030-01-02T03:04:05Z","generation":1}"# + "\n")
 
         let listed = try sandbox.run("list", "--json").text

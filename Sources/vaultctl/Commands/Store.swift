@@ -7,12 +7,13 @@ struct Store: VaultCommand {
     static let configuration = CommandConfiguration(
         abstract: "Store a secret under a key, replacing what is there.",
         discussion: """
-            The secret comes from standard input, where one newline at the end is dropped, or is asked for \
-            on a terminal. It may be empty and is at most 1 MiB. A replaced item keeps label, attributes, \
-            policy and expiry unless they are given.
+            The secret comes from standard input, or is asked for on a terminal. The newline at the end of a \
+            single line is dropped; several lines keep theirs. A secret is at most 1 MiB. A replaced item \
+            keeps label, attributes, policy and expiry unless they are given.
 
-            In a pipe, a producer that fails leaves an empty secret stored, in place of the one before; \"set -o pipefail\" \
-            only has the shell say so. The last example stores nothing then.
+            In a pipe, a producer that fails may print nothing. An empty secret from standard input does not \
+            replace one with contents, unless --allow-empty is given. A producer that fails midway may leave a \
+            part of the secret stored; the last example stores nothing then.
 
             Examples:
               vaultctl store access_token
@@ -25,6 +26,7 @@ struct Store: VaultCommand {
     @Argument(help: "The secret's name. One that starts with a dash follows --.") var key: String
     @OptionGroup var service: ServiceOptions
     @Flag(help: "Keep every byte, a newline at the end included.") var binary = false
+    @Flag(help: "Let an empty secret from standard input replace one with contents.") var allowEmpty = false
     @OptionGroup var details: DetailOptions
     @Flag(help: "Only when the key is free.") var ifAbsent = false
     @Option(help: ArgumentHelp("Only when the item has this generation.", valueName: "number"))
@@ -44,16 +46,14 @@ struct Store: VaultCommand {
         let storage = try session.storage(service: service)
         let secret = try readSecret(console)
         let generation: Generation?
-        do {
-            generation = try storage.commit([
-                .store(secret, for: key, details: details, expecting: expectation)
-            ]).generation
+        do throws(CommandFailure) {
+            generation = try replace(key, in: storage, with: secret, details, expectation).generation
         } catch {
-            if error.code == .conflict, ifAbsent {
+            if error.cause?.code == .conflict, ifAbsent {
                 throw CommandFailure(
                     .conflict, "there is an item under that key", "leave out --if-absent to replace it")
             }
-            throw CommandFailure(error)
+            throw error
         }
         if session.backend == .memory {
             console.note("the memory backend forgets everything when the command ends")
@@ -68,6 +68,38 @@ struct Store: VaultCommand {
             json.end()
         }
         return .done
+    }
+
+    /// Stores `secret`. Fails when an empty one from standard input would replace one with contents: a producer that
+    /// failed may have written it.
+    private func replace(
+        _ key: TokenKey, in storage: any BlockingTokenStorage, with secret: Secret, _ details: TokenDetails,
+        _ expectation: TokenChange.Expectation
+    ) throws(CommandFailure) -> TokenCommit {
+        let isGuarded = secret.isEmpty && !allowEmpty && !StandardStream.input.isTerminal && !ifAbsent
+        var attempts = 0
+        while true {
+            var checked = expectation
+            if isGuarded {
+                let item = try calling { () throws(TokenStorageError) in try storage.item(for: key) }
+                if case .generation(let expected) = expectation, item?.metadata.generation != expected {
+                    throw CommandFailure(
+                        TokenStorageError(.conflict, operation: "store", backend: "vaultctl"))
+                }
+                if let item, !item.secret.isEmpty { throw .emptyReplacement }
+                // What was looked at is what is replaced, whatever other processes write meanwhile.
+                if expectation == .any {
+                    checked = item.map { .generation($0.metadata.generation) } ?? .absent
+                }
+            }
+            let change = TokenChange.store(secret, for: key, details: details, expecting: checked)
+            do { return try storage.commit([change]) } catch {
+                attempts += 1
+                guard error.code == .conflict, checked != expectation, attempts < 16 else {
+                    throw CommandFailure(error)
+                }
+            }
+        }
     }
 
     private func expectation() throws(CommandFailure) -> TokenChange.Expectation {
@@ -87,7 +119,9 @@ struct Store: VaultCommand {
             let limit = Secret.maximumLength + (binary ? 0 : 1)
             var bytes = try InputSource.standard.readAll(limit: limit, deadline: console.deadline)
             defer { SmallFile.wipe(&bytes) }
-            if !binary, bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
+            // The end of one line is the shell's; that of the last of several is the file's, such as a PEM key's.
+            let newline = UInt8(ascii: "\n")
+            if !binary, bytes.firstIndex(of: newline) == bytes.count - 1 { bytes.removeLast() }
             guard bytes.count <= Secret.maximumLength else { throw SystemFailure(.fileTooLarge, "read") }
             return Secret(bytes)
         } catch {
@@ -95,4 +129,10 @@ struct Store: VaultCommand {
             throw CommandFailure(error, "standard input", "pipe the secret in")
         }
     }
+}
+
+extension CommandFailure {
+    fileprivate static let emptyReplacement = CommandFailure(
+        .failure, "standard input was empty, and the stored secret is not",
+        "nothing was changed; give --allow-empty to replace it")
 }

@@ -15,7 +15,8 @@ enum OptionNames {
 
     /// Those that take none.
     static let flags: Set<String> = [
-        "all", "all-or-nothing", "all-services", "binary", "delete", "device", "drop-others", "forget",
+        "all", "all-or-nothing", "all-services", "allow-empty", "binary", "delete", "device", "drop-others",
+        "forget",
         "forget-profile", "help", "if-absent", "ignore-missing", "json", "no-agent", "no-browser",
         "no-input", "no-revoke", "read-only", "recovery", "renew", "revoke", "secret-service", "stop",
         "version", "yes",
