@@ -71,13 +71,21 @@ enum UnlockSource {
         throw CommandFailure(.locked, "there is nobody to ask", advice)
     }
 
-    /// Reads or asks for what opens the vault. Throws `locked` when there is nobody to ask.
-    func unlockMethod(_ console: Console) throws(CommandFailure) -> UnlockMethod {
-        switch self {
-        case .keyFile(let path): return .keyFile(try KeyFile.read(path, console))
-        case .passphraseFile, .passphraseInput, .terminal:
-            return .passphrase(try currentPassphrase(console))
+    /// Reads or asks for what opens the vault, and the line it was read from, if any. Throws `locked` without a
+    /// terminal to ask on.
+    private func unlockMethod(
+        _ console: Console
+    ) throws(CommandFailure) -> (method: UnlockMethod, line: PassphraseLine?) {
+        if case .keyFile(let path) = self { return (.keyFile(try KeyFile.read(path, console)), nil) }
+        let line = try readPassphrase(console)
+        var given = line?.passphrase
+        if given == nil { given = try console.askHidden("Passphrase: ") }
+        guard let passphrase = given else { throw .locked(asksAgent: console.asksAgent) }
+        guard !passphrase.isEmpty else {
+            throw CommandFailure(
+                .refused, "the passphrase is empty, which opens no vault", "its first line is what counts")
         }
+        return (.passphrase(passphrase), line)
     }
 
     /// Gives `body` what opens the vault with `slots`. At a terminal a passphrase that is wrong is asked for again, up to three
@@ -90,9 +98,9 @@ enum UnlockSource {
         if isTerminal, let unattended { throw unattended.locked }
         var tries = isTerminal && console.asksAtTerminal ? 3 : 1
         while true {
-            let method = try unlockMethod(console)
+            let (method, line) = try unlockMethod(console)
             do throws(CommandFailure) {
-                let result = try body(method)
+                let result = if let line { try line.open(body) } else { try body(method) }
                 console.endSilence()
                 return result
             } catch {
@@ -107,20 +115,6 @@ enum UnlockSource {
         }
     }
 
-    /// Reads or asks for the passphrase of a vault. Throws `locked` when there is nobody to ask.
-    func currentPassphrase(_ console: Console) throws(CommandFailure) -> Secret {
-        var given = try readPassphrase(console)
-        if given == nil { given = try console.askHidden("Passphrase: ") }
-        guard let passphrase = given else {
-            throw .locked(asksAgent: console.asksAgent)
-        }
-        guard !passphrase.isEmpty else {
-            throw CommandFailure(
-                .refused, "the passphrase is empty, which opens no vault", "its first line is what counts")
-        }
-        return passphrase
-    }
-
     /// Gives `body` what shall open a new vault: what was given, or asked for; a key file that is missing is made,
     /// and removed when `body` throws. Throws `locked` when there is nobody to ask.
     func withNewUnlockMethod<Result>(
@@ -132,7 +126,7 @@ enum UnlockSource {
                 try body(.keyFile(contents))
             }
         case .passphraseFile, .passphraseInput:
-            guard let passphrase = try readPassphrase(console) else { break }
+            guard let passphrase = try readPassphrase(console)?.passphrase else { break }
             guard !passphrase.isEmpty else { throw .emptyPassphrase }
             return try body(.passphrase(passphrase))
         case .terminal:
@@ -146,32 +140,17 @@ enum UnlockSource {
     }
 
     /// The first line of the passphrase file or descriptor.
-    private func readPassphrase(_ console: Console) throws(CommandFailure) -> Secret? {
+    private func readPassphrase(_ console: Console) throws(CommandFailure) -> PassphraseLine? {
         switch self {
-        case .passphraseFile(let path): try Self.readPassphraseFile(path, console)
-        case .passphraseInput(let input): try Self.readLine(input, console)
+        case .passphraseFile(let path): try PassphraseLine(path, console)
+        case .passphraseInput(let input): try PassphraseLine(input, console)
         case .keyFile, .terminal: nil
         }
     }
 
     /// The first line of the file or pipe at `path`.
     static func readPassphraseFile(_ path: FilePath, _ console: Console) throws(CommandFailure) -> Secret {
-        let input: InputSource
-        do { input = try .file(path) } catch {
-            throw CommandFailure(error, path.told(as: "the passphrase file"), "check its path and mode")
-        }
-        if input.isReadableByOthers { console.note("others can read the passphrase file: chmod 600 it") }
-        return try readLine(input, console)
-    }
-
-    private static func readLine(_ input: InputSource, _ console: Console) throws(CommandFailure) -> Secret {
-        do {
-            var bytes = try input.readLine(limit: Secret.maximumLength, deadline: console.deadline)
-            defer { SmallFile.wipe(&bytes) }
-            return Secret(bytes)
-        } catch {
-            throw CommandFailure(error, "the passphrase", "its first line must be the passphrase")
-        }
+        try PassphraseLine(path, console).passphrase
     }
 }
 

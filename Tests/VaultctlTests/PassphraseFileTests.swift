@@ -1,0 +1,42 @@
+import Testing
+
+/// Passphrase files as editors write them.
+@Suite struct PassphraseFileTests {
+    @Test func aCarriageReturnBelongsToTheEndOfTheLine() throws {
+        let sandbox = try Sandbox()
+        let unix = try sandbox.file("unix", "fake correct horse\n")
+        let windows = try sandbox.file("windows", "fake correct horse\r\nfake second line\r\n")
+        try #require(try sandbox.run("init", "--passphrase-file", windows).status == 0)
+        #expect(try sandbox.run("list", "--passphrase-file", unix).status == 0)
+        // Blanks are a part of a passphrase, and are pointed out when it is wrong.
+        let padded = try sandbox.file("padded", "fake correct horse \r\n")
+        let refused = try sandbox.run("list", "--passphrase-file", padded)
+        expectOneLine(refused, status: 5, hiding: ["horse"])
+        #expect(refused.error.contains("begins or ends with a blank"))
+    }
+
+    /// A vault whose passphrase was read with its carriage return before.
+    @Test func aVaultWithACarriageReturnInItsPassphraseStillOpens() throws {
+        let sandbox = try Sandbox()
+        let two = try sandbox.file("two", "fake\r\r\n")
+        let one = try sandbox.file("one", "fake\r\n")
+        try #require(try sandbox.run("init", "--passphrase-file", two).status == 0)
+        #expect(try sandbox.run("list", "--passphrase-file", one).status == 0)
+    }
+
+    @Test(arguments: [
+        ("\u{feff}fake\n", "byte order mark"), ("f\0a\0k\0e\0\n\0", "UTF-16"), ("\0f\0a\0k\0e\0\n", "UTF-16"),
+    ])
+    func anotherEncodingIsRefused(_ text: String, _ reason: String) throws {
+        let sandbox = try Sandbox()
+        let words = "\(sandbox.home)/words"
+        let written = try Child.run(
+            program: "/usr/bin/tee", [Array(words.utf8)], environment: [:], input: .bytes(Array(text.utf8)))
+        try #require(written.status == 0)
+        let refused = try sandbox.run("init", "--passphrase-file", words)
+        #expect(refused.status == 1)
+        #expect(refused.error.contains(reason) && refused.error.contains("save the file as UTF-8"))
+        #expect(!refused.error.contains("fake"))
+        #expect(try sandbox.run("status", "--json").text.contains(#""state":"absent""#))
+    }
+}
