@@ -5,11 +5,15 @@ package import SystemPackage
 /// What a program was started with, and its end.
 package enum ProgramContext {
     /// The arguments behind the program's name; `nil` when one of them is not UTF-8, which Swift's own
-    /// `CommandLine.arguments` would repair without a word.
+    /// `CommandLine.arguments` would repair without a word. Without `/proc`, these are missing there.
     package static func arguments() -> [String]? {
         var texts: [String] = []
-        for index in 1..<max(1, Int(CommandLine.argc)) {
-            guard let argument = CommandLine.unsafeArgv[index] else { break }
+        let count = clinux_argument_count()
+        for index in 1..<max(1, count < 0 ? CommandLine.argc : count) {
+            let kept =
+                count < 0
+                ? CommandLine.unsafeArgv[Int(index)].map { UnsafePointer($0) } : clinux_argument(index)
+            guard let argument = kept else { break }
             guard let text = text(argument) else { return nil }
             texts.append(text)
         }

@@ -238,4 +238,26 @@ extension String {
         }
         .map(\.self)
     }
+
+    private static let canMount: Bool = {
+        let tried = try? Child.run(
+            program: "/usr/bin/unshare", ["-rm", "/bin/true"].map { Array($0.utf8) }, environment: [:])
+        return tried?.status == 0
+    }()
+
+    @Test(.enabled(if: canMount)) func argumentsArriveWithoutProc() throws {
+        let sandbox = try Sandbox.withVault()
+        let stored = try sandbox.shell(
+            """
+            printf fake | unshare -rm sh -c 'mount -t tmpfs none /proc && exec "$V" store k'
+            """)
+        #expect(stored.status == 0, "\(stored.error)")
+        #expect(try sandbox.run("retrieve", "k").text == "fake")
+        // Not mistaken for a command line without a command.
+        let unknown = try sandbox.shell(
+            """
+            unshare -rm sh -c 'mount -t tmpfs none /proc && exec "$V" lock --fake-option'
+            """)
+        expectOneLine(unknown, status: 64)
+    }
 }

@@ -376,4 +376,9 @@ pid_t clinux_process(void);
 // fcntl(F_GETFD): whether `descriptor` is open.
 static inline int clinux_is_open(int descriptor) { return fcntl(descriptor, F_GETFD) != -1; }
 
+// The arguments that the C library started the program with. -1 where it does not pass them to constructors.
+int clinux_argument_count(void);
+// The argument at `index`, from 0 to the count; valid as long as the program runs.
+const char *clinux_argument(int index);
+
 #endif
