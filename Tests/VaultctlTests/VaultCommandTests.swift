@@ -36,6 +36,16 @@ import Testing
         #expect(try sandbox.run("retrieve", "k").text == "fake")
     }
 
+    @Test func quietStatusIsAnExitStatusAlone() throws {
+        let sandbox = try Sandbox.withVault()
+        let unlocked = try sandbox.run("status", "--quiet")
+        #expect(unlocked.status == 0 && unlocked.text.isEmpty)
+        let locked = try sandbox.run("status", "--quiet", without: "VAULTCTL_KEY_FILE")
+        #expect(locked.status == 4 && locked.text.isEmpty)
+        let absent = try sandbox.run("status", "--quiet", "--vault", "\(sandbox.home)/none.vault")
+        #expect(absent.status == 8 && absent.text.isEmpty)
+    }
+
     @Test func xdgDirectoriesAndOptions() throws {
         let sandbox = try Sandbox()
         sandbox.environment["XDG_DATA_HOME"] = "\(sandbox.home)/data"

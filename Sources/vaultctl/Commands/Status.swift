@@ -14,7 +14,11 @@ struct Status: VaultCommand {
             Examples:
               vaultctl status
               vaultctl status --key-file ~/.config/example/vault.key --json
+              vaultctl status --quiet || vaultctl unlock
             """)
+
+    @Flag(help: "Print no report; exit 0 when unlocked, 4 when locked, 8 when the vault is missing.")
+    var quiet = false
 
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
@@ -28,6 +32,7 @@ struct Status: VaultCommand {
         case .secretService: report = try Self.keyringReport(session)
         case .file: report = try Self.report(session, console)
         }
+        if quiet { return report.exitStatus }
         if format.json { report.writeJSON(console.output) } else { report.show(console.output) }
         return .done
     }
@@ -107,6 +112,15 @@ struct Status: VaultCommand {
         let status: VaultStatus?
         let items: Int?
         var agent: AgentVaultStatus?
+
+        /// What a script reads from `--quiet`: a vault that is unlocked only in part counts as locked.
+        var exitStatus: ExitStatus {
+            switch state {
+            case "unlocked": .done
+            case "absent": .unavailable
+            default: .locked
+            }
+        }
 
         func writeJSON(_ output: Output) {
             var json = JSONWriter(output)
