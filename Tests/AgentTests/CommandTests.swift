@@ -25,6 +25,16 @@ import VaultAgent
         #expect(try home.run("retrieve", "l").status == 3)
     }
 
+    @Test func unlockOfAnUnlockedVaultAsksNothing() throws {
+        #expect(try home.run("unlock", "--no-input").status == 4)
+        #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
+        let again = try home.run("unlock", "--no-input")
+        #expect(again.status == 0 && again.error.isEmpty, "\(again.error)")
+        #expect(try home.run("unlock", "--no-input", "--for", "5m").status == 4)
+        #expect(try home.run("lock").status == 0)
+        #expect(try home.run("unlock", "--no-input").status == 4)
+    }
+
     @Test func aPlaceThatIsTooLongIsSaidAtOnce() throws {
         let long = "XDG_RUNTIME_DIR=/tmp/" + String(repeating: "long", count: 100)
         for command in [["retrieve", "k"], ["unlock", "--key-file", home.keyFile], ["lock"]] {

@@ -38,6 +38,7 @@ struct Unlock: VaultCommand {
         // Before anything is started or asked: whether there is a vault, and what opens it.
         let vault = try session.openVault()
         defer { vault.close() }
+        if idleTime == nil, session.unlock.isTerminal, try isUnlocked(session) { return .done }
         let stateDirectory = try session.stateDirectory
         let slots = try calling { () throws(TokenStorageError) in try vault.slots() }
         if slots.allSatisfy({ $0.kind != .secretService }) {
@@ -67,6 +68,12 @@ struct Unlock: VaultCommand {
         }
         try noteScope(of: vault, session)
         return .done
+    }
+
+    /// Whether the agent already serves every item of the vault. False when no agent answers.
+    private func isUnlocked(_ session: Session) throws(CommandFailure) -> Bool {
+        guard let agent = try session.agentToAsk() else { return false }
+        return (try? agent.heldStatus())?.state == .unlocked
     }
 
     private func unlock(
