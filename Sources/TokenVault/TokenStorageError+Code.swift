@@ -12,7 +12,7 @@ extension TokenStorageError {
             case notPermitted, wrongDevice, insecurePermissions, corrupt, rolledBack, notAVault
             case unsupportedFormat, duplicateVault, unavailable, noSpace, readOnly, ioFailure
             case resourcesExhausted, timedOut, cancelled, outcomeUnknown, closed, tooManySlots
-            case slotNotFound, lastSlot, internalError
+            case slotNotFound, lastSlot, internalError, forked, unexpectedVault
         }
 
         // What the caller gave
@@ -56,6 +56,10 @@ extension TokenStorageError {
         public static let corrupt = Code(.corrupt)
         /// The file is older than what this device has seen of it.
         public static let rolledBack = Code(.rolledBack)
+        /// The file lacks commits that this device has stored or read: another copy of the vault was written to meanwhile.
+        public static let forked = Code(.forked)
+        /// Another vault is at a path where this device remembers a different one.
+        public static let unexpectedVault = Code(.unexpectedVault)
         /// The file is not a vault.
         public static let notAVault = Code(.notAVault)
         /// The file needs a newer program.

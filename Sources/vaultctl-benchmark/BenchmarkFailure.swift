@@ -24,7 +24,7 @@ struct BenchmarkFailure: Error {
             switch error.code {
             case .locked: 4
             case .notPermitted, .wrongPassphrase: 5
-            case .corrupt, .rolledBack: 7
+            case .corrupt, .rolledBack, .forked, .unexpectedVault: 7
             case .unavailable, .insecurePermissions: 8
             case .conflict, .alreadyExists: 9
             case .timedOut, .outcomeUnknown: 10

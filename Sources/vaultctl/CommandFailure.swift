@@ -143,6 +143,11 @@ struct CommandFailure: Error, Equatable {
                 + "a backup in its place"
         case .rolledBack:
             "put the newest copy back; if this is the one to go on with, \"vaultctl restore\" it, on purpose"
+        case .forked:
+            "\"vaultctl merge COPY\" takes what a copy has into the vault; \"vaultctl adopt\" makes this file the vault as "
+                + "it is"
+        case .unexpectedVault:
+            "put the expected vault back; \"vaultctl adopt\" takes this one, \"vaultctl destroy --forget\" forgets the other"
         case .duplicateVault:
             "use the other, or make this one the vault with \"vaultctl adopt\"; \"vaultctl export\" reads what may leave "
                 + "the device from either"

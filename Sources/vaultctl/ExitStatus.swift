@@ -9,7 +9,7 @@ enum ExitStatus: Int32, CaseIterable {
     /// Wrong passphrase, or not permitted.
     case refused = 5
     case wrongDevice = 6
-    /// Corrupt, tampered with or rolled back.
+    /// Corrupt, tampered with, rolled back, forked, or another vault than the expected one.
     case damaged = 7
     /// The backend, the vault or the agent is not available.
     case unavailable = 8
@@ -27,7 +27,7 @@ enum ExitStatus: Int32, CaseIterable {
             case .locked: .locked
             case .wrongPassphrase, .notPermitted: .refused
             case .wrongDevice: .wrongDevice
-            case .corrupt, .rolledBack: .damaged
+            case .corrupt, .rolledBack, .forked, .unexpectedVault: .damaged
             case .unavailable, .notAVault, .unsupportedFormat, .insecurePermissions: .unavailable
             case .conflict, .alreadyExists, .duplicateVault: .conflict
             case .timedOut, .outcomeUnknown: .timedOut

@@ -287,6 +287,13 @@ import TokenVault
             situation)
         {
             let owner = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
+            if situation == .restoredWithoutState {
+                // Another device put back what this one has seen go further.
+                #expect(failure { try owner.unlock(with: Self.passphrase) }?.code == .forked)
+                let copy = try VaultCopy.open(at: sandbox.vault, configuration: sandbox.configuration)
+                try copy.unlock(with: Self.passphrase)
+                _ = try copy.adopt()
+            }
             try owner.unlock(with: Self.passphrase)
             for policy in AccessPolicy.allCases {
                 #expect(

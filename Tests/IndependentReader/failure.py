@@ -7,6 +7,7 @@ STATUSES = {
     "wrongDevice": 6,
     "corrupt": 7,
     "rolledBack": 7,
+    "forked": 7,
     "unavailable": 8,
     "notAVault": 8,
     "unsupportedFormat": 8,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from failure import Failure
 from primitives import associated, derive, digest, keyed, unseal
 
-GENESIS, ITEM, DELETION, KEYBAG, CHECKPOINT, SUPERSEDED = range(1, 7)
+GENESIS, ITEM, DELETION, KEYBAG, CHECKPOINT, SUPERSEDED, ANCESTRY = range(1, 8)
 INDEX_PAGES, INDEX = 128, 129
 MAGIC = b"TVF1"
 FRONT = 184  # prefix and header

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from cursor import Cursor
 from failure import Failure, corrupt
-from frames import CHECKPOINT, FRONT, GENESIS, KEYBAG, SUPERSEDED, TAIL, authentic, length_in_prefix, whole
+from frames import ANCESTRY, CHECKPOINT, FRONT, GENESIS, KEYBAG, SUPERSEDED, TAIL, authentic, length_in_prefix, whole
 from primitives import associated, unseal
 
 START = 16896
@@ -26,12 +26,12 @@ class Log:
 
 
 def read_log(file, keys, anchor):
-    """The commits that count, checked against the anchor. Raises corrupt, rolledBack or unsupportedFormat."""
+    """The commits that count, checked against the anchor. Raises corrupt, rolledBack, forked or unsupportedFormat."""
     frames, failing = _walk(file, keys)
     if not frames or frames[0].type != GENESIS or not frames[0].contents_fit(file):
         raise corrupt("log: no genesis frame")
     log = _controls(file, frames, keys)
-    _check_anchor(log, anchor, failing)
+    _check_anchor(file, keys, log, anchor, failing)
     if failing is None and any(file[frames[-1].end :]):
         failing = frames[-1].end
     if failing is not None and not _is_torn(file, failing, keys):
@@ -97,35 +97,63 @@ def _controls(file, frames, keys):
     epoch = named = None
     for frame in frames:
         where = f"log: control record at {frame.offset}"
-        if frame.type < 128 and not GENESIS <= frame.type <= SUPERSEDED:
+        if frame.type < 128 and not GENESIS <= frame.type <= ANCESTRY:
             raise Failure("unsupportedFormat", f"log: frame of type {frame.type} at {frame.offset}")
         if (frame.type == GENESIS) != (frame is frames[0]):
             raise corrupt(where)
         if frame.type in (GENESIS, KEYBAG):
-            fields = keys.vault, bytes([frame.type]), frame.generation.to_bytes(8, "little")
-            body = unseal(keys.control, frame.body(file), associated("tokenvault 1 control record", *fields))
-            if body is None or frame.metadata_length:
-                raise corrupt(where)
-            cursor = Cursor(body, where)
+            cursor = _control(file, frame, keys, where)
             if frame.type == GENESIS:
                 epoch = cursor.integer("Q"), cursor.bytes(16), cursor.integer("Q")
             named = cursor.integer("Q"), cursor.bytes(32)
             cursor.zeros_to(cursor.position + 7 & ~7)
-            if cursor.position != len(body):
+            if cursor.position != len(cursor.data):
                 raise corrupt(where)
         elif frame.type in (CHECKPOINT, SUPERSEDED) and frame.metadata_length + frame.body_length:
             raise corrupt(where)
     return Log(frames, *epoch, *named)
 
 
-def _check_anchor(log, anchor, failing):
+def _control(file, frame, keys, where):
+    """What a control record says."""
+    fields = keys.vault, bytes([frame.type]), frame.generation.to_bytes(8, "little")
+    body = unseal(keys.control, frame.body(file), associated("tokenvault 1 control record", *fields))
+    if body is None or frame.metadata_length:
+        raise corrupt(where)
+    return Cursor(body, where)
+
+
+def _past(file, frames, keys):
+    """Sequence and tag of each commit of earlier epochs that the log descends from."""
+    if len(frames) < 2 or frames[1].type != ANCESTRY:
+        return []
+    where = f"log: ancestry at {frames[1].offset}"
+    cursor = _control(file, frames[1], keys, where)
+    count, left_out = cursor.integers("II")
+    past = [(cursor.integer("Q"), cursor.bytes(8)) for _ in range(count)]
+    if count > 8192 or left_out > 1 or cursor.position != len(cursor.data):
+        raise corrupt(where)
+    return past
+
+
+def _check_anchor(file, keys, log, anchor, failing):
     if anchor is None:
         return
+    is_whole = any(frame.ends_commit and frame.group_start > START for frame in log.frames)
     if (log.epoch, log.epoch_identifier) == (anchor.epoch, anchor.epoch_identifier):
         reaches = any(frame.chain == anchor.chain for frame in log.frames)
         if failing is not None and not reaches:
             raise corrupt(f"log: damage at {failing}, which the anchor reaches")
     else:
-        reaches = log.epoch > anchor.epoch and log.sequence >= anchor.sequence
-    if not reaches or log.keybag_generation < anchor.keybag_generation:
-        raise Failure("rolledBack", "log: older than the anchor")
+        is_coming = anchor.coming > 0 and (log.epoch, log.epoch_identifier) == (anchor.coming, anchor.coming_identifier)
+        reaches = is_whole and (is_coming or (anchor.sequence, anchor.chain[:8]) in _past(file, log.frames, keys))
+    if reaches and log.keybag_generation >= anchor.keybag_generation:
+        return
+    is_older = (
+        log.sequence <= anchor.sequence
+        if log.epoch < anchor.epoch
+        else log.epoch == anchor.epoch and (log.sequence < anchor.sequence or not is_whole)
+    )
+    if not reaches and not is_older:
+        raise Failure("forked", "log: the anchored commit is not in its past")
+    raise Failure("rolledBack", "log: older than the anchor")

@@ -23,6 +23,10 @@ class Anchor:
     sequence: int
     chain: bytes
     keybag_generation: int
+    device: int = 0  # of the file, and its inode
+    inode: int = 0
+    coming: int = 0  # the epoch that a restore is about to begin
+    coming_identifier: bytes = bytes(16)
 
 
 def read_state(directory, vault):
@@ -50,6 +54,6 @@ def read_anchor(contents, key):
 
 
 def _slot(data, key):
-    if len(data) != 512 or data[:8] != b"TVANCHR1" or any(data[120:]) or keyed(key, data[:88]) != data[88:120]:
+    if len(data) != 512 or data[:8] != b"TVANCHR1" or any(data[160:]) or keyed(key, data[:128]) != data[128:160]:
         return None
-    return Anchor(*struct.unpack("<QQ16sQ32sQ", data[8:88]))
+    return Anchor(*struct.unpack("<QQ16sQ32sQQQQ16s", data[8:128]))

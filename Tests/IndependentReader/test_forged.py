@@ -35,10 +35,10 @@ class ForgedTests(ComparisonTests):
 
     def test_types(self):
         forger = self.forger
-        for number in [0, 7, 127, 128, 255]:
+        for number in [0, 8, 127, 128, 255]:
             code = "unsupportedFormat" if number < 128 else None
             self.expect(code, f"type {number}", forger.append(forger.item("default", "k", type=number)))
-        self.expect(None, "uncommitted type 7", forger.append(forger.item("default", "k", type=7, ends_commit=0)))
+        self.expect(None, "uncommitted type 8", forger.append(forger.item("default", "k", type=8, ends_commit=0)))
 
     def test_headers(self):
         for changes in [{"ends_commit": 2}, {"zero": 1}, {"zero64": 1}, {"generation": 1 << 53}]:
@@ -109,13 +109,13 @@ class ForgedTests(ComparisonTests):
         for code, changes in [
             (None, {}),
             (None, {"chain": log.frames[0].chain, "sequence": 0}),
-            ("rolledBack", {"chain": bytes(32)}),
-            ("rolledBack", {"epoch_identifier": bytes(16)}),
+            ("forked", {"chain": bytes(32)}),
+            ("forked", {"epoch_identifier": bytes(16)}),
             ("rolledBack", {"keybag_generation": log.keybag_generation + 1}),
             ("rolledBack", later),
-            (None, earlier | {"chain": bytes(32)}),
-            ("rolledBack", earlier | {"sequence": log.sequence + 1}),
-            ("rolledBack", earlier | {"keybag_generation": log.keybag_generation + 1}),
+            ("forked", earlier | {"chain": bytes(32)}),
+            ("forked", earlier | {"sequence": log.sequence + 1}),
+            ("forked", earlier | {"keybag_generation": log.keybag_generation + 1}),
         ]:
             state = {name: self.forger.anchor(**changes) if name.endswith(".anchor") else contents
                      for name, contents in self.state.items()}

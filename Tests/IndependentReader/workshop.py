@@ -19,6 +19,7 @@ CODES = {
     "the item belongs to another device": "wrongDevice",
     "damaged or tampered with": "corrupt",
     "the vault is older than what this device has seen of it": "rolledBack",
+    "this file lacks changes that this device has seen": "forked",
     "the file is not a vault": "notAVault",
     "written by a newer program": "unsupportedFormat",
 }

@@ -17,7 +17,7 @@ import TokenVault
             4: [.locked],
             5: [.wrongPassphrase, .notPermitted],
             6: [.wrongDevice],
-            7: [.corrupt, .rolledBack],
+            7: [.corrupt, .rolledBack, .forked, .unexpectedVault],
             8: [.unavailable, .notAVault, .unsupportedFormat, .insecurePermissions],
             9: [.conflict, .alreadyExists, .duplicateVault],
             10: [.timedOut, .outcomeUnknown],

@@ -71,7 +71,8 @@ struct VaultCreation {
                 file: unfinished.file, codec: codec, tailBound: configuration.tailBound,
                 epoch: Epoch(number: 1, identifier: Epoch.freshIdentifier()),
                 baseSequence: 0, keybagCopy: copy,
-                keybag: KeybagRecord(generation: keybag.generation, digest: Keybag.digest(of: copy)))
+                keybag: KeybagRecord(generation: keybag.generation, digest: Keybag.digest(of: copy)),
+                ancestry: Ancestry())
             let state = try builder.finish()
             try onDisk { () throws(SystemFailure) in
                 try unfinished.file.synchronize()
@@ -79,9 +80,8 @@ struct VaultCreation {
                 hasName = true
                 try directory.synchronize()
             }
-            Anchor(directory: location.state, vault: keybag.vault, key: ring.log.anchor).advance(
-                epoch: state.epoch, sequence: state.sequence, head: state.chain,
-                keybagGeneration: keybag.generation)
+            Anchor(directory: location.state, vault: keybag.vault, key: ring.log.anchor)
+                .advance(to: state)
         } catch {
             // Its device key goes as well: it would be a vault that cannot keep what is stored in it.
             if hasName { try? directory.remove(name) } else { unfinished.remove() }

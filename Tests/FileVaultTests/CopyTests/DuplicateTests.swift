@@ -106,9 +106,10 @@ import TokenVaultPlatform
         #expect(failure { _ = try vault.compact() }?.code == .duplicateVault)
         let state = vault.location.state
         let log = try vault.session().log
-        let (epoch, sequence, head) = log.state.withLock { ($0.epoch, $0.sequence, $0.chain) }
-        Anchor(directory: state, vault: log.codec.vault, key: log.codec.keys.anchor).advance(
-            epoch: .next(after: epoch), sequence: sequence + 9, head: head, keybagGeneration: 1)
+        var other = log.state.withLock { $0 }
+        other.epoch = .next(after: other.epoch)
+        other.sequence += 9
+        Anchor(directory: state, vault: log.codec.vault, key: log.codec.keys.anchor).advance(to: other)
         #expect(try self.anchor(of: adopted) == anchor)
         adopted.close()
         #expect(try values(in: try sandbox.opened("copy.vault")).count == 2)

@@ -26,7 +26,7 @@ import TokenVaultPlatform
         let epoch = Epoch(number: 1, identifier: [UInt8](repeating: 3, count: 16))
         let state = LogState(
             file: file, identity: try file.attributes().identity, size: 0, tail: VaultFormat.logStart,
-            trailer: [], chain: FrameCodec.chainStart, sequence: 9, epoch: epoch,
+            trailer: [], chain: FrameCodec.chainStart, head: FrameCodec.chainStart, sequence: 9, epoch: epoch,
             keybag: KeybagRecord(generation: 1, digest: [UInt8](repeating: 0, count: 32)))
         var writer = IndexWriter(after: state, codec: codec)
         for record in records { try writer.add(record) }

@@ -5,7 +5,7 @@ from primitives import keyed
 from writer.fields import Fields, u64
 
 
-def slot(key, counter, epoch, identifier, sequence, chain, keybag_generation, **forged):
+def slot(key, counter, epoch, identifier, sequence, chain, keybag_generation, file=(0, 0), coming=(0, bytes(16)), **forged):
     """One slot, 512 bytes."""
     fields = Fields(forged)
     fields.add("magic", b"TVANCHR1")
@@ -15,5 +15,7 @@ def slot(key, counter, epoch, identifier, sequence, chain, keybag_generation, **
     fields.add("sequence", u64(sequence))
     fields.add("chain", chain)
     fields.add("keybag", u64(keybag_generation))
+    fields.add("file", u64(file[0]) + u64(file[1]))
+    fields.add("coming", u64(coming[0]) + coming[1])
     front = fields.finish()
     return (front + keyed(key, front)).ljust(512, b"\0")

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from primitives import associated, derive, digest, keyed
 
-from writer.fields import Fields, text, u64, u8
+from writer.fields import Fields, text, u32, u64, u8
 
 START = 16896
-GENESIS, ITEM, DELETION, KEYBAG, CHECKPOINT, SUPERSEDED, INDEX_PAGES, INDEX = 1, 2, 3, 4, 5, 6, 128, 129
+GENESIS, ITEM, DELETION, KEYBAG, CHECKPOINT, SUPERSEDED, ANCESTRY, INDEX_PAGES, INDEX = 1, 2, 3, 4, 5, 6, 7, 128, 129
 FRONT, TAIL = 184, 32
 
 
@@ -43,6 +43,7 @@ class Log:
         self.source, self.vault = source, vault
         names = ("frame header", "control record", "chain", "lookup", "service", "anchor", "index")
         self.keys = {name: derive(log_key, f"tokenvault 1 {name}") for name in names}
+        self.history = []  # sequence and tag of every commit, of this epoch and of those before
         self.begin(1, source.bytes(16), 0)
 
     def begin(self, epoch, identifier, base):
@@ -62,6 +63,11 @@ class Log:
         item = struct.unpack(">QQ", keyed(self.keys["lookup"], text(service) + text(key), 16))
         plain = service.encode()
         return item, int.from_bytes(keyed(self.keys["service"], plain, 16)[:8], "big")
+
+    def ancestry(self, history):
+        """Appends the record of the commits that the log descends from."""
+        plain = u32(len(history)) + u32(0) + b"".join(u64(sequence) + tag for sequence, tag in history)
+        self.frame(ANCESTRY, self.base, body=self.control(ANCESTRY, self.base, plain))
 
     def control(self, type_, generation, plain):
         """The sealed body of a control record."""
@@ -125,5 +131,7 @@ class Log:
         )
         self.data += prefix + contents + behind
         self.frames.append(frame)
+        if ends and self.group > START and type_ != SUPERSEDED:
+            self.history.append((generation, self.chain[:8]))
         self.sequence = max(self.sequence, generation)
         return frame

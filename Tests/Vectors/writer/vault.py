@@ -171,8 +171,10 @@ class Vault(Findings):
         is unless `reseal`."""
         old, frames = bytes(self.log.data), {frame.item: frame for frame in self.log.frames}
         live = sorted(self.items.values(), key=lambda item: frames[self.log.name(item.service, item.key)[0]].offset)
+        history = list(self.log.history)
         self.log.begin(self.log.epoch + 1, self.source.bytes(16), self.log.sequence)
         self.begin()
+        self.log.ancestry(history)
         for item in live:
             frame = frames[self.log.name(item.service, item.key)[0]]
             if reseal and item.of.newest(item.policy).version > item.version:

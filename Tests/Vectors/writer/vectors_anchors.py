@@ -14,7 +14,7 @@ def add(catalog):
 def anchors(catalog):
     vault = Vault("anchors", devices=0)
     vault.store("first", "fake")
-    middle = vault.anchor(counter=1)
+    middle, middle_chain = vault.anchor(counter=1), vault.log.chain
     vault.store("second", "fake")
     vault.keybag.add_slot(KEY_FILE, b"2" * 32)
     vault.change_keybag()
@@ -28,11 +28,15 @@ def anchors(catalog):
         "earlier": (earlier, None),
         "genesis": (vault.anchor(chain=log.frames[0].chain, sequence=2), None),
         "before-compaction": (middle, None),
-        "other-chain": (vault.anchor(chain=bytes(32)), "rolledBack"),
-        "other-epoch": (vault.anchor(identifier=bytes(16)), "rolledBack"),
+        "other-chain": (vault.anchor(chain=bytes(32)), "forked"),
+        "other-chain-later-sequence": (vault.anchor(chain=bytes(32), sequence=log.sequence + 1), "rolledBack"),
+        "other-epoch": (vault.anchor(identifier=bytes(16)), "forked"),
         "later-epoch": (vault.anchor(epoch=log.epoch + 1), "rolledBack"),
-        "earlier-epoch": (vault.anchor(epoch=log.epoch - 1, chain=bytes(32), identifier=bytes(16)), None),
-        "earlier-epoch-later-sequence": (vault.anchor(epoch=log.epoch - 1, sequence=log.sequence + 1), "rolledBack"),
+        "earlier-epoch": (vault.anchor(epoch=log.epoch - 1, chain=bytes(32), identifier=bytes(16)), "forked"),
+        "earlier-epoch-later-sequence": (vault.anchor(epoch=log.epoch - 1, sequence=log.sequence + 1), "forked"),
+        "earlier-epoch-other-sequence": (vault.anchor(epoch=1, identifier=bytes(16), sequence=2, chain=middle_chain), "forked"),
+        "coming": (vault.anchor(epoch=1, identifier=bytes(16), coming=(log.epoch, log.identifier), file=(7, 9)), None),
+        "coming-other": (vault.anchor(epoch=1, identifier=bytes(16), coming=(log.epoch, bytes(16))), "forked"),
         "later-sequence": (vault.anchor(sequence=log.sequence + 9), None),
         "newer-keybag": (vault.anchor(keybag_generation=vault.keybag.generation + 1), "rolledBack"),
         "older-keybag": (vault.anchor(keybag_generation=1), None),
@@ -49,12 +53,12 @@ def anchors(catalog):
 
     flip = lambda slot, place: slot[:place] + bytes([slot[place] ^ 1]) + slot[place + 1 :]
     both(vault.anchor(counter=6), wrong)  # the greater counter counts
-    both(wrong, vault.anchor(counter=3), "rolledBack")
+    both(wrong, vault.anchor(counter=3), "forked")
     both(flip(wrong, 0), vault.anchor(counter=3))  # no anchor slot
     both(flip(wrong, 100), vault.anchor(counter=3))  # its code does not fit
     both(flip(wrong, 300), vault.anchor(counter=3))  # a zero is none
     both(flip(wrong, 9), flip(wrong, 40))  # neither slot is whole: nothing is known
-    both(wrong, b"", "rolledBack")
+    both(wrong, b"", "forked")
     both(wrong[:511], b"")
     both(b"", b"")
     catalog.vault(
@@ -63,7 +67,9 @@ def anchors(catalog):
         named(
             "anchor slot: TVANCHR1, counter, epoch number, epoch identifier, sequence of the vault",
             "anchor slot: chain value of the last frame, keybag generation, code, zeros",
+            "anchor slot: device of the file, inode of the file, coming epoch's number, coming epoch's identifier",
             "genesis: epoch number",
+            "ancestry: number of commits, whether older ones were left out, sequence of a commit, tag of a commit",
         ),
         vault.file(),
         openings,

@@ -37,7 +37,7 @@ def records(catalog):
         vault.file(),
         [opens(vault)],
     )
-    for type_ in [0, 7, 127]:
+    for type_ in [0, 8, 127]:
         vault, _ = three()
         vault.log.next_group()
         vault.log.frame(type_, vault.log.sequence + 1)
@@ -52,11 +52,11 @@ def records(catalog):
     vault, _ = three()
     vault.log.next_group()
     sequence = vault.log.sequence
-    vault.log.frame(7, sequence + 1, ends=False)
+    vault.log.frame(8, sequence + 1, ends=False)
     vault.log.sequence = sequence
     catalog.vault(
         "critical-uncommitted",
-        "A record of type 7 in a commit whose end is missing: it does not count.",
+        "A record of type 8 in a commit whose end is missing: it does not count.",
         named("header: type, end of the commit"),
         vault.file(),
         [opens(vault, torn=True)],

@@ -6,6 +6,7 @@ struct CheckedCopy {
     /// Where its log stands; what items there are, `log` says.
     let state: LogState
     private let log: SurveyedLog
+    private let loader: LogLoader
     let codec: FrameCodec
     let place: VaultLocation
     let keybag: Keybag
@@ -30,6 +31,7 @@ struct CheckedCopy {
             location: copy.location, codec: codec,
             anchor: Anchor(directory: nil, vault: copy.vault, key: codec.keys.anchor),
             lockTimeout: copy.configuration.lockLimit)
+        self.loader = loader
         let surveyed: LogLoader.Surveyed
         let report: VerificationReport
         do throws(TokenStorageError) {
@@ -99,7 +101,8 @@ struct CheckedCopy {
         var builder = try LogBuilder(
             file: file, codec: codec, tailBound: tailBound, epoch: epoch, baseSequence: sequence,
             keybagCopy: bytes,
-            keybag: KeybagRecord(generation: generation, digest: Keybag.digest(of: bytes)))
+            keybag: KeybagRecord(generation: generation, digest: Keybag.digest(of: bytes)),
+            ancestry: try loader.history(of: state.file, upTo: state.tail))
         let items = log.itemsByOffset()
         var scanner = LogScanner(file: state.file, codec: codec, chunk: 256 << 10)
         for (position, (item, entry)) in items.enumerated() {

@@ -10,6 +10,8 @@ extension LogSalvage {
         var isIntact: Bool
         var beginsCommit = false
         var isControl: Bool
+        /// The commit that ends with the frame.
+        var commit: Ancestry.Commit?
 
         init(_ frame: ScannedFrame, isWhole: Bool, isIntact: Bool) {
             item = frame.header.isItem ? frame.header.item : nil
@@ -19,6 +21,7 @@ extension LogSalvage {
             self.isIntact = isIntact
             let type = RecordType(rawValue: frame.header.type)
             isControl = type == .genesis || type == .keybag
+            commit = frame.commit
         }
     }
 

@@ -24,6 +24,8 @@ struct LogSalvage {
     private(set) var reach = LogReach()
     /// The keybag that the last record found names.
     private(set) var named: KeybagRecord?
+    /// The commits that were found, and those before them that the file tells of.
+    private(set) var history = Ancestry()
 
     var items: [ItemIdentifier: Item] = [:]
     var epoch: Epoch?
@@ -121,11 +123,13 @@ struct LogSalvage {
         if type == nil, frame.header.type < RecordType.firstIgnorable {
             throw .file(.unsupportedFormat, underlying: "an unknown record")
         }
-        guard type == .genesis || type == .keybag else { return }
+        guard type == .genesis || type == .keybag || type == .ancestry else { return }
         guard isWhole, let payload = try contents(of: frame) else { return }
         if type == .genesis, let record = try? GenesisRecord(decoding: payload) {
             epoch = record.epoch
             named = record.keybag
+        } else if type == .ancestry {
+            if let past = try? Ancestry(decoding: payload) { history = past }
         } else if let record = try? KeybagRecord(decoding: payload) {
             named = record
         }
@@ -143,6 +147,7 @@ struct LogSalvage {
     mutating func flush() {
         for record in group {
             completeSequence = max(completeSequence, record.entry.generation)
+            if let commit = record.commit { history.append(commit) }
             if let item = record.item { apply(record, to: item) }
             if record.isControl, !record.isWhole {
                 let place = record.entry.offset..<record.entry.offset

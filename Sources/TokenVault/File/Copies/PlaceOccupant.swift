@@ -75,13 +75,18 @@ struct PlaceOccupant {
     /// Whether nothing is behind `last`, where the log ends: a frame put behind what a crash left would say that it was
     /// durable.
     func isClean(_ copy: CheckedCopy, upTo last: ScannedFrame?) -> Bool {
-        guard let last else { return false }
+        guard let last, let loaded = read(in: copy.place, copy.codec) else { return false }
+        return loaded.stop == .clean && loaded.state.tail == last.end
+    }
+
+    /// How far its log has come; `nil` where that cannot be read.
+    func state(in place: VaultLocation, _ codec: FrameCodec) -> LogState? { read(in: place, codec)?.state }
+
+    private func read(in place: VaultLocation, _ codec: FrameCodec) -> LogLoader.Loaded? {
         let loader = LogLoader(
-            location: copy.place, codec: copy.codec,
-            anchor: Anchor(directory: nil, vault: copy.codec.vault, key: copy.codec.keys.anchor),
-            lockTimeout: .zero)
-        let loaded = try? loader.read(file, .walking, anchored: nil) { _, _ in }
-        return loaded?.stop == .clean && loaded?.state.tail == last.end
+            location: place, codec: codec,
+            anchor: Anchor(directory: nil, vault: codec.vault, key: codec.keys.anchor), lockTimeout: .zero)
+        return try? loader.read(file, .walking, anchored: nil) { _, _ in }
     }
 
     /// Tells the readers of the file to look at the path, where a frame can be put behind the last one. Losing this

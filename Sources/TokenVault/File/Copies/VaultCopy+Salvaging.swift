@@ -50,8 +50,15 @@ extension VaultCopy {
             try salvage.read(anchored: anchored, progress: progress)
             let (keybag, note) = try keybagToSave(keybags, named: salvage.named)
             let items = salvage.takeItems()
-            try write(items, keybag, salvage.reach, codec, to: place, progress: progress)
             var report = salvage.report
+            // Where something was lost, that may be what another device has seen.
+            let isWhole = report.losses.isEmpty && report.mayBeOlder == 0
+            var past = isWhole ? salvage.history : Ancestry()
+            // What this device saw last may be a checkpoint, whose damage loses no item.
+            if isWhole, let anchored, anchored.epoch == salvage.epoch {
+                past.append(Ancestry.Commit(sequence: anchored.sequence, head: anchored.head))
+            }
+            try write(items, keybag, salvage.reach, past, codec, to: place, progress: progress)
             if let note { report.notes.append(note) }
             if let anchored {
                 if let found = salvage.epoch, found.number < anchored.epoch.number {
@@ -87,7 +94,7 @@ extension VaultCopy {
 
     private func write(
         _ items: [(ItemIdentifier, IndexEntry)], _ keybag: OpenedKeybag, _ reach: LogReach,
-        _ codec: FrameCodec, to place: VaultLocation, progress: ((Int, Int) -> Void)?
+        _ past: Ancestry, _ codec: FrameCodec, to place: VaultLocation, progress: ((Int, Int) -> Void)?
     ) throws(TokenStorageError) {
         let life = try reach.next()
         let fresh = try FreshFile(in: place, isAlone: true)
@@ -96,7 +103,8 @@ extension VaultCopy {
                 file: fresh.file, codec: codec, tailBound: configuration.tailBound, epoch: life.epoch,
                 baseSequence: life.sequence, keybagCopy: keybag.bytes,
                 keybag: KeybagRecord(
-                    generation: keybag.keybag.generation, digest: Keybag.digest(of: keybag.bytes)))
+                    generation: keybag.keybag.generation, digest: Keybag.digest(of: keybag.bytes)),
+                ancestry: past)
             var scanner = LogScanner(file: file, codec: codec, chunk: 256 << 10)
             for (position, (item, entry)) in items.enumerated() {
                 try builder.copy(item, entry, from: &scanner)

@@ -35,7 +35,7 @@ extension VaultCopy {
         }
     }
 
-    private func loader(_ codec: FrameCodec, keptIn state: (any DiskDirectory)?) -> LogLoader {
+    func loader(_ codec: FrameCodec, keptIn state: (any DiskDirectory)?) -> LogLoader {
         LogLoader(
             location: location, codec: codec,
             anchor: Anchor(directory: state, vault: vault, key: codec.keys.anchor),

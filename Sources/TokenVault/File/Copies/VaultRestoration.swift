@@ -78,6 +78,13 @@ struct VaultRestoration {
             fresh.remove()
             throw error
         }
+        do throws(TokenStorageError) {
+            if let occupant { noteFormer(occupant, anchored, anchor, loaded.codec) }
+            try anchor.expect(life.epoch)
+        } catch {
+            fresh.remove()
+            throw error
+        }
         var report = RestoreReport(
             items: try state.index.figures().items, replaced: nil, staleCopy: other?.path,
             notes: loaded.notes + Self.notes(ofForeign: loaded.foreignItems)
@@ -92,11 +99,26 @@ struct VaultRestoration {
         }
         defer { fresh.file.unlock() }
         try fresh.settle()
-        anchor.advance(
-            epoch: state.epoch, sequence: state.sequence, head: state.chain,
-            keybagGeneration: state.keybag.generation)
+        anchor.advance(to: state)
         try rememberPlace()
         return report
+    }
+
+    /// Moves the anchor on to the file of a restore before this one, which a crash kept from doing that: otherwise a crash of this
+    /// one would leave a file that the anchor knows nothing of.
+    private func noteFormer(
+        _ occupant: PlaceOccupant, _ anchored: AnchorSlot?, _ anchor: Anchor, _ codec: FrameCodec
+    ) {
+        guard let coming = anchored?.coming, let former = occupant.state(in: place, codec),
+            former.epoch == coming
+        else { return }
+        do {
+            try occupant.file.synchronize()
+            try place.directory.synchronize()
+        } catch {
+            return
+        }
+        anchor.advance(to: former)
     }
 
     /// The same vault at another path that this device knows. Throws `duplicateVault` unless this is to settle that.

@@ -1,3 +1,5 @@
+internal import TokenVaultPlatform
+
 /// One of the two slots of an anchor file: how far this device has seen a vault go.
 struct AnchorSlot: Equatable, Sendable {
     /// Grows with every write; the slot is chosen by its parity.
@@ -7,12 +9,17 @@ struct AnchorSlot: Equatable, Sendable {
     /// The chain value of the last frame covered.
     var head: Digest
     var keybagGeneration: UInt64
+    /// The file on this device. Another one was put there whole, by a program that synchronises folders for example.
+    var file: FileIdentity
+    /// The life of the log in the file that a compaction or a restore of this device is about to put in the place of this one.
+    /// That of a restore does not descend from the head: it is wanted on purpose.
+    var coming: Epoch?
 
     static let magic = Array("TVANCHR1".utf8)
     /// Each slot has a sector of its own, so that writing one cannot tear the other.
     static let length = VaultFormat.sector
     static let codeLength = 32
-    static let authenticatedLength = 8 + 8 + 24 + 8 + 32 + 8
+    static let authenticatedLength = 8 + 8 + 24 + 8 + 32 + 8 + 16 + 24
 
     func authenticatedBytes() -> [UInt8] {
         var writer = ByteWriter(reserving: Self.authenticatedLength)
@@ -22,17 +29,25 @@ struct AnchorSlot: Equatable, Sendable {
         writer.append(sequence)
         head.append(to: &writer)
         writer.append(keybagGeneration)
+        writer.append(file.device)
+        writer.append(file.inode)
+        (coming ?? .none).append(to: &writer)
         return writer.bytes
     }
 
-    init(
-        counter: UInt64, epoch: Epoch, sequence: UInt64, head: Digest, keybagGeneration: UInt64
-    ) {
+    /// What the anchor says of a log that has come as far as `state`.
+    init(counter: UInt64, _ state: LogState) {
         self.counter = counter
-        self.epoch = epoch
-        self.sequence = sequence
-        self.head = head
-        self.keybagGeneration = keybagGeneration
+        epoch = state.epoch
+        sequence = state.sequence
+        head = state.head
+        keybagGeneration = state.keybag.generation
+        file = state.identity
+    }
+
+    /// Whether this says all there is to say of a log that has come as far as `state`.
+    func covers(_ state: LogState) -> Bool {
+        head == state.head && epoch == state.epoch && file == state.identity
     }
 
     init(decoding bytes: [UInt8]) throws(FormatError) {
@@ -43,5 +58,15 @@ struct AnchorSlot: Equatable, Sendable {
         sequence = try reader.integer(UInt64.self)
         head = try Digest(&reader)
         keybagGeneration = try reader.integer(UInt64.self)
+        file = FileIdentity(
+            device: try reader.integer(UInt64.self), inode: try reader.integer(UInt64.self))
+        let coming = try Epoch(&reader)
+        self.coming = coming.number == 0 ? nil : coming
     }
+}
+
+extension Epoch {
+    /// What stands where no epoch is named: every epoch has a number from 1.
+    fileprivate static let none = Epoch(
+        number: 0, identifier: [UInt8](repeating: 0, count: identifierLength))
 }

@@ -35,6 +35,9 @@ struct Digest: Hashable, Sendable {
             third: try reader.integer(UInt64.self), fourth: try reader.integer(UInt64.self))
     }
 
+    /// The first eight bytes, in little-endian order.
+    var tag: UInt64 { words.first }
+
     func append(to writer: inout ByteWriter) {
         for word in [words.first, words.second, words.third, words.fourth] { writer.append(word) }
     }

@@ -60,6 +60,8 @@ enum RecordType: UInt8, Sendable {
     case checkpoint = 5
     /// This file is about to be replaced by a compacted one: look at its path.
     case superseded = 6
+    /// The commits of earlier epochs that the log descends from, right behind the first frame.
+    case ancestry = 7
     /// Pages of an index of all that is in front of it.
     case indexPages = 128
     /// The end of an index: its summary.

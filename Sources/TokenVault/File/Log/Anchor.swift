@@ -4,8 +4,8 @@ internal import TokenVaultPlatform
 
 /// What this device remembers of how far a vault had come, so that an older copy is noticed.
 ///
-/// Two slots in a file of the state directory, written in turn and never synced: an anchor that a crash
-/// takes back only protects a little less. Missing, damaged or unwritable is no error.
+/// Two slots in a file of the state directory, written in turn and synced only before another file becomes the vault: an anchor
+/// that a crash takes back otherwise only protects a little less. Missing, damaged or unwritable is no error.
 final class Anchor: Sendable {
     private struct State {
         var file: (any DiskFile)?
@@ -50,48 +50,101 @@ final class Anchor: Sendable {
         return try result.get()
     }
 
-    /// Moves the anchor on. The vault's log is durable up to there, and the caller holds its lock.
-    /// Creates the file when it is missing.
-    func advance(epoch: Epoch, sequence: UInt64, head: Digest, keybagGeneration: UInt64) {
-        guard let directory else { return }
-        state.withLock { state in
-            if state.file == nil { state.file = (try? directory.open(name, .readWrite)) ?? create() }
-            guard let file = state.file else { return }
+    /// Moves the anchor on to `log`. That is durable up to there, and the caller holds its lock. Creates the file when it is
+    /// missing. Returns what the anchor says now; `nil` when it could not be moved.
+    @discardableResult
+    func advance(to log: LogState) -> AnchorSlot? {
+        guard let directory else { return nil }
+        return state.withLock { state in
+            if state.file == nil {
+                state.file = (try? directory.open(name, .readWrite)) ?? create(synced: true)
+            }
+            guard let file = state.file else { return nil }
             // Another process may have moved it meanwhile; its counter must not be used again.
             // Of another file, which is the vault by now: a copy that is still in use moves nothing.
-            if let other = look(at: file, &state), other.epoch.isOfAnother(than: epoch) { return }
-            state.counter += 1
-            let slot = AnchorSlot(
-                counter: state.counter, epoch: epoch, sequence: sequence, head: head,
-                keybagGeneration: keybagGeneration)
-            let authenticated = slot.authenticatedBytes()
-            guard let code = Hash.keyed(authenticated, key: key, length: AnchorSlot.codeLength) else {
-                return
-            }
-            let padding = [UInt8](repeating: 0, count: AnchorSlot.length - authenticated.count - code.count)
-            let (bytes, place) = (authenticated + code + padding, Int(state.counter % 2) * AnchorSlot.length)
-            guard (try? file.write(bytes, at: place)) != nil, state.known.count >= place + bytes.count else {
-                return state.known = []
-            }
-            state.known.replaceSubrange(place..<place + bytes.count, with: bytes)
-            state.newest = slot
+            if let other = look(at: file, &state), other.epoch.isOfAnother(than: log.epoch) { return nil }
+            return try? write(AnchorSlot(counter: state.counter + 1, log), to: file, &state)
         }
     }
 
-    /// Throws `duplicateVault` when the anchor is of another file of this vault, which has become the vault since a file
-    /// in the life `epoch` was opened: nobody would ever read what is written there.
-    func requireNotSettled(against epoch: Epoch) throws(TokenStorageError) {
-        guard let anchored = try read(), anchored.epoch.isOfAnother(than: epoch) else { return }
+    /// Moves the anchor on to what a reader has seen, unless it says something else than `expected` by now. The
+    /// caller holds a shared lock of the vault's file, which keeps writers away; the anchor's own lock keeps other readers away.
+    /// Returns what the anchor says now; `nil` when it could not be moved.
+    func advance(from expected: AnchorSlot?, toReadingOf log: LogState) -> AnchorSlot? {
+        guard let directory else { return nil }
+        return state.withLock { state in
+            if state.file == nil {
+                state.file = (try? directory.open(name, .readWrite)) ?? create(synced: false)
+            }
+            guard let file = state.file, (try? file.tryLock(.exclusive)) == true else { return nil }
+            defer { file.unlock() }
+            guard look(at: file, &state) == expected else { return nil }
+            return try? write(AnchorSlot(counter: state.counter + 1, log), to: file, &state)
+        }
+    }
+
+    /// Notes durably that this device is about to put a file in the life `coming` in the vault's place. The caller holds the lock of the
+    /// vault's file. Without an anchor there is nothing to note. Returns what the anchor says now. Throws what keeps it from being
+    /// noted.
+    @discardableResult
+    func expect(_ coming: Epoch) throws(TokenStorageError) -> AnchorSlot? {
+        guard var slot = try read() else { return nil }
+        slot.counter += 1
+        slot.coming = coming
+        let expecting = slot
+        let result = state.withLock { state -> Result<AnchorSlot?, TokenStorageError> in
+            guard let file = state.file else { return .success(nil) }
+            do throws(SystemFailure) {
+                let moved = try write(expecting, to: file, &state)
+                try file.synchronize()
+                return .success(moved)
+            } catch {
+                return .failure(.system(error))
+            }
+        }
+        return try result.get()
+    }
+
+    private func write(
+        _ slot: AnchorSlot, to file: any DiskFile, _ state: inout State
+    ) throws(SystemFailure) -> AnchorSlot? {
+        let authenticated = slot.authenticatedBytes()
+        guard let code = Hash.keyed(authenticated, key: key, length: AnchorSlot.codeLength) else {
+            return nil
+        }
+        state.counter = slot.counter
+        let padding = [UInt8](repeating: 0, count: AnchorSlot.length - authenticated.count - code.count)
+        let (bytes, place) = (authenticated + code + padding, Int(slot.counter % 2) * AnchorSlot.length)
+        var known = state.known
+        state.known = []
+        if known.count < 2 * AnchorSlot.length {
+            // A slot that was cut off is none: nothing that is written behind it makes it whole.
+            known = [UInt8](repeating: 0, count: 2 * AnchorSlot.length)
+            try file.write(known, at: 0)
+        }
+        try file.write(bytes, at: place)
+        known.replaceSubrange(place..<place + bytes.count, with: bytes)
+        state.known = known
+        state.newest = slot
+        return slot
+    }
+
+    /// What the anchor says. Throws `duplicateVault` when that is of another file of this vault, which has become the vault since
+    /// a file in the life `epoch` was opened: what is written to this file would never be read.
+    func read(requiringNotSettledAgainst epoch: Epoch) throws(TokenStorageError) -> AnchorSlot? {
+        let anchored = try read()
+        guard let anchored, anchored.epoch.isOfAnother(than: epoch) else { return anchored }
         throw .file(
             .duplicateVault, underlying: "another file has become the vault meanwhile",
             advice: "open the vault where it is now; to have this file, settle it with \"vaultctl adopt\"")
     }
 
-    /// The file, with room for both slots, durable under its name.
-    private func create() -> (any DiskFile)? {
+    /// The file, with room for both slots; with `synced`, durable under its name.
+    private func create(synced: Bool) -> (any DiskFile)? {
         guard let directory, let file = try? directory.open(name, .create) else { return nil }
         do {
             try file.write([UInt8](repeating: 0, count: 2 * AnchorSlot.length), at: 0)
+            guard synced else { return file }
             try file.synchronize()
             try directory.synchronize()
         } catch {
@@ -131,7 +184,7 @@ final class Anchor: Sendable {
 
 extension Epoch {
     /// Whether this, which an anchor tells, is no life that the life `epoch` led to: a later one, or one beside it.
-    fileprivate func isOfAnother(than epoch: Epoch) -> Bool {
+    func isOfAnother(than epoch: Epoch) -> Bool {
         number > epoch.number || (number == epoch.number && self != epoch)
     }
 }

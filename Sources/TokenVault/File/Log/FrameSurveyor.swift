@@ -76,7 +76,7 @@ struct FrameSurveyor<Contents: ContentChecking & ~Copyable>: ~Copyable {
             case .damaged: faults.insert(.unopened)
             case .notReadable: faults.insert(.notReadable)
             }
-        case .genesis, .keybag:
+        case .genesis, .keybag, .ancestry:
             if try codec.openControl(Array(bytes[content]), header: header) == nil {
                 faults.insert(.unopened)
             }

@@ -15,7 +15,7 @@ struct LogBuilder {
     /// be an index.
     init(
         file: any DiskFile, codec: FrameCodec, tailBound: Int, epoch: Epoch, baseSequence: UInt64,
-        keybagCopy: [UInt8], keybag: KeybagRecord
+        keybagCopy: [UInt8], keybag: KeybagRecord, ancestry: Ancestry
     ) throws(TokenStorageError) {
         self.file = file
         self.codec = codec
@@ -23,18 +23,25 @@ struct LogBuilder {
         let identity = try onDisk { () throws(SystemFailure) in try file.attributes().identity }
         state = LogState(
             file: file, identity: identity, size: 0, tail: VaultFormat.logStart, trailer: [],
-            chain: FrameCodec.chainStart, sequence: baseSequence, epoch: epoch, keybag: keybag,
+            chain: FrameCodec.chainStart, head: FrameCodec.chainStart, sequence: baseSequence,
+            epoch: epoch, keybag: keybag,
             baseSequence: baseSequence)
         let noPointer = [UInt8](repeating: 0, count: IndexPointer.length)
         try onDisk { () throws(SystemFailure) in
             try file.write(keybagCopy + keybagCopy + noPointer, at: 0)
         }
         let genesis = GenesisRecord(epoch: epoch, baseSequence: baseSequence, keybag: keybag)
-        let body = try codec.sealControl(genesis.encoded(), type: .genesis, generation: baseSequence)
+        try append(genesis.encoded(), as: .genesis)
+        if !ancestry.isEmpty { try append(ancestry.encoded(), as: .ancestry) }
+    }
+
+    /// Writes a control record of the file's own group.
+    private mutating func append(_ payload: [UInt8], as type: RecordType) throws(TokenStorageError) {
+        let body = try codec.sealControl(payload, type: type, generation: state.sequence)
         try append(
             try codec.seal(
-                FrameDraft(type: .genesis, body: body), generation: baseSequence, groupStart: state.tail,
-                previous: state.chain, endsCommit: true))
+                FrameDraft(type: type, body: body), generation: state.sequence,
+                groupStart: VaultFormat.logStart, previous: state.chain, endsCommit: true))
     }
 
     /// Copies an item with its sealed contents and its generation. Throws `corrupt` when they are not
@@ -79,6 +86,7 @@ struct LogBuilder {
         if hasIndex { try takeIndex() }
         state.isTailSettled = true
         state.isWalked = true
+        state.isBeginningWhole = true
         return state
     }
 
@@ -92,6 +100,8 @@ struct LogBuilder {
         state.newIndex = writer.frames.last
         state.tail = writer.end
         state.chain = writer.chain
+        state.head = writer.chain
+        state.trail.append(Ancestry.Commit(sequence: state.sequence, head: writer.chain))
         bufferStart = writer.end
     }
 
@@ -115,8 +125,11 @@ struct LogBuilder {
                 IndexRecord(
                     sealed.header.item, IndexEntry(sealed.header, at: frame.offset), isNewest: true))
         }
+        if sealed.header.type == RecordType.ancestry.rawValue { state.ancestryLength = sealed.bytes.count }
         state.framesSinceIndex += 1
+        if let commit = frame.commit { state.trail.append(commit) }
         state.chain = frame.chain
+        state.head = frame.chain
         state.tail = frame.end
         state.trailer = Array(sealed.bytes.suffix(Frame.checksumLength))
         if buffer.count >= 1 << 20 { try flush() }

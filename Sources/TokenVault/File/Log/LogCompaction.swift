@@ -48,7 +48,7 @@ extension VaultLog {
     /// Whether more of the file is dead than alive, and enough to be worth a new file.
     private var wantsCompaction: Bool {
         state.withLock { state in
-            let needed = state.index.liveBytesAtMost + state.index.blockLength
+            let needed = state.index.liveBytesAtMost + state.index.blockLength + state.ancestryLength
             let dead = state.tail - VaultFormat.logStart - needed
             return dead > max(VaultFormat.compactionFloor, needed)
         } && compactionPutOff.withLock { $0 == nil }
@@ -79,6 +79,12 @@ extension VaultLog {
         try onDisk { () throws(SystemFailure) in try fresh.synchronize() }
         // Where nobody would look for it, and this device would know the vault from then on.
         try location.requireDirectory()
+        // A reader that finds the new file must make its name durable before it anchors what it has read there.
+        state.withLock { state in
+            // The file in use may be one that the anchor knows by its name only.
+            if state.seen?.coming == state.epoch, state.isTailSettled { advanceAnchor(&state) }
+            if let moved = try? anchor.expect(written.epoch) { state.seen = moved }
+        }
         if telling == .before { try? announceReplacement(in: file) }
         do {
             try directory.rename(name, to: location.name, replacing: true)
@@ -134,12 +140,14 @@ extension VaultLog {
     ) throws(TokenStorageError) -> LogState {
         let keybag = try currentKeybagCopy(in: old)
         let epoch = Epoch.next(after: old.epoch)
-        var builder = try LogBuilder(
-            file: fresh, codec: codec, tailBound: tailBound, epoch: epoch, baseSequence: old.sequence,
-            keybagCopy: keybag, keybag: old.keybag)
         // What an index block hides must not be lost with the old file.
         var walked = old
         if !old.isWalked { try loader.rebuildIndex(of: &walked) }
+        var ancestry = try loader.ancestry(of: old.file)
+        ancestry.append(walked.trail)
+        var builder = try LogBuilder(
+            file: fresh, codec: codec, tailBound: tailBound, epoch: epoch, baseSequence: old.sequence,
+            keybagCopy: keybag, keybag: old.keybag, ancestry: ancestry)
         let live = try usingIndex(of: &walked) { (index) throws(TokenStorageError) in
             try index.itemsByOffset()
         }

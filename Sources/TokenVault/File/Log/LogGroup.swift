@@ -72,7 +72,7 @@ struct LogGroup {
                 if !deleted.isEmpty { deleted.removeAll { $0 == header.item } }
                 mayUseReserve = false
             case .deletion: deleted.append(header.item)
-            case .genesis, .keybag, .checkpoint, .superseded, .indexPages, .index, nil: break
+            case .genesis, .keybag, .checkpoint, .superseded, .ancestry, .indexPages, .index, nil: break
             }
         }
         sequence += 1
@@ -96,7 +96,7 @@ struct LogGroup {
                 switch draft.type {
                 case .item: pending[draft.item] = .stored(draft, generation: generation)
                 case .deletion: pending[draft.item] = .deleted
-                case .genesis, .keybag, .checkpoint, .superseded, .indexPages, .index: break
+                case .genesis, .keybag, .checkpoint, .superseded, .ancestry, .indexPages, .index: break
                 }
             }
         }

@@ -20,7 +20,7 @@ extension LogLoader {
             return try readByIndex(
                 at: pointer.offset, file, attributes, anchored: anchored, seen: seen, observer: observer)
         } catch {
-            if error.code == .corrupt || error.code == .rolledBack { return nil }
+            if error.code.mayBeOfOldFile { return nil }
             throw error
         }
     }
@@ -46,13 +46,13 @@ extension LogLoader {
         guard let newest = found.frames.last, newest.header.groupStart >= UInt64(last.end) else { return nil }
         var state = LogState(
             file: file, identity: attributes.identity, size: attributes.size, tail: found.end,
-            trailer: found.trailer, chain: last.chain,
+            trailer: found.trailer, chain: last.chain, head: last.chain,
             sequence: max(genesis.baseSequence, block.summary.sequence), epoch: genesis.epoch,
             keybag: block.summary.keybag, baseSequence: genesis.baseSequence)
+        state.ancestryLength = try ancestryFrame(behind: first, &front)?.header.frameLength ?? 0
         state.index = LogIndex(block: block)
         state.index.reserve(found.frames.count)
-        var metHead =
-            anchored == nil || anchored?.epoch != genesis.epoch || anchored?.head == last.chain
+        var metHead = anchored?.head == last.chain
         for frame in found.frames {
             try apply(frame, to: &state)
             if frame.header.isItem { try observer(frame, file) }
@@ -60,8 +60,7 @@ extension LogLoader {
         }
         if let anchored {
             // An anchor in front of the index is one that only the whole log can be held against.
-            try check(state, against: anchored, metHead: metHead, stop: found.stop)
-            state.isAnchored = true
+            try check(&state, against: anchored, metHead: metHead, stop: found.stop)
         }
         let isClean = try scanner.isZeroToEnd(from: state.tail)
         return Loaded(
@@ -89,6 +88,7 @@ extension LogLoader {
         walked.index = LogIndex()
         walked.framesSinceIndex = 0
         walked.newIndex = nil
+        walked.trail = Ancestry()
         try scanner.walk(from: VaultFormat.logStart, to: state.tail, previous: FrameCodec.chainStart) {
             (frame) throws(TokenStorageError) in
             try apply(frame, to: &walked, usingIndex: false)
@@ -96,6 +96,7 @@ extension LogLoader {
         guard walked.chain == state.chain else { throw .damage(at: state.tail, "a frame out of place") }
         state.index = walked.index
         state.framesSinceIndex = walked.framesSinceIndex
+        state.trail = walked.trail
         state.isWalked = true
     }
 }

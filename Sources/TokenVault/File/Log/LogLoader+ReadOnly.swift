@@ -32,7 +32,7 @@ extension LogLoader {
                 if loaded.stop == .clean { return loaded.state }
                 sight = .ended(tail: loaded.state.tail, chain: loaded.state.chain, stop: loaded.stop)
             case .failure(let error):
-                guard error.code == .corrupt || error.code == .rolledBack else { throw error }
+                guard error.code.mayBeOfOldFile else { throw error }
                 sight = .failed(error.code, error.underlying)
             }
             if try !isAtPath(file) {

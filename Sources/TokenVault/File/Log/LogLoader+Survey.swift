@@ -29,8 +29,7 @@ extension LogLoader {
         guard let last = log.last else { throw .damage(at: VaultFormat.logStart, "no first frame") }
         try take(log, upTo: last, into: &state)
         if let anchored {
-            try check(state, against: anchored, metHead: !isSameLife || log.head != nil, stop: stop)
-            state.isAnchored = true
+            try check(&state, against: anchored, metHead: log.head != nil, stop: stop)
         }
         let scanner = LogScanner(file: file, codec: codec, chunk: 64 << 10)
         if stop == .clean, try !scanner.isZeroToEnd(from: state.tail) { stop = .failing(at: state.tail) }
@@ -73,16 +72,20 @@ extension LogLoader {
         for control in log.controls {
             switch RecordType(rawValue: control.type) {
             case .keybag: state.keybag = try keybag(of: try scanned(control), file: state.file)
+            case .ancestry: state.ancestryLength = try scanned(control).header.frameLength
             case nil where control.type < RecordType.firstIgnorable:
                 throw .file(.unsupportedFormat, underlying: "an unknown record")
             default: break
             }
         }
-        state.chain = try scanned(last).chain
+        let newest = try scanned(last)
+        state.chain = newest.chain
+        state.isBeginningWhole = last.groupStart > UInt64(VaultFormat.logStart)
         state.tail = last.end
         state.trailer = try scanner.trailer(before: last.end)
         state.sequence = max(state.sequence, log.sequence)
         state.isSuperseded = last.type == RecordType.superseded.rawValue
+        state.head = state.isSuperseded ? newest.header.previous : newest.chain
     }
 }
 

@@ -66,7 +66,7 @@ struct LogLoader {
             let loaded = try read(file, .byIndex(seen: seen), anchored: anchored, observer: observer)
             return loaded.stop == .clean ? loaded.state : nil
         } catch {
-            if error.code == .corrupt || error.code == .rolledBack { return nil }
+            if error.code.mayBeOfOldFile { return nil }
             throw error
         }
     }
@@ -96,7 +96,7 @@ struct LogLoader {
             usesIndex = true
         }
         var state = try beginning(of: file, attributes)
-        var metHead = anchored == nil || anchored?.epoch != state.epoch
+        var metHead = false
         var scanner = LogScanner(file: file, codec: codec, chunk: 256 << 10)
         var found = try scanner.scan(from: VaultFormat.logStart, previous: FrameCodec.chainStart) {
             (frame) throws(TokenStorageError) in
@@ -110,8 +110,7 @@ struct LogLoader {
         state.tail = found.end
         state.trailer = found.trailer
         if let anchored {
-            try check(state, against: anchored, metHead: metHead, stop: found.stop)
-            state.isAnchored = true
+            try check(&state, against: anchored, metHead: metHead, stop: found.stop)
         }
         if found.stop == .clean, try !scanner.isZeroToEnd(from: state.tail) {
             found.stop = .failing(at: state.tail)
@@ -139,26 +138,11 @@ struct LogLoader {
         let genesis = try genesis(of: first, file: file)
         var state = LogState(
             file: file, identity: attributes.identity, size: attributes.size, tail: VaultFormat.logStart,
-            trailer: [], chain: FrameCodec.chainStart, sequence: genesis.baseSequence,
-            epoch: genesis.epoch, keybag: genesis.keybag,
+            trailer: [], chain: FrameCodec.chainStart, head: FrameCodec.chainStart,
+            sequence: genesis.baseSequence, epoch: genesis.epoch, keybag: genesis.keybag,
             baseSequence: genesis.baseSequence)
         state.isWalked = true
         return state
-    }
-
-    /// Throws `rolledBack` when this device has seen the vault go further than the log does.
-    func check(
-        _ state: LogState, against anchored: AnchorSlot, metHead: Bool, stop: ScanEnd.Stop
-    ) throws(TokenStorageError) {
-        let isNewer = state.epoch.number > anchored.epoch.number
-        let reaches =
-            isNewer ? state.sequence >= anchored.sequence : state.epoch == anchored.epoch && metHead
-        guard !reaches || state.keybag.generation < anchored.keybagGeneration else { return }
-        // Bytes that do not check in a place that was durable are damage, not an older copy.
-        if case .failing(let place) = stop, !reaches, state.epoch == anchored.epoch {
-            throw .damage(at: place, "a damaged frame")
-        }
-        throw .file(.rolledBack)
     }
 
     func genesis(
@@ -181,7 +165,7 @@ struct LogLoader {
         return record
     }
 
-    private func control(
+    func control(
         of frame: ScannedFrame, file: any DiskFile
     ) throws(TokenStorageError) -> [UInt8] {
         let sealed = try onDisk { () throws(SystemFailure) in
@@ -206,6 +190,7 @@ struct LogLoader {
         case .deletion: state.index.remove(header.item)
         case .keybag: state.keybag = try keybag(of: frame, file: state.file)
         case .genesis, .checkpoint, .superseded, .indexPages: break
+        case .ancestry: state.ancestryLength = header.frameLength
         case .index: state.newIndex = frame
         case nil:
             guard header.type >= RecordType.firstIgnorable else {
@@ -216,5 +201,10 @@ struct LogLoader {
         state.tail = frame.end
         state.sequence = max(state.sequence, header.generation)
         state.isSuperseded = header.type == RecordType.superseded.rawValue
+        if !state.isSuperseded { state.head = frame.chain }
+        if let commit = frame.commit {
+            state.trail.append(commit)
+            state.isBeginningWhole = true
+        }
     }
 }

@@ -11,6 +11,19 @@ struct LogState {
     /// The last 16 bytes before `tail`: other bytes there mean that the file is not the one it was.
     var trailer: [UInt8]
     var chain: Digest
+    /// The chain value behind the newest commit, for the anchor. A frame that says that the file is about to be replaced is
+    /// none: the file that takes its place does not descend from it.
+    var head: Digest
+    /// The commits of this epoch that are known: all of them when ``isWalked``.
+    var trail = Ancestry()
+    /// The length of the frame that tells of earlier epochs; zero without one.
+    var ancestryLength = 0
+    /// Whether a commit follows what was written together with the file: only then all of that is there.
+    var isBeginningWhole = false
+    /// What this device had anchored when it was last looked at, and what this log descends from.
+    var seen: AnchorSlot?
+    /// Whether this device has read further than its anchor says, and could not note that yet.
+    var isReadingDue = false
     /// The newest commit.
     var sequence: UInt64
     var epoch: Epoch

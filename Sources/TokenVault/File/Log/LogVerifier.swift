@@ -48,7 +48,7 @@ struct LogVerifier {
             default: problem(offset, isLive ? "a damaged item" : "a damaged value that is no longer in use")
             }
         } else if faults.contains(.unopened) {
-            let isControl = type == .genesis || type == .keybag
+            let isControl = type == .genesis || type == .keybag || type == .ancestry
             problem(offset, isControl ? "a control record that does not open" : "an item that does not open")
         }
     }

@@ -61,7 +61,7 @@ extension VaultLog {
             guard there.identity == state.identity else { return false }
             // Nothing more goes where others may read it.
             try there.requirePrivate(location.path)
-            try anchor.requireNotSettled(against: state.epoch)
+            let anchored = try anchor.read(requiringNotSettledAgainst: state.epoch)
             let tail = state.tail
             let probe = try onDisk { () throws(SystemFailure) in
                 try file.read(Frame.checksumLength + Frame.prefixLength, at: tail - Frame.checksumLength)
@@ -72,19 +72,19 @@ extension VaultLog {
                 && isAllZero(probe, in: Frame.checksumLength..<probe.count)
             // Another writer may have made room, or given some back.
             state.size = max(there.size, tail)
-            if isQuiet, state.isTailSettled { return true }
+            if isQuiet, state.isTailSettled, anchored == state.seen || anchored == nil { return true }
             var scanner = LogScanner(file: file, codec: codec, chunk: 64 << 10)
             let found = try scanner.scan(from: tail, previous: state.chain)
             if !found.frames.isEmpty { noteOthers() }
             try apply(found, to: &state)
+            // Moved by another process, to where this log has come since, or to where it never was.
+            guard descends(&state, from: anchored) else { return false }
             state.size = try onDisk { () throws(SystemFailure) in try file.attributes().size }
             var stop = found.stop
             if stop == .clean, try !scanner.isZeroToEnd(from: state.tail) { stop = .failing(at: state.tail) }
             if case .failing(let place) = stop {
                 try TailClassifier(file: file, codec: codec).requireTorn(at: place)
-                if let anchored = try anchor.read(), anchored.epoch == state.epoch,
-                    anchored.sequence > state.sequence
-                {
+                if let anchored, anchored.epoch == state.epoch, anchored.sequence > state.sequence {
                     throw .damage(at: place, "a damaged frame that had been acknowledged")
                 }
                 try cut(&state)
@@ -219,9 +219,9 @@ extension VaultLog {
     }
 
     func advanceAnchor(_ state: inout LogState) {
-        anchor.advance(
-            epoch: state.epoch, sequence: state.sequence, head: state.chain,
-            keybagGeneration: state.keybag.generation)
+        let moved = anchor.advance(to: state)
+        if let moved { state.seen = moved }
+        state.isReadingDue = false
         state.isAnchored = location.state != nil
     }
 

@@ -99,7 +99,7 @@ extension Result<VerificationReport, TokenStorageError> {
     fileprivate var isClean: Bool {
         switch self {
         case .success(let report): report.isClean
-        case .failure(let error): error.code != .corrupt && error.code != .rolledBack
+        case .failure(let error): !error.code.mayBeOfOldFile
         }
     }
 }

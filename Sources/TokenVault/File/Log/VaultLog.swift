@@ -52,6 +52,7 @@ final class VaultLog: Sendable {
             location: location, codec: codec, anchor: anchor, lockTimeout: lockTimeout)
         self.loader = loader
         state = Mutex(try loader.load(file))
+        try withLockedState { (state) throws(TokenStorageError) in try noteReading(&state) }
     }
 
     /// What the log knows now of `item`, as far as other processes have written.
@@ -131,12 +132,16 @@ final class VaultLog: Sendable {
             try reload(&state)
             return
         }
-        guard Frame.length(ofPrefix: probe, at: Frame.checksumLength) != nil else { return }
+        guard Frame.length(ofPrefix: probe, at: Frame.checksumLength) != nil else {
+            if state.isReadingDue { try noteReading(&state) }
+            return
+        }
         var scanner = LogScanner(file: file, codec: codec, chunk: 8 << 10)
         let found = try scanner.scan(from: tail, previous: state.chain)
         if !found.frames.isEmpty { noteOthers() }
         try apply(found, to: &state)
-        if state.isSuperseded, try isReplaced(state) { try reload(&state) }
+        if state.isSuperseded, try isReplaced(state) { return try reload(&state) }
+        if !found.frames.isEmpty { try noteReading(&state) }
     }
 
     /// Whether others wrote in the last second: other processes, or this one through another `BlockingFileVault`.
@@ -192,7 +197,7 @@ final class VaultLog: Sendable {
         noteOthers()
         guard announcer.isObserved else {
             state = try loader.load(file, seen: state.sequence)
-            return
+            return try noteReading(&state)
         }
         // What was deleted before the live items moved shows in the file that they were in, and nowhere else.
         try? readRest(of: &state)
@@ -203,13 +208,17 @@ final class VaultLog: Sendable {
         }
         let follows = isContinued(state, by: fresh)
         state = fresh
-        guard follows else { return announcer.announceOverflow() }
+        guard follows else {
+            announcer.announceOverflow()
+            return try noteReading(&state)
+        }
         // An attempt to read that came to nothing has told the same, of another file perhaps.
         var latest: [ItemIdentifier: ScannedFrame] = [:]
         for one in news where one.file === fresh.file { latest[one.frame.header.item] = one.frame }
         for frame in latest.values.sorted(by: { $0.header.generation < $1.header.generation }) {
             announcer.announce(frame, in: fresh.file)
         }
+        try noteReading(&state)
     }
 
     /// Whether `fresh` tells all that happened to what `old` knows: nothing of it is gone unseen or older than it was.
@@ -275,7 +284,8 @@ final class VaultLog: Sendable {
             let figures = try usingIndex(of: &state) { (index) throws(TokenStorageError) in
                 try index.figures()
             }
-            let needed = VaultFormat.logStart + figures.liveBytes + state.index.blockLength
+            let needed =
+                VaultFormat.logStart + figures.liveBytes + state.index.blockLength + state.ancestryLength
             return (figures.items, state.size, max(0, state.tail - needed), state.isAnchored)
         }
     }

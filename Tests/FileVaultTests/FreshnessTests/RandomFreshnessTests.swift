@@ -1,0 +1,180 @@
+import Glibc
+import Testing
+
+@testable import TokenVault
+
+/// Three devices share a vault through a folder, and an adversary puts any file that ever was at any device's path.
+///
+/// `make test-all` takes at least 100,000 steps; `TOKENVAULT_FRESHNESS_SEED` and `TOKENVAULT_FRESHNESS_STEPS` repeat a run.
+@Suite struct RandomFreshnessTests {
+    private static let seeds: [UInt64] =
+        number("TOKENVAULT_FRESHNESS_SEED").map { [UInt64($0)] } ?? [1, 2, 3]
+    private static let steps = number("TOKENVAULT_FRESHNESS_STEPS") ?? 700
+
+    private static func number(_ name: String) -> Int? {
+        getenv(name).flatMap { Int(String(cString: $0)) }
+    }
+
+    @Test(arguments: seeds) func nothingSeenIsSilentlyAbsent(seed: UInt64) throws {
+        var run = try FreshnessRun(seed: seed)
+        for step in 1...Self.steps {
+            do {
+                try run.step()
+            } catch {
+                Issue.record(
+                    "seed \(seed), step \(step): \(error)\n\(run.log.suffix(12).joined(separator: "\n"))")
+                return
+            }
+        }
+        // A run in which nothing was refused, or everything, would show nothing.
+        #expect(
+            run.refused > Self.steps / 50 && run.opened > Self.steps / 10, "\(run.refused), \(run.opened)")
+    }
+
+    /// The check of this test: an anchor that knows nothing lets a file through that lacks what was seen.
+    @Test func aDeviceWithoutAnAnchorIsCaught() throws {
+        var run = try FreshnessRun(seed: 4)
+        run.forgetsAnchors = true
+        #expect(throws: FreshnessRun.Complaint.self) { for _ in 1...2_000 { try run.step() } }
+    }
+}
+
+/// One run of the devices and the adversary, and what must be true.
+private struct FreshnessRun {
+    struct Complaint: Error, CustomStringConvertible { var description: String }
+
+    /// What a file has: every change that it descends from, and the values that these come to.
+    struct Version {
+        var changes: Set<Int> = []
+        var values: [String: String] = [:]
+    }
+
+    private let devices = [TestDevice(), TestDevice(), TestDevice()]
+    private var random: SeededGenerator
+    /// By the bytes of the file.
+    private var versions: [[UInt8]: Version] = [:]
+    private var files: [[UInt8]] = []
+    /// What each device has stored or read.
+    private var seen: [Set<Int>] = [[], [], []]
+    /// The file that each device opened last.
+    private var good: [[UInt8]] = []
+    private var lastChange = 0
+    /// Whether every device loses its anchor before it opens the file, as if there were none.
+    var forgetsAnchors = false
+    private(set) var refused = 0
+    private(set) var opened = 0
+    private(set) var log: [String] = []
+
+    init(seed: UInt64) throws {
+        random = SeededGenerator(seed: seed)
+        try devices[0].create()
+        versions[devices[0].file] = Version()
+        keep(0)
+        for device in devices.dropFirst() { try device.receive(devices[0].file) }
+        good = devices.map(\.file)
+    }
+
+    mutating func step() throws {
+        let place = Int.random(in: 0..<3, using: &random)
+        switch Int.random(in: 0..<100, using: &random) {
+        case ..<15: try receive(place)
+        case ..<33: try synchronize(place)
+        case ..<38: try devices[place].receive(good[place])
+        case ..<58: try change(place, "read") { _, _ in }
+        case ..<80:
+            let (key, value) = ("key \(Int.random(in: 0..<5, using: &random))", "fake \(lastChange)")
+            try change(place, "store \(key)") { vault, version in
+                try vault.store(value, for: key)
+                version.values[key] = value
+            }
+        case ..<88:
+            let key = "key \(Int.random(in: 0..<5, using: &random))"
+            try change(place, "delete \(key)") { vault, version in
+                guard try vault.delete(key) else { return }
+                version.values[key] = nil
+            }
+        case ..<93: try change(place, "compact") { vault, _ in _ = try vault.compact() }
+        case ..<96:
+            try change(place, "slots") { vault, _ in
+                let slot = try vault.addSlot(SimulatedVault.key("second"), scope: .all)
+                try vault.removeSlot(slot.id)
+            }
+        default: try adopt(place)
+        }
+    }
+
+    private mutating func keep(_ place: Int) {
+        files.append(devices[place].file)
+        // What is of no use any more makes room, in no order.
+        if files.count > 60 { files.remove(at: Int.random(in: 0..<files.count, using: &random)) }
+    }
+
+    /// The adversary.
+    private mutating func receive(_ place: Int) throws {
+        guard let file = files.randomElement(using: &random) else { return }
+        log.append("put \(versions[file]?.changes.sorted().suffix(3) ?? []) at \(place)")
+        try devices[place].receive(file)
+    }
+
+    /// A folder that works as it should.
+    private mutating func synchronize(_ place: Int) throws {
+        let other = (place + 1) % 3
+        log.append("\(other) has the file of \(place)")
+        try devices[other].receive(devices[place].file)
+    }
+
+    private func version(at place: Int) throws -> Version {
+        guard let version = versions[devices[place].file] else {
+            throw Complaint(description: "a file that was changed by opening it")
+        }
+        return version
+    }
+
+    /// Opens the vault, looks at all of it, and changes it.
+    private mutating func change(
+        _ place: Int, _ what: String, _ body: (BlockingFileVault, inout Version) throws -> Void
+    ) throws {
+        var version = try version(at: place)
+        if forgetsAnchors { devices[place].forgetAnchor() }
+        let hasAll = seen[place].isSubset(of: version.changes)
+        log.append("\(what) at \(place): \(hasAll ? "has all" : "lacks something")")
+        let vault: BlockingFileVault
+        do {
+            vault = try devices[place].opened()
+        } catch let error as TokenStorageError where error.code == .rolledBack || error.code == .forked {
+            guard !hasAll else { throw Complaint(description: "refused what has all: \(error)") }
+            refused += 1
+            if Bool.random(using: &random) { try devices[place].receive(good[place]) }
+            return
+        }
+        defer { vault.close() }
+        guard hasAll else { throw Complaint(description: "opened what lacks what was seen") }
+        let values = try vault.values()
+        guard values == version.values else { throw Complaint(description: "\(values)") }
+        opened += 1
+        let before = devices[place].file
+        try body(vault, &version)
+        if devices[place].file != before {
+            lastChange += 1
+            version.changes.insert(lastChange)
+            versions[devices[place].file] = version
+            keep(place)
+        }
+        seen[place].formUnion(version.changes)
+        good[place] = devices[place].file
+        guard try vault.values() == version.values else { throw Complaint(description: "after it") }
+    }
+
+    /// A person decides that the file at the path is the vault.
+    private mutating func adopt(_ place: Int) throws {
+        var version = try version(at: place)
+        log.append("adopt at \(place)")
+        try devices[place].adopt()
+        lastChange += 1
+        version.changes.insert(lastChange)
+        versions[devices[place].file] = version
+        seen[place] = version.changes
+        good[place] = devices[place].file
+        keep(place)
+    }
+}
