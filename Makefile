@@ -4,7 +4,7 @@ SHELL := /bin/bash
 PREFIX ?= /usr/local
 STRIP ?= strip
 .DEFAULT_GOAL := help
-.PHONY: help run test build release install uninstall soundness format docs bench bench-thresholds bench-peers latency \
+.PHONY: help run test test-all build release install uninstall soundness format docs bench bench-thresholds bench-peers latency \
 	keyring-limits crash-test fuzz vectors clean
 
 # One scratch path and one set of flags per configuration: other flags would build everything anew.
@@ -46,6 +46,9 @@ else
 	VAULTCTL=$(CURDIR)/.build/debug/vaultctl /usr/bin/python3 -B -m unittest discover --start-directory Tests/IndependentReader
 	.build-oauth-server/bin/python -B -m unittest discover --start-directory Tests/Support/OAuth
 endif
+
+test-all: test keyring-limits ## Run every test with those that take minutes: 100,000 random steps of three devices, full keyrings
+	TOKENVAULT_FRESHNESS_STEPS=34000 $(run_tests) --filter '^FileVaultTests.RandomFreshnessTests'
 
 build: ## Build everything with its tests, for debugging; warnings are errors
 	@Scripts/setup

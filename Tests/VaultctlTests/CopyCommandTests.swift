@@ -26,7 +26,7 @@ import Testing
         #expect(try sandbox.run("retrieve", "k").text == "second")
         let again = try sandbox.run("restore", "\(sandbox.home)/backup", "--yes", "--json")
         #expect(
-            again.error.contains("note: the copy is older than what this device has seen"), "\(again.error)")
+            again.error.contains("note: the copy lacks changes that this device has seen"), "\(again.error)")
         #expect(again.text == "{\"items\":1,\"replaced\":\"\(vault).replaced-2\",\"notes\":[]}\n")
         #expect(try sandbox.run("retrieve", "k").text == "first")
         expectOneLine(try sandbox.run("restore", "\(sandbox.home)/missing", "--yes"), status: 8)

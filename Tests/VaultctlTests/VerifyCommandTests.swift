@@ -70,6 +70,26 @@ import Testing
         #expect(both.error.contains("\"vaultctl salvage\""), "\(both.error)")
     }
 
+    @Test func aForkIsNoOlderVault() throws {
+        _ = try sandbox.shell(
+            """
+            cp -p '\(sandbox.vault)' fork
+            printf fake-important | "$V" store important
+            for key in x y; do
+                printf fake | "$V" store "$key" --policy when-unlocked --vault fork --state-dir elsewhere
+            done
+            cp -p fork '\(sandbox.vault)'
+            """)
+        let refused = try sandbox.run("retrieve", "important")
+        expectOneLine(refused, status: 7)
+        #expect(refused.error.contains("lacks changes that this device has seen"), "\(refused.error)")
+        #expect(refused.error.contains("\"vaultctl merge COPY\""), "\(refused.error)")
+        let json = try sandbox.run("verify", "--json")
+        expectReport(json, #""clean":false,"olderThanSeen":false,"forked":true"#, #""problems":[]"#)
+        #expect(json.error.contains("\"vaultctl merge COPY\""), "\(json.error)")
+        expectReport(try sandbox.run("verify"), "without changes that this device has seen of the vault\n")
+    }
+
     @Test func whatOpensNothingIsNoDamage() throws {
         let wrong = try sandbox.file("wrong.key", String(repeating: "x", count: 40))
         expectOneLine(try sandbox.run("verify", "--key-file", wrong), status: 5)

@@ -226,8 +226,11 @@ public struct VerificationReport: Sendable {
     /// Whether this device has seen the vault go further than the file. Only ``VaultCopy/verify(progress:)`` says so:
     /// such a file does not open as the vault (`rolledBack`).
     public var isOlderThanSeen = false
+    /// Whether the file lacks changes that this device has seen, and is not older: another copy was written to meanwhile. Only
+    /// ``VaultCopy/verify(progress:)`` says so: such a file does not open as the vault (`forked`).
+    public var isForked = false
 
-    /// Whether nothing is wrong.
+    /// Whether the bytes are as they were written.
     public var isClean: Bool { problems.isEmpty }
 }
 

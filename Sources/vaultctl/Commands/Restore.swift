@@ -35,10 +35,11 @@ struct Restore: VaultCommand {
             throw .closedDirectory(of: place, error)
         }
         let copy = try session.openUnlockedCopy(at: FilePath(file))
-        let isOlder = exists && (try? copy.verify())?.isOlderThanSeen == true
+        let found = exists ? try? copy.verify() : nil
+        let lacksSeen = found.map { $0.isOlderThanSeen || $0.isForked } ?? false
         let asks = exists && !yes
         // Whoever says yes knows what goes.
-        if isOlder, asks, console.canAsk { console.note(Self.loss) }
+        if lacksSeen, asks, console.canAsk { console.note(Self.loss) }
         if asks { try console.confirm("Put the copy in the place of \(place.string)?") }
         let report = try calling { () throws(TokenStorageError) in
             try copy.restore(to: place) { done, total in
@@ -47,14 +48,13 @@ struct Restore: VaultCommand {
         }
         console.progress.clear()
         session.releaseFromAgent(after: "restored")
-        if isOlder, !asks { console.note(Self.loss) }
+        if lacksSeen, !asks { console.note(Self.loss) }
         report.tell(console, json: format.json)
         return .done
     }
 
     private static let loss =
-        "the copy is older than what this device has seen: what was stored since is not in it, and stays in the file "
-        + "that is kept"
+        "the copy lacks changes that this device has seen: they stay in the file that is kept"
 }
 
 struct Adopt: VaultCommand {

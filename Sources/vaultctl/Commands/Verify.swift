@@ -71,7 +71,10 @@ struct Verify: VaultCommand {
     private static func failure(_ report: VerificationReport, opens: Bool) -> CommandFailure? {
         let places = report.problems.count == 1 ? "one place" : "\(report.problems.count) places"
         let damage = report.problems.first.map { "damaged in \(places), the first at byte \($0.offset)" }
-        let age = report.isOlderThanSeen ? "older than what this device has seen" : nil
+        let age =
+            report.isOlderThanSeen
+            ? "older than what this device has seen"
+            : report.isForked ? "without changes that this device has seen" : nil
         let found = [age, damage].compactMap(\.self)
         if found.isEmpty { return nil }
         let advice =
@@ -79,6 +82,8 @@ struct Verify: VaultCommand {
             case (_, _, false): "\"vaultctl restore\" puts a backup in its place"
             case (nil, _, true):
                 "\"vaultctl salvage\" copies out what is whole; \"vaultctl restore\" puts a backup in its place"
+            case (_, nil, true) where report.isForked:
+                "\"vaultctl merge COPY\" takes what it has into the vault; \"vaultctl adopt\" makes it the vault as it is"
             case (_, nil, true):
                 "put the newest copy back; if this is the one to go on with, \"vaultctl restore\" it, on purpose"
             case (_, _, true):
@@ -90,8 +95,9 @@ struct Verify: VaultCommand {
     private func writeJSON(_ report: VerificationReport, _ output: Output) {
         var json = JSONWriter(output)
         json.object { json in
-            json.member("clean", report.isClean && !report.isOlderThanSeen)
+            json.member("clean", report.isClean && !report.isOlderThanSeen && !report.isForked)
             json.member("olderThanSeen", report.isOlderThanSeen)
+            json.member("forked", report.isForked)
             json.member("frames", report.frames)
             json.member("items", report.items)
             json.member("checkedByDigestOnly", report.checkedByDigestOnly)
@@ -122,7 +128,8 @@ struct Verify: VaultCommand {
                     + " could only be checked by digest, the keys not being held")
         }
         if report.isOlderThanSeen { output.line("older than what this device has seen of the vault") }
-        if report.isClean, !report.isOlderThanSeen {
+        if report.isForked { output.line("without changes that this device has seen of the vault") }
+        if report.isClean, !report.isOlderThanSeen, !report.isForked {
             let (items, frames) = (Self.count(report.items, "item"), Self.count(report.frames, "frame"))
             output.line("clean: \(items), \(frames), \(report.bytes) bytes")
         }

@@ -6,8 +6,8 @@ extension VaultCopy {
     /// damaged or too old to be opened as the vault. Changes nothing; writers wait meanwhile. `progress` gets bytes
     /// done and in all.
     ///
-    /// The copy must be unlocked (`locked`). What is wrong is in the report, and that this device has seen the vault go
-    /// further is ``VerificationReport/isOlderThanSeen``. Throws `conflict` when another file took its place
+    /// The copy must be unlocked (`locked`). What is wrong is in the report. That the file lacks what this device has seen is
+    /// ``VerificationReport/isOlderThanSeen`` or ``VerificationReport/isForked``. Throws `conflict` when another file took its place
     /// meanwhile, `timedOut`, and what the system failed with.
     public func verify(
         progress: ((Int, Int) -> Void)? = nil
@@ -26,10 +26,11 @@ extension VaultCopy {
                 report.isOlderThanSeen = !report.isClean && isOlder(loader)
                 return report
             } catch {
-                guard error.code == .rolledBack else { throw error }
+                guard error.code == .rolledBack || error.code == .forked else { throw error }
                 var report = try loader(codec, keptIn: nil).report(
                     on: file, checkingBy: { ContentChecker(ring: ring) }, progress)
-                report.isOlderThanSeen = true
+                report.isOlderThanSeen = error.code == .rolledBack
+                report.isForked = error.code == .forked
                 return report
             }
         }
