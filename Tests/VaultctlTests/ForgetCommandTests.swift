@@ -50,6 +50,29 @@ import Testing
         #expect(inHome.status == 8 && inHome.error.contains("gone"), "\(inHome.error)")
     }
 
+    /// A vault of a colleague that the same key file opens is bound over the vault.
+    @Test func anotherVaultIsNotReadThroughAMount() throws {
+        _ = try sandbox.shell(
+            """
+            mv away '\(sandbox.vault)'
+            "$V" init --vault other.vault
+            printf fake-other | "$V" store k --vault other.vault
+            """)
+        let works = try Child.run(
+            program: "/usr/bin/unshare", ["-rm", "/bin/true"].map { Array($0.utf8) }, environment: [:])
+        guard works.status == 0 else { return }
+        let mounted =
+            #"unshare -rm sh -c 'mount --bind other.vault "$0" && exec "$V" "$@"' '\#(sandbox.vault)' "#
+        let read = try sandbox.shell(mounted + "retrieve k")
+        expectOneLine(read, status: 7)
+        #expect(read.error.contains("vaultctl destroy --forget"), "\(read.error)")
+        expectOneLine(try sandbox.shell("printf fake | " + mounted + "store next"), status: 7)
+        expectOneLine(try sandbox.run("retrieve", "next"), status: 3)
+        let adopted = try sandbox.shell("cp -p other.vault '\(sandbox.vault)'; \"$V\" adopt --yes")
+        #expect(adopted.status == 0, "\(adopted.error)")
+        #expect(try sandbox.run("retrieve", "k").text == "fake-other")
+    }
+
     @Test func aVaultThatIsThereIsNotForgotten() throws {
         _ = try sandbox.shell("mv away '\(sandbox.vault)'")
         let before = try sandbox.shell("ls -A '\(state)'").text

@@ -27,12 +27,18 @@ extension BlockingFileVault {
         if !lost.identifiers.isEmpty { throw .vaultIsGone(at: path).during("open") }
     }
 
+    /// Whether this device remembers a vault at `path` that ``forget(at:configuration:keyring:)`` may forget.
+    package static func remembersVault(at path: FilePath, configuration: FileVaultConfiguration) -> Bool {
+        guard let state = try? VaultLocation.existing(configuration.stateDirectory) else { return false }
+        return !LostVaults(state: state, place: VaultLocation.expectedPath(path)).identifiers.isEmpty
+    }
+
     /// Forgets a vault whose file is gone: removes its device key, its anchor and its path from the state directory, and
     /// its key from `keyring`. Only then can another vault be made at `path`.
     ///
     /// Should the file turn up again, its items of the this-device-only policies cannot be read by anybody, and an
-    /// older copy of it is not told from a newer one. Throws `alreadyExists` when something is at `path`,
-    /// `unavailable` when this device knows no vault that was there, and what the system failed with: the vault is
+    /// older copy of it is not told from a newer one. Another vault may be at `path`: then this device expects that one from now
+    /// on. Throws `alreadyExists` when the vault that this device expects is at `path`, or what is no vault, `unavailable` when this device knows no vault that was there, and what the system failed with: the vault is
     /// known then, and can be forgotten again. What `keyring` throws comes when the vault is forgotten already.
     public static func forget(
         at path: FilePath, configuration: FileVaultConfiguration, keyring: (any KeyringItems)? = nil
@@ -44,11 +50,21 @@ extension BlockingFileVault {
             }
             let there = try onDisk { () throws(SystemFailure) in try SmallFile.exists(path) }
             let lost = LostVaults(state: state, place: VaultLocation.expectedPath(path))
-            for vault in try lost.forget(isThere: there) {
+            let occupant = there ? try vaults(at: path, configuration) : nil
+            for vault in try lost.forget(among: occupant) {
                 guard let keyring else { continue }
                 try clear(keyring, of: vault, "the vault is forgotten; its key is left in the keyring")
             }
         }
+    }
+
+    /// The vaults that the file at `path` may be; none for what is no vault.
+    private static func vaults(
+        at path: FilePath, _ configuration: FileVaultConfiguration
+    ) throws(TokenStorageError) -> [VaultIdentifier] {
+        let location = try VaultLocation.real(path, configuration: configuration, creating: false)
+        guard let file = try? VaultFiles.open(location) else { return [] }
+        return try KeybagCopies(reading: file).whole.map(\.keybag.vault)
     }
 
     /// Looks at the path that this device remembers: one small file is read, and where it names another path, the
@@ -65,8 +81,11 @@ extension BlockingFileVault {
         return VaultPlaces.isSame(place, own?.identity) ? .here : .moved
     }
 
-    /// Throws `duplicateVault` when this is a copy of a vault that is elsewhere; says whether it may be read as such.
+    /// Throws `unexpectedVault` when this device remembers another vault at the path, `insecurePermissions` when other users may
+    /// put one there, `duplicateVault` when this is a copy of a vault that is elsewhere. Returns whether it may be read as a copy.
     func checkPlace() throws(TokenStorageError) -> Bool {
+        try location.requireTrustedDirectory()
+        if let store = secretStore { try VaultPlaces.requireExpected(store, at: location.absolutePath) }
         guard case .elsewhere(let path) = try findPlace() else { return false }
         guard configuration.opensCopies else { throw .duplicate(path) }
         return true
@@ -74,6 +93,10 @@ extension BlockingFileVault {
 
     /// What a person should know of where this file is.
     func notesOfPlace() -> [String] {
+        (location.note.map { [$0] } ?? []) + notesOfCopy()
+    }
+
+    private func notesOfCopy() -> [String] {
         guard case .elsewhere(let path)? = try? findPlace() else { return [] }
         return ["this is a copy: the vault is \(path.string)"]
     }

@@ -49,7 +49,7 @@ public final class BlockingFileVault: Sendable {
 
     // MARK: - Opening
 
-    /// Opens the vault at `path`, locked. Throws `unavailable` when there is none, `notAVault`,
+    /// Opens the vault at `path`, locked. Makes the state directory where it is missing, mode 0700. Throws `unavailable` when there is none, `notAVault`,
     /// `insecurePermissions` unless the file is this user's, mode 0600, and nobody else can write to the
     /// state directory, `corrupt` when both copies of its keybag are damaged, `unsupportedFormat`.
     public static func open(
@@ -57,6 +57,13 @@ public final class BlockingFileVault: Sendable {
     ) throws(TokenStorageError) -> BlockingFileVault {
         try during("open") { () throws(TokenStorageError) in
             try configuration.automaticLock?.check()
+            // What is read is remembered there. Where it cannot be made, an older copy is not noticed, as `status` says.
+            if let state = configuration.stateDirectory, !configuration.isReadOnly,
+                !configuration.opensCopies,
+                (try? SmallFile.exists(path)) == true
+            {
+                try? PosixDirectory.makeAll(state)
+            }
             return try open(
                 at: try VaultLocation.real(path, configuration: configuration, creating: false),
                 configuration: configuration)
@@ -207,7 +214,7 @@ public final class BlockingFileVault: Sendable {
 
     /// Removes the vault at `path`, with its anchor, its device key, its key in `keyring` and what restoring kept
     /// beside it: what was in it is gone. No unlock is needed. What belongs to the vault and not to the copy of it that is at `path` is
-    /// kept. Throws `unavailable` when there is none, `notAVault` for another file, `timedOut` while another
+    /// kept. Throws `unavailable` when there is none, `unexpectedVault` when this device remembers another vault there, `notAVault` for another file, `timedOut` while another
     /// process writes; what `keyring` throws comes when the vault is gone already.
     public static func destroy(
         at path: FilePath, configuration: FileVaultConfiguration, keyring: (any KeyringItems)? = nil

@@ -13,6 +13,7 @@ struct VaultCreation {
     func create(with method: UnlockMethod) throws(TokenStorageError) -> (keybag: Keybag, ring: KeyRing) {
         try method.checkAsNew()
         let cost = try configuration.keyDerivationCost.checked()
+        try location.requireTrustedDirectory()
         try refuseExistingOrGone()
         let (location, vault) = (location, vault)
         let store = location.state.map { StateStore(directory: $0, vault: vault) }
@@ -108,6 +109,7 @@ struct VaultRemoval {
         let stores = vaults.compactMap { vault in
             location.state.map { StateStore(directory: $0, vault: vault) }
         }
+        for store in stores { try VaultPlaces.requireExpected(store, at: location.absolutePath) }
         let own = stores.filter { !location.isCopy(of: $0.vault, $0) }
         // By another name all that was in it would still be there. That name itself may go.
         if own.count == stores.count { try SecondNames(location: location).requireNone(of: file) }

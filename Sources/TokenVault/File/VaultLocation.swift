@@ -17,6 +17,8 @@ package struct VaultLocation: Sendable {
     private let absoluteParent: FilePath?
     /// Why nothing is written there; `nil` when it may be.
     package var obstacle: WritingObstacle?
+    /// Who else may replace files in the vault's directory.
+    private var access = DirectoryAccess.owner
 
     package init(
         directory: any DiskDirectory, name: String, state: (any DiskDirectory)?, path: FilePath,
@@ -37,6 +39,30 @@ package struct VaultLocation: Sendable {
         throw .file(
             .unavailable, underlying: "the vault's directory was moved or replaced",
             advice: "put it back, or close the vault and open it where it is")
+    }
+
+    /// Throws `insecurePermissions` when other users may put another file in the vault's place.
+    func requireTrustedDirectory() throws(TokenStorageError) {
+        let directory = absoluteParent ?? path.parent
+        switch access {
+        case .owner, .group: return
+        case .everyone:
+            throw .file(
+                .insecurePermissions, underlying: "every user may replace files in the vault's directory",
+                advice: "make the directory yours alone: chmod go-w \(directory.shellWord)")
+        case .otherUser(let user):
+            throw .file(
+                .insecurePermissions,
+                underlying: "the vault's directory belongs to another user, the one with the number \(user)",
+                advice: "keep the vault in a directory of your own")
+        }
+    }
+
+    /// What a person should know of the directory; `nil` for nothing.
+    var note: String? {
+        guard access == .group else { return nil }
+        return
+            "the group of the vault's directory may replace the vault: chmod g-w the directory if others are in it"
     }
 
     /// The same place, and nothing that this device keeps for the vault.
@@ -63,7 +89,7 @@ package struct VaultLocation: Sendable {
         var parent = path.parent
         if parent.isEmpty { parent = "." }
         let state = configuration.stateDirectory
-        let location: VaultLocation
+        var location: VaultLocation
         let own: FileAttributes?
         do {
             if creating {
@@ -79,6 +105,7 @@ package struct VaultLocation: Sendable {
                 directory: directory, name: name, state: stateDirectory, path: path,
                 absolutePath: directory.absolutePath?.appending(name))
             own = try stateDirectory?.attributes(of: ".")
+            if let there = try directory.attributes(of: ".") { location.access = DirectoryAccess(there) }
         } catch {
             guard error.errno == .noSuchFileOrDirectory else { throw .system(error) }
             if let state = try? existing(state), let place = expectedPath(path),
@@ -144,6 +171,28 @@ package struct VaultLocation: Sendable {
         } catch {
             if error.isExhaustion { throw error }
             return nil
+        }
+    }
+}
+
+/// Who, beside the system's administrator, may replace files in a directory.
+private enum DirectoryAccess: Equatable {
+    case owner
+    case group
+    case everyone
+    case otherUser(UInt32)
+
+    init(_ directory: FileAttributes) {
+        // With the sticky bit only the owners of directory and file may.
+        let isSticky = directory.mode & 0o1000 != 0
+        if directory.owner != ProcessFacts.user, directory.owner != 0 {
+            self = .otherUser(directory.owner)
+        } else if directory.mode & 0o002 != 0, !isSticky {
+            self = .everyone
+        } else if directory.mode & 0o020 != 0, !isSticky {
+            self = .group
+        } else {
+            self = .owner
         }
     }
 }

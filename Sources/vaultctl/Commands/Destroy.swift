@@ -8,8 +8,8 @@ struct Destroy: VaultCommand {
         discussion: """
             Every secret in it is gone for good. Asks first, unless --yes is given; needs no unlocking.
 
-            With --forget, for a vault whose file is gone already: removes what this device keeps for it, so that \
-            another one can be made in its place. Should the file turn up again, what was stored in it for this \
+            With --forget, for a vault whose file is gone already, or has another vault in its place: removes what \
+            this device keeps for it, so that another one can be made or used there. Should the file turn up again, what was stored in it for this \
             device only cannot be read any more.
 
             Examples:
@@ -53,11 +53,7 @@ struct Destroy: VaultCommand {
     private func forgetVault(_ session: Session) throws(CommandFailure) -> ExitStatus {
         try session.requireFile()
         let (path, configuration) = (try session.vaultPath, try session.configuration)
-        let isKnown: Bool
-        do throws(TokenStorageError) {
-            try BlockingFileVault.requireUnknown(at: path, configuration: configuration)
-            isKnown = false
-        } catch { isKnown = true }
+        let isKnown = BlockingFileVault.remembersVault(at: path, configuration: configuration)
         // There is no question about what cannot be done.
         if isKnown, !yes {
             try session.console.confirm(

@@ -59,8 +59,8 @@ import TokenVaultPlatform
                 vault: end[SimulatedVault.name] ?? [], export: try #require(end[Self.out])))
         print("crash states of exporting: \(report.states) of \(report.crashPoints) crash points")
         #expect(report.violations == [])
-        // Without a name there is nothing of it on the disk until it is whole.
-        #expect(hasNamelessFiles ? report.states == 2 : report.states > 100)
+        // Without a name there is nothing of it on the disk until it is whole: what else differs is the anchor's.
+        #expect(hasNamelessFiles ? report.states < 20 : report.states > 100)
         // What is there can be imported.
         let other = SimulatedDisk(try SimulatedVault.fresh())
         let to = try SimulatedVault.open(at: SimulatedVault.location(on: other))

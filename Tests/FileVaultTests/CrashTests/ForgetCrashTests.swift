@@ -42,7 +42,7 @@ import TokenVaultPlatform
                     {
                         complaints.append("another is made, and it is known")
                     }
-                    _ = try lost(on: disk).forget(isThere: false)
+                    _ = try lost(on: disk).forget(among: nil)
                 }
                 try make(on: disk).close()
             } catch {
@@ -61,7 +61,7 @@ import TokenVaultPlatform
         let used = SimulatedDisk(start)
         let history = History(disk: used)
         history.perform("forget", [:]) {
-            guard try Self.lost(on: used).forget(isThere: false).count == 1 else {
+            guard try Self.lost(on: used).forget(among: nil).count == 1 else {
                 throw SimulatedVault.Complaint("none was known")
             }
             return 1

@@ -106,7 +106,8 @@ import TokenVaultPlatform
         let missing = error { _ = try storage.retrieve(for: "first when-unlocked-this-device-only") }
         let path = sandbox.path.appending("second").appending(second.identifier + ".device").string
         #expect(missing?.code == .wrongDevice && missing?.underlying == "no device key at \(path)")
-        #expect(try !SmallFile.exists(sandbox.path.appending("second")))
+        #expect(
+            try !SmallFile.exists(sandbox.path.appending("second").appending(second.identifier + ".device")))
         #expect(error { try storage.store(token: "x", for: "x") }?.code == .unsupportedPolicy)
 
         let device = try second.enrolDevice()
@@ -199,7 +200,8 @@ import TokenVaultPlatform
         let vault = try made(.recoveryKey(RecoveryKey()))
         _ = try vault.addSlot(keyFile)
         #expect(error { _ = try opened("second").enrolDevice() }?.code == .notPermitted)
-        #expect(try !SmallFile.exists(sandbox.path.appending("second")))
+        #expect(
+            try !SmallFile.exists(sandbox.path.appending("second").appending(vault.identifier + ".device")))
         let device = try #require(try vault.devices().first)
         #expect(error { _ = try opened("second").removeDevice(device.id) }?.code == .notPermitted)
         _ = try vault.addSlot(Self.passphrase)

@@ -1,7 +1,7 @@
 internal import SystemPackage
 internal import TokenVaultPlatform
 
-/// The vaults that this device knows at a path, where there is no file by now.
+/// The vaults that this device knows at a path, where their file is no more.
 struct LostVaults {
     /// The state directory; `nil` when there is none.
     let state: (any DiskDirectory)?
@@ -15,16 +15,17 @@ struct LostVaults {
     }
 
     /// Removes what this device keeps for them; returns which they were. A crash leaves each known, or forgotten with all
-    /// that was kept for it. Throws `alreadyExists` when something `isThere`, `unavailable` when there are none.
-    func forget(isThere: Bool) throws(TokenStorageError) -> [VaultIdentifier] {
-        guard !isThere else {
+    /// that was kept for it. `occupant` says which vaults the file at the path may be; `nil` where there is none. Throws
+    /// `alreadyExists` when that is one of them or no other vault, `unavailable` when there are none.
+    func forget(among occupant: [VaultIdentifier]?) throws(TokenStorageError) -> [VaultIdentifier] {
+        let vaults = identifiers
+        if let occupant, occupant.isEmpty || vaults.isEmpty || vaults.contains(where: occupant.contains) {
             throw .file(
                 .alreadyExists, underlying: "there is a file in the vault's place",
                 advice:
                     "only a vault that is gone can be forgotten; \"vaultctl destroy\" removes one that is there"
             )
         }
-        let vaults = identifiers
         guard let state, !vaults.isEmpty else {
             throw .file(
                 .unavailable, underlying: "this device knows no vault that was there",

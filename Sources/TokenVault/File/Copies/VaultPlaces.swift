@@ -27,6 +27,15 @@ enum VaultPlaces {
         }
     }
 
+    /// Throws `unexpectedVault` when this device remembers another vault at `here` than that of `store`. A vault that is itself
+    /// remembered there took the place of others on purpose.
+    static func requireExpected(_ store: StateStore, at here: FilePath?) throws(TokenStorageError) {
+        guard let here, try store.place() != here else { return }
+        let expected = StateStore.vaults(rememberedAt: [here], in: store.directory)
+        guard !expected.isEmpty, !expected.contains(store.vault) else { return }
+        throw .file(.unexpectedVault, underlying: "this device expects another one at \(here.string)")
+    }
+
     /// Whether the file at `place` is the one with `identity`.
     static func isSame(_ place: FilePath, _ identity: FileIdentity?) -> Bool {
         guard let name = place.lastComponent?.string,

@@ -40,7 +40,12 @@ struct VaultRestoration {
     private func restore(
         over occupant: PlaceOccupant?, until deadline: Deadline
     ) throws(TokenStorageError) -> RestoreReport {
+        try place.requireTrustedDirectory()
         try occupant?.check(is: copy.vault)
+        if !isAdopting, let state = place.state {
+            let store = StateStore(directory: state, vault: copy.vault)
+            try VaultPlaces.requireExpected(store, at: place.absolutePath)
+        }
         if let occupant { try SecondNames(location: place).requireNone(of: occupant.file) }
         let identity = try onDisk { () throws(SystemFailure) in try copy.file.attributes().identity }
         // By its path: a compaction may have put another file there since the copy was opened.
@@ -168,6 +173,10 @@ struct VaultRestoration {
         guard let state = place.state, let here = place.absolutePath else { return }
         do throws(TokenStorageError) {
             try StateStore(directory: state, vault: copy.vault).rememberPlace(here)
+            // The vaults that were expected here so far are expected nowhere until they are opened again.
+            for other in StateStore.vaults(rememberedAt: [here], in: state) where other != copy.vault {
+                try StateStore(directory: state, vault: other).forgetPlace()
+            }
         } catch {
             guard isAdopting else { return }
             throw .file(

@@ -93,6 +93,12 @@ struct StateStore: Sendable {
         }
     }
 
+    /// Forgets where the vault is, and nothing else.
+    func forgetPlace() throws(TokenStorageError) {
+        for name in [placeName + ".new", placeName] { try remove(name) }
+        try onDisk { () throws(SystemFailure) in try directory.synchronize() }
+    }
+
     /// Where the vault is, as far as that is known. Throws `resourcesExhausted` and `ioFailure` when the system could not
     /// even look.
     func place() throws(TokenStorageError) -> FilePath? {

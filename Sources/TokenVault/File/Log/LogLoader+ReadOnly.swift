@@ -37,7 +37,7 @@ extension LogLoader {
             }
             if try !isAtPath(file) {
                 // An old file is rightly older than what the anchor says.
-                file = try VaultFiles.open(location)
+                file = try openReplacement()
                 (last, times) = (nil, 0)
             } else {
                 times = sight == last ? times + 1 : 0

@@ -29,7 +29,7 @@ struct LogLoader {
             if try isAtPath(file) {
                 return try loadLocked(file, .byIndex(seen: seen), observer: observer)
             }
-            file = try VaultFiles.open(location)
+            file = try openReplacement()
             if deadline.hasPassed { throw .file(.timedOut) }
         }
     }
@@ -69,6 +69,16 @@ struct LogLoader {
             if error.code.mayBeOfOldFile { return nil }
             throw error
         }
+    }
+
+    /// The file that is at the path by now. Throws `unexpectedVault` when it is another vault's.
+    func openReplacement() throws(TokenStorageError) -> any DiskFile {
+        let file = try VaultFiles.open(location)
+        let vaults = (try? KeybagCopies(reading: file).whole.map(\.keybag.vault)) ?? []
+        guard vaults.isEmpty || vaults.contains(codec.vault) else {
+            throw .file(.unexpectedVault, underlying: "\(location.path) was replaced by another one")
+        }
+        return file
     }
 
     func isAtPath(_ file: any DiskFile) throws(TokenStorageError) -> Bool {

@@ -10,7 +10,7 @@ extension VaultLog {
         var attempts = location.obstacle == nil ? 1 : Self.attemptsWithoutLock
         var backOff = BackOff()
         while true {
-            let file = try VaultFiles.open(location)
+            let file = try loader.openReplacement()
             // Who opened the vault for reading only takes no lock: what looks wrong may be a write that is under way.
             let lock = location.obstacle == nil ? WriterLock(file: file) : nil
             try lock?.take(.shared, until: deadline)

@@ -193,7 +193,7 @@ final class VaultLog: Sendable {
 
     /// Opens the path anew and reads it.
     func reload(_ state: inout LogState) throws(TokenStorageError) {
-        let file = try VaultFiles.open(location)
+        let file = try loader.openReplacement()
         noteOthers()
         guard announcer.isObserved else {
             state = try loader.load(file, seen: state.sequence)
