@@ -11,13 +11,37 @@ extension Session {
         let copy = try calling { () throws(TokenStorageError) in
             try VaultCopy.open(at: path, configuration: configuration)
         }
-        if known == nil, unlock.isTerminal, copy.slots.contains(where: { $0.kind == .secretService }) {
+        try unlockTogether([copy], with: known)
+        return copy
+    }
+
+    /// The file in the vault's place and a copy of it, opened by the same unlock method.
+    func openUnlockedCopies(
+        _ path: FilePath, _ other: FilePath
+    ) throws(CommandFailure) -> (VaultCopy, VaultCopy) {
+        let configuration = try configuration
+        let copies = try calling { () throws(TokenStorageError) in
+            (
+                try VaultCopy.open(at: path, configuration: configuration),
+                try VaultCopy.open(at: other, configuration: configuration)
+            )
+        }
+        try unlockTogether([copies.0, copies.1], with: nil)
+        return copies
+    }
+
+    /// Unlocks copies of one vault with `known`, or with what opens the first of them.
+    private func unlockTogether(
+        _ copies: [VaultCopy], with known: UnlockMethod?
+    ) throws(CommandFailure) {
+        let slots = copies.first?.slots ?? []
+        if known == nil, unlock.isTerminal, slots.contains(where: { $0.kind == .secretService }) {
             do throws(TokenStorageError) {
-                try copy.unlock(from: console.keyring)
-                return copy
+                for copy in copies { try copy.unlock(from: console.keyring) }
+                return
             } catch {
                 // A key that opened the copy once may be gone from the keyring: a person can type another.
-                guard console.canAskForSecrets, copy.slots.contains(where: \.kind.isAttended) else {
+                guard console.canAskForSecrets, slots.contains(where: \.kind.isAttended) else {
                     throw CommandFailure(error)
                 }
             }
@@ -25,14 +49,15 @@ extension Session {
         let unlocking = { (method: UnlockMethod) throws(CommandFailure) in
             if case .passphrase = method { console.progress.show("Unlocking …") }
             defer { console.progress.clear() }
-            try calling { () throws(TokenStorageError) in try copy.unlock(with: method) }
+            for copy in copies {
+                try calling { () throws(TokenStorageError) in try copy.unlock(with: method) }
+            }
         }
         if let known {
             try unlocking(known)
         } else {
-            try unlock.withUnlockMethod(console, opening: copy.slots, unlocking)
+            try unlock.withUnlockMethod(console, opening: slots, unlocking)
         }
-        return copy
     }
 
     /// The vault, or a copy of it, which is only read; that it is one is told.

@@ -94,7 +94,7 @@ struct Adopt: VaultCommand {
 
 extension Session {
     /// Has the agent let go of what was at the vault's path before something `happened` to it, and says so: it held keys of that.
-    fileprivate func releaseFromAgent(after happened: String) {
+    func releaseFromAgent(after happened: String) {
         if releaseFromAgent() {
             console.note(
                 "the agent let go of the vault, which was \(happened): \"vaultctl unlock\" has it hold that one"

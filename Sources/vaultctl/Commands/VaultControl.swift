@@ -41,7 +41,7 @@ struct VaultControl: ParsableCommand {
             Initialize.self, Store.self, Retrieve.self, Info.self, SetDetails.self, Rename.self,
             Delete.self, List.self, Unlock.self, Lock.self, Agent.self, Status.self,
             Login.self, Token.self, Logout.self, Profiles.self,
-            Verify.self, Compact.self, Salvage.self, Restore.self,
+            Verify.self, Compact.self, Salvage.self, Restore.self, Merge.self,
             Adopt.self, Migrate.self, Export.self,
             Import.self, Passphrase.self, Slot.self, Device.self, Destroy.self, Benchmark.self,
         ])

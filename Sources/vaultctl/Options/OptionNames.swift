@@ -15,9 +15,9 @@ enum OptionNames {
 
     /// Those that take none.
     static let flags: Set<String> = [
-        "all", "all-or-nothing", "all-services", "allow-empty", "binary", "delete", "device", "drop-others",
-        "forget", "forget-profile", "help", "if-absent", "ignore-missing", "json", "no-agent", "no-browser",
-        "no-input", "no-revoke", "quiet", "read-only", "recovery", "renew", "revoke", "secret-service", "stop",
-        "version", "yes",
+        "all", "all-or-nothing", "all-services", "allow-empty", "binary", "delete", "device",
+        "drop-others", "dry-run", "forget", "forget-profile", "help", "if-absent", "ignore-missing",
+        "json", "no-agent", "no-browser", "no-input", "no-revoke", "quiet", "read-only", "recovery",
+        "renew", "revoke", "secret-service", "stop", "version", "yes",
     ]
 }

@@ -28,7 +28,8 @@ import Testing
         }
         // A run in which nothing was refused, or everything, would show nothing.
         #expect(
-            run.refused > Self.steps / 50 && run.opened > Self.steps / 10, "\(run.refused), \(run.opened)")
+            run.refused > Self.steps / 50 && run.opened > Self.steps / 10 && run.merged > Self.steps / 200,
+            "\(run.refused), \(run.opened), \(run.merged)")
     }
 
     /// The check of this test: an anchor that knows nothing lets a file through that lacks what was seen.
@@ -47,6 +48,8 @@ private struct FreshnessRun {
     struct Version {
         var changes: Set<Int> = []
         var values: [String: String] = [:]
+        /// The change that each key is from, a deletion too.
+        var origins: [String: Int] = [:]
     }
 
     private let devices = [TestDevice(), TestDevice(), TestDevice()]
@@ -63,6 +66,7 @@ private struct FreshnessRun {
     var forgetsAnchors = false
     private(set) var refused = 0
     private(set) var opened = 0
+    private(set) var merged = 0
     private(set) var log: [String] = []
 
     init(seed: UInt64) throws {
@@ -76,6 +80,7 @@ private struct FreshnessRun {
 
     mutating func step() throws {
         let place = Int.random(in: 0..<3, using: &random)
+        let next = lastChange + 1
         switch Int.random(in: 0..<100, using: &random) {
         case ..<15: try receive(place)
         case ..<33: try synchronize(place)
@@ -86,12 +91,14 @@ private struct FreshnessRun {
             try change(place, "store \(key)") { vault, version in
                 try vault.store(value, for: key)
                 version.values[key] = value
+                version.origins[key] = next
             }
         case ..<88:
             let key = "key \(Int.random(in: 0..<5, using: &random))"
             try change(place, "delete \(key)") { vault, version in
                 guard try vault.delete(key) else { return }
                 version.values[key] = nil
+                version.origins[key] = next
             }
         case ..<93: try change(place, "compact") { vault, _ in _ = try vault.compact() }
         case ..<96:
@@ -99,6 +106,7 @@ private struct FreshnessRun {
                 let slot = try vault.addSlot(SimulatedVault.key("second"), scope: .all)
                 try vault.removeSlot(slot.id)
             }
+        case ..<98: try merge(place)
         default: try adopt(place)
         }
     }
@@ -163,6 +171,58 @@ private struct FreshnessRun {
         seen[place].formUnion(version.changes)
         good[place] = devices[place].file
         guard try vault.values() == version.values else { throw Complaint(description: "after it") }
+    }
+
+    /// Any file that ever was is merged into the one at the path. Nothing that one of the two has is lost, unless the other one
+    /// replaced or deleted it knowingly.
+    private mutating func merge(_ place: Int) throws {
+        guard let file = files.randomElement(using: &random), let theirs = versions[file] else { return }
+        let ours = try version(at: place)
+        let all = ours.changes.union(theirs.changes)
+        let hasAll = seen[place].isSubset(of: all)
+        log.append(
+            "merge \(theirs.changes.sorted().suffix(3)) at \(place): \(hasAll ? "has all" : "lacks something")"
+        )
+        let report: MergeReport
+        do {
+            report = try devices[place].merge(file)
+        } catch let error as TokenStorageError
+            where error.code == .rolledBack || error.code == .forked || error.code == .invalidArgument
+        {
+            // A file that an adoption began has no commit in common with those before it but its past.
+            guard !hasAll || error.code == .invalidArgument else {
+                throw Complaint(description: "merge refused what has all: \(error)")
+            }
+            refused += 1
+            return
+        }
+        guard hasAll else { throw Complaint(description: "merged what lacks what was seen") }
+        merged += 1
+        if report.isUpToDate {
+            guard theirs.changes.isSubset(of: ours.changes) else {
+                throw Complaint(description: "up to date, without changes of the copy")
+            }
+            return
+        }
+        let values = try devices[place].use { try $0.values() }
+        var result = Version(changes: all, values: values)
+        lastChange += 1
+        result.changes.insert(lastChange)
+        let found = Set(values.values)
+        for key in Set(ours.origins.keys).union(theirs.origins.keys).union(values.keys) {
+            let (our, their) = (ours.origins[key] ?? 0, theirs.origins[key] ?? 0)
+            for (mine, other, version) in [(our, theirs, ours), (their, ours, theirs)] {
+                guard let value = version.values[key], !found.contains(value), !other.changes.contains(mine)
+                else { continue }
+                throw Complaint(description: "\(key) lost \(value)")
+            }
+            let isTheirs = ours.changes.contains(their) == false && (values[key] == theirs.values[key])
+            result.origins[key] = isTheirs ? their : our == 0 ? lastChange : our
+        }
+        versions[devices[place].file] = result
+        seen[place].formUnion(result.changes)
+        good[place] = devices[place].file
+        keep(place)
     }
 
     /// A person decides that the file at the path is the vault.

@@ -1,3 +1,4 @@
+import SystemPackage
 import TokenVaultPlatform
 
 @testable import TokenVault
@@ -18,6 +19,7 @@ struct TestDevice {
     private var configuration: FileVaultConfiguration { SimulatedVault.configuration(tailBound: 6) }
 
     /// Runs `body` with the vault open, as a program of its own does.
+    @discardableResult
     func use<Value>(_ body: (BlockingFileVault) throws -> Value) throws -> Value {
         let vault = try opened()
         defer { vault.close() }
@@ -47,6 +49,26 @@ struct TestDevice {
         let copy = try copy()
         defer { copy.close() }
         _ = try copy.adopt()
+    }
+
+    /// Merges the file with these bytes into the one at the vault's path.
+    @discardableResult
+    func merge(_ bytes: [UInt8], isRehearsal: Bool = false) throws -> MergeReport {
+        let directory = disk.directory(0)
+        try? directory.remove("copy")
+        try directory.open("copy", .create).write(bytes, at: 0)
+        defer { try? directory.remove("copy") }
+        let other = try VaultCopy.open(
+            at: VaultLocation(
+                directory: directory, name: "copy", state: disk.directory(1), path: "/simulated/copy"),
+            configuration: configuration)
+        try other.unlock(with: Self.key)
+        let ours = try copy()
+        defer {
+            ours.close()
+            other.close()
+        }
+        return try ours.merge(other, isRehearsal: isRehearsal)
     }
 
     /// Loses what the device remembers of how far the vault had come.
@@ -80,6 +102,10 @@ extension BlockingFileVault {
     @discardableResult
     func delete(_ key: String) throws -> Bool {
         try storage(service: SimulatedVault.service).delete(for: TokenKey(key))
+    }
+
+    func metadata(of key: String) throws -> TokenMetadata? {
+        try storage(service: SimulatedVault.service).metadata(for: TokenKey(key))
     }
 
     func value(of key: String) throws -> String? {

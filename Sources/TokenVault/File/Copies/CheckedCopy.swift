@@ -10,6 +10,8 @@ struct CheckedCopy {
     let codec: FrameCodec
     let place: VaultLocation
     let keybag: Keybag
+    /// The keys that the keybag in use gives.
+    let ring: KeyRing
     /// What opens the classes, in memory of their own.
     let roots: KeyRing.Roots
     /// What is wrong with it and does not come along.
@@ -59,6 +61,7 @@ struct CheckedCopy {
         }
         keybag = opened.keybag
         let ring = opened.ring
+        self.ring = ring
         foreignItems = surveyed.log.itemsByOffset().count { _, entry in
             if case .wrongDevice = ring.access(
                 policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion)
@@ -77,6 +80,45 @@ struct CheckedCopy {
         } catch {
             throw .file(.resourcesExhausted, underlying: "no guarded memory")
         }
+    }
+
+    /// Every item with its newest entry, in the order of their places in the file.
+    var items: [(ItemIdentifier, IndexEntry)] { log.itemsByOffset() }
+
+    func entry(of item: ItemIdentifier) -> IndexEntry? { log.entry(of: item) }
+
+    /// All commits of the file: those that it descends from, and its own.
+    func history() throws(TokenStorageError) -> Ancestry {
+        try loader.history(of: state.file, upTo: state.tail)
+    }
+
+    func scanner() -> LogScanner { LogScanner(file: state.file, codec: codec, chunk: 256 << 10) }
+
+    /// Whether the keys of an item are held.
+    func opens(_ entry: IndexEntry) -> Bool { keys(of: entry) != nil }
+
+    private func keys(of entry: IndexEntry) -> ClassKeys? {
+        guard
+            case .keys(let keys) = ring.access(
+                policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion)
+        else { return nil }
+        return keys
+    }
+
+    /// An item; `nil` where its keys are not held. Throws `corrupt` where it is not what was sealed.
+    func open(
+        _ item: ItemIdentifier, _ entry: IndexEntry, _ scanner: inout LogScanner
+    ) throws(TokenStorageError) -> TokenItem? {
+        guard let keys = keys(of: entry) else { return nil }
+        let content = try scanner.contents(of: item, entry)
+        let (split, sealer) = (Int(entry.metadataLength), ItemSealer(vault: codec.vault))
+        guard
+            let metadata = try sealer.openMetadata(
+                content, in: 0..<split, of: item, generation: entry.generation, keys: keys),
+            let secret = try sealer.openBody(
+                content, in: split..<content.count, of: item, generation: entry.generation, keys: keys)
+        else { throw .damage(at: entry.offset, "a damaged item") }
+        return TokenItem(metadata: metadata, secret: secret)
     }
 
     /// What is wrong with what does not come along. Throws `corrupt` where something else is.
@@ -102,9 +144,9 @@ struct CheckedCopy {
             file: file, codec: codec, tailBound: tailBound, epoch: epoch, baseSequence: sequence,
             keybagCopy: bytes,
             keybag: KeybagRecord(generation: generation, digest: Keybag.digest(of: bytes)),
-            ancestry: try loader.history(of: state.file, upTo: state.tail))
-        let items = log.itemsByOffset()
-        var scanner = LogScanner(file: state.file, codec: codec, chunk: 256 << 10)
+            ancestry: try history())
+        let items = items
+        var scanner = scanner()
         for (position, (item, entry)) in items.enumerated() {
             try builder.copy(item, entry, from: &scanner)
             if position.isMultiple(of: 1_024) { progress?(position, items.count) }

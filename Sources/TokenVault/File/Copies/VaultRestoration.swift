@@ -84,8 +84,8 @@ struct VaultRestoration {
             throw error
         }
         do throws(TokenStorageError) {
-            if let occupant { noteFormer(occupant, anchored, anchor, loaded.codec) }
-            try anchor.expect(life.epoch)
+            let former = anchored?.coming == nil ? nil : occupant?.state(in: place, loaded.codec)
+            try anchor.expect(life.epoch, after: former, in: place)
         } catch {
             fresh.remove()
             throw error
@@ -107,23 +107,6 @@ struct VaultRestoration {
         anchor.advance(to: state)
         try rememberPlace()
         return report
-    }
-
-    /// Moves the anchor on to the file of a restore before this one, which a crash kept from doing that: otherwise a crash of this
-    /// one would leave a file that the anchor knows nothing of.
-    private func noteFormer(
-        _ occupant: PlaceOccupant, _ anchored: AnchorSlot?, _ anchor: Anchor, _ codec: FrameCodec
-    ) {
-        guard let coming = anchored?.coming, let former = occupant.state(in: place, codec),
-            former.epoch == coming
-        else { return }
-        do {
-            try occupant.file.synchronize()
-            try place.directory.synchronize()
-        } catch {
-            return
-        }
-        anchor.advance(to: former)
     }
 
     /// The same vault at another path that this device knows. Throws `duplicateVault` unless this is to settle that.

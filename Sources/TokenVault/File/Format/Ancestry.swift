@@ -61,6 +61,9 @@ struct Ancestry: Equatable, Sendable {
 
     func contains(_ commit: Commit) -> Bool { commits.last { $0 == commit } != nil }
 
+    /// The commits with the sequence `number`: more than one after a merge.
+    func commits(numbered number: UInt64) -> [Commit] { commits.filter { $0.sequence == number } }
+
     /// Whether `commit` is so old that it may have been left out.
     func mayHaveLeftOut(_ commit: Commit) -> Bool {
         isCut && commit.sequence <= commits.first?.sequence ?? .max

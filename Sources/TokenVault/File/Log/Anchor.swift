@@ -105,6 +105,22 @@ final class Anchor: Sendable {
         return try result.get()
     }
 
+    /// As ``expect(_:)``, for a file that takes the place of the one that `former` tells of. Where a crash kept an earlier change
+    /// of files from moving the anchor to that one, it moves first: a crash of this change would leave a file that the anchor
+    /// does not know.
+    func expect(
+        _ coming: Epoch, after former: LogState?, in place: VaultLocation
+    ) throws(TokenStorageError) {
+        if let former, try read()?.coming == former.epoch {
+            try onDisk { () throws(SystemFailure) in
+                try former.file.synchronize()
+                try place.directory.synchronize()
+            }
+            advance(to: former)
+        }
+        try expect(coming)
+    }
+
     private func write(
         _ slot: AnchorSlot, to file: any DiskFile, _ state: inout State
     ) throws(SystemFailure) -> AnchorSlot? {

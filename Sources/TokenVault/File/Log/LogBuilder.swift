@@ -52,10 +52,7 @@ struct LogBuilder {
     ) throws(TokenStorageError) {
         let content = try scanner.contents(of: item, entry)
         if let resealing, let draft = try resealing(item, entry, content) {
-            return try append(
-                try codec.seal(
-                    draft, generation: entry.generation, groupStart: VaultFormat.logStart,
-                    previous: state.chain, endsCommit: true))
+            return try append(draft, generation: entry.generation)
         }
         let header = FrameHeader(
             type: RecordType.item.rawValue, endsCommit: true, policy: entry.policy,
@@ -65,6 +62,14 @@ struct LogBuilder {
             metadataLength: Int(entry.metadataLength), bodyLength: Int(entry.bodyLength),
             contentDigest: Digest(of: content))
         try append(try codec.seal(header, content: content))
+    }
+
+    /// Writes a record that was sealed for this file, as a commit with the given generation.
+    mutating func append(_ draft: FrameDraft, generation: UInt64) throws(TokenStorageError) {
+        try append(
+            try codec.seal(
+                draft, generation: generation, groupStart: VaultFormat.logStart, previous: state.chain,
+                endsCommit: true))
     }
 
     /// Writes the rest: an index if there are many items; a checkpoint, which says that all before it is

@@ -1,0 +1,136 @@
+internal import SystemPackage
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+/// Merges a copy into the file in the vault's place: a new file with what both have, in a new life of the log.
+struct VaultMerge {
+    let ours: VaultCopy
+    let theirs: VaultCopy
+    let place: VaultLocation
+    let isRehearsal: Bool
+    let progress: ((Int, Int) -> Void)?
+
+    func run() throws(TokenStorageError) -> MergeReport {
+        guard ours.vault == theirs.vault else {
+            throw .file(
+                .unexpectedVault, underlying: "\(theirs.path) is a copy of another vault",
+                advice: "\"vaultctl export\" and \"vaultctl import\" bring items from one vault to another")
+        }
+        if !isRehearsal, ours.configuration.isReadOnly { throw WritingObstacle.asked.error }
+        try place.requireTrustedDirectory()
+        let deadline = Deadline(after: ours.configuration.lockLimit)
+        while true {
+            guard let occupant = try PlaceOccupant(of: place) else {
+                throw place.absence(advice: "\"vaultctl restore\" puts a copy in its place")
+            }
+            try WriterLock(file: occupant.file).take(.exclusive, until: deadline)
+            defer { occupant.file.unlock() }
+            guard try isStillThere(occupant) else {
+                if deadline.hasPassed { throw .file(.timedOut) }
+                continue
+            }
+            return try merge(into: occupant, until: deadline)
+        }
+    }
+
+    private func isStillThere(_ occupant: PlaceOccupant) throws(TokenStorageError) -> Bool {
+        let place = place
+        let there = try onDisk { () throws(SystemFailure) in
+            try place.directory.attributes(of: place.name)
+        }
+        return there?.identity == occupant.identity
+    }
+
+    /// Merges into `occupant`, whose lock the caller holds.
+    private func merge(
+        into occupant: PlaceOccupant, until deadline: Deadline
+    ) throws(TokenStorageError) -> MergeReport {
+        try SecondNames(location: place).requireNone(of: occupant.file)
+        let copied = theirs.file
+        let identity = try onDisk { () throws(SystemFailure) in try copied.attributes().identity }
+        guard identity != occupant.identity else {
+            throw .file(
+                .invalidArgument, advice: "the copy is the vault itself: give the path of another file")
+        }
+        try theirs.lockForReading(copied, until: deadline)
+        defer { copied.unlock() }
+        try theirs.requireInPlace(identity)
+
+        let our = try CheckedCopy(ours, file: occupant.file, progress: progress)
+        defer { our.wipe() }
+        let their = try CheckedCopy(theirs, file: copied, progress: progress)
+        defer { their.wipe() }
+        var history = try our.history()
+        let theirHistory = try their.history()
+        guard let plan = MergePlan(ours: history, theirs: theirHistory) else {
+            throw .file(
+                .invalidArgument, underlying: "the two files have no commit in common",
+                advice: "\"vaultctl export\" and \"vaultctl import\" bring items from one to the other")
+        }
+        let anchor = Anchor(directory: place.state, vault: ours.vault, key: our.codec.keys.anchor)
+        let anchored = try anchor.read()
+        if plan.hasAllOfTheirs {
+            try requireDescent(history, our.state, from: anchored)
+            var report = MergeReport()
+            report.items = our.items.count
+            report.isUpToDate = true
+            return report
+        }
+        var reach = LogReach()
+        for state in [our.state, their.state] { reach.include(state) }
+        if let anchored { reach.include(anchored) }
+        try reach.include(occupant.file, our.codec)
+        let life = try reach.next()
+
+        let items = try MergedItems(plan, ours: our, theirs: their, generation: life.sequence)
+        if items.report.left == 0 { history.merge(theirHistory) }
+        try requireDescent(history, our.state, from: anchored)
+        if isRehearsal { return items.report }
+
+        var keybag = items.keybag
+        keybag.generation = life.keybag
+        try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+            try KeybagKeys.sign(&keybag, roots: our.roots)
+        }
+        guard let bytes = keybag.encoded() else {
+            throw .file(.tooManySlots, underlying: "the devices of both files do not fit into one")
+        }
+        let fresh = try FreshFile(in: place, isAlone: false)
+        let state: LogState
+        do throws(TokenStorageError) {
+            var builder = try LogBuilder(
+                file: fresh.file, codec: our.codec, tailBound: ours.configuration.tailBound,
+                epoch: life.epoch, baseSequence: life.sequence, keybagCopy: bytes,
+                keybag: KeybagRecord(generation: keybag.generation, digest: Keybag.digest(of: bytes)),
+                ancestry: history)
+            try items.write(to: &builder, progress: progress)
+            state = try builder.finish()
+            try onDisk { () throws(SystemFailure) in try fresh.file.synchronize() }
+            try anchor.expect(life.epoch, after: our.state, in: place)
+        } catch {
+            fresh.remove()
+            throw error
+        }
+        var report = items.report
+        report.replaced = try fresh.replace(
+            occupant, last: occupant.isClean(our, upTo: reach.lastFrame) ? reach.lastFrame : nil,
+            codec: our.codec, keepingAside: true)
+        defer { fresh.file.unlock() }
+        try fresh.settle()
+        anchor.advance(to: state)
+        return report
+    }
+
+    /// Throws `forked` or `rolledBack` where neither file has what this device has seen.
+    private func requireDescent(
+        _ history: Ancestry, _ state: LogState, from anchored: AnchorSlot?
+    ) throws(TokenStorageError) {
+        guard let anchored, anchored.coming != state.epoch else { return }
+        let commit = Ancestry.Commit(sequence: anchored.sequence, head: anchored.head)
+        if history.contains(commit) { return }
+        if history.mayHaveLeftOut(commit) { throw .forkedBeyondMemory }
+        throw .file(
+            .forked, underlying: "neither of the two files has what this device has seen",
+            advice: "merge the file that has it, or \"vaultctl adopt\" the vault as it is")
+    }
+}

@@ -1,0 +1,95 @@
+import ArgumentParser
+import SystemPackage
+import TokenVault
+
+struct Merge: VaultCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Take what a copy has into the vault.",
+        discussion: """
+            For a copy that was written to while the vault was, as a program that synchronises folders leaves it. What only \
+            one of the two has changed since they parted is taken from that one, a deletion too. What both have changed \
+            keeps the vault's value; the copy's value is stored as "KEY (conflict NUMBER)" and listed. The unlock methods \
+            are the vault's. The vault's file of before is kept. \(UnlockOptions.opensFile)
+
+            With --dry-run nothing is written, and the output is the same.
+
+            Examples:
+              vaultctl merge 'default.sync-conflict-20260101-120000.vault' --dry-run
+              vaultctl merge 'default.sync-conflict-20260101-120000.vault'
+            """)
+
+    @Argument(help: "The copy to take from. It is only read.", completion: .file()) var file: String
+    @Flag(help: "Say what would be done, and write nothing.") var dryRun = false
+    @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
+    @OptionGroup(title: "Where and how") var location: LocationOptions
+    @OptionGroup var format: OutputOptions
+
+    func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
+        let session = try Session(console, location.arguments, unlock.arguments)
+        try session.requireFile()
+        if !dryRun { try session.requireWriting() }
+        guard !file.isEmpty else { throw .usage("the copy's path is empty", "give the path of a file") }
+        let (vault, copy) = try session.openUnlockedCopies(try session.vaultPath, FilePath(file))
+        defer {
+            vault.close()
+            copy.close()
+        }
+        let isRehearsal = dryRun
+        let report = try calling { () throws(TokenStorageError) in
+            try vault.merge(copy, isRehearsal: isRehearsal) { done, total in
+                console.progress.show("Merging", done, of: total)
+            }
+        }
+        console.progress.clear()
+        if report.replaced != nil { session.releaseFromAgent(after: "merged") }
+        for note in report.notes { console.note(note) }
+        if let replaced = report.replaced {
+            console.note("the vault of before is kept as \(replaced.string)")
+        }
+        if report.left > 0 {
+            console.note(
+                "\(report.left) items of the copy were left in it: merge it on the device that stored them as well"
+            )
+        }
+        if format.json { writeJSON(report, console.output) } else { show(report, console.output) }
+        return .done
+    }
+
+    private func show(_ report: MergeReport, _ output: Output) {
+        if report.isUpToDate { return output.line("the vault has all of the copy already") }
+        for conflict in report.conflicts {
+            output.line(
+                "conflict: \(conflict.service): \(conflict.key.name): the copy's value is \(conflict.keptAs.name)"
+            )
+        }
+        output.line(
+            "taken: \(report.taken), deleted: \(report.deleted), conflicts: \(report.conflicts.count), "
+                + "left: \(report.left), items: \(report.items)")
+    }
+
+    private func writeJSON(_ report: MergeReport, _ output: Output) {
+        var json = JSONWriter(output)
+        json.object { json in
+            json.member("dryRun", dryRun)
+            json.member("upToDate", report.isUpToDate)
+            json.member("items", report.items)
+            json.member("taken", report.taken)
+            json.member("deleted", report.deleted)
+            json.member("left", report.left)
+            json.array("conflicts") { json in
+                for conflict in report.conflicts {
+                    json.object { json in
+                        json.member("service", conflict.service)
+                        json.member("key", conflict.key.name)
+                        json.member("keptAs", conflict.keptAs.name)
+                    }
+                }
+            }
+            json.member("replaced", report.replaced?.string)
+            json.array("notes") { json in
+                for note in report.notes { json.element(note) }
+            }
+        }
+        json.end()
+    }
+}

@@ -1,0 +1,101 @@
+import Testing
+import TokenVault
+import TokenVaultPlatform
+
+/// Crashes of merging: what is at the vault's path is the old vault or the merged one, whole, and opens on this device.
+@Suite struct MergeCrashTests {
+    /// The vault with what this device has stored, a copy with what another one has, and what both come to.
+    private static func start() throws -> (DiskContents, vault: Facts, merged: Facts) {
+        let disk = SimulatedDisk(try SimulatedVault.fresh())
+        let vault = try SimulatedVault.open(at: SimulatedVault.location(on: disk))
+        let storage = vault.storage(service: SimulatedVault.service)
+        for index in 0..<4 {
+            try storage.store(token: VaultWorkload.text("old \(index)", 300), for: TokenKey("key \(index)"))
+        }
+        let other = SimulatedDisk(disk.contents)
+        try storage.store(token: VaultWorkload.text("of this", 500), for: "key 0")
+        let facts = try SimulatedVault.facts(of: vault)
+        vault.close()
+
+        let fork = try SimulatedVault.open(at: SimulatedVault.location(on: other))
+        let forked = fork.storage(service: SimulatedVault.service)
+        try forked.store(token: VaultWorkload.text("of the other", 500), for: "key 1")
+        try forked.delete(for: "key 2")
+        fork.close()
+
+        var contents = disk.contents
+        contents.directories[0][RestoreCrashTests.copy] = other.contents.directories[0][SimulatedVault.name]
+        let trial = SimulatedDisk(contents)
+        _ = try merge(at: SimulatedVault.location(on: trial))
+        let after = try SimulatedVault.open(at: SimulatedVault.location(on: trial))
+        defer { after.close() }
+        return (contents, facts, try SimulatedVault.facts(of: after))
+    }
+
+    private static func merge(at location: VaultLocation) throws -> MergeReport {
+        let ours = try RestoreCrashTests.opened(SimulatedVault.name, at: location)
+        let theirs = try RestoreCrashTests.opened(RestoreCrashTests.copy, at: location)
+        return try ours.merge(theirs)
+    }
+
+    private static func changes(from old: Facts, to new: Facts) -> [String: String?] {
+        var changes: [String: String?] = [:]
+        for key in Set(old.keys).union(new.keys) where old[key] != new[key] {
+            changes.updateValue(new[key]?.value, forKey: key)
+        }
+        return changes
+    }
+
+    @Test func everyCrashLeavesOneOfTheTwo() async throws {
+        let (start, vault, merged) = try Self.start()
+        #expect(merged.count == 3 && merged["key 0"]?.value == vault["key 0"]?.value)
+        let disk = SimulatedDisk(start)
+        let history = History(disk: disk, initial: vault)
+        let script = Script(disk: disk, history: history)
+        history.perform("merge", Self.changes(from: vault, to: merged)) {
+            _ = try Self.merge(at: script.location)
+            return 0
+        }
+        try script.open().store("last", "at last")
+        let report = await CrashRig(samples: 40, limit: 3_000).explore(
+            history, from: start,
+            subject: RestoreCrashTests.Subject(base: VaultSubject(), generations: merged))
+        print("crash states of merging: \(report.states) of \(report.crashPoints) crash points")
+        #expect(report.violations == [])
+        #expect(report.states > 50)
+    }
+
+    /// One who merges is killed after each operation, and another goes on with what is there then.
+    @Test func whoIsKilledLeavesOneOfTheTwo() async throws {
+        let (start, vault, merged) = try Self.start()
+        var (life, isDead, states) = (0, true, 0)
+        while isDead {
+            let disk = SimulatedDisk(start)
+            let mortal = MortalDisk(operations: life)
+            let isNext = Monitor(false)
+            let history = History(
+                disk: disk, initial: vault, isKilled: { mortal.isDead && !isNext.withLock { $0 } })
+            let location = SimulatedVault.location(
+                mortal.directory(disk.directory(0)), mortal.directory(disk.directory(1)))
+            history.perform("merge", Self.changes(from: vault, to: merged)) {
+                _ = try Self.merge(at: location)
+                return 0
+            }
+            isDead = mortal.isDead
+            isNext.withLock { $0 = true }
+            let position = disk.position
+            let next = Script(disk: disk, history: history)
+            try next.open().store("next", VaultWorkload.text("next", 500))
+            try next.open().compact()
+            try next.open().store("last", "at last")
+            let report = await CrashRig(samples: 10, from: position).explore(
+                history, from: start,
+                subject: RestoreCrashTests.Subject(base: VaultSubject(), generations: merged))
+            #expect(report.violations == [], "after \(life) operations")
+            states += report.states
+            life += 1
+        }
+        print("crash states after a killed merge: \(states) of \(life) lives")
+        #expect(life > 12 && states > 500)
+    }
+}

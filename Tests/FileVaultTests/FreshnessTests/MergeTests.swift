@@ -1,0 +1,179 @@
+import Testing
+import TokenVaultPlatform
+
+@testable import TokenVault
+
+/// Two files of one vault that were written to apart become one again.
+@Suite struct MergeTests {
+    private let mine = TestDevice()
+    private let other = TestDevice()
+
+    /// Both devices have the vault with items "both" and "gone".
+    private func begin() throws {
+        try mine.create()
+        try mine.use { vault in
+            for key in ["both", "gone", "kept"] { try vault.store("fake \(key)", for: key) }
+        }
+        try other.receive(mine.file)
+        try other.use { _ = try $0.values() }
+    }
+
+    /// Both sides change what they have.
+    private func part() throws {
+        try other.use { vault in
+            try vault.store("fake other", for: "of the other")
+            try vault.store("fake newer", for: "kept")
+            try vault.delete("gone")
+            _ = try vault.compact()
+        }
+        try mine.use { try $0.store("fake important", for: "important") }
+    }
+
+    private let merged = [
+        "both": "fake both", "kept": "fake newer", "important": "fake important",
+        "of the other": "fake other",
+    ]
+
+    @Test func whatOneSideChangedIsTaken() throws {
+        try begin()
+        try part()
+        let before = mine.file
+        let rehearsal = try mine.merge(other.file, isRehearsal: true)
+        #expect(mine.file == before)
+        let report = try mine.merge(other.file)
+        for report in [rehearsal, report] {
+            #expect(report.taken == 2 && report.deleted == 1 && report.items == 4)
+            #expect(report.conflicts.isEmpty && report.left == 0 && !report.isUpToDate)
+        }
+        #expect(report.replaced != nil && rehearsal.replaced == nil)
+        #expect(try mine.use { try $0.values() } == merged)
+        #expect(try mine.use { try $0.verify().isClean })
+        // The other device accepts it as well, and goes on.
+        try other.receive(mine.file)
+        #expect(try other.use { try $0.values() } == merged)
+        try other.use { try $0.store("fake", for: "next") }
+        try mine.receive(other.file)
+        #expect(try mine.use { try $0.values() }.count == 5)
+    }
+
+    /// The file of the other device is at the vault's path, where it is refused.
+    @Test func aFileThatIsRefusedTakesWhatThisDeviceHasSeen() throws {
+        try begin()
+        try part()
+        let seen = mine.file
+        try mine.receive(other.file)
+        #expect(failure { try mine.use { _ in } }?.code == .forked)
+        _ = try mine.merge(seen)
+        #expect(try mine.use { try $0.values() } == merged)
+    }
+
+    @Test func aMergeIsDoneOnce() throws {
+        try begin()
+        try part()
+        let copy = other.file
+        _ = try mine.merge(copy)
+        let after = mine.file
+        let again = try mine.merge(copy)
+        #expect(again.isUpToDate && again.replaced == nil && again.taken == 0 && mine.file == after)
+    }
+
+    @Test func whatBothChangedIsKeptTwice() throws {
+        try begin()
+        try other.use { vault in
+            try vault.store("fake theirs", for: "both")
+            try vault.store("fake same", for: "kept")
+            try vault.delete("gone")
+        }
+        try mine.use { vault in
+            try vault.store("fake ours", for: "both")
+            try vault.store("fake same", for: "kept")
+            try vault.store("fake stored again", for: "gone")
+        }
+        let report = try mine.merge(other.file)
+        let conflict = try #require(report.conflicts.first)
+        #expect(report.conflicts.count == 1 && conflict.key == "both" && report.deleted == 0)
+        #expect(conflict.keptAs.name.hasPrefix("both (conflict "))
+        let values = try mine.use { try $0.values() }
+        #expect(values["both"] == "fake ours" && values[conflict.keptAs.name] == "fake theirs")
+        #expect(values["kept"] == "fake same" && values["gone"] == "fake stored again" && values.count == 4)
+    }
+
+    @Test func aLongKeyIsCutForTheConflict() throws {
+        let key = String(repeating: "ü", count: TokenKey.maximumLength / 2)
+        try begin()
+        try other.use { try $0.store("fake theirs", for: key) }
+        try mine.use { try $0.store("fake ours", for: key) }
+        let report = try mine.merge(other.file)
+        let kept = try #require(report.conflicts.first?.keptAs.name)
+        #expect(kept.utf8.count <= TokenKey.maximumLength)
+        #expect(try mine.use { try $0.value(of: kept) } == "fake theirs")
+    }
+
+    /// Items for one device only: this device's own are its own still, and those of another device reach it.
+    @Test func itemsOfDevicesStayTheirs() throws {
+        try begin()
+        try other.use { vault in
+            _ = try vault.enrolDevice()
+            try vault.storage(service: SimulatedVault.service).store(
+                token: "fake for the other", for: "private", policy: .whenUnlockedThisDeviceOnly)
+        }
+        try mine.use { vault in
+            try vault.storage(service: SimulatedVault.service).store(
+                token: "fake for this one", for: "mine", policy: .whenUnlockedThisDeviceOnly)
+        }
+        let report = try mine.merge(other.file)
+        #expect(report.left == 0 && report.notes.count == 1, "\(report)")
+        #expect(try mine.use { try $0.value(of: "mine") } == "fake for this one")
+        #expect(failure { try mine.use { _ = try $0.value(of: "private") } }?.code == .wrongDevice)
+        try other.receive(mine.file)
+        #expect(try other.use { try $0.value(of: "private") } == "fake for the other")
+        #expect(try other.use { try $0.metadata(of: "private") }?.policy == .whenUnlockedThisDeviceOnly)
+        #expect(failure { try other.use { _ = try $0.value(of: "mine") } }?.code == .wrongDevice)
+    }
+
+    /// The vault got a new root on this side: what the copy has comes under it, and the old slot opens nothing.
+    @Test func aRevocationHolds() throws {
+        try begin()
+        var slot: Int?
+        try mine.use { slot = try $0.addSlot(SimulatedVault.key("second"), scope: .all).id }
+        try other.receive(mine.file)
+        try other.use { try $0.store("fake other", for: "of the other") }
+        try mine.use { vault in
+            _ = try vault.revoke(keeping: [TestDevice.key], removing: [slot ?? 0])
+            try vault.store("fake after", for: "after")
+        }
+        let report = try mine.merge(other.file)
+        #expect(report.taken == 1 && report.left == 0)
+        #expect(try mine.use { try $0.value(of: "of the other") } == "fake other")
+        let leaked = try VaultCopy.open(
+            at: SimulatedVault.location(on: mine.disk),
+            configuration: SimulatedVault.configuration(tailBound: 6))
+        #expect(failure { try leaked.unlock(with: SimulatedVault.key("second")) }?.code == .wrongPassphrase)
+    }
+
+    @Test func whatCannotBeMergedIsRefused() throws {
+        try begin()
+        let stranger = TestDevice()
+        try stranger.create()
+        #expect(failure { _ = try mine.merge(stranger.file) }?.code == .unexpectedVault)
+        // Neither of the two has what this device has seen.
+        let (old, copy) = (mine.file, other.file)
+        try mine.use { try $0.store("fake", for: "seen") }
+        try mine.receive(old)
+        try other.use { try $0.store("fake", for: "beside") }
+        _ = copy
+        let refused = failure { _ = try mine.merge(other.file) }
+        #expect(refused?.code == .forked && refused?.advice?.contains("vaultctl adopt") == true)
+        #expect(mine.file == old)
+    }
+
+    @Test func aDamagedCopyChangesNothing() throws {
+        try begin()
+        try part()
+        let before = mine.file
+        var copy = other.file
+        copy[17_800] ^= 1
+        #expect(failure { _ = try mine.merge(copy) }?.code == .corrupt)
+        #expect(mine.file == before)
+    }
+}
