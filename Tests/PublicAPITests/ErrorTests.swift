@@ -68,7 +68,7 @@ import TokenVault
 
     @Test func everyCodeExplainsItself() {
         let codes = TokenStorageError.Code.allCases
-        #expect(codes.count == 33)
+        #expect(codes.count == 35)
         #expect(Set(codes.map(\.summary)).count == codes.count)
         for code in codes {
             #expect(TokenStorageError.Code(rawValue: code.rawValue) == code)

@@ -64,7 +64,8 @@ import Testing
         // Who restores is told before the other device is given away.
         let backup = "\(sandbox.home)/backup"
         _ = try sandbox.shell("cp -p '\(sandbox.vault)' backup")
-        for (directory, isTold) in [(elsewhere, true), ("\(sandbox.home)/.local/state/tokenvault", false)] {
+        let fresh = "\(sandbox.home)/fresh"
+        for (directory, isTold) in [(fresh, true), ("\(sandbox.home)/.local/state/tokenvault", false)] {
             let restored = try sandbox.run(
                 "restore", backup, "--yes", "--vault", isTold ? "\(sandbox.home)/other.vault" : sandbox.vault,
                 "--state-dir", directory)
