@@ -152,6 +152,7 @@ import VaultAgent
         configuration.keyDerivationCost = .moderate
         try BlockingFileVault.create(at: other, unlockMethod: words, configuration: configuration).close()
         try #require(rename(other.string, home.vault.string) == 0)
+        try BlockingFileVault.forget(at: home.vault, configuration: home.configuration)
         let order = UnlockOrder(method: words, stateDirectory: home.state, idleTime: .seconds(900))
         let unlocking = try AgentConnection(to: home.place, within: .seconds(300))
         let pending = try unlocking.begin(
