@@ -52,7 +52,9 @@ class DamageTests(MomentsTests):
 
     def test_keybag_of_another_vault(self):
         other = Workshop(self.addCleanup, self.workshop.method).vault.read_bytes()
-        self.compare("both copies", other[:LOG] + self.last.vault[LOG:])
+        # A device that remembers where the vault is sees another one first.
+        nowhere = {name: contents for name, contents in self.last.state.items() if not name.endswith(".path")}
+        self.compare("both copies", other[:LOG] + self.last.vault[LOG:], nowhere)
         self.compare("first copy", other[:KEYBAG] + self.last.vault[KEYBAG:])
         self.compare("second copy", self.last.vault[:KEYBAG] + other[:KEYBAG] + self.last.vault[LOG:])
         self.saw(None, "corrupt")
