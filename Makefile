@@ -4,7 +4,7 @@ SHELL := /bin/bash
 PREFIX ?= /usr/local
 STRIP ?= strip
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all build release install uninstall soundness format docs bench bench-thresholds bench-peers latency \
+.PHONY: help run test test-all model build release install uninstall soundness format docs bench bench-thresholds bench-peers latency \
 	keyring-limits crash-test fuzz vectors clean
 
 # One scratch path and one set of flags per configuration: other flags would build everything anew.
@@ -127,9 +127,12 @@ crash-test: release ## Kill a real writer thousands of times and check what is l
 fuzz: release ## Fuzz the parsers of the vault's format and the agent's protocol for a minute each; SECONDS_TO_RUN=600 for longer
 	@Scripts/fuzz.sh $(vaultctl)
 
+model: ## Check the model of freshness: what it promises holds, and each way to break it has a counter-example
+	@Scripts/model.sh
+
 vectors: ## Write the test vectors of the file format anew; the same bytes come of it
 	@Scripts/setup --tests
 	/usr/bin/python3 -B Tests/Vectors/make.py
 
 clean: ## Remove what was built
-	rm -rf .build .build-release .build-fuzz .build-benchmarks .build-oauth-server
+	rm -rf .build .build-release .build-fuzz .build-benchmarks .build-model .build-oauth-server
