@@ -6,7 +6,7 @@ package import FoundationEssentials
 ///
 /// A backend validates (``Validation``), looks under its lock whether it may touch each item (`locked`,
 /// `wrongDevice`), asks ``check(_:current:isTargetTaken:operation:backend:)``, and writes what
-/// ``metadata(after:current:service:defaultPolicy:now:generation:)`` gives.
+/// ``metadata(after:current:service:keepsPolicy:defaultPolicy:now:generation:)`` gives.
 package enum CommitRules {
     /// How errors name a list of changes: the one change, or `commit`.
     package static func operation(_ changes: [TokenChange]) -> String {
@@ -55,9 +55,10 @@ package enum CommitRules {
     }
 
     /// What is known of an item after `change`, under its new key if it was renamed. Details that are
-    /// not given are kept; a new item takes the defaults. For a delete, what was there.
+    /// not given are kept, the policy only where `keepsPolicy` says so; a new item takes the defaults. For a delete,
+    /// what was there.
     package static func metadata(
-        after change: TokenChange, current: TokenMetadata?, service: String,
+        after change: TokenChange, current: TokenMetadata?, service: String, keepsPolicy: Bool = true,
         defaultPolicy: AccessPolicy, now: Date, generation: Generation
     ) -> TokenMetadata {
         let details = change.details
@@ -72,7 +73,8 @@ package enum CommitRules {
             }
         return TokenMetadata(
             key: key, service: service,
-            policy: policy(after: change, current: current?.policy, defaultPolicy: defaultPolicy),
+            policy: policy(
+                after: change, current: keepsPolicy ? current?.policy : nil, defaultPolicy: defaultPolicy),
             label: label.isEmpty ? nil : label,
             attributes: details.attributes ?? current?.attributes ?? [:],
             created: current?.created ?? now, modified: now, expires: expires,

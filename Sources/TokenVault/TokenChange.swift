@@ -121,10 +121,32 @@ public struct TokenCommit: Equatable, Sendable {
     public var generation: Generation?
     /// For each change in order, whether its key was there before the commit.
     public var existed: [Bool]
+    /// The items that were replaced without a policy and lost theirs, because a session without the root key had
+    /// chosen it (``TokenMetadata/isPolicyFromLimitedSession``). Usually empty; an agent tells of the first 512.
+    public var policyResets: [PolicyReset]
 
     /// The outcome of a commit. Backends make these.
-    public init(generation: Generation?, existed: [Bool]) {
+    public init(generation: Generation?, existed: [Bool], policyResets: [PolicyReset] = []) {
         self.generation = generation
         self.existed = existed
+        self.policyResets = policyResets
+    }
+}
+
+/// A replaced item whose policy a session without the root key had chosen: the new value is under the vault's default
+/// policy instead.
+public struct PolicyReset: Equatable, Sendable {
+    /// The item's key.
+    public var key: TokenKey
+    /// The policy before the replace.
+    public var from: AccessPolicy
+    /// The vault's default policy, which the item has now.
+    public var to: AccessPolicy
+
+    /// A changed policy. Backends make these.
+    public init(key: TokenKey, from: AccessPolicy, to: AccessPolicy) {
+        self.key = key
+        self.from = from
+        self.to = to
     }
 }

@@ -22,12 +22,16 @@ public struct TokenMetadata: Sendable {
     public var expires: Date?
     /// The commit that last changed the item.
     public var generation: Generation
+    /// Whether a session without the root key chose the policy: one with a slot of limited scope, or a locked agent.
+    /// A replace in an unlocked session of scope *all* that names no policy uses the vault's default policy then
+    /// (``TokenCommit/policyResets``). Only the file vault proves it, and only to such a session; elsewhere false.
+    public var isPolicyFromLimitedSession: Bool
 
     /// A description of an item. Backends make these.
     public init(
         key: TokenKey, service: String, policy: AccessPolicy, label: String? = nil,
         attributes: TokenAttributes = [:], created: Date, modified: Date, expires: Date? = nil,
-        generation: Generation
+        generation: Generation, isPolicyFromLimitedSession: Bool = false
     ) {
         self.key = key
         self.service = service
@@ -38,6 +42,7 @@ public struct TokenMetadata: Sendable {
         self.modified = modified
         self.expires = expires
         self.generation = generation
+        self.isPolicyFromLimitedSession = isPolicyFromLimitedSession
     }
 
     /// Whether `expires` is not after `date`.
@@ -51,6 +56,7 @@ extension TokenMetadata: Equatable {
             && Bytes.areEqual(left.service, right.service) && Bytes.areEqual(left.label, right.label)
             && left.attributes == right.attributes && left.created == right.created
             && left.modified == right.modified && left.expires == right.expires
+            && left.isPolicyFromLimitedSession == right.isPolicyFromLimitedSession
     }
 }
 

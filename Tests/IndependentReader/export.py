@@ -4,7 +4,7 @@ from nacl import bindings
 
 from cursor import Cursor
 from failure import Failure, corrupt
-from items import read_body, read_metadata, value_in_json
+from items import LIMITED, read_body, read_metadata, value_in_json
 from primitives import argon2id, derive, keyed
 
 FRONT = 96
@@ -55,7 +55,9 @@ def _items(file, state, time):
             break
         if policy not in (1, 2):
             raise corrupt(where)
-        (service, key), details = read_metadata(message.bytes(count), policy, where, time)
+        (service, key), details, proof = read_metadata(message.bytes(count), policy, where, time)
+        if policy == 2 and proof is None:
+            details |= {"policyOrigin": LIMITED}
         value = value_in_json(read_body(plain[message.position :], where))
         items.append({"service": service, "key": key} | value | details)
     if len({(item["service"], item["key"]) for item in items}) != len(items):

@@ -53,7 +53,7 @@ class Forger:
 
     def metadata(self, service, key):
         plain = text(service) + text(key)
-        plain += struct.pack("<qqBqB", 0, 0, 0, 0, 0) + text("") + b"\0\0"
+        plain += struct.pack("<qqBqB", 0, 0, 0, 0, 0) + text("") + b"\0\0" + b"\0"
         plain = struct.pack("<I", len(plain)) + plain
         return plain.ljust(padded(len(plain)), b"\0")
 

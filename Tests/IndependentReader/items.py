@@ -1,6 +1,7 @@
 """The items: the last frame of each, opened and checked against its header."""
 
 import base64
+import struct
 from datetime import datetime, timedelta, timezone
 
 from cursor import Cursor
@@ -10,6 +11,8 @@ from keys import NAMES
 from primitives import associated, keyed, padded, unseal
 
 LONGEST_NAME, MOST_ATTRIBUTES = 1024, 64
+# The origin of a policy that a session without the root key chose.
+LIMITED = "limited-session"
 
 
 def live_frames(frames):
@@ -26,7 +29,11 @@ def live_frames(frames):
 def open_item(file, frame, log_keys, class_keys, time=None):
     """The item as JSON has it; `time` makes of a time's milliseconds, and where they are, what stands for it."""
     where = f"item at {frame.offset}"
-    names, details = open_metadata(file, frame, class_keys.metadata, log_keys.vault, where, time)
+    names, details, proof = open_metadata(file, frame, class_keys.metadata, log_keys.vault, where, time)
+    if class_keys.proof is not None:
+        tags = struct.pack("<BIQ", frame.policy, frame.version, frame.set_tag)
+        if proof != keyed(class_keys.proof, frame.item + tags, 16):
+            details |= {"policyOrigin": LIMITED}
     service, key = names
     texts = b"".join(len(text).to_bytes(4, "little") + text for text in (part.encode() for part in names))
     digest = keyed(log_keys.lookup, texts, 16)
@@ -57,7 +64,7 @@ def _open(sealed, key, label, frame, vault, where):
 
 
 def open_metadata(file, frame, key, vault, where, time=None):
-    """Service and key, and the rest as JSON has it, of an item or a deletion."""
+    """Service and key, the rest as JSON has it, and the proof of the policy or None, of an item or a deletion."""
     label = "tokenvault 1 deletion metadata" if frame.type == DELETION else "tokenvault 1 item metadata"
     return read_metadata(_open(frame.metadata(file), key, label, frame, vault, where), frame.policy, where, time)
 
@@ -76,6 +83,7 @@ def read_metadata(plain, policy, where, time=None):
     if count > MOST_ATTRIBUTES:
         raise corrupt(f"{where}: attributes")
     pairs = [(cursor.text(), cursor.text()) for _ in range(count)]
+    proof = _optional(cursor, lambda: cursor.bytes(16) if cursor.data[cursor.position - 1] else None, None)
     if cursor.position != end or len(dict(pairs)) != len(pairs):
         raise corrupt(f"{where}: metadata")
     _check_padding(cursor, where)
@@ -83,7 +91,7 @@ def read_metadata(plain, policy, where, time=None):
     times = {"created": created, "modified": modified, "expires": expires}
     time = time or _timestamp
     details |= {name: None if moment is None else time(moment, where) for name, moment in times.items()}
-    return names, {name: detail for name, detail in details.items() if detail is not None}
+    return names, {name: detail for name, detail in details.items() if detail is not None}, proof
 
 
 def _optional(cursor, read, absent):

@@ -97,6 +97,7 @@ def open_log_key(keybag, roots):
 class ClassKeys:
     metadata: bytes
     body: bytes
+    proof: bytes | None = None  # of policies, where the class is one after first unlock and R is held
 
 
 DESTROYED = "destroyed"
@@ -135,6 +136,11 @@ def open_class_keys(keybag, roots, state):
                 else:
                     raise corrupt(f"keybag: class {NAMES[sealed.policy]}")
             keys[set_tag(device), sealed.policy, sealed.version] = wrap
+    for (tag, policy, version), one in keys.items():
+        gate = keys.get((tag, policy - 1, version))
+        if policy in (2, 4) and isinstance(one, ClassKeys) and isinstance(gate, ClassKeys):
+            proof = derive(gate.body, "tokenvault 1 policy proof", keybag.vault)
+            keys[tag, policy, version] = ClassKeys(one.metadata, one.body, proof)
     return keys
 
 

@@ -77,7 +77,7 @@ class ForgedTests(ComparisonTests):
         opened = Forger(vault, self.workshop.state, self.secret).opened
         deletion = next(frame for frame in opened.log.frames if frame.type == 3)
         key = opened.class_keys[0, 1, 1].metadata
-        names, details = open_metadata(vault, deletion, key, opened.keybag.vault, "deletion")
+        names, details, _ = open_metadata(vault, deletion, key, opened.keybag.vault, "deletion")
         self.assertEqual((names, set(details)), (("default", "k"), {"policy", "created", "modified"}))
 
     def test_contents(self):

@@ -15,9 +15,13 @@ import Foundation
         attributes["scope"] = "openid profile"
         attributes["größe"] = "∞"
         return ItemCoding.metadata(
-            service: "com.example.app", key: "refresh-token", label: "Zürich", attributes: attributes,
-            created: Date(timeIntervalSince1970: 1), modified: Date(timeIntervalSince1970: 2),
-            expires: Date(timeIntervalSince1970: 3))
+            StoredMetadata(
+                metadata: TokenMetadata(
+                    key: "refresh-token", service: "com.example.app", policy: .whenUnlocked, label: "Zürich",
+                    attributes: attributes, created: Date(timeIntervalSince1970: 1),
+                    modified: Date(timeIntervalSince1970: 2), expires: Date(timeIntervalSince1970: 3),
+                    generation: Generation(rawValue: 1)),
+                policyProof: [UInt8](repeating: 7, count: PolicyProof.length)))
     }
 
     private func isDecoded(_ bytes: [UInt8]) -> Bool {

@@ -116,17 +116,18 @@ enum FormatDecoder: UInt8 {
     }
 
     private func readMetadata(_ bytes: [UInt8]) {
-        func decode(_ bytes: [UInt8]) -> TokenMetadata? {
+        func decode(_ bytes: [UInt8]) -> StoredMetadata? {
             try? ItemCoding.decodeMetadata(bytes, policy: .whenUnlocked, generation: 1)
         }
         let read = decode(bytes)
         require(ItemCoding.isMetadata(bytes, count: bytes.count), equals: read != nil)
         guard let read else { return }
-        let again = ItemCoding.metadata(
-            service: read.service, key: read.key, label: read.label, attributes: read.attributes,
-            created: read.created, modified: read.modified, expires: read.expires)
-        guard let second = decode(again) else { preconditionFailure("metadata is not read again") }
-        precondition(second.key == read.key && second.attributes == read.attributes, "metadata changed")
+        guard let second = decode(ItemCoding.metadata(read)) else {
+            preconditionFailure("metadata is not read again")
+        }
+        precondition(
+            second.metadata.key == read.metadata.key && second.metadata.attributes == read.metadata.attributes
+                && second.policyProof == read.policyProof, "metadata changed")
     }
 
     private func fitted(_ bytes: [UInt8], _ length: Int) -> [UInt8] {

@@ -106,7 +106,7 @@ final class ChangeAnnouncer: Sendable {
             let opened = try sealer.openMetadata(
                 news.metadata, in: 0..<news.metadata.count, of: header.item, generation: header.generation,
                 keys: keys, isDeletion: isDeletion)
-            guard let metadata = opened else { return false }
+            guard let metadata = opened?.metadata else { return false }
             let generation = Generation(rawValue: header.generation)
             hub.publish(
                 service: metadata.service,

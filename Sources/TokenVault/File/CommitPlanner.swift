@@ -11,6 +11,7 @@ struct CommitPlanner: ~Copyable {
     private let now: Date
     private(set) var drafts: [FrameDraft] = []
     private(set) var existed: [Bool] = []
+    private(set) var policyResets: [PolicyReset] = []
     // What the change before needed as well.
     private var tag: (service: String, value: UInt64)?
     private var keys: ClassKeys?
@@ -62,10 +63,14 @@ struct CommitPlanner: ~Copyable {
             if let found { try delete(item, found.found) }
             return
         }
-        let current: TokenMetadata? = if let found { try metadata(of: item, found) } else { nil }
+        let current: Current? = if let found { try self.current(item, found) } else { nil }
         let metadata = CommitRules.metadata(
-            after: change, current: current, service: service, defaultPolicy: session.defaultPolicy,
+            after: change, current: current?.stored.metadata, service: service,
+            keepsPolicy: keepsPolicy(change, current), defaultPolicy: session.defaultPolicy,
             now: now, generation: Generation(rawValue: view.generation))
+        if let old = current?.stored.metadata.policy, old != metadata.policy, change.details.policy == nil {
+            policyResets.append(PolicyReset(key: metadata.key, from: old, to: metadata.policy))
+        }
         let secret: Secret
         if case .store(let given) = change.action {
             secret = given
@@ -74,7 +79,33 @@ struct CommitPlanner: ~Copyable {
             secret = try self.secret(of: item, found)
         }
         if target != nil, let found { try delete(item, found.found) }
-        try store(secret, metadata, as: target ?? item)
+        let isChosen = change.details.policy != nil || current.map { $0.origin == .owner } ?? true
+        try store(
+            secret, metadata, as: target ?? item, isChosen: isChosen, replacing: target == nil ? current : nil
+        )
+    }
+
+    /// An item that is there, and whose choice its policy is.
+    private struct Current {
+        let stored: StoredMetadata
+        let keys: ClassKeys
+        let origin: PolicyProof.Origin
+    }
+
+    private func current(
+        _ item: ItemIdentifier, _ found: (found: LogView.Found, keys: ClassKeys)
+    ) throws(TokenStorageError) -> Current {
+        let stored = try stored(of: item, found)
+        return Current(
+            stored: stored, keys: found.keys,
+            origin: session.ring.policyOrigin(of: stored, item, under: found.keys))
+    }
+
+    /// Whether an item stays under its policy where the change names none: a new secret of the owner is not put under
+    /// a policy that a limited session chose.
+    private func keepsPolicy(_ change: TokenChange, _ current: Current?) -> Bool {
+        guard case .store = change.action else { return true }
+        return current?.origin != .limitedSession
     }
 
     /// Plans items of an import, which keep their dates. `items` and `identifiers` are of the same indices.
@@ -96,7 +127,9 @@ struct CommitPlanner: ~Copyable {
         _ item: TokenItem, _ identifier: ItemIdentifier, _ found: LogView.Found?,
         _ rule: ImportConflictRule, _ report: inout ImportReport
     ) throws(TokenStorageError) {
+        var current: Current?
         if let found = try existing(found) {
+            current = try self.current(identifier, found)
             let there = TokenItem(
                 metadata: try metadata(of: identifier, found), secret: try secret(of: identifier, found))
             if there.isSame(as: item) {
@@ -116,7 +149,9 @@ struct CommitPlanner: ~Copyable {
         } else {
             report.added += 1
         }
-        try store(item.secret, item.metadata, as: identifier)
+        try store(
+            item.secret, item.metadata, as: identifier, isChosen: !item.metadata.isPolicyFromLimitedSession,
+            replacing: current)
     }
 
     /// Plans the deletion of an item.
@@ -127,19 +162,25 @@ struct CommitPlanner: ~Copyable {
             try session.sealer.deletion(
                 item,
                 metadata: ItemCoding.metadata(
-                    service: metadata.service, key: metadata.key, label: nil, attributes: [:],
-                    created: metadata.created, modified: now, expires: nil),
+                    StoredMetadata(
+                        metadata: TokenMetadata(
+                            key: metadata.key, service: metadata.service, policy: metadata.policy,
+                            created: metadata.created, modified: now, generation: metadata.generation))),
                 keys: keys, serviceTag: found.serviceTag, generation: view.generation))
     }
 
+    /// Plans an item. `isChosen` says whether this session or the owner before it chose the policy.
     private mutating func store(
-        _ secret: Secret, _ metadata: TokenMetadata, as item: ItemIdentifier
+        _ secret: Secret, _ metadata: TokenMetadata, as item: ItemIdentifier, isChosen: Bool,
+        replacing current: Current?
     ) throws(TokenStorageError) {
         let keys = try keysForWriting(metadata.policy)
-        let bytes = ItemCoding.metadata(
-            service: metadata.service, key: metadata.key, label: metadata.label,
-            attributes: metadata.attributes, created: metadata.created, modified: metadata.modified,
-            expires: metadata.expires)
+        var proof = isChosen ? session.ring.policyProof(of: item, under: keys) : nil
+        // Without the key of the proof, the owner's choice is carried over as it is.
+        if let current, current.origin == .unknown, current.keys === keys {
+            proof = current.stored.policyProof
+        }
+        let bytes = ItemCoding.metadata(StoredMetadata(metadata: metadata, policyProof: proof))
         drafts.append(
             try session.sealer.item(
                 item, metadata: bytes, secret: secret, keys: keys, serviceTag: try tag(of: metadata.service),
@@ -206,6 +247,12 @@ struct CommitPlanner: ~Copyable {
     private func metadata(
         of item: ItemIdentifier, _ existing: (found: LogView.Found, keys: ClassKeys)
     ) throws(TokenStorageError) -> TokenMetadata {
+        try stored(of: item, existing).metadata
+    }
+
+    private func stored(
+        of item: ItemIdentifier, _ existing: (found: LogView.Found, keys: ClassKeys)
+    ) throws(TokenStorageError) -> StoredMetadata {
         let bytes = try view.metadata(of: existing.found)
         let opened = try session.sealer.openMetadata(
             bytes, in: 0..<bytes.count, of: item, generation: existing.found.generation,

@@ -66,7 +66,7 @@ public struct FileTokenStorage: TokenStorage {
         let generation = try await Self.submit(
             session.preparation(service: service, changes: changes, existed: facts), to: session,
             operation: operation)
-        return TokenCommit(generation: generation, existed: facts.existed)
+        return facts.commit(generation)
     }
 
     /// See ``TokenStorage/deleteAll()``.
@@ -173,7 +173,7 @@ extension FileTokenStorage {
                 let (session, facts) = (try sessionForCommit(changes), CommitFacts())
                 let generation = try session.queue.commit(
                     session.preparation(service: service, changes: changes, existed: facts))
-                return TokenCommit(generation: generation, existed: facts.existed)
+                return facts.commit(generation)
             }
         }
 

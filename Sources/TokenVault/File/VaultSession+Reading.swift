@@ -15,7 +15,8 @@ extension VaultSession {
         try read(try log.codec.item(service: service, key: key), part: { $0.metadataRange }) {
             (bytes, entry, item, keys) throws(TokenStorageError) in
             try sealer.openMetadata(
-                bytes, in: 0..<bytes.count, of: item, generation: entry.generation, keys: keys)
+                bytes, in: 0..<bytes.count, of: item, generation: entry.generation, keys: keys
+            ).map { ring.metadata($0, of: item, under: keys) }
         }
     }
 
@@ -29,12 +30,12 @@ extension VaultSession {
             (bytes, entry, item, keys) throws(TokenStorageError) in
             let split = Int(entry.metadataLength)
             guard bytes.count == entry.contentLength,
-                let metadata = try sealer.openMetadata(
+                let stored = try sealer.openMetadata(
                     bytes, in: 0..<split, of: item, generation: entry.generation, keys: keys),
                 let secret = try sealer.openBody(
                     bytes, in: split..<bytes.count, of: item, generation: entry.generation, keys: keys)
             else { return nil }
-            return TokenItem(metadata: metadata, secret: secret)
+            return TokenItem(metadata: ring.metadata(stored, of: item, under: keys), secret: secret)
         }
     }
 
@@ -150,13 +151,14 @@ extension VaultSession {
                 let bytes = try log.read(entry.metadataRange, from: file)
                 let opened = try sealer.openMetadata(
                     bytes, in: 0..<bytes.count, of: item, generation: entry.generation, keys: keys)
-                guard let metadata = opened else {
+                guard let stored = opened else {
                     // Deleted and erased since the list was taken, or damaged: a single read tells.
                     if let (now, _) = try log.entry(for: item), now.generation == entry.generation {
                         throw .damage(at: entry.offset, "a damaged item")
                     }
                     continue
                 }
+                let metadata = ring.metadata(stored, of: item, under: keys)
                 if query.matches(metadata) { listing.items.append(metadata) }
             }
         }

@@ -14,7 +14,7 @@ extension VaultSession {
             else { return nil }
             let split = Int(entry.metadataLength)
             guard
-                let metadata = try sealer.openMetadata(
+                let stored = try sealer.openMetadata(
                     content, in: 0..<split, of: item, generation: entry.generation, keys: old),
                 let secret = try sealer.openBody(
                     content, in: split..<content.count, of: item, generation: entry.generation, keys: old)
@@ -23,9 +23,10 @@ extension VaultSession {
             return try sealer.item(
                 item,
                 metadata: ItemCoding.metadata(
-                    service: metadata.service, key: metadata.key, label: metadata.label,
-                    attributes: metadata.attributes, created: metadata.created, modified: metadata.modified,
-                    expires: metadata.expires),
+                    StoredMetadata(
+                        metadata: stored.metadata,
+                        policyProof: ring.policyOrigin(of: stored, item, under: old) == .owner
+                            ? ring.policyProof(of: item, under: new) : nil)),
                 secret: secret, keys: new, serviceTag: entry.serviceTag, generation: entry.generation,
                 with: &supplies)
         }

@@ -12,18 +12,22 @@ extension VaultSession {
             // No change has to do with another: a commit touches each key once.
             var existed: [Bool] = []
             existed.reserveCapacity(changes.count)
+            var resets: [PolicyReset] = []
             try Parallel.pipeline(changes.count, each: CommitPlanner.part) {
                 (range) throws(TokenStorageError) in
                 try self.whileKeysAreReplaced { () throws(TokenStorageError) in
                     var planner = CommitPlanner(session: self, view: view, now: now, changes: range.count)
                     try planner.add(changes[range], of: service)
-                    return (drafts: planner.drafts, existed: planner.existed)
+                    return (
+                        drafts: planner.drafts, existed: planner.existed, resets: planner.policyResets
+                    )
                 }
             } take: { (part) throws(TokenStorageError) in
                 existed += part.existed
+                resets += part.resets
                 try add(part.drafts)
             }
-            facts.set(existed)
+            facts.set(existed, resets)
         }
     }
 
@@ -40,7 +44,7 @@ extension VaultSession {
                     try planner.delete(item, found)
                 }
             }
-            existed.set([Bool](repeating: true, count: planner.drafts.count))
+            existed.set([Bool](repeating: true, count: planner.drafts.count), [])
             try add(planner.drafts)
         }
     }
@@ -78,7 +82,17 @@ extension VaultSession {
 
 /// What a commit found, told by the thread that wrote it.
 final class CommitFacts: Sendable {
-    private let value = Mutex<[Bool]>([])
-    func set(_ existed: [Bool]) { value.withLock { $0 = existed } }
-    var existed: [Bool] { value.withLock { $0 } }
+    private let value = Mutex<(existed: [Bool], policyResets: [PolicyReset])>(([], []))
+
+    func set(_ existed: [Bool], _ policyResets: [PolicyReset]) {
+        value.withLock { $0 = (existed, policyResets) }
+    }
+
+    var existed: [Bool] { value.withLock { $0.existed } }
+
+    /// The commit that was written as `generation`.
+    func commit(_ generation: Generation?) -> TokenCommit {
+        let (existed, policyResets) = value.withLock { $0 }
+        return TokenCommit(generation: generation, existed: existed, policyResets: policyResets)
+    }
 }

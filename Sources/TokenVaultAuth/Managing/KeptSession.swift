@@ -18,7 +18,8 @@ package struct KeptSession: Sendable {
     package let mayBeRenewing: Bool
     /// The bytes of the record.
     private let secret: Secret
-    private let policy: AccessPolicy
+    /// `nil` where a session without the root key chose it.
+    private let policy: AccessPolicy?
 
     /// The session of `account`; `nil` when nobody is signed in. Throws `storage`.
     package static func read(
@@ -35,7 +36,7 @@ package struct KeptSession: Sendable {
             generation: item.metadata.generation, tokens: hasTokens ? record?.tokens : nil,
             source: record?.source, mayBeOutdated: hasTokens && record?.intent != nil,
             mayBeRenewing: record?.intent.map { !$0.isOver } ?? false, secret: item.secret,
-            policy: item.metadata.policy)
+            policy: item.metadata.isPolicyFromLimitedSession ? nil : item.metadata.policy)
     }
 
     /// What begins a session with `tokens` at `account`, in a storage of these policies, as long as what is there is what was

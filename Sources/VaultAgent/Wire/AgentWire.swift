@@ -13,6 +13,8 @@ package enum AgentWire {
     package static let pageLength = 48 << 10
     /// The longest path of a vault or directory, in bytes.
     package static let maximumPath = 4_096
+    /// The most changed policies that the answer to a commit tells of.
+    static let maximumPolicyResets = 512
     /// The longest text of an error.
     static let maximumText = 4_096
     /// The largest label, attribute or name.

@@ -41,6 +41,7 @@ extension WireWriter {
         append(date: metadata.modified)
         append(metadata.expires) { append(date: $0) }
         append(metadata.generation)
+        append(flag: metadata.isPolicyFromLimitedSession)
     }
 
     package func append(_ item: TokenItem) {
@@ -52,6 +53,13 @@ extension WireWriter {
         append(commit.generation) { append($0) }
         append(UInt32(commit.existed.count))
         for existed in commit.existed { append(flag: existed) }
+        let resets = commit.policyResets.prefix(AgentWire.maximumPolicyResets)
+        append(UInt32(resets.count))
+        for reset in resets {
+            append(text: reset.key.name)
+            append(reset.from)
+            append(reset.to)
+        }
     }
 
     package func append(_ event: TokenEvent) {
@@ -146,8 +154,8 @@ extension WireReader {
         let expires = try optional { (reader) throws(WireError) in try reader.date() }
         return TokenMetadata(
             key: key, service: service, policy: policy, label: label, attributes: attributes,
-            created: created,
-            modified: modified, expires: expires, generation: try generation())
+            created: created, modified: modified, expires: expires, generation: try generation(),
+            isPolicyFromLimitedSession: try flag())
     }
 
     package mutating func item() throws(WireError) -> TokenItem {
@@ -161,7 +169,15 @@ extension WireReader {
         guard count <= remaining else { throw .tooShort }
         var existed: [Bool] = []
         for _ in 0..<count { existed.append(try flag()) }
-        return TokenCommit(generation: generation, existed: existed)
+        let resetCount = Int(try integer(UInt32.self))
+        guard resetCount <= AgentWire.maximumPolicyResets else { throw .outOfBounds }
+        var resets: [PolicyReset] = []
+        for _ in 0..<resetCount {
+            let key = try key()
+            let from = try policy()
+            resets.append(PolicyReset(key: key, from: from, to: try policy()))
+        }
+        return TokenCommit(generation: generation, existed: existed, policyResets: resets)
     }
 
     package mutating func event() throws(WireError) -> TokenEvent {

@@ -112,6 +112,12 @@ struct ImportLines {
             }
             policy = named
         }
+        let isFromLimitedSession = line.policyOrigin == JSONWriter.limitedSession
+        guard line.policyOrigin == nil || isFromLimitedSession else {
+            throw Self.mistake(
+                number,
+                "has a policyOrigin that there is not: it is left out, or \(JSONWriter.limitedSession)")
+        }
         var expires: Date?
         if let text = line.expires {
             guard let date = Timestamp.date(text) else {
@@ -125,7 +131,7 @@ struct ImportLines {
             metadata: TokenMetadata(
                 key: TokenKey(line.key), service: line.service ?? service, policy: policy, label: label,
                 attributes: line.attributes, created: now, modified: now, expires: expires,
-                generation: Generation(rawValue: 0)),
+                generation: Generation(rawValue: 0), isPolicyFromLimitedSession: isFromLimitedSession),
             secret: line.secret)
     }
 

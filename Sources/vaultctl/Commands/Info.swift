@@ -42,7 +42,8 @@ struct Info: VaultCommand {
         output.line("service:     \(item.service)")
         if let label = item.label { output.line("label:       \(label)") }
         for (name, value) in item.attributes { output.line("attribute:   \(name)=\(value)") }
-        output.line("policy:      \(item.policy.rawValue)")
+        let origin = item.isPolicyFromLimitedSession ? " (chosen by a session without the root key)" : ""
+        output.line("policy:      \(item.policy.rawValue)\(origin)")
         output.line("created:     \(Timestamp.text(item.created))")
         output.line("modified:    \(Timestamp.text(item.modified))")
         if let expires = item.expires {

@@ -9,7 +9,8 @@ struct Store: VaultCommand {
         discussion: """
             The secret comes from standard input, or is asked for on a terminal. The newline at the end of a \
             single line is dropped; several lines keep theirs. A secret is at most 1 MiB. A replaced item \
-            keeps label, attributes, policy and expiry unless they are given.
+            keeps label, attributes, policy and expiry unless they are given. A policy that a session without the \
+            root key chose is not kept: the vault's default is used, and a note says so.
 
             In a pipe, a producer that fails may print nothing. An empty secret from standard input does not \
             replace one with contents, unless --allow-empty is given. A producer that fails midway may leave a \
@@ -47,7 +48,9 @@ struct Store: VaultCommand {
         let secret = try readSecret(console)
         let generation: Generation?
         do throws(CommandFailure) {
-            generation = try replace(key, in: storage, with: secret, details, expectation).generation
+            let commit = try replace(key, in: storage, with: secret, details, expectation)
+            generation = commit.generation
+            commit.policyResets.forEach(console.notePolicyReset)
         } catch {
             if error.cause?.code == .conflict, ifAbsent {
                 throw CommandFailure(
@@ -128,6 +131,16 @@ struct Store: VaultCommand {
             if error.errno == .fileTooLarge { throw CommandFailure(TokenStorageError.tooLarge) }
             throw CommandFailure(error, "standard input", "pipe the secret in")
         }
+    }
+}
+
+extension Console {
+    /// Says that an item's policy was not kept.
+    func notePolicyReset(_ reset: PolicyReset) {
+        note(
+            "a session without the root key had chosen the policy \(reset.from.rawValue) for \(reset.key.name); "
+                + "the new value is under the vault's default, \(reset.to.rawValue). --policy chooses another"
+        )
     }
 }
 

@@ -44,7 +44,8 @@ struct LoginPlace {
         let profile = try? item.secret.decode(LoginProfile.self)
         return StoredProfile(
             content: profile?.version == LoginProfile.currentVersion ? profile : nil, secret: item.secret,
-            policy: item.metadata.policy, generation: item.metadata.generation)
+            policy: item.metadata.isPolicyFromLimitedSession ? nil : item.metadata.policy,
+            generation: item.metadata.generation)
     }
 
     /// The session of the profile of that name; `nil` when nobody is signed in.

@@ -49,7 +49,8 @@ struct StoredProfile {
     var content: LoginProfile?
     /// The bytes that say it.
     var secret: Secret
-    var policy: AccessPolicy
+    /// `nil` where a session without the root key chose it.
+    var policy: AccessPolicy?
     var generation: Generation
 
     /// What it says. Throws `unavailable` when a newer program stored it.

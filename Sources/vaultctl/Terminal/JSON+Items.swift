@@ -1,12 +1,16 @@
 import TokenVault
 
 extension JSONWriter {
+    /// The `policyOrigin` of an item whose policy a session without the root key chose.
+    static let limitedSession = "limited-session"
+
     /// The members of an item, in the contract's order; its value only where it was asked for.
     mutating func item(_ item: TokenMetadata, value bytes: [UInt8]? = nil) {
         member("service", item.service)
         member("key", item.key.name)
         if let bytes { value(bytes) }
         member("policy", item.policy.rawValue)
+        if item.isPolicyFromLimitedSession { member("policyOrigin", Self.limitedSession) }
         member("label", item.label)
         if !item.attributes.isEmpty {
             object("attributes") { json in

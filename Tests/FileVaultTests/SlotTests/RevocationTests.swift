@@ -70,10 +70,11 @@ import TokenVaultPlatform
                             KeybagKeys.classData(key, device: set.device, vault: fresh.vault))
                     else { continue }
                     held.append(
-                        ClassKeys(
+                        try ClassKeys(
                             policy: policy, version: key.version, setTag: DeviceKey.setTag(of: set.device),
                             metadata: try SymmetricKey(copying: opened),
-                            secret: try SymmetricKey(copying: opened, from: SymmetricKey.length)))
+                            secret: try SymmetricKey(copying: opened, from: SymmetricKey.length),
+                            vault: fresh.vault))
                 }
             }
             var names: Set<String> = []
@@ -86,13 +87,13 @@ import TokenVaultPlatform
                 for keys in held {
                     // The version and policy are bound: the attacker tries the key as the header names it.
                     guard let policy = AccessPolicy(number: header.policy) else { continue }
-                    let tried = ClassKeys(
+                    let tried = try ClassKeys(
                         policy: policy, version: header.keyVersion, setTag: header.setTag,
-                        metadata: keys.metadata, secret: keys.secret)
+                        metadata: keys.metadata, secret: keys.secret, vault: fresh.vault)
                     let metadata = try sealer.openMetadata(
                         content, in: 0..<header.metadataLength, of: header.item,
                         generation: header.generation, keys: tried)
-                    if let metadata { names.insert(metadata.key.name) }
+                    if let metadata { names.insert(metadata.metadata.key.name) }
                     let secret = try sealer.openBody(
                         content, in: header.metadataLength..<content.count, of: header.item,
                         generation: header.generation, keys: tried)

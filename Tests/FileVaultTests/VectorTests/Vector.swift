@@ -63,6 +63,7 @@ struct Vector: Decodable, Sendable, CustomTestStringConvertible {
         let value: String?
         let valueBase64: Data?
         let policy: String
+        let policyOrigin: String?
         let label: String?
         let attributes: [[String]]?
         let created: Int64
@@ -118,7 +119,8 @@ extension Vector.Item {
             attributes: TokenAttributes((attributes ?? []).map { ($0[0], $0[1]) }),
             created: date(created),
             modified: date(modified), expires: expires.map { date($0) },
-            generation: Generation(rawValue: generation ?? 0))
+            generation: Generation(rawValue: generation ?? 0),
+            isPolicyFromLimitedSession: policyOrigin == "limited-session")
         let secret = try valueBase64.map { Secret($0) } ?? Secret(utf8: #require(value))
         return TokenItem(metadata: metadata, secret: secret)
     }

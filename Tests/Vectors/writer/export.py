@@ -43,6 +43,8 @@ class Export:
         self.messages.append(u32(len(sealed)) + sealed)
 
     def item(self, item, kind=1, policy=None, zero=bytes(2), length=None):
+        # The stream is sealed as a whole: zeros only say that the policy is the owner's choice.
+        item.proof = None if item.marked else bytes(16)
         metadata, body = items.metadata(item), items.body(item.value)
         length = u32(len(metadata)) if length is None else length
         self.message(u8(kind) + u8(item.policy if policy is None else policy) + zero + length + metadata + body)

@@ -32,6 +32,8 @@ class Item:
     generation: int = 0
     version: int = 0
     damaged_at: int | None = None
+    proof: bytes | None = None
+    marked: bool = False  # a session without the root key chose the policy
 
     def expected(self):
         """As it stands in the manifest."""
@@ -40,6 +42,8 @@ class Item:
         except UnicodeDecodeError:
             value = {"valueBase64": base64.b64encode(self.value).decode()}
         told = {"service": self.service, "key": self.key, **value, "policy": NAMES[self.policy]}
+        if self.marked:
+            told["policyOrigin"] = "limited-session"
         if self.label is not None:
             told["label"] = self.label
         if self.attributes:
@@ -77,6 +81,8 @@ def metadata(item, is_deletion=False, **forged):
     pairs = {} if is_deletion else item.attributes
     fields.integer("pairs", "H", len(pairs))
     fields.add("attributes", b"".join(text(part) for pair in pairs.items() for part in pair))
+    proof = None if is_deletion else item.proof
+    fields.add("proof", u8(proof is not None) + (proof or b""))
     plain = fields.finish()
     return pad(forged.get("length", u32(len(plain))) + plain)
 

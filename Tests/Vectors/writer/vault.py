@@ -1,8 +1,10 @@
 """A vault being written, and what a reader is to find in it."""
 
+from primitives import derive, keyed
+
 from writer import items, log
 from writer.findings import Findings
-from writer.fields import u64
+from writer.fields import u8, u32, u64
 from writer.items import Item
 from writer.keybag import Keybag
 from writer.keys import KEY_FILE, PASSPHRASE, Device
@@ -64,6 +66,7 @@ class Vault(Findings):
         remember=True,
         plain_metadata=None,
         plain_body=None,
+        marked=False,
         **forged,
     ):
         """A commit of its own, in a group of its own unless `alone` is false."""
@@ -87,6 +90,9 @@ class Vault(Findings):
             expires,
             generation,
         )
+        item.marked = marked
+        if not marked:
+            item.proof = self.proof(item, version)
         plain = items.metadata(item) if plain_metadata is None else plain_metadata(item)
         written = self.add(
             item, plain, items.body(item.value) if plain_body is None else plain_body, ends, version, **forged
@@ -94,6 +100,16 @@ class Vault(Findings):
         if remember:
             self.items[service, key] = item
         return written
+
+    def proof(self, item, version=None):
+        """The proof that a session with the root key chose the item's policy; None where it needs none."""
+        if item.policy not in (2, 4):
+            return None
+        version = item.of.newest(item.policy).version if version is None else version
+        gate = next(each for each in item.of.classes if (each.policy, each.version) == (item.policy - 1, version))
+        number, _ = self.log.name(item.service, item.key)
+        about = b"".join([u64(number[0]), u64(number[1]), u8(item.policy), u32(version), u64(item.of.tag)])
+        return keyed(derive(gate.body, "tokenvault 1 policy proof", self.keybag.vault), about, 16)
 
     def add(self, item, plain_metadata, plain_body, ends=True, version=None, **forged):
         """The frame of an item with these plaintexts."""
@@ -178,6 +194,8 @@ class Vault(Findings):
         for item in live:
             frame = frames[self.log.name(item.service, item.key)[0]]
             if reseal and item.of.newest(item.policy).version > item.version:
+                if not item.marked:
+                    item.proof = self.proof(item)
                 self.add(item, items.metadata(item), items.body(item.value))
                 continue
             start = frame.offset - log.START + log.FRONT

@@ -53,6 +53,15 @@ def add(catalog):
         fails("wrongPassphrase", "read", by={"passphrase": each}) for each in ["another", PASSPHRASE.decode() + " "]
     ]
     catalog.export("whole", "Three items.", all_fields, file, [told(three())] + wrong)
+    marked = three()
+    marked[1].marked = True
+    catalog.export(
+        "origin",
+        "An item of three whose policy a session without the root key chose.",
+        named("metadata: whether there is a proof of the policy"),
+        written("export-origin", marked).file(),
+        [told(marked)],
+    )
     catalog.export("empty", "No items.", named("message: kind"), written("export-empty", []).file(), [told([])])
     catalog.export(
         "cost",

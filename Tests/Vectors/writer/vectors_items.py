@@ -1,5 +1,6 @@
 """Items of every size, name and detail, and such as are not what they should be."""
 
+from writer import items
 from writer.catalog import fails, method, named, opens
 from writer.keys import KEY_FILE
 from writer.vault import KEY, NOON, Vault
@@ -56,6 +57,7 @@ def add(catalog):
     )
     sizes(catalog)
     names(catalog)
+    origins(catalog)
     details(catalog)
 
 
@@ -122,6 +124,32 @@ def names(catalog):
         named("header: item, service tag"),
         vault.file(),
         [opens(vault)],
+    )
+
+
+def origins(catalog):
+    vault = Vault("origins", devices=1)
+    for policy, name in [(2, "portable"), (4, "here")]:
+        vault.store(f"{name}: owner", "fake", policy=policy)
+        vault.store(f"{name}: no proof", "fake", policy=policy, marked=True)
+        others = vault.items["default", f"{name}: owner"].proof
+        for about, proof in [("another item's", others), ("zeros", bytes(16))]:
+
+            def with_proof(item, proof=proof):
+                item.proof = proof
+                return items.metadata(item)
+
+            vault.store(f"{name}: {about}", "fake", policy=policy, marked=True, plain_metadata=with_proof)
+    catalog.vault(
+        "origins",
+        "Items whose policy the owner chose, or a session without the root key: no proof, or not this item's.",
+        named(
+            "metadata: whether there is a proof of the policy, proof of the policy",
+            "key: proof of the policy",
+        ),
+        vault.file(),
+        [opens(vault, state="here", device=0)],
+        {"here": vault.state()},
     )
 
 

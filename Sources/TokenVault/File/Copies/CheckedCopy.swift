@@ -113,12 +113,12 @@ struct CheckedCopy {
         let content = try scanner.contents(of: item, entry)
         let (split, sealer) = (Int(entry.metadataLength), ItemSealer(vault: codec.vault))
         guard
-            let metadata = try sealer.openMetadata(
+            let stored = try sealer.openMetadata(
                 content, in: 0..<split, of: item, generation: entry.generation, keys: keys),
             let secret = try sealer.openBody(
                 content, in: split..<content.count, of: item, generation: entry.generation, keys: keys)
         else { throw .damage(at: entry.offset, "a damaged item") }
-        return TokenItem(metadata: metadata, secret: secret)
+        return TokenItem(metadata: ring.metadata(stored, of: item, under: keys), secret: secret)
     }
 
     /// What is wrong with what does not come along. Throws `corrupt` where something else is.

@@ -175,13 +175,16 @@ struct MergedItems {
             let policy = AccessPolicy(number: source.entry.policy),
             case .keys(let keys) = ours.ring.accessForWriting(policy)
         else { throw .damage(at: source.entry.offset, "a damaged item") }
-        let metadata = opened.metadata
-        let key = source.key ?? metadata.key
+        var metadata = opened.metadata
+        if let key = source.key { metadata.key = key }
+        let item = try ours.codec.item(service: metadata.service, key: metadata.key)
         let draft = try ItemSealer(vault: copy.codec.vault).item(
-            try ours.codec.item(service: metadata.service, key: key),
+            item,
             metadata: ItemCoding.metadata(
-                service: metadata.service, key: key, label: metadata.label, attributes: metadata.attributes,
-                created: metadata.created, modified: metadata.modified, expires: metadata.expires),
+                StoredMetadata(
+                    metadata: metadata,
+                    policyProof: metadata.isPolicyFromLimitedSession
+                        ? nil : ours.ring.policyProof(of: item, under: keys))),
             secret: opened.secret, keys: keys, serviceTag: source.entry.serviceTag, generation: generation,
             with: &supplies)
         try builder.append(draft, generation: generation)

@@ -167,7 +167,7 @@ extension BlockingFileVault {
                 try configuration.deadline.check()
                 progress?(position, plan.items.count)
             }
-            guard let found = try plan.session.item(item) else {
+            guard var found = try plan.session.item(item) else {
                 isAnyMissing = true
                 continue
             }
@@ -176,6 +176,10 @@ extension BlockingFileVault {
                 report.staying += 1
                 try plan.requireAll(staying: report.staying)
                 continue
+            }
+            // A session that cannot tell whose choice a policy is does not vouch for it.
+            if plan.session.ring.roots?.all == nil, found.metadata.policy.isReadableAfterFirstUnlock {
+                found.metadata.isPolicyFromLimitedSession = true
             }
             try writer.add(found)
             report.items += 1

@@ -58,10 +58,13 @@ struct ExportReader {
             switch message {
             case .item(let policy, let metadata, let secret):
                 guard !isLast, let policy = AccessPolicy(number: policy), !policy.isThisDeviceOnly,
-                    let metadata = try? ItemCoding.decodeMetadata(metadata, policy: policy, generation: 0),
+                    let stored = try? ItemCoding.decodeMetadata(metadata, policy: policy, generation: 0),
                     let secret = try? ItemCoding.decodeBody(secret)
                 else { throw Self.damage("an unreadable item before byte \(offset)") }
                 count += 1
+                var metadata = stored.metadata
+                metadata.isPolicyFromLimitedSession =
+                    policy.isReadableAfterFirstUnlock && stored.policyProof == nil
                 try body(TokenItem(metadata: metadata, secret: secret))
             case .end(let items):
                 guard isLast, items == count, try isEnd(offset) else {

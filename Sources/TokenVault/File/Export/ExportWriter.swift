@@ -30,9 +30,11 @@ struct ExportWriter {
             .item(
                 policy: metadata.policy.number,
                 metadata: ItemCoding.metadata(
-                    service: metadata.service, key: metadata.key, label: metadata.label,
-                    attributes: metadata.attributes, created: metadata.created,
-                    modified: metadata.modified, expires: metadata.expires),
+                    StoredMetadata(
+                        metadata: metadata,
+                        // The whole export is sealed: here it only says whose choice the policy is.
+                        policyProof: metadata.isPolicyFromLimitedSession
+                            ? nil : [UInt8](repeating: 0, count: PolicyProof.length))),
                 body: ItemCoding.body(item.secret)))
         items += 1
     }

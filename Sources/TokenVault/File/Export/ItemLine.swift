@@ -29,6 +29,8 @@ package struct ItemLine: Sendable {
     package let attributes: TokenAttributes
     /// The expiry as it is written; `nil` when the line has none.
     package let expires: String?
+    /// Whose choice the policy is, as it is written; `nil` when the line does not say.
+    package let policyOrigin: String?
 
     /// Reads the line that is `range` of `bytes`. What storage decides itself (dates, generation) and members
     /// of other names are read over. A member that is `null` counts as absent.
@@ -57,6 +59,7 @@ package struct ItemLine: Sendable {
             policy = texts[.policy]?.string(in: bytes)
             label = texts[.label]?.string(in: bytes)
             expires = texts[.expires]?.string(in: bytes)
+            policyOrigin = texts[.policyOrigin]?.string(in: bytes)
             self.secret = try Self.secret(texts, bytes)
         } catch {
             throw error.mistake
@@ -64,7 +67,7 @@ package struct ItemLine: Sendable {
     }
 
     private enum Member: String {
-        case service, key, value, valueBase64, policy, label, attributes, expires
+        case service, key, value, valueBase64, policy, label, attributes, expires, policyOrigin
     }
 
     private static func attributes(

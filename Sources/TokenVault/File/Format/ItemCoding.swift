@@ -9,22 +9,22 @@ enum ItemCoding {
     /// The most that labels, attributes and names may take together: 64 KiB.
     static let maximumMetadata = 64 << 10
 
-    /// The metadata of an item, padded. A deletion carries only service and key.
-    static func metadata(
-        service: String, key: TokenKey, label: String?, attributes: TokenAttributes,
-        created: Date, modified: Date, expires: Date?
-    ) -> [UInt8] {
+    /// The metadata of an item, padded. A deletion carries only service, key and dates.
+    static func metadata(_ stored: StoredMetadata) -> [UInt8] {
+        let item = stored.metadata
+        let (service, key, label, attributes) = (item.service, item.key, item.label, item.attributes)
         var length = fixedLength + service.utf8.count + key.name.utf8.count + (label?.utf8.count ?? 0)
         for (name, value) in attributes { length += 8 + name.utf8.count + value.utf8.count }
+        length += stored.policyProof?.count ?? 0
         let padded = VaultFormat.padded(length + 4)
         var writer = ByteWriter(reserving: padded)
         writer.append(UInt32(length))
         writer.append(text: service)
         writer.append(text: key.name)
-        writer.append(milliseconds(created))
-        writer.append(milliseconds(modified))
-        writer.append(UInt8(expires == nil ? 0 : 1))
-        writer.append(expires.map(milliseconds) ?? 0)
+        writer.append(milliseconds(item.created))
+        writer.append(milliseconds(item.modified))
+        writer.append(UInt8(item.expires == nil ? 0 : 1))
+        writer.append(item.expires.map(milliseconds) ?? 0)
         writer.append(UInt8(label == nil ? 0 : 1))
         writer.append(text: label ?? "")
         writer.append(UInt16(attributes.count))
@@ -32,26 +32,30 @@ enum ItemCoding {
             writer.append(text: name)
             writer.append(text: value)
         }
+        writer.append(UInt8(stored.policyProof == nil ? 0 : 1))
+        writer.append(stored.policyProof ?? [])
         writer.appendZeros(padded - length - 4)
         return writer.bytes
     }
 
-    // What all metadata have: the lengths of three texts, three dates, two marks and a count.
-    private static let fixedLength = 3 * 4 + 3 * 8 + 2 + 2
+    // What all metadata have: the lengths of three texts, three dates, three marks and a count.
+    private static let fixedLength = 3 * 4 + 3 * 8 + 3 + 2
 
-    /// Reads what ``metadata(service:key:label:attributes:created:modified:expires:)`` wrote.
+    /// Reads what ``metadata(_:)`` wrote.
     static func decodeMetadata(
         _ bytes: [UInt8], policy: AccessPolicy, generation: UInt64
-    ) throws(FormatError) -> TokenMetadata {
+    ) throws(FormatError) -> StoredMetadata {
         let parts = try parts(of: bytes, count: bytes.count) {
             (reader, limit) throws(FormatError) in try reader.text(limit: limit)
         }
         var attributes = TokenAttributes()
         for (name, value) in parts.attributes { attributes[name] = value }
-        return TokenMetadata(
-            key: TokenKey(parts.key), service: parts.service, policy: policy, label: parts.label,
-            attributes: attributes, created: date(parts.created), modified: date(parts.modified),
-            expires: parts.expiry.map(date), generation: Generation(rawValue: generation))
+        return StoredMetadata(
+            metadata: TokenMetadata(
+                key: TokenKey(parts.key), service: parts.service, policy: policy, label: parts.label,
+                attributes: attributes, created: date(parts.created), modified: date(parts.modified),
+                expires: parts.expiry.map(date), generation: Generation(rawValue: generation)),
+            policyProof: parts.policyProof)
     }
 
     /// Whether ``decodeMetadata(_:policy:generation:)`` would read the first `count` of `bytes`, without making
@@ -69,6 +73,7 @@ enum ItemCoding {
         let expiry: Int64?
         let label: Text?
         let attributes: [(Text, Text)]
+        let policyProof: [UInt8]?
     }
 
     @inline(__always)
@@ -93,9 +98,12 @@ enum ItemCoding {
         for _ in 0..<attributeCount {
             attributes.append((try text(&reader, maximumMetadata), try text(&reader, maximumMetadata)))
         }
+        let hasProof = try reader.integer(UInt8.self) != 0
+        let proof = hasProof ? try reader.bytes(PolicyProof.length) : nil
         return Parts(
             service: service, key: key, created: created, modified: modified,
-            expiry: hasExpiry ? expiry : nil, label: hasLabel ? label : nil, attributes: attributes)
+            expiry: hasExpiry ? expiry : nil, label: hasLabel ? label : nil, attributes: attributes,
+            policyProof: proof)
     }
 
     /// A secret preceded by its length in eight bytes and padded with zeros.
@@ -121,4 +129,11 @@ enum ItemCoding {
     private static func date(_ milliseconds: Int64) -> Date {
         Date(timeIntervalSince1970: Double(milliseconds) / 1_000)
     }
+}
+
+/// An item's metadata as they are sealed.
+struct StoredMetadata {
+    var metadata: TokenMetadata
+    /// The code that a holder of the root key chose the policy; see ``PolicyProof``. `nil` where there is none.
+    var policyProof: [UInt8]?
 }

@@ -7,20 +7,25 @@ final class ClassKeys: Sendable {
     let setTag: UInt64
     let metadata: SymmetricKey
     let secret: SymmetricKey
+    /// The key of the policy proofs of the after-first-unlock class beside this one; `nil` for other policies.
+    let policyProof: SymmetricKey?
 
     init(
         policy: AccessPolicy, version: UInt32, setTag: UInt64, metadata: SymmetricKey,
-        secret: SymmetricKey
-    ) {
+        secret: SymmetricKey, vault: VaultIdentifier
+    ) throws(CryptoError) {
         self.policy = policy
         self.version = version
         self.setTag = setTag
         self.metadata = metadata
         self.secret = secret
+        let isGate = policy == .whenUnlocked || policy == .whenUnlockedThisDeviceOnly
+        policyProof = isGate ? try PolicyProof.key(from: secret, vault: vault) : nil
     }
 
     func wipe() {
         metadata.wipe()
         secret.wipe()
+        policyProof?.wipe()
     }
 }

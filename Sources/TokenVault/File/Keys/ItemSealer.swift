@@ -62,7 +62,7 @@ struct ItemSealer {
     func openMetadata(
         _ bytes: [UInt8], in range: Range<Int>, of item: ItemIdentifier, generation: UInt64,
         keys: ClassKeys, isDeletion: Bool = false
-    ) throws(TokenStorageError) -> TokenMetadata? {
+    ) throws(TokenStorageError) -> StoredMetadata? {
         let purpose = isDeletion ? Purpose.deletionMetadata : Purpose.itemMetadata
         switch AuthenticatedEncryption.open(
             bytes, at: range, key: keys.metadata,

@@ -168,11 +168,12 @@ enum KeybagKeys {
                 }
                 classes.append(
                     try wrapped { () throws(CryptoError) in
-                        ClassKeys(
+                        try ClassKeys(
                             policy: policy, version: key.version,
                             setTag: DeviceKey.setTag(of: set.device),
                             metadata: try SymmetricKey(copying: bytes),
-                            secret: try SymmetricKey(copying: bytes, from: SymmetricKey.length))
+                            secret: try SymmetricKey(copying: bytes, from: SymmetricKey.length),
+                            vault: keybag.vault)
                     })
             }
         }

@@ -1,0 +1,68 @@
+import Testing
+
+/// Items that a session without the root key stored, on the command line.
+@Suite struct PolicyOriginCommandTests {
+    private let sandbox: Sandbox
+
+    /// A vault with a key file that opens everything, and one, `limited`, that opens what may be read after first unlock.
+    init() throws {
+        sandbox = try Sandbox.withVault()
+        _ = try sandbox.run("slot", "add", "recovery")
+        let added = try sandbox.run("slot", "add", "key-file", "\(sandbox.home)/limited")
+        #expect(added.status == 0, "\(added.error)")
+        let bait = try sandbox.shell(
+            """
+            printf bait | "$V" store important --policy after-first-unlock --key-file limited
+            """)
+        #expect(bait.status == 0, "\(bait.error)")
+    }
+
+    @Test func theOwnerIsToldOfAPolicyThatIsNotKept() throws {
+        let info = try sandbox.run("info", "important")
+        #expect(
+            info.text.contains(
+                "policy:      after-first-unlock (chosen by a session without the root key)\n"),
+            "\(info.text)")
+        let marked = #""policy":"after-first-unlock","policyOrigin":"limited-session""#
+        #expect(try sandbox.run("info", "important", "--json").text.contains(marked))
+        #expect(try sandbox.run("list", "--json").text.contains(marked))
+        let stored = try sandbox.shell(#"printf secret | "$V" store important"#)
+        #expect(
+            stored.status == 0
+                && stored.error
+                    == "vaultctl: note: a session without the root key had chosen the policy after-first-unlock for "
+                    + "important; the new value is under the vault's default, when-unlocked-this-device-only. "
+                    + "--policy chooses another\n",
+            "\(stored.error)")
+        let now = try sandbox.run("info", "important", "--json").text
+        #expect(
+            now.contains(#""policy":"when-unlocked-this-device-only""#) && !now.contains("policyOrigin"),
+            "\(now)")
+        let read = try sandbox.shell(#""$V" retrieve important --key-file limited"#)
+        #expect(read.status != 0 && !read.text.contains("secret"))
+    }
+
+    @Test func whatTheOwnerChoseIsKeptWithoutANote() throws {
+        let stored = try sandbox.shell(
+            """
+            printf secret | "$V" store important --policy after-first-unlock
+            printf another | "$V" store important --key-file limited
+            printf third | "$V" store important
+            """)
+        #expect(stored.status == 0 && stored.error.isEmpty, "\(stored.error)")
+        let now = try sandbox.run("info", "important", "--json").text
+        #expect(now.contains(#""policy":"after-first-unlock""#) && !now.contains("policyOrigin"), "\(now)")
+    }
+
+    @Test func linesOfJSONTellIt() throws {
+        let (line, sign) = (#"{"key":"k","value":"v","policy":"after-first-unlock","policyOrigin":""#, #""}"#)
+        let wrong = try sandbox.shell(
+            #"printf '%s\n' '\#(line)somebody\#(sign)' | "$V" import --format ndjson -"#)
+        expectOneLine(wrong, status: 64)
+        #expect(wrong.error.contains("line 1 has a policyOrigin"), "\(wrong.error)")
+        let right = try sandbox.shell(
+            #"printf '%s\n' '\#(line)limited-session\#(sign)' | "$V" import --format ndjson -"#)
+        #expect(right.status == 0, "\(right.error)")
+        #expect(try sandbox.run("info", "k", "--json").text.contains(#""policyOrigin":"limited-session""#))
+    }
+}
