@@ -22,7 +22,10 @@ release_libraries := $(CURDIR)/.build-release/libraries
 # So is what unwinds C++. Nothing looks for a symbol in the programs, so none is exported. Packed relocations are a hundredth of
 # the bytes that the loader reads; glibc knows them since 2.36. Together a sixth of the time of a command.
 packed_relocations := $(if $(shell getconf GNU_LIBC_VERSION 2>/dev/null | awk '$$2 >= 2.36'),-Xlinker -z -Xlinker pack-relative-relocs)
-release := --scratch-path .build-release --traits OAuth --configuration release --static-swift-stdlib -Xswiftc -use-ld=lld \
+# What Scripts/soundness/hardening.sh checks. Package.swift cannot say it: a package with such flags is no dependency.
+hardening := --disable-local-rpath -Xlinker -z -Xlinker now -Xcc -fstack-protector-strong \
+	$(if $(filter x86_64,$(shell uname -m)),-Xcc -fcf-protection)
+release := $(hardening) --scratch-path .build-release --traits OAuth --configuration release --static-swift-stdlib -Xswiftc -use-ld=lld \
 	-Xswiftc -Xclang-linker -Xswiftc -static-libgcc -Xlinker --no-export-dynamic $(packed_relocations) \
 	-Xlinker -L$(release_libraries)
 vaultctl := .build-release/release/vaultctl

@@ -13,6 +13,9 @@ let settings: [SwiftSetting] = [
 /// Rooms that may not touch memory by hand: the compiler reports every unsafe use in them.
 let safeSettings = settings + [.strictMemorySafety()]
 
+/// Our own C looks at the lengths of buffers, which takes an optimized build.
+let checkedC: [CSetting] = [.define("_FORTIFY_SOURCE", to: "2", .when(configuration: .release))]
+
 /// What signing in over the network needs. Without the trait none of it is resolved, loaded or built.
 ///
 /// The trait is on wherever all of the programs are built, so what `vaultctl-benchmark` alone counts with comes with it too: a
@@ -72,9 +75,9 @@ let package = Package(
             pkgConfig: "libsodium",
             providers: [.apt(["libsodium-dev"])]
         ),
-        .target(name: "CLinux"),
+        .target(name: "CLinux", cSettings: checkedC),
         // Declares what it calls of libsecret and looks for it at run time: nothing of it is linked.
-        .target(name: "CSecret"),
+        .target(name: "CSecret", cSettings: checkedC),
         .target(
             name: "TokenVaultCrypto",
             dependencies: ["CSodium", "TokenVaultPlatform"],

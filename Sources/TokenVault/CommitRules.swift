@@ -55,7 +55,7 @@ package enum CommitRules {
     }
 
     /// What is known of an item after `change`, under its new key if it was renamed. Details that are
-    /// not given are kept, the policy only where `keepsPolicy` says so; a new item takes the defaults. For a delete,
+    /// not given are kept, the policy only where `keepsPolicy` says so, and no expiry in the past by a store; a new item takes the defaults. For a delete,
     /// what was there.
     package static func metadata(
         after change: TokenChange, current: TokenMetadata?, service: String, keepsPolicy: Bool = true,
@@ -64,10 +64,12 @@ package enum CommitRules {
         let details = change.details
         var key = change.key
         if case .rename(let target) = change.action { key = target }
+        let isStore = if case .store = change.action { true } else { false }
         let label = details.label ?? current?.label ?? ""
         let expires: Date? =
             switch details.expiry {
-            case .none: current?.expires
+            // What expired belonged to the secret that is replaced.
+            case .none: current?.expires.flatMap { isStore && $0 <= now ? nil : $0 }
             case .never: nil
             case .at(let date): date
             }

@@ -87,14 +87,17 @@ struct CommandFailure: Error, Equatable {
     /// The line, without control characters: advice can name paths.
     var line: String { Self.printable("vaultctl: \(happened): \(advice)") }
 
-    /// `text` without control characters, and without those that turn the direction of the text around them.
+    /// `text` with a question mark for each character that a terminal obeys or does not show: control characters, those
+    /// that turn the direction of the text around them, zero-width characters and tags.
     static func printable(_ text: String) -> String {
         String(String.UnicodeScalarView(text.unicodeScalars.map { isControl($0.value) ? "?" : $0 }))
     }
 
     private static func isControl(_ scalar: UInt32) -> Bool {
         switch scalar {
-        case ..<0x20, 0x7f...0x9f, 0x61c, 0x200e...0x200f, 0x2028...0x202e, 0x2066...0x2069: true
+        case ..<0x20, 0x7f...0x9f, 0xad, 0x61c, 0x180e, 0x200b...0x200f, 0x2028...0x202e, 0x2060...0x206f,
+            0xfeff, 0xe0000...0xe007f:
+            true
         default: false
         }
     }

@@ -119,6 +119,23 @@ import Testing
         #expect(try sandbox.run("retrieve", "good").status == 3)
     }
 
+    @Test func aFieldThatNoItemHasIsNamedOrCounted() throws {
+        let sandbox = try Sandbox.withVault()
+        let lines =
+            #"{"key":"one","value":"fake-1","created":"2026-01-01T00:00:00Z"}"# + "\n"
+            + #"{"key":"two","value":"fake-2","exipres":"2027-01-01T00:00:00Z","x":[1]}"# + "\n"
+        let refused = try sandbox.run("import", "--format", "ndjson", "-", input: lines)
+        expectOneLine(refused, status: 64)
+        #expect(
+            refused.error.contains(#"line 2 has the field "exipres""#)
+                && refused.error.contains("--ignore-unknown"), "\(refused.error)")
+        #expect(try sandbox.run("retrieve", "one").status == 3)
+        let taken = try sandbox.run("import", "--format", "ndjson", "-", "--ignore-unknown", input: lines)
+        #expect(taken.status == 0 && taken.error == "vaultctl: note: fields that were read over: 2\n")
+        #expect(try sandbox.run("retrieve", "two").text == "fake-2")
+        expectOneLine(try sandbox.run("import", "file", "--ignore-unknown"), status: 64)
+    }
+
     @Test func aKeyWithAnotherValueIsAConflict() throws {
         let sandbox = try Sandbox.withVault()
         _ = try sandbox.run("store", "k", input: "fake-old")

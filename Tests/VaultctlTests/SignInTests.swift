@@ -140,11 +140,12 @@ import TokenVaultAuth
     /// Neither what moves the cursor nor what turns the direction of what stands around it.
     @Test(arguments: [
         "\u{1b}", "\u{7f}", "\u{9b}", "\u{61c}", "\u{200e}", "\u{200f}", "\u{202a}", "\u{202e}", "\u{2028}",
-        "\u{2066}", "\u{2069}",
+        "\u{2066}", "\u{2069}", "\u{ad}", "\u{200b}", "\u{200d}", "\u{2060}", "\u{2064}", "\u{feff}",
+        "\u{e0001}", "\u{e007f}",
     ])
     func whatIsPrintedControlsNothing(_ control: String) {
         #expect(CommandFailure.printable("a\(control)b") == "a?b")
-        #expect(CommandFailure.printable("é\u{200d}\u{2026}ש") == "é\u{200d}\u{2026}ש")
+        #expect(CommandFailure.printable("é\u{2026}ש🔑") == "é\u{2026}ש🔑")
     }
 
     @Test func theRevocationEndpointIsFound() {

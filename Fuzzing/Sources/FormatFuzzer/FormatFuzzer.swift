@@ -106,7 +106,7 @@ enum FormatDecoder: UInt8 {
             var value: String?
             var valueBase64: Data?
         }
-        guard let line = try? ItemLine(bytes, in: 0..<bytes.count) else { return }
+        guard let line = try? ItemLine(bytes, in: 0..<bytes.count, ignoresUnknown: true) else { return }
         guard let other = try? JSONDecoder().decode(Line.self, from: Data(bytes)) else {
             preconditionFailure("what is taken for an item is no JSON")
         }

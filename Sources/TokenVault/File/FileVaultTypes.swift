@@ -136,6 +136,9 @@ public struct VaultSlot: Hashable, Sendable, Identifiable {
     public let scope: Scope
     /// When the slot was made.
     public let created: Date
+    /// What deriving the key of a passphrase costs, which may be less than ``KeyDerivationCost/minimum`` in a slot that
+    /// another program made; `nil` for other kinds.
+    public let cost: KeyDerivationCost?
 
     init(_ slot: Keybag.Slot) {
         id = Int(slot.identifier)
@@ -148,6 +151,7 @@ public struct VaultSlot: Hashable, Sendable, Identifiable {
             }
         scope = slot.scope == .all ? .all : .afterFirstUnlock
         created = Date(timeIntervalSince1970: Double(slot.created) / 1_000)
+        cost = slot.kind == .passphrase ? KeyDerivationCost(slot.cost) : nil
     }
 }
 

@@ -100,6 +100,18 @@ extension TokenStorageConformance {
             try expect(try await storage.retrieve(for: "key"), is: "old", "the secret")
             try expect(try await storage.list().items.count, is: 1, "listed items")
         },
+        ConformanceCheck("a replaced secret does not inherit an expiry in the past") { scene in
+            let storage = try await scene.storage()
+            let past = Date(timeIntervalSince1970: 86_400)
+            try await storage.store(token: "old", for: "key", expiry: .at(past))
+            try await storage.commit([.update("key", details: TokenDetails(label: "a label"))])
+            try expect(
+                try await storage.metadata(for: "key")?.expires, is: past, "the expiry of the same secret")
+            try await storage.store(token: "new", for: "key")
+            let metadata = try require(try await storage.metadata(for: "key"), "metadata")
+            try expect(metadata.expires, is: nil, "the expiry")
+            try expect(metadata.label, is: "a label", "the label")
+        },
         ConformanceCheck("expiries of years 1 to 9999 are kept, others are invalidArgument") { scene in
             let storage = try await scene.storage()
             for seconds in [-62_135_596_800, -1, 0, 1, 253_402_300_799] as [Double] {

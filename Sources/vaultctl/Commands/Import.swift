@@ -13,7 +13,9 @@ struct Import: VaultCommand {
             \(UnlockOptions.opensFile)
 
             With --format ndjson each line is an object with key, value (or valueBase64) and, if need be, \
-            service, policy, label, attributes and expires. All lines are stored as one commit, or none. A line:
+            service, policy, label, attributes and expires. Any other field is a mistake, but for those that \
+            "vaultctl retrieve --json" prints; --ignore-unknown reads over it. All lines are stored as one commit, or \
+            none. A line:
               {"key": "a", "value": "b", "policy": "when-unlocked", "expires": "2027-01-31T12:00:00Z"}
 
             Examples:
@@ -37,6 +39,8 @@ struct Import: VaultCommand {
             "What to do when a key has another value here: fail, skip or replace.", valueName: "rule"),
         completion: .list(ImportConflictRule.allCases.map(\.rawValue)))
     var onConflict: String?
+    @Flag(help: "Read over fields of a line that no item has, and say how many there were.")
+    var ignoreUnknown = false
     @OptionGroup var scope: ServiceOptions
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
@@ -63,6 +67,9 @@ struct Import: VaultCommand {
     private func importExport(
         _ session: Session, _ path: FilePath?, _ rule: ImportConflictRule
     ) throws(CommandFailure) -> ImportReport {
+        guard !ignoreUnknown else {
+            throw .usage("--ignore-unknown is for lines of JSON", "give --format ndjson with it")
+        }
         guard scope.service == nil else {
             throw .usage("an export names the services itself", "leave --service out")
         }
@@ -104,14 +111,19 @@ struct Import: VaultCommand {
             throw CommandFailure(error, "the lines", "check the path; at most 1 GiB is read")
         }
         defer { SmallFile.wipe(&bytes) }
-        let lines = ImportLines(
-            service: service, defaultPolicy: vault.storage(service: service).defaultPolicy)
+        var lines = ImportLines(
+            service: service, defaultPolicy: vault.storage(service: service).defaultPolicy,
+            ignoresUnknown: ignoreUnknown)
         let items = try lines.items(in: bytes, until: console.deadline, progress: progress)
         console.progress.show("Importing …")
         do {
-            return try storing { () throws(TokenStorageError) in
+            let report = try storing { () throws(TokenStorageError) in
                 try vault.importItems(items, onConflict: rule)
             }
+            if lines.unknownMembers > 0 {
+                console.note("fields that were read over: \(lines.unknownMembers)")
+            }
+            return report
         } catch {
             throw error.mayBeDone ? error : error.withNothingImported
         }

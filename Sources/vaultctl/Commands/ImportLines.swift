@@ -9,10 +9,14 @@ import FoundationEssentials
 struct ImportLines {
     private let service: String
     private let defaultPolicy: AccessPolicy
+    private let ignoresUnknown: Bool
     private let now = Date()
+    /// How many members were read over that no item has.
+    private(set) var unknownMembers = 0
 
     /// Lines that name no service or policy get these.
-    init(service: String, defaultPolicy: AccessPolicy) {
+    init(service: String, defaultPolicy: AccessPolicy, ignoresUnknown: Bool) {
+        self.ignoresUnknown = ignoresUnknown
         self.service = service
         self.defaultPolicy = defaultPolicy
     }
@@ -21,7 +25,7 @@ struct ImportLines {
     static let longestInput = 1 << 30
 
     /// The items of `bytes`. A line that is no item is told by its number and never repeated.
-    func items(
+    mutating func items(
         in bytes: [UInt8], until deadline: Deadline? = nil, progress: (Int, Int) -> Void
     ) throws(CommandFailure) -> [TokenItem] {
         var items: [TokenItem] = []
@@ -88,20 +92,28 @@ struct ImportLines {
         range.allSatisfy { [0x20, 0x09, 0x0d].contains(bytes[$0]) }
     }
 
-    private func item(
+    private mutating func item(
         _ bytes: [UInt8], _ range: Range<Int>, _ number: Int
     ) throws(CommandFailure) -> TokenItem {
         let line: ItemLine
-        do throws(ItemLine.Mistake) { line = try ItemLine(bytes, in: range) } catch {
+        do throws(ItemLine.Mistake) {
+            line = try ItemLine(bytes, in: range, ignoresUnknown: ignoresUnknown)
+        } catch {
             switch error {
             case .notAnItem:
                 throw Self.mistake(
                     number,
                     "is not a JSON object with a key and texts, as {\"key\": \"a\", \"value\": \"b\"} is")
             case .notBase64: throw Self.mistake(number, "has a valueBase64 that is not Base64")
+            case .unknownMember(let name):
+                throw Self.mistake(
+                    number,
+                    "has the field \"\(DisplayWidth.cut(name, to: 40))\", which is not one of an item's",
+                    "take it out, or give --ignore-unknown")
             case .notOneValue: throw Self.mistake(number, "needs value or valueBase64, and one of them only")
             }
         }
+        unknownMembers += line.unknownMembers
         var policy = defaultPolicy
         if let name = line.policy {
             guard let named = AccessPolicy(rawValue: name) else {
@@ -135,10 +147,11 @@ struct ImportLines {
             secret: line.secret)
     }
 
-    private static func mistake(_ number: Int, _ what: String) -> CommandFailure {
-        CommandFailure(
-            .usage, "line \(number) \(what)",
-            "nothing was imported; each line is like what \"vaultctl retrieve --json\" prints")
+    private static func mistake(
+        _ number: Int, _ what: String,
+        _ advice: String = "each line is like what \"vaultctl retrieve --json\" prints"
+    ) -> CommandFailure {
+        CommandFailure(.usage, "line \(number) \(what)", "nothing was imported; \(advice)")
     }
 }
 

@@ -38,10 +38,12 @@ struct Info: VaultCommand {
     }
 
     private func show(_ item: TokenMetadata, _ output: Output) {
-        output.line("key:         \(item.key)")
-        output.line("service:     \(item.service)")
-        if let label = item.label { output.line("label:       \(label)") }
-        for (name, value) in item.attributes { output.line("attribute:   \(name)=\(value)") }
+        output.line("key:         \(CommandFailure.printable(item.key.name))")
+        output.line("service:     \(CommandFailure.printable(item.service))")
+        if let label = item.label { output.line("label:       \(CommandFailure.printable(label))") }
+        for (name, value) in item.attributes {
+            output.line("attribute:   \(CommandFailure.printable("\(name)=\(value)"))")
+        }
         let origin = item.isPolicyFromLimitedSession ? " (chosen by a session without the root key)" : ""
         output.line("policy:      \(item.policy.rawValue)\(origin)")
         output.line("created:     \(Timestamp.text(item.created))")

@@ -29,7 +29,8 @@ struct Merge: VaultCommand {
         try session.requireFile()
         if !dryRun { try session.requireWriting() }
         guard !file.isEmpty else { throw .usage("the copy's path is empty", "give the path of a file") }
-        let (vault, copy) = try session.openUnlockedCopies(try session.vaultPath, FilePath(file))
+        let (vault, copy) = try session.openUnlockedCopies(
+            try session.vaultPath, try Settings.path(file, named: "the copy"))
         defer {
             vault.close()
             copy.close()
@@ -58,9 +59,9 @@ struct Merge: VaultCommand {
     private func show(_ report: MergeReport, _ output: Output) {
         if report.isUpToDate { return output.line("the vault has all of the copy already") }
         for conflict in report.conflicts {
+            let (service, key, other) = (conflict.service, conflict.key.name, conflict.keptAs.name)
             output.line(
-                "conflict: \(conflict.service): \(conflict.key.name): the copy's value is \(conflict.keptAs.name)"
-            )
+                CommandFailure.printable("conflict: \(service): \(key): the copy's value is \(other)"))
         }
         output.line(
             "taken: \(report.taken), deleted: \(report.deleted), conflicts: \(report.conflicts.count), "

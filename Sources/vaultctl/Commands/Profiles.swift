@@ -52,7 +52,9 @@ struct Profiles: VaultCommand {
         } else {
             for (name, profile) in rows {
                 let state = accounts.contains(TokenKey(name)) ? "signed-in" : "signed-out"
-                console.output.line(CommandFailure.printable(name) + "\t\(state)\t\(profile.issuer)")
+                console.output.line(
+                    CommandFailure.printable(name)
+                        + "\t\(state)\t\(CommandFailure.printable("\(profile.issuer)"))")
             }
         }
         for name in others {

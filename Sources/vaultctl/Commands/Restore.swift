@@ -34,7 +34,7 @@ struct Restore: VaultCommand {
         do { exists = try SmallFile.exists(place) } catch {
             throw .closedDirectory(of: place, error)
         }
-        let copy = try session.openUnlockedCopy(at: FilePath(file))
+        let copy = try session.openUnlockedCopy(at: try Settings.path(file, named: "the copy"))
         let found = exists ? try? copy.verify() : nil
         let lacksSeen = found.map { $0.isOlderThanSeen || $0.isForked } ?? false
         let asks = exists && !yes

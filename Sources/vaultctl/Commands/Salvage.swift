@@ -30,7 +30,7 @@ struct Salvage: VaultCommand {
         let session = try Session(console, location.arguments, unlock.arguments)
         try session.requireFile()
         guard !out.isEmpty else { throw .usage("the new vault's path is empty", "give the path of a file") }
-        let place = FilePath(out)
+        let place = try Settings.path(out, named: "the new vault")
         try OutputPlace.requireFree(place)
         let copy = try session.openUnlockedCopy(at: try session.vaultPath)
         let report = try calling { () throws(TokenStorageError) in
@@ -58,9 +58,9 @@ struct Salvage: VaultCommand {
         let output = console.output
         for loss in report.losses {
             let length = loss.length > 0 ? " (\(loss.length) bytes)" : ""
-            output.line("byte \(loss.offset): \(loss.description)\(length)")
+            output.line(CommandFailure.printable("byte \(loss.offset): \(loss.description)\(length)"))
         }
-        for note in report.notes { output.line("note: \(note)") }
+        for note in report.notes { output.line(CommandFailure.printable("note: \(note)")) }
         output.line("saved: \(counted(report.items, "item"))")
         if report.mayBeOlder > 0 {
             output.line("of these \(report.mayBeOlder) may be older than they were, or deleted since")

@@ -24,7 +24,8 @@ struct SlotList: VaultCommand {
         abstract: "Print the slots.",
         discussion: """
             One a line: its number, its kind, when it was made, and what it opens: all, or what may be read \
-            after-first-unlock. Needs no unlocking.
+            after-first-unlock. Behind a passphrase stands what a guess costs: passes over memory (Argon2id). Needs \
+            no unlocking.
 
             Examples:
               vaultctl slot list
@@ -46,12 +47,21 @@ struct SlotList: VaultCommand {
             json.end()
         } else {
             for slot in slots {
-                console.output.line(
+                var line =
                     "\(slot.id)\t\(slot.kind.rawValue)\t\(Timestamp.text(slot.created))\t\(slot.scope.rawValue)"
-                )
+                if let cost = slot.cost {
+                    line += "\t\(cost.passes) x \(Self.mebibytes(cost.memory)) MiB"
+                }
+                console.output.line(line)
             }
         }
         return .done
+    }
+
+    /// In MiB, with one digit behind the point where it is not a whole number.
+    private static func mebibytes(_ bytes: Int) -> String {
+        let tenths = (bytes * 10 + (1 << 19)) >> 20
+        return tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(tenths % 10)"
     }
 }
 

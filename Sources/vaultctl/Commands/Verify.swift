@@ -119,9 +119,9 @@ struct Verify: VaultCommand {
 
     private func show(_ report: VerificationReport, _ output: Output) {
         for problem in report.problems {
-            output.line("byte \(problem.offset): \(problem.description)")
+            output.line(CommandFailure.printable("byte \(problem.offset): \(problem.description)"))
         }
-        for note in report.notes { output.line("note: \(note)") }
+        for note in report.notes { output.line(CommandFailure.printable("note: \(note)")) }
         if report.checkedByDigestOnly > 0 {
             output.line(
                 Self.count(report.checkedByDigestOnly, "item")

@@ -18,7 +18,7 @@ struct ExportPassphraseOptions: ParsableArguments {
     /// The file that an argument names; `nil` for a stream.
     static func path(_ argument: String) throws(CommandFailure) -> FilePath? {
         guard !argument.isEmpty else { throw .usage("the file is empty", "give a path, or -") }
-        return argument == "-" ? nil : FilePath(argument)
+        return argument == "-" ? nil : try Settings.path(argument, named: "the file")
     }
 
     /// Reads the passphrase of a new export, or asks for it twice.

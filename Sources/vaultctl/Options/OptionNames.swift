@@ -17,6 +17,7 @@ enum OptionNames {
     static let flags: Set<String> = [
         "all", "all-or-nothing", "all-services", "allow-empty", "binary", "delete", "device",
         "drop-others", "dry-run", "forget", "forget-profile", "help", "if-absent", "ignore-missing",
+        "ignore-unknown",
         "json", "no-agent", "no-browser", "no-input", "no-revoke", "quiet", "read-only", "recovery",
         "renew", "revoke", "secret-service", "stop", "version", "yes",
     ]

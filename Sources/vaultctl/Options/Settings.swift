@@ -26,7 +26,19 @@ enum Settings {
     static func path(
         _ option: String?, named name: String, environment variable: String?
     ) throws(CommandFailure) -> FilePath? {
-        try text(option, named: name, environment: variable).map { FilePath($0) }
+        guard let text = try text(option, named: name, environment: variable) else { return nil }
+        return try path(text, named: option == nil ? variable ?? name : name)
+    }
+
+    /// The path that `text` is. One that begins with a tilde and a slash was not expanded by the shell, and would make a
+    /// directory of that name.
+    static func path(_ text: String, named name: String) throws(CommandFailure) -> FilePath {
+        guard text != "~", !text.hasPrefix("~/") else {
+            throw .usage(
+                "\(name) begins with ~, which the shell did not replace",
+                "write $HOME instead, or ./~ for a directory of that name")
+        }
+        return FilePath(text)
     }
 
     /// The service: `--service`, `VAULTCTL_SERVICE` or `default`.

@@ -7,6 +7,9 @@ import FoundationEssentials
 /// Items as a person likes to see them.
 struct ItemTable {
     private let rows: [[String]]
+    /// The columns of texts that people choose, which are cut where the terminal is too narrow.
+    private let flexible: [Int]
+    private static let narrowest = 12
 
     init(_ items: [TokenMetadata], showsServices: Bool, now: Date = Date()) {
         var header = ["KEY", "POLICY", "MODIFIED", "EXPIRES", "LABEL"]
@@ -20,22 +23,41 @@ struct ItemTable {
                     item.label ?? "",
                 ]
                 if showsServices { row.insert(item.service, at: 0) }
-                return row
+                return row.map(CommandFailure.printable)
             }
+        flexible = showsServices ? [0, 1, 5] : [0, 4]
     }
 
     /// Prints the rows, each column as wide as its widest text, cut to a terminal of `columns`.
     func show(on output: Output, columns: Int?) {
         guard rows.count > 1 else { return }
-        let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
-        for row in rows {
+        for line in lines(columns: columns) { output.line(line) }
+    }
+
+    func lines(columns: Int?) -> [String] {
+        let widths = widths(within: columns)
+        return rows.map { row in
             var line = ""
             for (text, width) in zip(row, widths) {
-                line += text + String(repeating: " ", count: width - text.count + 2)
+                line += DisplayWidth.padded(DisplayWidth.cut(text, to: width), to: width + 2)
             }
             while line.last == " " { line.removeLast() }
-            if let columns, line.count > columns { line = line.prefix(columns - 1) + "…" }
-            output.line(line)
+            if let columns { line = DisplayWidth.cut(line, to: columns) }
+            return line
         }
+    }
+
+    /// The width of each column: that of its widest text, less where all of them do not fit.
+    private func widths(within columns: Int?) -> [Int] {
+        var widths = rows[0].indices.map { column in
+            rows.map { DisplayWidth.columns(of: $0[column]) }.max() ?? 0
+        }
+        guard let columns else { return widths }
+        while widths.reduce(0, +) + 2 * (widths.count - 1) > columns {
+            let widest = flexible.max { widths[$0] < widths[$1] }
+            guard let widest, widths[widest] > Self.narrowest else { break }
+            widths[widest] -= 1
+        }
+        return widths
     }
 }

@@ -35,6 +35,12 @@ extension JSONWriter {
             json.member("kind", slot.kind.rawValue)
             json.member("created", Timestamp.text(slot.created))
             json.member("scope", slot.scope.rawValue)
+            if let cost = slot.cost {
+                json.object("cost") { json in
+                    json.member("passes", cost.passes)
+                    json.member("memory", cost.memory)
+                }
+            }
             if let recoveryKey { json.member("recoveryKey", recoveryKey) }
         }
     }

@@ -6,11 +6,21 @@ import Testing
 @Suite struct ItemLineTests {
     private func read(_ text: String) throws(ItemLine.Mistake) -> ItemLine {
         let bytes = Array(text.utf8)
-        return try ItemLine(bytes, in: 0..<bytes.count)
+        return try ItemLine(bytes, in: 0..<bytes.count, ignoresUnknown: true)
+    }
+
+    @Test func anUnknownMemberIsNamedOrCounted() throws {
+        let bytes = Array(#"{"key":"k","value":"v","generation":3,"lable":"x","y":{"key":1}}"#.utf8)
+        #expect(throws: ItemLine.Mistake.unknownMember("lable")) {
+            try ItemLine(bytes, in: 0..<bytes.count)
+        }
+        #expect(try ItemLine(bytes, in: 0..<bytes.count, ignoresUnknown: true).unknownMembers == 2)
     }
 
     private func mistake(_ bytes: [UInt8]) -> ItemLine.Mistake? {
-        do throws(ItemLine.Mistake) { _ = try ItemLine(bytes, in: 0..<bytes.count) } catch { return error }
+        do throws(ItemLine.Mistake) {
+            _ = try ItemLine(bytes, in: 0..<bytes.count, ignoresUnknown: true)
+        } catch { return error }
         return nil
     }
 

@@ -19,6 +19,21 @@ import TokenVaultPlatform
         try vault.unlock(with: method)
         return vault
     }
+    /// A slot that another program made at a lower cost than writers take.
+    @Test func aSlotThatStaysGetsTheLeastCost() throws {
+        let place = sandbox.vault.removingLastComponent()
+        try PosixDirectory.makeAll(place)
+        let file = try PosixDirectory(place).open("test.vault", .create)
+        try file.write(try VectorFiles.contents("vaults/cost-uneven.vault"), at: 0)
+        let passphrase = Secret(utf8: "fake")
+        let vault = try opened(.passphrase(passphrase))
+        #expect(try vault.slots().map(\.cost) == [KeyDerivationCost(passes: 2, memory: 10_000_000)])
+        _ = try vault.addSlot(keyFile, scope: .all)
+        _ = try vault.revoke(keeping: [.passphrase(passphrase)], removing: [2])
+        #expect(try vault.slots().map(\.cost) == [.minimum])
+        #expect(try opened(.passphrase(passphrase)).slots().count == 1)
+    }
+
     private func code(_ body: () throws -> Void) -> TokenStorageError.Code? {
         do {
             try body()

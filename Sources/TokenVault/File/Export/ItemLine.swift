@@ -6,13 +6,15 @@ internal import TokenVaultCrypto
 /// can wipe, and would take more time than sealing and writing the item does.
 package struct ItemLine: Sendable {
     /// Why a line is no item. Nothing of the line is in it.
-    package enum Mistake: Error {
+    package enum Mistake: Error, Equatable {
         /// It is no JSON object, lacks the key, names a member twice or has one of another type.
         case notAnItem
         /// It has neither `value` nor `valueBase64`, or both.
         case notOneValue
         /// `valueBase64` is not Base64 of RFC 4648 with padding.
         case notBase64
+        /// It has a member of this name, which no item has.
+        case unknownMember(String)
     }
 
     /// The service; `nil` when the line names none.
@@ -32,16 +34,28 @@ package struct ItemLine: Sendable {
     /// Whose choice the policy is, as it is written; `nil` when the line does not say.
     package let policyOrigin: String?
 
-    /// Reads the line that is `range` of `bytes`. What storage decides itself (dates, generation) and members
-    /// of other names are read over. A member that is `null` counts as absent.
-    package init(_ bytes: [UInt8], in range: Range<Int>) throws(Mistake) {
+    /// How many members were read over that no item has.
+    package let unknownMembers: Int
+
+    /// Reads the line that is `range` of `bytes`. What storage decides itself (dates, generation) is read over. So are
+    /// members of other names where `ignoresUnknown` says so; otherwise they are a mistake. A member that is `null` counts as
+    /// absent.
+    package init(
+        _ bytes: [UInt8], in range: Range<Int>, ignoresUnknown: Bool = false
+    ) throws(Mistake) {
         do throws(JSONReader.Malformed) {
             var reader = JSONReader(bytes, in: range)
             var texts: [Member: JSONReader.Text] = [:]
             var found: Set<Member> = []
             var attributes = TokenAttributes()
+            var unknown = 0
             try reader.readObject(bytes) { (name, reader) throws(JSONReader.Malformed) in
-                guard let member = Member(rawValue: name.string(in: bytes)) else {
+                let name = name.string(in: bytes)
+                guard let member = Member(rawValue: name) else {
+                    if !Self.decidedByStorage.contains(name) {
+                        guard ignoresUnknown else { throw JSONReader.Malformed(.unknownMember(name)) }
+                        unknown += 1
+                    }
                     return try reader.skipValue(bytes)
                 }
                 guard found.insert(member).inserted else { throw JSONReader.Malformed() }
@@ -55,6 +69,7 @@ package struct ItemLine: Sendable {
             guard reader.isAtEnd(bytes), let name = texts[.key] else { throw JSONReader.Malformed() }
             key = name.string(in: bytes)
             self.attributes = attributes
+            unknownMembers = unknown
             service = texts[.service]?.string(in: bytes)
             policy = texts[.policy]?.string(in: bytes)
             label = texts[.label]?.string(in: bytes)
@@ -69,6 +84,9 @@ package struct ItemLine: Sendable {
     private enum Member: String {
         case service, key, value, valueBase64, policy, label, attributes, expires, policyOrigin
     }
+
+    /// What `retrieve --json` prints beside them.
+    private static let decidedByStorage: Set<String> = ["created", "modified", "generation"]
 
     private static func attributes(
         _ bytes: [UInt8], _ reader: inout JSONReader

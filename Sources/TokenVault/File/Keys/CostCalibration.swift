@@ -2,6 +2,11 @@ internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
 extension KeyDerivationCost {
+    /// The cost that a slot has.
+    init(_ cost: PasswordHashCost) {
+        self.init(passes: Int(clamping: cost.passes), memory: Int(clamping: cost.memory))
+    }
+
     /// The cost that takes about `target` on this machine, from the least one, 3 passes over 64 MiB, up to 3 GiB
     /// of work: eight slots of it stay within what readers accept. Measures for a fraction of `target`. Takes at
     /// most half of the memory that the process's control groups allow. Throws `resourcesExhausted` when not even

@@ -84,7 +84,7 @@ struct RootChange {
             for (slot, method, isReplaced) in kept {
                 var new = try KeybagKeys.makeSlot(
                     method, identifier: slot.identifier, scope: slot.scope,
-                    cost: isReplaced ? cost : slot.cost,
+                    cost: isReplaced ? cost : slot.cost.raisedToMinimum,
                     created: isReplaced
                         ? created : Date(timeIntervalSince1970: Double(slot.created) / 1_000),
                     roots: fresh, vault: before.vault, until: deadline)
@@ -112,6 +112,14 @@ struct RootChange {
         fresh?.all?.wipe()
         fresh?.holder.wipe()
         fresh?.passcode?.wipe()
+    }
+}
+
+extension PasswordHashCost {
+    /// The cost, not below what writers take at least: the slot is made anyway.
+    fileprivate var raisedToMinimum: PasswordHashCost {
+        PasswordHashCost(
+            passes: max(passes, Self.minimum.passes), memory: max(memory, Self.minimum.memory))
     }
 }
 

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# The installed programs are position-independent, bind every symbol before they run and leave no table of these writable,
+# and look for libraries in no directory of their own. Our C code checks the stack, the lengths of buffers and the targets of
+# jumps.
+set -euo pipefail
+cd "${BASH_SOURCE[0]%/*}/../.."
+
+check_program() {
+    local program=$1 found=0 dynamic
+    dynamic=$(readelf --dynamic --wide "$program")
+    grep -q 'FLAGS_1.*\bNOW\b' <<<"$dynamic" || { echo "$program binds symbols while it runs"; found=1; }
+    grep -q 'FLAGS_1.*\bPIE\b' <<<"$dynamic" || { echo "$program is not position-independent"; found=1; }
+    if grep -E '\((RPATH|RUNPATH)\)' <<<"$dynamic"; then echo "$program names a directory of libraries"; found=1; fi
+    readelf --program-headers --wide "$program" | grep -q GNU_RELRO \
+        || { echo "$program leaves its tables writable"; found=1; }
+    return $found
+}
+
+# The objects of one C module: the jumps of each, and the checks of all together.
+check_objects() {
+    local found=0 object symbols=
+    for object; do
+        if [[ $(uname -m) == x86_64 ]] && ! readelf --notes "$object" | grep -q 'IBT, SHSTK'; then
+            echo "$object does not check the targets of jumps"
+            found=1
+        fi
+        symbols+=$(nm "$object")$'\n'
+    done
+    grep -q '__stack_chk_fail' <<<"$symbols" || { echo "$* do not check the stack"; found=1; }
+    grep -qE '__[a-z_]+_chk$' <<<"$symbols" || { echo "$* do not check the lengths of buffers"; found=1; }
+    return $found
+}
+
+if [[ ${1:-} == --self-test ]]; then
+    directory=$(mktemp -d)
+    trap 'rm -rf "$directory"' EXIT
+    cat >"$directory/a.c" <<'C'
+#include <string.h>
+int copy(const char *text, int length) { char bytes[64]; memcpy(bytes, text, length); return bytes[3]; }
+int main(int count, char **words) { return copy(words[0], count); }
+C
+    fine=(-O2 -fstack-protector-strong -D_FORTIFY_SOURCE=2)
+    [[ $(uname -m) != x86_64 ]] || fine+=(-fcf-protection)
+    compile() { clang "$@" -c -o "$directory/a.o" "$directory/a.c"; }
+    link() { clang -fuse-ld=lld -pie "$@" -o "$directory/a" "$directory/a.o"; }
+    compile "${fine[@]}"
+    check_objects "$directory/a.o" || { echo "a checking object is refused"; exit 1; }
+    link -Wl,-z,now
+    check_program "$directory/a" || { echo "a hardened program is refused"; exit 1; }
+    for flag in -Wl,-z,lazy -Wl,-z,norelro '-Wl,-rpath,$ORIGIN' -no-pie; do
+        link -Wl,-z,now "$flag"
+        if check_program "$directory/a" >/dev/null; then echo "a program linked with $flag passes"; exit 1; fi
+    done
+    for flag in -fno-stack-protector -U_FORTIFY_SOURCE -fcf-protection=none; do
+        [[ $flag != -fcf* || $(uname -m) == x86_64 ]] || continue
+        compile "${fine[@]}" "$flag"
+        if check_objects "$directory/a.o" >/dev/null; then echo "an object compiled with $flag passes"; exit 1; fi
+    done
+    exit
+fi
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+DESTDIR=$scratch Scripts/install.sh .build-release/release/vaultctl /usr >/dev/null
+failed=0
+for program in bin/vaultctl bin/vaultctl-agent libexec/tokenvault/vaultctl-oauth libexec/tokenvault/vaultctl-benchmark; do
+    check_program "$scratch/usr/$program" || failed=1
+done
+for module in CLinux CSecret; do
+    check_objects .build-release/release/$module.build/*.o || failed=1
+done
+exit $failed
