@@ -42,6 +42,7 @@ public final class AuthorizedHTTPClient: Sendable {
         // A client that follows redirections by itself would take the token along.
         configuration.redirectConfiguration = .disallow
         configuration.checkStatuses()
+        configuration.resolveLocalhostLiterally()
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 

@@ -17,6 +17,7 @@ struct OutgoingRequest: AuthorizableRequest {
     /// A request with `body`, or with the request's own, which may be a stream that comes once.
     init(_ request: consuming HTTPClientRequest, body: ByteBuffer?) {
         origin = RequestOrigin(address: request.url)
+        request.spellLocalhost(of: origin)
         isReplayable = body != nil || request.body == nil
         if let body { request.body = .bytes(body) }
         self.request = request
@@ -59,6 +60,7 @@ struct OutgoingRequest: AuthorizableRequest {
         } else if !isReplayable {
             return nil
         }
+        next.spellLocalhost(of: there)
         next.headers.remove(name: "Host")
         if there != here {
             for name in ["Authorization", "Cookie", "Proxy-Authorization", secret] {

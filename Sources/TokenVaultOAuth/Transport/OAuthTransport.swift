@@ -43,6 +43,11 @@ public final class OAuthTransport: Sendable {
     /// A transport on the threads that all of the process's networking shares.
     public init(configuration: Configuration = Configuration()) {
         self.configuration = configuration
+        client = HTTPClient(
+            eventLoopGroupProvider: .singleton, configuration: Self.settings(for: configuration))
+    }
+
+    static func settings(for configuration: Configuration) -> HTTPClient.Configuration {
         var settings = HTTPClient.Configuration(
             tlsConfiguration: configuration.tlsConfiguration, redirectConfiguration: .disallow)
         settings.timeout.connect = TimeAmount(configuration.connectTimeout)
@@ -52,7 +57,8 @@ public final class OAuthTransport: Sendable {
         // That a connection was refused is said at once: who asks waits and tries again.
         settings.connectionPool.retryConnectionEstablishment = false
         settings.checkStatuses()
-        client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: settings)
+        settings.resolveLocalhostLiterally()
+        return settings
     }
 
     deinit {
@@ -91,6 +97,7 @@ public final class OAuthTransport: Sendable {
 
     private func send(_ request: HTTPClientRequest) async -> Result<Answer, RefreshFailure> {
         var request = request
+        request.spellLocalhost(of: RequestOrigin(address: request.url))
         request.headers.add(name: "Accept", value: "application/json")
         request.headers.add(name: "User-Agent", value: "TokenVault")
         let deadline = NIODeadline.now() + TimeAmount(configuration.requestTimeout)
