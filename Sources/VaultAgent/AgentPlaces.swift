@@ -13,17 +13,34 @@ package enum AgentPlaces {
     }
 
     /// Where an agent of this user may run: the place of those that begin now, and those where one began while there was no
-    /// other place yet, or without `$XDG_RUNTIME_DIR`. A directory that this variable names and that is not the usual one
-    /// stands alone.
+    /// other place yet, or without `$XDG_RUNTIME_DIR`. A directory that this variable names stands alone where it is not one
+    /// below `/run/user`: the programs of a snap have one there, and so has a shell that `su` started.
     package static var all: [AgentPlace] {
         let usual = UserDirectories.usualRuntime
         let named = UserDirectories.runtime
         let first = AgentPlace(directory: named?.appending("tokenvault") ?? shared)
-        guard named == nil || named == usual else { return [first] }
+        guard named.map(isBelowUsualOnes) ?? true else { return [first] }
         let others = [usual.appending("tokenvault"), shared].filter {
             $0 != first.directory && SocketDirectory.isOurs($0)
         }
         return [first] + others.map { AgentPlace(directory: $0) }
+    }
+
+    /// All of these, and the places of the programs of snaps: a lock is to reach whatever holds keys.
+    package static var everywhere: [AgentPlace] {
+        let all = all
+        let usual = UserDirectories.usualRuntime
+        guard UserDirectories.runtime.map(isBelowUsualOnes) ?? true,
+            let names = try? PosixDirectory(usual).names()
+        else { return all }
+        let snaps = names.filter { $0.hasPrefix("snap.") }.sorted()
+            .map { usual.appending($0).appending("tokenvault") }
+            .filter { path in SocketDirectory.isOurs(path) && !all.contains { $0.directory == path } }
+        return all + snaps.map { AgentPlace(directory: $0) }
+    }
+
+    private static func isBelowUsualOnes(_ path: FilePath) -> Bool {
+        path.starts(with: UserDirectories.usualRuntime.removingLastComponent())
     }
 
     /// A name that anybody can guess, in a directory in which anybody can take it first.

@@ -53,6 +53,6 @@ extension Session {
     @discardableResult
     func releaseFromAgent() -> Bool {
         guard mayTellAgent, AgentPlaces.takenByAnother == nil else { return false }
-        return AgentPlaces.all.map { (try? agentClient(at: $0).release()) ?? false }.contains(true)
+        return AgentPlaces.everywhere.map { (try? agentClient(at: $0).release()) ?? false }.contains(true)
     }
 }

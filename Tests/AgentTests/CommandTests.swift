@@ -240,7 +240,7 @@ final class CommandHome: Sendable {
     }
 
     deinit {
-        try? AgentControl.stop(at: place)
+        _ = try? AgentControl.stop(at: place)
         _ = try? Program.run("/bin/rm", ["-rf", path])
     }
 

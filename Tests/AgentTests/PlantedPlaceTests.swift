@@ -120,6 +120,40 @@ import TokenVaultPlatform
         if words[0] == "lock" { #expect(!state.contains(#""state":"unlocked""#), "\(state)") }
     }
 
+    /// A terminal of a snap names a directory of its own below the login's.
+    @Test(arguments: [false, true], [["lock"], ["lock", "--all"], ["agent", "--stop"]])
+    func aTerminalOfASnapIsNoOtherPlace(isStartedThere: Bool, words: [String]) throws {
+        defer { removeRuntime() }
+        let snap = "\(runtime)/snap.example"
+        try #require(mkdir(snap, 0o700) == 0 && chown(snap, person.user, person.user) == 0)
+        let inSnap = ["XDG_RUNTIME_DIR=\(snap)"]
+        if isStartedThere {
+            // The agent that began in `/tmp` would be used instead.
+            #expect(try person.run("agent", "--stop").status == 0)
+            #expect(try person.run(["unlock"], with: inSnap).status == 0)
+        }
+        let outcome = try person.run(words, with: isStartedThere ? ["XDG_RUNTIME_DIR=\(runtime)"] : inSnap)
+        #expect(outcome.status == 0 && outcome.error.isEmpty, "\(outcome.error)")
+        let state = try person.run(["status", "--json"], with: inSnap).output
+        #expect(state.contains(#""agent":\#(words[0] == "lock")"#), "\(state)")
+        if words[0] == "lock" { #expect(!state.contains(#""state":"unlocked""#), "\(state)") }
+        _ = try person.run(["agent", "--stop"], with: inSnap)
+    }
+
+    @Test func whatWasNotReachedIsSaid() throws {
+        defer { removeRuntime() }
+        #expect(try person.run("agent", "--stop").error.isEmpty)
+        for words in [["lock"], ["lock", "--all"]] {
+            let outcome = try person.run(words)
+            #expect(
+                outcome.status == 0
+                    && outcome.error == "vaultctl: note: no agent runs, so nothing was locked\n",
+                "\(outcome.error)")
+        }
+        let stopped = try person.run("agent", "--stop")
+        #expect(stopped.status == 0 && stopped.error.contains("no agent runs"), "\(stopped.error)")
+    }
+
     /// A user has 128 watches of the system's, and other programs want them too.
     @Test func oneWithoutAWatchNoticesAsWellThatItCannotBeReached() throws {
         removeRuntime()

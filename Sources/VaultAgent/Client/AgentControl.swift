@@ -32,21 +32,23 @@ package enum AgentControl {
         }
     }
 
-    /// Locks every vault that the agent holds. Nothing happens when no agent runs.
+    /// Locks every vault that the agent holds. Whether an agent runs.
+    @discardableResult
     package static func lockAll(
         at place: AgentPlace, within timeout: Duration = timeout
-    ) throws(TokenStorageError) {
+    ) throws(TokenStorageError) -> Bool {
         try tell(.lockAll, at: place, timeout, "lock")
     }
 
-    /// Ends the agent, when one runs, and waits until it has let go of all that it holds. Throws `timedOut` when it
+    /// Ends the agent, when one runs, and waits until it holds nothing any more. Whether one ran. Throws `timedOut` when it
     /// still works then.
+    @discardableResult
     package static func stop(
         at place: AgentPlace, within timeout: Duration = timeout
-    ) throws(TokenStorageError) {
+    ) throws(TokenStorageError) -> Bool {
         let deadline = Deadline(after: timeout)
         let holder = place.holder
-        try tell(.stop, at: place, timeout, "agent")
+        let wasRunning = try tell(.stop, at: place, timeout, "agent")
         var backOff = BackOff()
         // The next one may have begun by now, and goes on.
         while let holder, place.holder == holder {
@@ -57,15 +59,17 @@ package enum AgentControl {
                     advice: "wait, or end it with \"pkill vaultctl-agent\"")
             }
         }
+        return wasRunning
     }
 
     private static func tell(
         _ operation: AgentOperation, at place: AgentPlace, _ timeout: Duration, _ name: String
-    ) throws(TokenStorageError) {
+    ) throws(TokenStorageError) -> Bool {
         do throws(AgentConnection.Failure) {
             try ask(operation, at: place, timeout) { (_, _) throws(WireError) in }
+            return true
         } catch {
-            if case .absent = error { return }
+            if case .absent = error { return false }
             throw error.error(name, isWrite: false)
         }
     }

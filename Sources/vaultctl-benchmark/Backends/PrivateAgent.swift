@@ -36,5 +36,5 @@ enum PrivateAgent {
     }
 
     /// Ends it, if it runs.
-    static func stop(in scratch: FilePath) { try? AgentControl.stop(at: place(in: scratch)) }
+    static func stop(in scratch: FilePath) { _ = try? AgentControl.stop(at: place(in: scratch)) }
 }

@@ -34,11 +34,14 @@ struct Agent: VaultCommand {
         try AgentStarter.requirePlace()
         if stop {
             let limit = Deadline(after: try Settings.timeout(location.timeout) ?? AgentControl.timeout)
-            for place in AgentPlaces.all {
-                try calling { () throws(TokenStorageError) in
+            var wasRunning = false
+            for place in AgentPlaces.everywhere {
+                let ran = try calling { () throws(TokenStorageError) in
                     try AgentControl.stop(at: place, within: limit.remaining)
                 }
+                if ran { wasRunning = true }
             }
+            if !wasRunning { console.note("no agent runs, so none was ended") }
             return .done
         }
         let program = try AgentStarter.program()

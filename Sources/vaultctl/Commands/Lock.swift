@@ -8,7 +8,8 @@ struct Lock: VaultCommand {
         abstract: "Lock the vault in the agent, at once.",
         discussion: """
             Items that may be read after the first unlock stay readable until the agent ends. Succeeds when nothing \
-            was unlocked.
+            was unlocked, and says so. Agents are looked for in XDG_RUNTIME_DIR, in /run/user/UID with the directories of \
+            snaps in it, and in /tmp; a directory of XDG_RUNTIME_DIR that is not below /run/user stands alone.
 
             Examples:
               vaultctl lock
@@ -28,7 +29,7 @@ struct Lock: VaultCommand {
         var wasHeld = false
         var failure: CommandFailure?
         // Wherever one may run: what holds keys is to let go of them.
-        for place in AgentPlaces.all {
+        for place in AgentPlaces.everywhere {
             do throws(CommandFailure) {
                 if try lock(at: place, session) { wasHeld = true }
             } catch {
@@ -36,22 +37,33 @@ struct Lock: VaultCommand {
             }
         }
         if let failure { throw failure }
-        if !all, !wasHeld {
-            try requireVault(session)
-            console.remark("vaultctl: note: the agent does not hold the vault")
+        if !wasHeld {
+            if !all { try requireVault(session) }
+            var isRunning = false
+            for place in AgentPlaces.everywhere where !isRunning {
+                isRunning = try calling { () throws(TokenStorageError) in
+                    try AgentControl.isRunning(at: place)
+                }
+            }
+            console.note(
+                isRunning
+                    ? "the agent does not hold the vault, so nothing was locked"
+                    : "no agent runs, so nothing was locked")
         }
         return .done
     }
 
-    /// Locks the vault, or all of them, in the agent that runs at `place`, if one does. Whether it holds the vault.
+    /// Locks the vault, or all of them, in the agent that runs at `place`, if one does. Whether it holds the vault, or one
+    /// runs.
     private func lock(at place: AgentPlace, _ session: Session) throws(CommandFailure) -> Bool {
         guard all else {
             let agent = try session.agentClient(at: place)
             return try calling { () throws(TokenStorageError) in try agent.lock() }
         }
         let limit = session.console.deadline?.remaining ?? AgentControl.timeout
-        try calling { () throws(TokenStorageError) in try AgentControl.lockAll(at: place, within: limit) }
-        return true
+        return try calling { () throws(TokenStorageError) in
+            try AgentControl.lockAll(at: place, within: limit)
+        }
     }
 
     /// Throws `unavailable` when no vault is there, or none that can be told to be one, while another is open: a path was
@@ -61,7 +73,7 @@ struct Lock: VaultCommand {
         let there = try? BlockingFileVault.open(
             at: path, configuration: FileVaultConfiguration(stateDirectory: nil))
         guard there == nil else { return }
-        for place in AgentPlaces.all {
+        for place in AgentPlaces.everywhere {
             let vaults = try calling { () throws(TokenStorageError) in try AgentControl.vaults(at: place) }
             guard vaults.allSatisfy({ $0.state == .locked }) else {
                 throw CommandFailure(
