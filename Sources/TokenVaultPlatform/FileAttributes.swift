@@ -73,3 +73,15 @@ extension FileAttributes {
             size: Int(answer.size), mode: answer.mode & 0o7777, owner: answer.owner, links: Int(answer.links))
     }
 }
+
+extension FileAttributes {
+    /// The last directory on the way to `path` of which the system tells the owner, and that owner.
+    package static func nearestDirectory(to path: FilePath) -> (place: FilePath, owner: UInt32)? {
+        var path = path
+        while !path.isEmpty {
+            if let there = try? FileAttributes(at: path) { return (path, there.owner) }
+            guard path.removeLastComponent() else { return nil }
+        }
+        return (try? FileAttributes(at: ".")).map { (".", $0.owner) }
+    }
+}

@@ -81,6 +81,16 @@ package enum ProcessFacts {
     }
 
     /// The home directory from the user database, for when `HOME` is not set.
+    /// A user as a person knows them: by name, or by number where the user database has none.
+    package static func name(ofUser number: UInt32) -> String {
+        var (entry, found) = (passwd(), UnsafeMutablePointer<passwd>?.none)
+        var buffer = [CChar](repeating: 0, count: 16 << 10)
+        guard getpwuid_r(number, &entry, &buffer, buffer.count, &found) == 0, found != nil,
+            let name = entry.pw_name
+        else { return "the user with the number \(number)" }
+        return "the user \(String(cString: name))"
+    }
+
     package static var homeFromUserDatabase: FilePath? {
         guard let entry = getpwuid(geteuid()), let directory = entry.pointee.pw_dir else { return nil }
         return FilePath(platformString: directory)

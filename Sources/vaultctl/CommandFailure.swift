@@ -74,9 +74,14 @@ struct CommandFailure: Error, Equatable {
 
     /// What keeps the directory of the vault at `path` from being looked into.
     static func closedDirectory(of path: FilePath, _ failure: SystemFailure) -> CommandFailure {
-        CommandFailure(
-            failure, "the vault's directory \(ProgramContext.absolute(path).parent)",
-            "check --vault, XDG_DATA_HOME and HOME")
+        let directory = ProgramContext.absolute(path).parent
+        var advice = "check --vault, XDG_DATA_HOME and HOME"
+        if failure.errno == .permissionDenied,
+            let (place, owner) = FileAttributes.nearestDirectory(to: directory), owner != ProcessFacts.user
+        {
+            advice = "\(place) belongs to \(ProcessFacts.name(ofUser: owner)); \(advice)"
+        }
+        return CommandFailure(failure, "the vault's directory \(directory)", advice)
     }
 
     /// What kept standard output from taking what was written to it.

@@ -56,7 +56,15 @@ import Testing
         let limited = try sandbox.shell(
             "ulimit -f 64; head -c 600000 /dev/zero | \"$V\" store k --binary; exit \"${PIPESTATUS[1]}\"")
         expectOneLine(limited, status: 1)
-        #expect(limited.error.contains("no space left"), "\(limited.error)")
+        #expect(
+            limited.error.contains("no space left") && limited.error.contains("ulimit -f"), "\(limited.error)"
+        )
+        // Below where the vault has room already: it is known not to have happened.
+        for blocks in [8, 16] {
+            let small = try sandbox.shell("ulimit -f \(blocks); printf other | \"$V\" store k")
+            expectOneLine(small, status: 1)
+            #expect(small.error.contains("ulimit -f"), "\(blocks): \(small.error)")
+        }
         #expect(try sandbox.run("retrieve", "k").text == "fake")
         #expect(try sandbox.run("verify").status == 0)
     }

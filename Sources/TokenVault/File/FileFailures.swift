@@ -30,6 +30,13 @@ extension TokenStorageError {
         return (offset, String(text.dropLast("\(Self.placeMark)\(offset)".count)))
     }
 
+    /// What to do about a place that `owner` owns and not the user of this process.
+    static func adviceForForeignPlace(of owner: UInt32) -> String {
+        ProcessFacts.user == 0
+            ? "run it as that user, without sudo, or name places of root's: HOME, --vault, --state-dir"
+            : "run it as that user, or check HOME and the paths that were given"
+    }
+
     /// What a failed system call means.
     static func system(_ failure: SystemFailure) -> TokenStorageError {
         let code: Code =
@@ -44,6 +51,10 @@ extension TokenStorageError {
             default: .ioFailure
             }
         var advice: String?
+        if failure.errno == .fileTooLarge {
+            advice =
+                "raise the limit on the size of files (\"ulimit -f\"), which is less than the vault needs"
+        }
         if failure.errno == .resourceBusy {
             // What the name is a mount point of can be neither replaced nor removed.
             advice =

@@ -53,8 +53,8 @@ package struct VaultLocation: Sendable {
         case .otherUser(let user):
             throw .file(
                 .insecurePermissions,
-                underlying: "the vault's directory belongs to another user, the one with the number \(user)",
-                advice: "keep the vault in a directory of your own")
+                underlying: "the vault's directory belongs to \(ProcessFacts.name(ofUser: user))",
+                advice: TokenStorageError.adviceForForeignPlace(of: user))
         }
     }
 
@@ -91,6 +91,9 @@ package struct VaultLocation: Sendable {
         let state = configuration.stateDirectory
         var location: VaultLocation
         let own: FileAttributes?
+        if creating {
+            for place in [parent, state].compactMap({ $0 }) { try requireOwnPlace(for: place) }
+        }
         do {
             if creating {
                 try PosixDirectory.makeAll(parent)
@@ -107,6 +110,7 @@ package struct VaultLocation: Sendable {
             own = try stateDirectory?.attributes(of: ".")
             if let there = try directory.attributes(of: ".") { location.access = DirectoryAccess(there) }
         } catch {
+            if error.errno == .permissionDenied { throw closed(parent) }
             guard error.errno == .noSuchFileOrDirectory else { throw .system(error) }
             if let state = try? existing(state), let place = expectedPath(path),
                 StateStore.remembersVault(at: [place], in: state)
@@ -118,12 +122,48 @@ package struct VaultLocation: Sendable {
                 advice: "create the vault first, or check the path and HOME")
         }
         // Whoever may rename in it takes the anchor away, and an older copy of the vault goes unseen.
-        if let own, own.owner != ProcessFacts.user || own.mode & 0o022 != 0 {
+        if let own, own.owner != ProcessFacts.user {
+            throw .file(
+                .insecurePermissions,
+                underlying: "the state directory belongs to \(ProcessFacts.name(ofUser: own.owner))",
+                advice: TokenStorageError.adviceForForeignPlace(of: own.owner))
+        }
+        if let own, own.mode & 0o022 != 0 {
             throw .file(
                 .insecurePermissions, underlying: "the state directory",
                 advice: "make the state directory yours alone: chmod 700 on it")
         }
         return location
+    }
+
+    /// Throws `insecurePermissions` when directories would have to be made in a directory that another user owns, as root
+    /// does with the home of whoever called sudo: that user could not use them.
+    private static func requireOwnPlace(for path: FilePath) throws(TokenStorageError) {
+        guard !isDirectory(path), let (place, owner) = FileAttributes.nearestDirectory(to: path),
+            owner != ProcessFacts.user, owner != 0
+        else { return }
+        throw .file(
+            .insecurePermissions, underlying: "\(place) belongs to \(ProcessFacts.name(ofUser: owner))",
+            advice: TokenStorageError.adviceForForeignPlace(of: owner))
+    }
+
+    /// That a directory may not be looked into, and whose it is.
+    private static func closed(_ path: FilePath) -> TokenStorageError {
+        guard let (place, owner) = FileAttributes.nearestDirectory(to: path), owner != ProcessFacts.user
+        else {
+            return .file(
+                .unavailable, underlying: "\(path) may not be looked into",
+                advice: "check the modes of it and of the directories above it")
+        }
+        return .file(
+            .unavailable,
+            underlying:
+                "\(path) may not be looked into: \(place) belongs to \(ProcessFacts.name(ofUser: owner))",
+            advice: TokenStorageError.adviceForForeignPlace(of: owner))
+    }
+
+    private static func isDirectory(_ path: FilePath) -> Bool {
+        (try? PosixDirectory(path.isEmpty ? "." : path)) != nil
     }
 
     /// Where `path` leads without links, as far as that can be told while directories on the way are not there.

@@ -42,7 +42,11 @@ struct PlaceOccupant {
                     + "\(FilePath(bytes: place.path.bytes + Array(".aside".utf8)).shellWord)")
         }
         guard attributes.owner == ProcessFacts.user else {
-            throw .file(.insecurePermissions, underlying: "another user owns the file in the vault's place")
+            throw .file(
+                .insecurePermissions,
+                underlying:
+                    "the file in the vault's place belongs to \(ProcessFacts.name(ofUser: attributes.owner))",
+                advice: TokenStorageError.adviceForForeignPlace(of: attributes.owner))
         }
     }
 

@@ -232,7 +232,10 @@ extension VaultLog {
         _ group: LogGroup, in file: any DiskFile, after failure: SystemFailure
     ) throws(TokenStorageError) -> Never {
         do {
-            try file.writeZeros(group.start..<group.end)
+            do throws(SystemFailure) { try file.writeZeros(group.start..<group.end) } catch {
+                // A limit on the size of files ends both at the same byte: what was written before it is zeros now.
+                guard error.errno == .fileTooLarge, failure.errno == .fileTooLarge else { throw error }
+            }
             try file.synchronize()
         } catch {
             do throws(TokenStorageError) {

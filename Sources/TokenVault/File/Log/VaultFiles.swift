@@ -52,7 +52,9 @@ extension FileAttributes {
     /// Throws `insecurePermissions` for a vault's file, at `path`, that is another user's or open to others.
     func requirePrivate(_ path: FilePath) throws(TokenStorageError) {
         guard owner == ProcessFacts.user else {
-            throw .file(.insecurePermissions, underlying: "another user owns \(path)")
+            throw .file(
+                .insecurePermissions, underlying: "\(path) belongs to \(ProcessFacts.name(ofUser: owner))",
+                advice: TokenStorageError.adviceForForeignPlace(of: owner))
         }
         guard mode & 0o077 == 0 else {
             throw .file(.insecurePermissions, advice: "keep them out, with: chmod 600 \(path.shellWord)")
