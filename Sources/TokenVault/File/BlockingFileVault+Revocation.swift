@@ -160,10 +160,18 @@ extension BlockingFileVault {
         guard session.ring.roots?.all != nil, try currentKeybag(session).hasSeveralVersions else { return }
         let roots = try heldRoots(session)
         try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
-            let used = Set(
-                try session.log.entries().0.map { _, entry in
-                    KeyRing.ClassName(policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion)
-                })
+            var used: Set<KeyRing.ClassName> = []
+            for (_, entry) in try session.log.entries().0 {
+                var name = KeyRing.ClassName(
+                    policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion)
+                used.insert(name)
+                // What proves whose choice the item's policy is.
+                guard let policy = AccessPolicy(number: entry.policy),
+                    let gate = PolicyProof.gate(of: policy)
+                else { continue }
+                name.policy = gate.number
+                used.insert(name)
+            }
             for index in keybag.sets.indices {
                 let tag = DeviceKey.setTag(of: keybag.sets[index].device)
                 let newest = keybag

@@ -4,6 +4,10 @@ import TokenVaultCrypto
 
 @testable import TokenVault
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#endif
+
 /// Nobody but a holder of the root key chooses the policy of what the owner stores.
 @Suite struct PolicyOriginTests {
     private let sandbox: Sandbox
@@ -152,6 +156,37 @@ import TokenVaultCrypto
         try owned.store(token: "secret", for: "marked")
         #expect(try metadata("chosen").policy == .afterFirstUnlock)
         #expect(try metadata("marked").policy == .whenUnlockedThisDeviceOnly)
+    }
+
+    /// A crash comes between the new root and the compaction, and the next change drops keys that no item is sealed under.
+    @Test func theKeysOfTheProofsStayWithTheItems() throws {
+        try owned.store(token: "owner's", for: "chosen", policy: .afterFirstUnlock)
+        try limited().store(token: "bait", for: "marked", policy: .afterFirstUnlock)
+        _ = try owner.replaceRoot(
+            [(.recoveryKey(recovery), .recoveryKey(recovery)), (keyFile, keyFile)], removing: [],
+            droppingOthers: false, isResealing: false)
+        try owner.dropUnusedKeys(try owner.session())
+        #expect(try metadata("marked").isPolicyFromLimitedSession)
+        #expect(try !metadata("chosen").isPolicyFromLimitedSession)
+        try owned.store(token: "secret", for: "chosen")
+        try owned.store(token: "secret", for: "marked")
+        #expect(try metadata("chosen").policy == .afterFirstUnlock)
+        #expect(try metadata("marked").policy == .whenUnlockedThisDeviceOnly)
+    }
+
+    @Test func whatCannotBeProvedIsNoChoiceOfTheOwner() throws {
+        let vault = try owner.session().ring.vault
+        let keys = try ClassKeys(
+            policy: .afterFirstUnlock, version: 99, setTag: 0, metadata: try SymmetricKey.random(),
+            secret: try SymmetricKey.random(), vault: vault)
+        let item = try owner.session().log.codec.item(service: "s", key: "k")
+        let metadata = TokenMetadata(
+            key: "k", service: "s", policy: .afterFirstUnlock, created: Date(timeIntervalSince1970: 1),
+            modified: Date(timeIntervalSince1970: 1), generation: Generation(rawValue: 1))
+        let stored = StoredMetadata(
+            metadata: metadata, policyProof: [UInt8](repeating: 0, count: PolicyProof.length))
+        #expect(try owner.session().ring.policyOrigin(of: stored, item, under: keys) == .limitedSession)
+        #expect(try opened(keyFile).session().ring.policyOrigin(of: stored, item, under: keys) == .unknown)
     }
 
     @Test func anExportTellsIt() throws {

@@ -19,7 +19,7 @@ final class ClassKeys: Sendable {
         self.setTag = setTag
         self.metadata = metadata
         self.secret = secret
-        let isGate = policy == .whenUnlocked || policy == .whenUnlockedThisDeviceOnly
+        let isGate = AccessPolicy.allCases.contains { PolicyProof.gate(of: $0) == policy }
         policyProof = isGate ? try PolicyProof.key(from: secret, vault: vault) : nil
     }
 

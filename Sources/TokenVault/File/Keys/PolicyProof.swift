@@ -22,6 +22,16 @@ enum PolicyProof {
         case unknown
     }
 
+    /// The policy whose class, in the same set and version, leads to the key of the proofs of items of `policy`; `nil` where
+    /// items need none.
+    static func gate(of policy: AccessPolicy) -> AccessPolicy? {
+        switch policy {
+        case .afterFirstUnlock: .whenUnlocked
+        case .afterFirstUnlockThisDeviceOnly: .whenUnlockedThisDeviceOnly
+        case .whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly: nil
+        }
+    }
+
     /// The key of the codes for after-first-unlock classes of the same set and version, from the secret key of a
     /// when-unlocked class.
     static func key(
@@ -44,9 +54,7 @@ enum PolicyProof {
 extension KeyRing {
     /// The key of the policy proofs of items that are sealed under `keys`; `nil` while locked or with a limited scope.
     private func proofKey(for keys: ClassKeys) -> SymmetricKey? {
-        let gate: AccessPolicy =
-            keys.policy.isThisDeviceOnly ? .whenUnlockedThisDeviceOnly : .whenUnlocked
-        guard
+        guard let gate = PolicyProof.gate(of: keys.policy),
             case .keys(let held) = access(
                 policy: gate.number, setTag: keys.setTag, version: keys.version)
         else { return nil }
@@ -60,7 +68,10 @@ extension KeyRing {
         guard keys.policy.isReadableAfterFirstUnlock else { return .owner }
         guard let key = proofKey(for: keys),
             let code = PolicyProof.code(of: item, under: keys, key: key)
-        else { return .unknown }
+        else {
+            // With the root key, what cannot be proved counts for nothing: that class's keys may be gone from the keybag.
+            return roots?.all == nil ? .unknown : .limitedSession
+        }
         guard let proof = stored.policyProof, constantTimeEqual(proof, code) else { return .limitedSession }
         return .owner
     }
