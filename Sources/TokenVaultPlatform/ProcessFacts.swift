@@ -80,7 +80,6 @@ package enum ProcessFacts {
         return String(cString: value)
     }
 
-    /// The home directory from the user database, for when `HOME` is not set.
     /// A user as a person knows them: by name, or by number where the user database has none.
     package static func name(ofUser number: UInt32) -> String {
         var (entry, found) = (passwd(), UnsafeMutablePointer<passwd>?.none)
@@ -91,6 +90,7 @@ package enum ProcessFacts {
         return "the user \(String(cString: name))"
     }
 
+    /// The home directory from the user database, for when `HOME` is not set.
     package static var homeFromUserDatabase: FilePath? {
         guard let entry = getpwuid(geteuid()), let directory = entry.pointee.pw_dir else { return nil }
         return FilePath(platformString: directory)

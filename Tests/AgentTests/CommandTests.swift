@@ -210,6 +210,21 @@ import VaultAgent
         #expect(try home.run("status", "--json").output.contains(#""agent":true"#))
     }
 
+    @Test func oneThatIsStoppedIsNamed() throws {
+        let agent = try home.startAgent()
+        #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
+        kill(agent, SIGSTOP)
+        let outcome = try home.run("retrieve", "k", "--timeout", "1")
+        #expect(outcome.status == 10, "\(outcome)")
+        #expect(
+            outcome.error.contains("the agent, process \(agent), did not answer")
+                && outcome.error.contains("--no-agent"), "\(outcome.error)")
+        #expect(try home.run("list", "--no-agent", "--key-file", home.keyFile).status == 0)
+        kill(agent, SIGCONT)
+        kill(agent, SIGTERM)
+        #expect(Program.wait(for: agent) == 0)
+    }
+
     @Test func theAgentInTheForegroundEndsBySignal() throws {
         let agent = try home.startAgent()
         #expect(try AgentControl.isRunning(at: home.place))

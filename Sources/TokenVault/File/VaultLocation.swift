@@ -136,8 +136,8 @@ package struct VaultLocation: Sendable {
         return location
     }
 
-    /// Throws `insecurePermissions` when directories would have to be made in a directory that another user owns, as root
-    /// does with the home of whoever called sudo: that user could not use them.
+    /// Throws `insecurePermissions` when directories would have to be made in a directory that another user owns. Under
+    /// sudo, with the home directory of the calling user, root would make them, and that user could not use them.
     private static func requireOwnPlace(for path: FilePath) throws(TokenStorageError) {
         guard !isDirectory(path), let (place, owner) = FileAttributes.nearestDirectory(to: path),
             owner != ProcessFacts.user, owner != 0

@@ -30,11 +30,16 @@ package final class AgentConnection: Sendable {
     }
 
     let socket: UnixSocket
+    /// Where the agent is, if that is known.
+    private let place: AgentPlace?
     // Not a Mutex: what is read of the answer is the caller's.
     private let exchange = Monitor(Exchange())
 
     /// A connection over `socket`.
-    package init(_ socket: UnixSocket) { self.socket = socket }
+    package init(_ socket: UnixSocket, of place: AgentPlace? = nil) {
+        self.socket = socket
+        self.place = place
+    }
 
     /// Connects to the agent at `place`.
     package convenience init(to place: AgentPlace, within timeout: Duration) throws(Failure) {
@@ -42,7 +47,8 @@ package final class AgentConnection: Sendable {
         do throws(SocketDirectory.Failure) {
             let directory = try SocketDirectory(place.directory, creating: false)
             do throws(SocketDirectory.Failure) {
-                self.init(try directory.connect(to: AgentPlace.socketName, within: timeout))
+                self.init(
+                    try directory.connect(to: AgentPlace.socketName, within: timeout), of: place)
             } catch {
                 // One that begins or ends, or whose socket somebody has removed: it may hold keys.
                 isTaken = directory.holder != nil
@@ -180,7 +186,7 @@ package final class AgentConnection: Sendable {
             try exchange.outgoing.send(to: socket, until: deadline)
         } catch {
             // Not all of the request is there, so nothing comes of it.
-            throw .unreachable(Self.error(for: error))
+            throw .unreachable(self.error(for: error))
         }
         return exchange.number
     }
@@ -196,7 +202,7 @@ package final class AgentConnection: Sendable {
         _ read: (inout WireReader, _ isLast: Bool) throws(WireError) -> Value
     ) throws(Failure) -> Value {
         while true {
-            if deadline.hasPassed { throw .interrupted(Self.error(for: SystemFailure(.timedOut, "recv"))) }
+            if deadline.hasPassed { throw .interrupted(error(for: SystemFailure(.timedOut, "recv"))) }
             let (kind, range) = try nextFrame(until: deadline, &exchange)
             defer { exchange.incoming.removeFirst(range.upperBound) }
             let answer: Answer<Value>
@@ -270,7 +276,7 @@ package final class AgentConnection: Sendable {
                 }
                 exchange.hasBegun = true
             } catch {
-                throw .interrupted(Self.error(for: error))
+                throw .interrupted(self.error(for: error))
             }
         }
     }
@@ -281,10 +287,17 @@ package final class AgentConnection: Sendable {
             advice: "see whether the agent runs: \"vaultctl status\"")
     }
 
-    private static func error(for failure: SystemFailure) -> TokenStorageError {
+    private func error(for failure: SystemFailure) -> TokenStorageError {
         switch failure.errno {
-        case Errno.timedOut: error(.timedOut, "the agent did not answer")
-        default: error(.unavailable, "the agent went away: \(failure.call): \(failure.errno.description)")
+        case Errno.timedOut:
+            // Stopped or hanging: a person can end it, and do without it meanwhile.
+            TokenStorageError(
+                .timedOut, operation: "", backend: AgentPlace.backend,
+                underlying: place?.holder.map { "the agent, process \($0), did not answer" }
+                    ?? "the agent did not answer",
+                advice: "continue or end that process, or leave the agent out with --no-agent")
+        default:
+            Self.error(.unavailable, "the agent went away: \(failure.call): \(failure.errno.description)")
         }
     }
 }
