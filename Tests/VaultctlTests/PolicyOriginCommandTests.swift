@@ -54,6 +54,31 @@ import Testing
         #expect(now.contains(#""policy":"after-first-unlock""#) && !now.contains("policyOrigin"), "\(now)")
     }
 
+    /// A merge seals items again, and vouches for no policy that it cannot prove.
+    @Test func aMergeKeepsWhoChoseWhat() throws {
+        let parted = try sandbox.shell(
+            """
+            cp -p '\(sandbox.vault)' copy
+            other() { "$V" "$@" --vault copy --state-dir other; }
+            printf one | other store chosen --policy after-first-unlock
+            printf two | other store bait --policy after-first-unlock --key-file limited
+            printf three | "$V" store mine --policy after-first-unlock
+            "$V" merge copy
+            """)
+        #expect(parted.status == 0, "\(parted.error)")
+        func isMarked(_ key: String) throws -> Bool {
+            let info = try sandbox.run("info", key, "--json")
+            #expect(info.status == 0, "\(info.error)")
+            return info.text.contains("policyOrigin")
+        }
+        #expect(try isMarked("bait") && isMarked("important"))
+        #expect(try !isMarked("chosen") && !isMarked("mine"))
+        let stored = try sandbox.shell(
+            #"for key in bait chosen; do printf secret | "$V" store "$key"; done"#)
+        #expect(stored.error.split(separator: "\n").count == 1, "\(stored.error)")
+        #expect(try sandbox.run("info", "chosen").text.contains("policy:      after-first-unlock\n"))
+    }
+
     @Test func linesOfJSONTellIt() throws {
         let (line, sign) = (#"{"key":"k","value":"v","policy":"after-first-unlock","policyOrigin":""#, #""}"#)
         let wrong = try sandbox.shell(
