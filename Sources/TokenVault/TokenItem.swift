@@ -24,7 +24,8 @@ public struct TokenMetadata: Sendable {
     public var generation: Generation
     /// Whether a session without the root key chose the policy: one with a slot of limited scope, or a locked agent.
     /// A replace in an unlocked session of scope *all* that names no policy uses the vault's default policy then
-    /// (``TokenCommit/policyResets``). Only the file vault proves it, and only to such a session; elsewhere false.
+    /// (``TokenCommit/policyResets``). Only the file vault proves it; elsewhere false. A session without the root key sees
+    /// that no proof is there, and cannot check one that is.
     public var isPolicyFromLimitedSession: Bool
 
     /// A description of an item. Backends make these.

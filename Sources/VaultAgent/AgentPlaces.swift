@@ -1,6 +1,6 @@
 package import SystemPackage
 internal import TokenVault
-internal import TokenVaultPlatform
+package import TokenVaultPlatform
 
 /// Where programs of this package look for the agent. Only programs ask: the library reads no environment.
 package enum AgentPlaces {
@@ -21,26 +21,39 @@ package enum AgentPlaces {
         let first = AgentPlace(directory: named?.appending("tokenvault") ?? shared)
         guard named.map(isBelowUsualOnes) ?? true else { return [first] }
         let others = [usual.appending("tokenvault"), shared].filter {
-            $0 != first.directory && SocketDirectory.isOurs($0)
+            $0 != first.directory && isThisUsers($0)
         }
         return [first] + others.map { AgentPlace(directory: $0) }
     }
 
     /// All of these, and the places of the programs of snaps: a lock is to reach whatever holds keys.
-    package static var everywhere: [AgentPlace] {
+    /// Throws what keeps the directory of the login from being looked into.
+    package static func everywhere() throws(SystemFailure) -> [AgentPlace] {
         let all = all
         let usual = UserDirectories.usualRuntime
-        guard UserDirectories.runtime.map(isBelowUsualOnes) ?? true,
-            let names = try? PosixDirectory(usual).names()
-        else { return all }
+        guard UserDirectories.runtime.map(isBelowUsualOnes) ?? true, isThisUsers(usual) else { return all }
+        let names: [String]
+        do throws(SystemFailure) { names = try PosixDirectory(usual).names() } catch {
+            if error.errno == .noSuchFileOrDirectory { return all }
+            throw error
+        }
         let snaps = names.filter { $0.hasPrefix("snap.") }.sorted()
             .map { usual.appending($0).appending("tokenvault") }
-            .filter { path in SocketDirectory.isOurs(path) && !all.contains { $0.directory == path } }
+            .filter { path in isThisUsers(path) && !all.contains { $0.directory == path } }
         return all + snaps.map { AgentPlace(directory: $0) }
     }
 
     private static func isBelowUsualOnes(_ path: FilePath) -> Bool {
-        path.starts(with: UserDirectories.usualRuntime.removingLastComponent())
+        let users = UserDirectories.usualRuntime.removingLastComponent()
+        if path.starts(with: users) { return true }
+        // `/var/run` is a link to `/run`.
+        guard let real = try? PosixDirectory(path).absolutePath else { return false }
+        return real.starts(with: (try? PosixDirectory(users).absolutePath) ?? users)
+    }
+
+    /// Whether something of this user's is there, whatever its mode: what keeps an agent there from being reached is told then.
+    private static func isThisUsers(_ path: FilePath) -> Bool {
+        (try? FileAttributes(at: path, followingLinks: false))?.owner == ProcessFacts.user
     }
 
     /// A name that anybody can guess, in a directory in which anybody can take it first.

@@ -19,6 +19,14 @@ enum AgentStarter {
         return "XDG_RUNTIME_DIR is another user's or cannot be entered; unset it"
     }
 
+    /// Everywhere that an agent of this user may run. Throws when that cannot be told.
+    static func places() throws(CommandFailure) -> [AgentPlace] {
+        do throws(SystemFailure) { return try AgentPlaces.everywhere() } catch {
+            throw CommandFailure(
+                error, "the directories where agents run", "see \"ulimit -n\" and the mode of /run/user/UID")
+        }
+    }
+
     /// Throws `unavailable` when another user has taken the agent's place: there is none, and none can be started.
     static func requirePlace() throws(CommandFailure) {
         if let place = AgentPlaces.takenByAnother {

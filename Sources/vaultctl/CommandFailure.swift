@@ -95,15 +95,16 @@ struct CommandFailure: Error, Equatable {
     /// `text` with a question mark for each character that a terminal obeys or does not show: control characters, those
     /// that turn the direction of the text around them, zero-width characters and tags.
     static func printable(_ text: String) -> String {
-        String(String.UnicodeScalarView(text.unicodeScalars.map { isControl($0.value) ? "?" : $0 }))
+        String(String.UnicodeScalarView(text.unicodeScalars.map { isObeyedOrHidden($0) ? "?" : $0 }))
     }
 
-    private static func isControl(_ scalar: UInt32) -> Bool {
-        switch scalar {
-        case ..<0x20, 0x7f...0x9f, 0xad, 0x61c, 0x180e, 0x200b...0x200f, 0x2028...0x202e, 0x2060...0x206f,
-            0xfeff, 0xe0000...0xe007f:
-            true
-        default: false
+    private static func isObeyedOrHidden(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: true
+        default:
+            // How emoji are drawn; and a blank that is a symbol by its category.
+            scalar.value == 0x2800
+                || scalar.properties.isDefaultIgnorableCodePoint && !(0xfe0e...0xfe0f).contains(scalar.value)
         }
     }
 

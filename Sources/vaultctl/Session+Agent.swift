@@ -53,6 +53,8 @@ extension Session {
     @discardableResult
     func releaseFromAgent() -> Bool {
         guard mayTellAgent, AgentPlaces.takenByAnother == nil else { return false }
-        return AgentPlaces.everywhere.map { (try? agentClient(at: $0).release()) ?? false }.contains(true)
+        return ((try? AgentPlaces.everywhere()) ?? AgentPlaces.all).map {
+            (try? agentClient(at: $0).release()) ?? false
+        }.contains(true)
     }
 }

@@ -140,6 +140,27 @@ import TokenVaultPlatform
         _ = try person.run(["agent", "--stop"], with: inSnap)
     }
 
+    /// The agent goes on in a directory that its user has opened to others: nobody says that none runs.
+    @Test(arguments: [["lock"], ["lock", "--all"], ["agent", "--stop"]])
+    func aDirectoryThatWasOpenedIsNotPassedOver(_ words: [String]) throws {
+        defer { removeRuntime() }
+        try #require(chmod(person.place, 0o755) == 0)
+        let refused = try person.run(words, with: ["XDG_RUNTIME_DIR=\(runtime)"])
+        #expect(refused.status == 8 && refused.error.contains("0700"), "\(refused)")
+        try #require(chmod(person.place, 0o700) == 0)
+        #expect(try person.run("retrieve", "k").output == "a")
+    }
+
+    @Test func aLinkToTheDirectoryOfTheLoginIsThat() throws {
+        defer { removeRuntime() }
+        let link = "\(person.home)/link"
+        try #require(symlink(runtime, link) == 0)
+        // The agent is in `/tmp`.
+        let locked = try person.run(["lock"], with: ["XDG_RUNTIME_DIR=\(link)"])
+        #expect(locked.status == 0 && locked.error.isEmpty, "\(locked.error)")
+        #expect(try !person.run("status", "--json").output.contains(#""state":"unlocked""#))
+    }
+
     @Test func whatWasNotReachedIsSaid() throws {
         defer { removeRuntime() }
         #expect(try person.run("agent", "--stop").error.isEmpty)

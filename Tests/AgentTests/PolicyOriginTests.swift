@@ -13,6 +13,8 @@ import VaultAgent
         #expect(try vault.lock())
         try storage.store(token: "bait", for: "important", policy: .afterFirstUnlock)
         try storage.store(token: "newer", for: "chosen")
+        #expect(try storage.metadata(for: "important")?.isPolicyFromLimitedSession == true)
+        #expect(try storage.metadata(for: "chosen")?.isPolicyFromLimitedSession == false)
         _ = try agent.unlockedVault()
         #expect(try storage.metadata(for: "important")?.isPolicyFromLimitedSession == true)
         #expect(

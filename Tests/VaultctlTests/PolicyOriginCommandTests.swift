@@ -42,6 +42,17 @@ import Testing
         #expect(read.status != 0 && !read.text.contains("secret"))
     }
 
+    /// As it is through a locked agent.
+    @Test func whoCannotLeaveThePolicyIsToldOfIt() throws {
+        let stored = try sandbox.shell(#"printf newer | "$V" store important --key-file limited"#)
+        #expect(
+            stored.status == 0 && stored.error.contains("note: important stays under after-first-unlock"),
+            "\(stored.error)")
+        let chosen = try sandbox.shell(
+            #"printf newer | "$V" store important --policy after-first-unlock --key-file limited"#)
+        #expect(chosen.status == 0 && chosen.error.isEmpty, "\(chosen.error)")
+    }
+
     @Test func whatTheOwnerChoseIsKeptWithoutANote() throws {
         let stored = try sandbox.shell(
             """

@@ -140,12 +140,13 @@ import TokenVaultAuth
     /// Neither what moves the cursor nor what turns the direction of what stands around it.
     @Test(arguments: [
         "\u{1b}", "\u{7f}", "\u{9b}", "\u{61c}", "\u{200e}", "\u{200f}", "\u{202a}", "\u{202e}", "\u{2028}",
-        "\u{2066}", "\u{2069}", "\u{ad}", "\u{200b}", "\u{200d}", "\u{2060}", "\u{2064}", "\u{feff}",
+        "\u{2066}", "\u{2069}", "\u{ad}", "\u{200b}", "\u{200d}", "\u{2060}", "\u{2064}", "\u{fff9}",
+        "\u{34f}", "\u{3164}", "\u{e0100}", "\u{1d173}", "\u{2800}", "\u{180b}", "\u{feff}",
         "\u{e0001}", "\u{e007f}",
     ])
     func whatIsPrintedControlsNothing(_ control: String) {
         #expect(CommandFailure.printable("a\(control)b") == "a?b")
-        #expect(CommandFailure.printable("é\u{2026}ש🔑") == "é\u{2026}ש🔑")
+        #expect(CommandFailure.printable("é\u{2026}ש🔑❤\u{fe0f}") == "é\u{2026}ש🔑❤\u{fe0f}")
     }
 
     @Test func theRevocationEndpointIsFound() {

@@ -101,10 +101,10 @@ struct CommitPlanner: ~Copyable {
             origin: session.ring.policyOrigin(of: stored, item, under: found.keys))
     }
 
-    /// Whether an item stays under its policy where the change names none: a new secret of the owner is not put under
-    /// a policy that a limited session chose.
+    /// Whether an item stays under its policy where the change names none: a session with the root key puts no new secret
+    /// under a policy that a limited session chose.
     private func keepsPolicy(_ change: TokenChange, _ current: Current?) -> Bool {
-        guard case .store = change.action else { return true }
+        guard case .store = change.action, session.ring.roots?.all != nil else { return true }
         return current?.origin != .limitedSession
     }
 

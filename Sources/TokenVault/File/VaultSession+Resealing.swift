@@ -19,14 +19,16 @@ extension VaultSession {
                 let secret = try sealer.openBody(
                     content, in: split..<content.count, of: item, generation: entry.generation, keys: old)
             else { throw .damage(at: entry.offset, "a damaged item") }
+            let origin = ring.policyOrigin(of: stored, item, under: old)
+            // Without the root key the proof cannot be renewed: the next session that has it seals the item.
+            if origin == .unknown { return nil }
             var supplies = ItemSealer.Supplies(for: 1)
             return try sealer.item(
                 item,
                 metadata: ItemCoding.metadata(
                     StoredMetadata(
                         metadata: stored.metadata,
-                        policyProof: ring.policyOrigin(of: stored, item, under: old) == .owner
-                            ? ring.policyProof(of: item, under: new) : nil)),
+                        policyProof: origin == .owner ? ring.policyProof(of: item, under: new) : nil)),
                 secret: secret, keys: new, serviceTag: entry.serviceTag, generation: entry.generation,
                 with: &supplies)
         }

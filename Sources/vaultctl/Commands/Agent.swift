@@ -35,12 +35,18 @@ struct Agent: VaultCommand {
         if stop {
             let limit = Deadline(after: try Settings.timeout(location.timeout) ?? AgentControl.timeout)
             var wasRunning = false
-            for place in AgentPlaces.everywhere {
-                let ran = try calling { () throws(TokenStorageError) in
-                    try AgentControl.stop(at: place, within: limit.remaining)
+            var failure: CommandFailure?
+            for place in try AgentStarter.places() {
+                do throws(CommandFailure) {
+                    let ran = try calling { () throws(TokenStorageError) in
+                        try AgentControl.stop(at: place, within: limit.remaining)
+                    }
+                    if ran { wasRunning = true }
+                } catch {
+                    failure = failure ?? error
                 }
-                if ran { wasRunning = true }
             }
+            if let failure { throw failure }
             if !wasRunning { console.note("no agent runs, so none was ended") }
             return .done
         }

@@ -29,7 +29,8 @@ struct Lock: VaultCommand {
         var wasHeld = false
         var failure: CommandFailure?
         // Wherever one may run: what holds keys is to let go of them.
-        for place in AgentPlaces.everywhere {
+        let places = try AgentStarter.places()
+        for place in places {
             do throws(CommandFailure) {
                 if try lock(at: place, session) { wasHeld = true }
             } catch {
@@ -40,7 +41,7 @@ struct Lock: VaultCommand {
         if !wasHeld {
             if !all { try requireVault(session) }
             var isRunning = false
-            for place in AgentPlaces.everywhere where !isRunning {
+            for place in places where !isRunning {
                 isRunning = try calling { () throws(TokenStorageError) in
                     try AgentControl.isRunning(at: place)
                 }
@@ -73,7 +74,7 @@ struct Lock: VaultCommand {
         let there = try? BlockingFileVault.open(
             at: path, configuration: FileVaultConfiguration(stateDirectory: nil))
         guard there == nil else { return }
-        for place in AgentPlaces.everywhere {
+        for place in try AgentStarter.places() {
             let vaults = try calling { () throws(TokenStorageError) in try AgentControl.vaults(at: place) }
             guard vaults.allSatisfy({ $0.state == .locked }) else {
                 throw CommandFailure(

@@ -51,6 +51,9 @@ struct Store: VaultCommand {
             let commit = try replace(key, in: storage, with: secret, details, expectation)
             generation = commit.generation
             commit.policyResets.forEach(console.notePolicyReset)
+            if details.policy == nil, commit.existed.first == true, session.backend == .file {
+                noteForeignPolicy(of: key, in: storage, console)
+            }
         } catch {
             if error.cause?.code == .conflict, ifAbsent {
                 throw CommandFailure(
@@ -103,6 +106,17 @@ struct Store: VaultCommand {
                 }
             }
         }
+    }
+
+    /// Says that the item stays under a policy that a session without the root key chose, which this one cannot change.
+    private func noteForeignPolicy(
+        of key: TokenKey, in storage: any BlockingTokenStorage, _ console: Console
+    ) {
+        // It is stored: that it cannot be looked at is no failure.
+        guard let item = try? storage.metadata(for: key), item.isPolicyFromLimitedSession else { return }
+        console.note(
+            "\(key.name) stays under \(item.policy.rawValue), which a session without the root key chose: it can be read "
+                + "while the vault is locked. Unlock the vault and store it again, or choose with --policy")
     }
 
     private func expectation() throws(CommandFailure) -> TokenChange.Expectation {

@@ -174,6 +174,29 @@ import FoundationEssentials
         #expect(try metadata("marked").policy == .whenUnlockedThisDeviceOnly)
     }
 
+    /// Who cannot renew a proof leaves the item as it is.
+    @Test func aLimitedSessionsCompactionTakesNoChoiceAway() throws {
+        try owned.store(token: "owner's", for: "chosen", policy: .afterFirstUnlock)
+        _ = try owner.replaceRoot(
+            [(.recoveryKey(recovery), .recoveryKey(recovery)), (keyFile, keyFile)], removing: [],
+            droppingOthers: false, isResealing: false)
+        _ = try opened(keyFile).compact()
+        #expect(try !metadata("chosen").isPolicyFromLimitedSession)
+        _ = try owner.compact()
+        #expect(try !metadata("chosen").isPolicyFromLimitedSession)
+        #expect(try owner.itemsUnderOlderKeys(try owner.session()) == 0)
+    }
+
+    @Test func thatThereIsNoProofIsSeenWithoutTheRootKey() throws {
+        try limited().store(token: "bait", for: "k", policy: .afterFirstUnlock)
+        owner.lock()
+        #expect(try metadata("k").isPolicyFromLimitedSession)
+        #expect(try limited().metadata(for: "k")?.isPolicyFromLimitedSession == true)
+        // It cannot do better, and is not refused.
+        #expect(try owned.commit([.store(Secret(utf8: "newer"), for: "k")]).policyResets.isEmpty)
+        #expect(try metadata("k").policy == .afterFirstUnlock)
+    }
+
     @Test func whatCannotBeProvedIsNoChoiceOfTheOwner() throws {
         let vault = try owner.session().ring.vault
         let keys = try ClassKeys(

@@ -66,14 +66,15 @@ extension KeyRing {
         of stored: StoredMetadata, _ item: ItemIdentifier, under keys: ClassKeys
     ) -> PolicyProof.Origin {
         guard keys.policy.isReadableAfterFirstUnlock else { return .owner }
+        // That there is none, every reader sees.
+        guard let proof = stored.policyProof else { return .limitedSession }
         guard let key = proofKey(for: keys),
             let code = PolicyProof.code(of: item, under: keys, key: key)
         else {
             // With the root key, what cannot be proved counts for nothing: that class's keys may be gone from the keybag.
             return roots?.all == nil ? .unknown : .limitedSession
         }
-        guard let proof = stored.policyProof, constantTimeEqual(proof, code) else { return .limitedSession }
-        return .owner
+        return constantTimeEqual(proof, code) ? .owner : .limitedSession
     }
 
     /// The proof that this session chose the policy; `nil` where none is needed or this session cannot give one.
