@@ -54,9 +54,9 @@ package enum CommitRules {
         change.details.policy ?? current ?? defaultPolicy
     }
 
-    /// What is known of an item after `change`, under its new key if it was renamed. Details that are
-    /// not given are kept, the policy only where `keepsPolicy` says so, and no expiry in the past by a store; a new item takes the defaults. For a delete,
-    /// what was there.
+    /// What is known of an item after `change`, under its new key if it was renamed. Details that are not given are kept:
+    /// the policy only where `keepsPolicy` says so, an expiry in the past not by a store. A new item takes the defaults.
+    /// For a delete, what was there.
     package static func metadata(
         after change: TokenChange, current: TokenMetadata?, service: String, keepsPolicy: Bool = true,
         defaultPolicy: AccessPolicy, now: Date, generation: Generation
