@@ -2,6 +2,7 @@ import Glibc
 import SystemPackage
 import TokenVault
 import TokenVaultCrypto
+import TokenVaultPlatform
 
 /// Unlocks, reads and locks a vault and then looks for what must be gone, in all of its own memory:
 /// `MemoryProbe VAULT STATE CYCLES [secret|agent]`. Prints what it looked for, or where it was left, and status 1.
@@ -43,6 +44,10 @@ struct MemoryProbe {
         let configuration = FileVaultConfiguration(stateDirectory: state, keyDerivationCost: .minimum)
         let file = try BlockingFileVault.create(
             at: path, unlockMethod: .passphrase(passphrase.secret), configuration: configuration)
+        // At once: what is left now, something else takes the memory of soon.
+        let deviceKey = try Self.deviceKey(in: state)
+        let places = search.places(of: deviceKey)
+        guard places.isEmpty else { Self.fail("the device key is left in \(places) by its making") }
         _ = try file.addSlot(.keyFile(keyFile.secret), scope: .all)
         if throughAgent {
             file.close()
@@ -59,6 +64,23 @@ struct MemoryProbe {
         needles.append(passphrase.needle("the passphrase"))
         needles.append(keyFile.needle("the key file"))
         for value in values { needles.append(value.needle("a value")) }
+        needles.append(deviceKey)
+    }
+
+    /// The key in the device's file, read into memory that is wiped.
+    private static func deviceKey(in state: FilePath) throws -> Needle {
+        let name = try PosixDirectory(state).names().first { $0.hasSuffix(".device") }
+        let length = 72
+        let bytes = UnsafeMutableRawPointer.allocate(byteCount: length, alignment: 16)
+        defer {
+            explicit_bzero(bytes, length)
+            bytes.deallocate()
+        }
+        let file = open(state.appending(name ?? "").string, O_RDONLY)
+        guard file >= 0, read(file, bytes, length) == length else { fail("no device key") }
+        close(file)
+        // Behind magic and identifier, from the ninth byte of the key on.
+        return Needle("the device key", UnsafeRawBufferPointer(start: bytes, count: length), from: 32)
     }
 
     private static let policies: [AccessPolicy] = [

@@ -21,11 +21,21 @@ struct DeviceKey: Sendable {
         DeviceKey(identifier: Random.bytes(16), key: try SymmetricKey.random())
     }
 
-    /// The file's contents: magic, identifier, key, BLAKE2b-128 of all before.
+    /// The file's contents: magic, identifier, key, BLAKE2b-128 of all before. The caller wipes them.
     func encoded() -> [UInt8]? {
         guard let secret = SymmetricKey.concatenating([key]) else { return nil }
-        let bytes = Self.magic + identifier + secret.array()
-        return bytes + Hash.digest(bytes, length: 16)
+        // Made at once in their whole length: memory that grows leaves copies.
+        var bytes = [UInt8](repeating: 0, count: Self.encodedLength)
+        bytes.replaceSubrange(0..<8, with: Self.magic)
+        bytes.replaceSubrange(8..<24, with: identifier)
+        secret.withBytes { secret in
+            for place in secret.byteOffsets {
+                bytes[24 + place] = unsafe secret.unsafeLoad(fromByteOffset: place, as: UInt8.self)
+            }
+        }
+        let end = Self.encodedLength - 16
+        bytes.replaceSubrange(end..., with: Hash.digest(bytes, in: 0..<end, length: 16))
+        return bytes
     }
 
     init(identifier: [UInt8], key: SymmetricKey) {
