@@ -26,7 +26,7 @@ package enum AgentPlaces {
         return [first] + others.map { AgentPlace(directory: $0) }
     }
 
-    /// All of these, and the places of the programs of snaps: a lock is to reach whatever holds keys.
+    /// All of these, and the places of the programs of snaps. A lock must reach every agent that holds keys.
     /// Throws what keeps the directory of the login from being looked into.
     package static func everywhere() throws(SystemFailure) -> [AgentPlace] {
         let all = all
@@ -51,7 +51,7 @@ package enum AgentPlaces {
         return real.starts(with: (try? PosixDirectory(users).absolutePath) ?? users)
     }
 
-    /// Whether something of this user's is there, whatever its mode: what keeps an agent there from being reached is told then.
+    /// Whether this user owns what is there, whatever its mode. A wrong mode is an error of the connection, not an absence.
     private static func isThisUsers(_ path: FilePath) -> Bool {
         (try? FileAttributes(at: path, followingLinks: false))?.owner == ProcessFacts.user
     }

@@ -140,7 +140,7 @@ import TokenVaultPlatform
         _ = try person.run(["agent", "--stop"], with: inSnap)
     }
 
-    /// The agent goes on in a directory that its user has opened to others: nobody says that none runs.
+    /// The agent still runs in a directory that its user has opened to others. The commands report the mode.
     @Test(arguments: [["lock"], ["lock", "--all"], ["agent", "--stop"]])
     func aDirectoryThatWasOpenedIsNotPassedOver(_ words: [String]) throws {
         defer { removeRuntime() }

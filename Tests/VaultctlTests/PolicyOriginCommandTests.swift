@@ -93,7 +93,7 @@ import Testing
     @Test func linesOfJSONTellIt() throws {
         let (line, sign) = (#"{"key":"k","value":"v","policy":"after-first-unlock","policyOrigin":""#, #""}"#)
         let wrong = try sandbox.shell(
-            #"printf '%s\n' '\#(line)somebody\#(sign)' | "$V" import --format ndjson -"#)
+            #"printf '%s\n' '\#(line)fake-origin\#(sign)' | "$V" import --format ndjson -"#)
         expectOneLine(wrong, status: 64)
         #expect(wrong.error.contains("line 1 has a policyOrigin"), "\(wrong.error)")
         let right = try sandbox.shell(

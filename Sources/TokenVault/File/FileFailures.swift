@@ -30,8 +30,8 @@ extension TokenStorageError {
         return (offset, String(text.dropLast("\(Self.placeMark)\(offset)".count)))
     }
 
-    /// What to do about a place that `owner` owns and not the user of this process.
-    static func adviceForForeignPlace(of owner: UInt32) -> String {
+    /// What to do about a place that belongs to another user.
+    static var adviceForForeignPlace: String {
         ProcessFacts.user == 0
             ? "run it as that user, without sudo, or name places of root's: HOME, --vault, --state-dir"
             : "run it as that user, or check HOME and the paths that were given"

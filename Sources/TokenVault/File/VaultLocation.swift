@@ -54,7 +54,7 @@ package struct VaultLocation: Sendable {
             throw .file(
                 .insecurePermissions,
                 underlying: "the vault's directory belongs to \(ProcessFacts.name(ofUser: user))",
-                advice: TokenStorageError.adviceForForeignPlace(of: user))
+                advice: TokenStorageError.adviceForForeignPlace)
         }
     }
 
@@ -126,7 +126,7 @@ package struct VaultLocation: Sendable {
             throw .file(
                 .insecurePermissions,
                 underlying: "the state directory belongs to \(ProcessFacts.name(ofUser: own.owner))",
-                advice: TokenStorageError.adviceForForeignPlace(of: own.owner))
+                advice: TokenStorageError.adviceForForeignPlace)
         }
         if let own, own.mode & 0o022 != 0 {
             throw .file(
@@ -144,7 +144,7 @@ package struct VaultLocation: Sendable {
         else { return }
         throw .file(
             .insecurePermissions, underlying: "\(place) belongs to \(ProcessFacts.name(ofUser: owner))",
-            advice: TokenStorageError.adviceForForeignPlace(of: owner))
+            advice: TokenStorageError.adviceForForeignPlace)
     }
 
     /// That a directory may not be looked into, and whose it is.
@@ -159,7 +159,7 @@ package struct VaultLocation: Sendable {
             .unavailable,
             underlying:
                 "\(path) may not be looked into: \(place) belongs to \(ProcessFacts.name(ofUser: owner))",
-            advice: TokenStorageError.adviceForForeignPlace(of: owner))
+            advice: TokenStorageError.adviceForForeignPlace)
     }
 
     private static func isDirectory(_ path: FilePath) -> Bool {

@@ -158,10 +158,8 @@ struct ImportLines {
 extension CommandFailure {
     /// The same, saying that nothing was imported.
     var withNothingImported: CommandFailure {
-        let assurance = "nothing was imported"
-        guard !advice.hasPrefix(assurance) else { return self }
         var failure = self
-        failure.advice = "\(assurance); \(advice)"
+        failure.advice = "nothing was imported; \(advice)"
         return failure
     }
 }

@@ -8,7 +8,7 @@ import TokenVaultCrypto
 import FoundationEssentials
 #endif
 
-/// Nobody but a holder of the root key chooses the policy of what the owner stores.
+/// Only a session with the root key chooses the policy of the owner's secrets.
 @Suite struct PolicyOriginTests {
     private let sandbox: Sandbox
     private let recovery = RecoveryKey()
@@ -66,7 +66,7 @@ import FoundationEssentials
     @Test(arguments: policies) func theOwnersChoiceIsKept(_ policy: AccessPolicy) throws {
         try owned.store(token: "one", for: "k", policy: policy)
         #expect(try !metadata("k").isPolicyFromLimitedSession)
-        // Whoever has no key of the proofs carries the choice over.
+        // A session without the proof key keeps the proof as it is.
         try limited().store(token: "two", for: "k")
         try limited().store(token: "three", for: "k", policy: policy)
         try limited().commit([.update("k", details: TokenDetails(label: "a label"))])
@@ -76,7 +76,7 @@ import FoundationEssentials
         try owner.unlock(with: .recoveryKey(recovery))
         let commit = try owned.commit([.store(Secret(utf8: "five"), for: "k")])
         #expect(try commit.policyResets.isEmpty && metadata("k").policy == policy)
-        // Nobody vouches for it at another policy or under another name.
+        // The proof is invalid for another policy or another key.
         let other = Self.policies.first { $0 != policy }
         try limited().store(token: "six", for: "k", policy: other)
         #expect(try metadata("k").isPolicyFromLimitedSession)
@@ -144,6 +144,14 @@ import FoundationEssentials
             bytes, in: 0..<bytes.count, of: item, generation: entry.generation, keys: keys)?.policyProof
     }
 
+    /// Stores new secrets without a policy over "chosen", whose policy is the owner's choice, and "marked".
+    private func expectOnlyTheChosenPolicyIsKept() throws {
+        try owned.store(token: "secret", for: "chosen")
+        try owned.store(token: "secret", for: "marked")
+        #expect(try metadata("chosen").policy == .afterFirstUnlock)
+        #expect(try metadata("marked").policy == .whenUnlockedThisDeviceOnly)
+    }
+
     @Test func aNewRootKeepsWhatWasChosenByWhom() throws {
         try owned.store(token: "owner's", for: "chosen", policy: .afterFirstUnlock)
         try limited().store(token: "bait", for: "marked", policy: .afterFirstUnlock)
@@ -152,10 +160,7 @@ import FoundationEssentials
         #expect(try metadata("marked").isPolicyFromLimitedSession)
         #expect(try !metadata("chosen").isPolicyFromLimitedSession)
         #expect(try proof(of: "chosen") != old)
-        try owned.store(token: "secret", for: "chosen")
-        try owned.store(token: "secret", for: "marked")
-        #expect(try metadata("chosen").policy == .afterFirstUnlock)
-        #expect(try metadata("marked").policy == .whenUnlockedThisDeviceOnly)
+        try expectOnlyTheChosenPolicyIsKept()
     }
 
     /// A crash comes between the new root and the compaction, and the next change drops keys that no item is sealed under.
@@ -168,13 +173,10 @@ import FoundationEssentials
         try owner.dropUnusedKeys(try owner.session())
         #expect(try metadata("marked").isPolicyFromLimitedSession)
         #expect(try !metadata("chosen").isPolicyFromLimitedSession)
-        try owned.store(token: "secret", for: "chosen")
-        try owned.store(token: "secret", for: "marked")
-        #expect(try metadata("chosen").policy == .afterFirstUnlock)
-        #expect(try metadata("marked").policy == .whenUnlockedThisDeviceOnly)
+        try expectOnlyTheChosenPolicyIsKept()
     }
 
-    /// Who cannot renew a proof leaves the item as it is.
+    /// A session that cannot renew a proof does not reseal the item.
     @Test func aLimitedSessionsCompactionTakesNoChoiceAway() throws {
         try owned.store(token: "owner's", for: "chosen", policy: .afterFirstUnlock)
         _ = try owner.replaceRoot(
@@ -197,7 +199,7 @@ import FoundationEssentials
         #expect(try metadata("k").policy == .afterFirstUnlock)
     }
 
-    @Test func whatCannotBeProvedIsNoChoiceOfTheOwner() throws {
+    @Test func aPolicyWithoutProofKeyIsNotTheOwnersChoice() throws {
         let vault = try owner.session().ring.vault
         let keys = try ClassKeys(
             policy: .afterFirstUnlock, version: 99, setTag: 0, metadata: try SymmetricKey.random(),

@@ -145,6 +145,7 @@ def origins(catalog):
         "Items whose policy the owner chose, or a session without the root key: no proof, or not this item's.",
         named(
             "metadata: whether there is a proof of the policy, proof of the policy",
+            "key: proof key",
             "key: proof of the policy",
         ),
         vault.file(),

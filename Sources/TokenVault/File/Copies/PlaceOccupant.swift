@@ -46,7 +46,7 @@ struct PlaceOccupant {
                 .insecurePermissions,
                 underlying:
                     "the file in the vault's place belongs to \(ProcessFacts.name(ofUser: attributes.owner))",
-                advice: TokenStorageError.adviceForForeignPlace(of: attributes.owner))
+                advice: TokenStorageError.adviceForForeignPlace)
         }
     }
 

@@ -54,7 +54,7 @@ extension FileAttributes {
         guard owner == ProcessFacts.user else {
             throw .file(
                 .insecurePermissions, underlying: "\(path) belongs to \(ProcessFacts.name(ofUser: owner))",
-                advice: TokenStorageError.adviceForForeignPlace(of: owner))
+                advice: TokenStorageError.adviceForForeignPlace)
         }
         guard mode & 0o077 == 0 else {
             throw .file(.insecurePermissions, advice: "keep them out, with: chmod 600 \(path.shellWord)")
