@@ -77,6 +77,8 @@ package protocol DiskFile: AnyObject, Sendable {
     func tryLock(_ kind: FileLock) throws(SystemFailure) -> Bool
     /// Releases the lock of this open file.
     func unlock()
+    /// Whether another open file has the exclusive lock of this one (`F_OFD_GETLK`). False where the system cannot tell.
+    var isLockedForWriting: Bool { get }
     /// Gives a file that was opened as ``FileAccess/nameless`` the name `name` in its directory (`linkat`). Fails with
     /// `EEXIST` when something has it.
     func takeName(_ name: String) throws(SystemFailure)

@@ -159,4 +159,6 @@ package final class PosixFile: DiskFile, Notifying {
     package func unlock() {
         _ = clinux_ofd_setlk(descriptor, Int16(F_UNLCK))
     }
+
+    package var isLockedForWriting: Bool { clinux_ofd_is_write_locked(descriptor) == 1 }
 }

@@ -1,3 +1,4 @@
+import HookedStorage
 import Synchronization
 import SystemPackage
 import Testing
@@ -26,7 +27,7 @@ import TokenVaultPlatform
         try GuardedDirectory(sandbox.vault.removingLastComponent(), refusal: refusal)
     }
 
-    private func opened(_ directory: GuardedDirectory, asked: Bool = true) throws -> BlockingFileVault {
+    private func opened(_ directory: any DiskDirectory, asked: Bool = true) throws -> BlockingFileVault {
         var configuration = sandbox.configuration
         configuration.isReadOnly = asked
         let vault = try BlockingFileVault.open(
@@ -122,6 +123,61 @@ import TokenVaultPlatform
         #expect(failure.withLock { $0 } == nil)
     }
 
+    /// A store between any two reads of a look is no damage, however many looks that takes.
+    @Test func storesBetweenTheReadsOfALookAreNoDamage() throws {
+        let storage = writer.storage(service: "s")
+        let left = Mutex(150)
+        let directory = WatchedDirectory(
+            base: try PosixDirectory(sandbox.vault.removingLastComponent()),
+            beforeReading: {
+                let isOver = left.withLock { left in
+                    left -= 1
+                    return left < 0
+                }
+                if !isOver { _ = try? storage.store(token: "fake", for: "key", policy: .whenUnlocked) }
+            }, whenAskedForWriters: {})
+        let vault = try opened(directory)
+        let report = try vault.verify()
+        #expect(report.isClean, "\(report.problems)")
+        #expect(left.withLock { $0 } < 0)
+    }
+
+    /// While a writer has the lock, what does not fit together is its work. It takes longer than a reader looks at damage.
+    @Test func whatIsHalfWrittenUnderTheLockIsNoDamage() throws {
+        let directory = try PosixDirectory(sandbox.vault.removingLastComponent())
+        writer.close()
+        let end = try #require(try bytes().lastIndex { $0 != 0 })
+        // The middle of the last frame's contents.
+        let place = end - 200
+        let file = try directory.open("test.vault", .readWrite)
+        let byte = try file.read(1, at: place)
+        for isVerified in [true, false] {
+            #expect(try file.tryLock(.exclusive))
+            try file.write([byte[0] ^ 1], at: place)
+            let questions = Mutex(0)
+            let watched = WatchedDirectory(
+                base: directory, beforeReading: {},
+                whenAskedForWriters: {
+                    let count = questions.withLock { count in
+                        count += 1
+                        return count
+                    }
+                    guard count == 25 else { return }
+                    try? file.write(byte, at: place)
+                    file.unlock()
+                })
+            let vault = try opened(watched)
+            if isVerified {
+                #expect(try vault.verify().isClean)
+            } else {
+                #expect(try vault.storage(service: "s").retrieve(for: "key") == "fake")
+            }
+            #expect(questions.withLock { $0 } >= 25)
+        }
+        try file.write([byte[0] ^ 1], at: place)
+        #expect(code { _ = try opened(try guarded()) } == .corrupt)
+    }
+
     @Test func whatACrashLeftStaysWhereItIs() throws {
         writer.close()
         let before = try bytes()
@@ -155,5 +211,52 @@ import TokenVaultPlatform
         #expect(code { _ = try copy.adopt() } == .readOnly)
         #expect(try bytes() == before)
         #expect(try !SmallFile.exists(sandbox.path.appending("new")))
+    }
+}
+
+/// A directory that tells of reads of its files, and of questions for writers.
+private final class WatchedDirectory: ForwardingDirectory {
+    let base: any DiskDirectory
+    private let beforeReading: @Sendable () -> Void
+    private let whenAskedForWriters: @Sendable () -> Void
+
+    init(
+        base: any DiskDirectory, beforeReading: @escaping @Sendable () -> Void,
+        whenAskedForWriters: @escaping @Sendable () -> Void
+    ) {
+        self.base = base
+        self.beforeReading = beforeReading
+        self.whenAskedForWriters = whenAskedForWriters
+    }
+
+    func open(_ name: String, _ access: FileAccess) throws(SystemFailure) -> any DiskFile {
+        WatchedFile(
+            base: try base.open(name, access), beforeReading: beforeReading,
+            whenAskedForWriters: whenAskedForWriters)
+    }
+}
+
+private final class WatchedFile: ForwardingFile {
+    let base: any DiskFile
+    private let beforeReading: @Sendable () -> Void
+    private let whenAskedForWriters: @Sendable () -> Void
+
+    init(
+        base: any DiskFile, beforeReading: @escaping @Sendable () -> Void,
+        whenAskedForWriters: @escaping @Sendable () -> Void
+    ) {
+        self.base = base
+        self.beforeReading = beforeReading
+        self.whenAskedForWriters = whenAskedForWriters
+    }
+
+    func read(_ count: Int, at offset: Int) throws(SystemFailure) -> [UInt8] {
+        beforeReading()
+        return try base.read(count, at: offset)
+    }
+
+    var isLockedForWriting: Bool {
+        whenAskedForWriters()
+        return base.isLockedForWriting
     }
 }

@@ -40,7 +40,19 @@ static inline int clinux_ofd_setlk(int descriptor, short type) {
     return fcntl(descriptor, F_OFD_SETLK, &lock);
 }
 
-// The same for the one byte at `offset`, which need not exist in the file.
+// fcntl(F_OFD_GETLK): 1 when another open file has the exclusive lock of any byte, 0 when none has, -1 with errno otherwise.
+static inline int clinux_ofd_is_write_locked(int descriptor) {
+    struct flock lock;
+    memset(&lock, 0, sizeof lock);
+    lock.l_type = F_RDLCK;
+    lock.l_whence = SEEK_SET;
+    if (fcntl(descriptor, F_OFD_GETLK, &lock) != 0) {
+        return -1;
+    }
+    return lock.l_type == F_WRLCK;
+}
+
+// The same as clinux_ofd_setlk for the one byte at `offset`, which need not exist in the file.
 static inline int clinux_ofd_setlk_byte(int descriptor, short type, off_t offset) {
     struct flock lock;
     memset(&lock, 0, sizeof lock);

@@ -92,6 +92,13 @@ final class SimulatedFile: DiskFile {
         }
     }
 
+    var isLockedForWriting: Bool {
+        let isLocked = try? disk.perform { (state) throws(SystemFailure) in
+            (state.inodes[inode]?.locks ?? [:]).contains { $0.key != handle && $0.value == .exclusive }
+        }
+        return isLocked == true
+    }
+
     func takeName(_ name: String) throws(SystemFailure) {
         try disk.perform { (state) throws(SystemFailure) in
             let index = directory.index

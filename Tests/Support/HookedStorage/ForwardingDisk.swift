@@ -50,5 +50,6 @@ extension ForwardingFile {
     package func attributes() throws(SystemFailure) -> FileAttributes { try base.attributes() }
     package func tryLock(_ kind: FileLock) throws(SystemFailure) -> Bool { try base.tryLock(kind) }
     package func unlock() { base.unlock() }
+    package var isLockedForWriting: Bool { base.isLockedForWriting }
     package func takeName(_ name: String) throws(SystemFailure) { try base.takeName(name) }
 }

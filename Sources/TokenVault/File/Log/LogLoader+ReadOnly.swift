@@ -2,9 +2,6 @@ internal import TokenVaultPlatform
 
 // Reading for who takes no lock: what looks odd and stays as it is, is so; what changes is being written.
 extension LogLoader {
-    /// How often the same odd sight is taken for a write that is under way.
-    private static let patience = 10
-
     /// What a look at the log saw.
     private enum Sight: Equatable {
         case ended(tail: Int, chain: Digest, stop: ScanEnd.Stop)
@@ -17,10 +14,8 @@ extension LogLoader {
     ) throws(TokenStorageError) -> LogState {
         // What is being written must not pass for damage because little time is left.
         let deadline = Deadline(after: max(lockTimeout.remaining, .milliseconds(100)))
-        var backOff = BackOff()
+        var odd = OddSight<Sight>(until: deadline)
         var file = file
-        var last: Sight?
-        var times = 0
         while true {
             let anchored = try anchor.read()
             let sight: Sight
@@ -38,13 +33,9 @@ extension LogLoader {
             if try !isAtPath(file) {
                 // An old file is rightly older than what the anchor says.
                 file = try openReplacement()
-                (last, times) = (nil, 0)
-            } else {
-                times = sight == last ? times + 1 : 0
-                last = sight
+                odd.forget()
             }
-            let isOver = !backOff.wait(until: deadline)
-            guard times >= Self.patience || isOver else { continue }
+            guard try odd.isSettled(sight, of: file) else { continue }
             let loaded = try result.get()
             if case .failing(let place) = loaded.stop {
                 try TailClassifier(file: loaded.state.file, codec: codec).requireTorn(at: place)

@@ -7,8 +7,7 @@ extension VaultLog {
         checkingBy maker: @escaping @Sendable () -> Contents
     ) throws(TokenStorageError) -> VerificationReport {
         let deadline = Deadline(after: lockTimeout)
-        var attempts = location.obstacle == nil ? 1 : Self.attemptsWithoutLock
-        var backOff = BackOff()
+        var odd = OddSight<[VerificationReport.Problem]>(until: deadline)
         while true {
             let file = try loader.openReplacement()
             // Who opened the vault for reading only takes no lock: what looks wrong may be a write that is under way.
@@ -17,16 +16,13 @@ extension VaultLog {
             defer { lock?.release() }
             // The state of the file as it is now, under the lock, whatever this process has seen of it.
             if try isReplaced(file) { continue }
-            attempts -= 1
             let result = Result { () throws(TokenStorageError) in
                 try loader.report(on: file, checkingBy: maker, progress)
             }
-            if attempts > 0, !result.isClean, backOff.wait(until: deadline) { continue }
-            return try result.get()
+            guard lock == nil, let problems = result.problems else { return try result.get() }
+            if try odd.isSettled(problems, of: file) { return try result.get() }
         }
     }
-
-    private static let attemptsWithoutLock = 10
 }
 
 extension LogLoader {
@@ -95,11 +91,12 @@ extension LogLoader {
 }
 
 extension Result<VerificationReport, TokenStorageError> {
-    /// Whether there is nothing that a second look might not show.
-    fileprivate var isClean: Bool {
+    /// What a second look might not show; `nil` when there is nothing of that kind.
+    fileprivate var problems: [VerificationReport.Problem]? {
         switch self {
-        case .success(let report): report.isClean
-        case .failure(let error): !error.code.mayBeOfOldFile
+        case .success(let report): report.isClean ? nil : report.problems
+        case .failure(let error):
+            error.code.mayBeOfOldFile ? VerificationReport(of: error).problems : nil
         }
     }
 }
