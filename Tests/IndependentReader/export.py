@@ -5,7 +5,7 @@ from nacl import bindings
 from cursor import Cursor
 from failure import Failure, corrupt
 from items import LIMITED, read_body, read_metadata, value_in_json
-from primitives import argon2id, derive, keyed
+from primitives import argon2id, derive, keyed, spellings
 
 FRONT = 96
 LONGEST = 2 << 20
@@ -23,8 +23,11 @@ def read_export(file, passphrase, time=None):
     if not 3 <= passes <= 12 or not 64 << 20 <= memory <= 2 << 30:
         raise corrupt("export: cost")
     salt, commitment, header = cursor.bytes(16), cursor.bytes(32), cursor.bytes(24)
-    key = argon2id(passphrase, salt, passes, memory)
-    if keyed(key, b"tokenvault 1 export commitment\0" + salt) != commitment:
+    for spelling in spellings(passphrase):
+        key = argon2id(spelling, salt, passes, memory)
+        if keyed(key, b"tokenvault 1 export commitment\0" + salt) == commitment:
+            break
+    else:
         raise Failure("wrongPassphrase", "export")
     state = bindings.crypto_secretstream_xchacha20poly1305_state()
     stream = derive(key, "tokenvault 1 export stream", salt)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from failure import Failure, corrupt
 from keybag import EVERYTHING, KEY_FILE, KEYRING, PASSPHRASE, PORTABLE, RECOVERY
 import recovery
-from primitives import argon2id, associated, derive, digest, keyed, unseal, with_lengths
+from primitives import argon2id, associated, derive, digest, keyed, spellings, unseal, with_lengths
 
 NAMES = {
     1: "when-unlocked",
@@ -48,10 +48,13 @@ def open_roots(keybag, secret):
 
 def _readings(keybag, secret):
     """What a passphrase may mean: the text of a recovery key, if the vault has one."""
-    if secret.kind != PASSPHRASE or all(slot.kind != RECOVERY for slot in keybag.slots):
+    if secret.kind != PASSPHRASE:
         return [secret]
+    typed = [Secret(PASSPHRASE, each) for each in spellings(secret.contents)]
+    if all(slot.kind != RECOVERY for slot in keybag.slots):
+        return typed
     key = recovery.read(secret.contents)
-    return [secret] if key is None else [Secret(RECOVERY, key), secret]
+    return typed if key is None else [Secret(RECOVERY, key), *typed]
 
 
 def _slot_key(slot, secret):

@@ -2,6 +2,7 @@
 
 import hashlib
 import struct
+import unicodedata
 
 from nacl import bindings
 from nacl.exceptions import CryptoError
@@ -46,6 +47,17 @@ def unseal(key, sealed, data):
 
 def argon2id(passphrase, salt, passes, memory):
     return bindings.crypto_pwhash_alg(32, passphrase, salt, passes, memory, bindings.crypto_pwhash_ALG_ARGON2ID13)
+
+
+def spellings(passphrase):
+    """What to hash of a passphrase, in order: as RFC 8265's OpaqueString writes it, and as it is."""
+    try:
+        text = passphrase.decode()
+    except UnicodeDecodeError:
+        return [passphrase]
+    spaced = "".join(" " if unicodedata.category(each) == "Zs" else each for each in text)
+    written = unicodedata.normalize("NFC", spaced).encode()
+    return [written] if written == passphrase else [written, passphrase]
 
 
 def padded(length):

@@ -26,7 +26,8 @@ def one_item(name, **slot):
 def passphrases(catalog):
     vault = one_item("passphrase", kind=PASSPHRASE, secret="a fake passphrase, née é".encode(), created=-1)
     typed = lambda text: {"passphrase": text}
-    wrong = ["a fake passphrase, née e\u0301", "a fake passphrase, née é ", "A fake passphrase, née é", "x"]
+    composed = typed("a fake\u00a0passphrase, ne\u0301e e\u0301")
+    wrong = ["a fake passphrase, née é ", "A fake passphrase, née é", "x"]
     catalog.vault(
         "passphrase",
         "A passphrase that is not ASCII, at the least cost; others that nearly are it.",
@@ -36,7 +37,17 @@ def passphrases(catalog):
             "key: slot key",
         ),
         vault.file(),
-        [opens(vault)] + [fails("wrongPassphrase", by=typed(each)) for each in wrong] + [fails("wrongPassphrase")],
+        [opens(vault), opens(vault, by=composed)]
+        + [fails("wrongPassphrase", by=typed(each)) for each in wrong]
+        + [fails("wrongPassphrase")],
+    )
+    vault = one_item("passphrase-raw", kind=PASSPHRASE, secret="ne\u0301e\u3000fake".encode())
+    catalog.vault(
+        "passphrase-raw",
+        "A passphrase that was hashed as it was typed, in Normalization Form D and with another space.",
+        named("key: slot key"),
+        vault.file(),
+        [opens(vault), fails("wrongPassphrase", by=typed("n\u00e9e fake"))],
     )
     vault = one_item("passphrase-bytes", kind=PASSPHRASE, secret=b"not UTF-8: \xff\xfe\x80 ")
     catalog.vault(

@@ -29,11 +29,19 @@ struct ExportReader {
             }
             throw Self.damage("not an export, or cut short")
         }
-        keys = try ExportKeys(
-            passphrase: passphrase, salt: header.salt, cost: header.cost, until: deadline)
-        guard constantTimeEqual(keys.commitment, header.commitment) else {
-            throw .file(.wrongPassphrase, advice: "give the passphrase that the export was made with")
+        keys = try Self.keys(passphrase, header, until: deadline)
+    }
+
+    /// The keys that the passphrase gives: as new exports have it, or as it was given.
+    private static func keys(
+        _ passphrase: Secret, _ header: ExportHeader, until deadline: Deadline?
+    ) throws(TokenStorageError) -> ExportKeys {
+        for spelling in passphrase.spellings {
+            let keys = try ExportKeys(
+                passphrase: spelling, salt: header.salt, cost: header.cost, until: deadline)
+            if constantTimeEqual(keys.commitment, header.commitment) { return keys }
         }
+        throw .file(.wrongPassphrase, advice: "give the passphrase that the export was made with")
     }
 
     /// Every item, in the order of the file, each as soon as it is authentic. Throws `corrupt` when anything

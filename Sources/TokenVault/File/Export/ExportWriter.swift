@@ -14,7 +14,8 @@ struct ExportWriter {
         sink: @escaping ([UInt8]) throws(TokenStorageError) -> Void
     ) throws(TokenStorageError) {
         let salt = Random.bytes(PasswordHash.saltLength)
-        let keys = try ExportKeys(passphrase: passphrase, salt: salt, cost: cost, until: deadline)
+        let keys = try ExportKeys(
+            passphrase: passphrase.spellings[0], salt: salt, cost: cost, until: deadline)
         do { sealer = try SecretStream.Sealer(key: keys.stream) } catch { throw .crypto(error) }
         front = ExportHeader(
             cost: cost, salt: salt, commitment: keys.commitment, stream: sealer.header

@@ -35,10 +35,21 @@ extension KeybagKeys {
         }
     }
 
-    /// The roots behind `slot`; `nil` when `method` is not its.
+    /// The roots behind `slot`; `nil` when `method` is not its. A passphrase is tried as new slots have it, and then as it was
+    /// given: a slot may be of a program that takes the bytes as they are.
     static func open(
         _ slot: Keybag.Slot, of vault: VaultIdentifier, with method: UnlockMethod,
         until deadline: Deadline? = nil
+    ) throws(Failure) -> KeyRing.Roots? {
+        for spelling in method.spellings {
+            if let roots = try open(slot, of: vault, spelledAs: spelling, until: deadline) { return roots }
+        }
+        return nil
+    }
+
+    private static func open(
+        _ slot: Keybag.Slot, of vault: VaultIdentifier, spelledAs method: UnlockMethod,
+        until deadline: Deadline?
     ) throws(Failure) -> KeyRing.Roots? {
         let key = try slotKey(method, salt: slot.salt, cost: slot.cost, until: deadline)
         guard constantTimeEqual(try commitment(key, vault, slot.salt), slot.commitment) else { return nil }
@@ -62,6 +73,7 @@ extension KeybagKeys {
         created: Date, roots: KeyRing.Roots, vault: VaultIdentifier, until deadline: Deadline? = nil
     ) throws(Failure) -> Keybag.Slot {
         let salt = Random.bytes(PasswordHash.saltLength)
+        let method = method.spellings[0]
         let cost = method.isPassphrase ? cost : PasswordHashCost(passes: 0, memory: 0)
         let key = try slotKey(method, salt: salt, cost: cost, until: deadline)
         var slot = Keybag.Slot(
@@ -146,6 +158,12 @@ extension KeybagKeys {
 extension UnlockMethod {
     var isPassphrase: Bool { slotKind == .passphrase }
 
+    /// The same method as new slots have it and, where that is different, as it was given.
+    var spellings: [UnlockMethod] {
+        guard case .passphrase(let passphrase) = self else { return [self] }
+        return passphrase.spellings.map { .passphrase($0) }
+    }
+
     var slotKind: Keybag.Slot.Kind {
         switch self {
         case .passphrase: .passphrase
@@ -176,4 +194,10 @@ extension Keybag {
 
     /// Whether something opens the vault that a person has to type.
     var hasAttendedSlot: Bool { slots.contains { $0.kind.isAttended } }
+}
+
+extension Secret {
+    /// A passphrase as new slots and exports have it (``TokenVaultCrypto/SecretBytes/asOpaqueString()``), and as it was given where
+    /// that is different.
+    var spellings: [Secret] { [bytes.asOpaqueString().map { Secret($0) }, self].compactMap { $0 } }
 }
