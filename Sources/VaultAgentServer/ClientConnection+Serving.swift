@@ -201,7 +201,7 @@ extension ClientConnection {
         let (queue, refusal): (TurnQueue, TokenStorageError)
         switch request.operation {
         case .unlock: (queue, refusal) = (vaults.unlockTurns, .othersUnlock)
-        case .list: (queue, refusal) = (vaults.listTurns, .othersList)
+        case .list, .history: (queue, refusal) = (vaults.listTurns, .othersList)
         default: return nil
         }
         guard become({ .waiting(since: $0) }) else { throw .nobodyWaits }

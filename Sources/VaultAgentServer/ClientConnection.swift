@@ -237,14 +237,17 @@ final class ClientConnection: Sendable {
     /// Notes what is about to be read for the client, so that none of it goes out when it is locked or let go of.
     func begin(reading request: AgentRequest, of vault: BlockingFileVault) {
         switch request.operation {
-        case .secret, .item, .metadata, .list: break
+        case .secret, .item, .metadata, .list, .history: break
         default: return
         }
         let locks = vault.lockCount
         state.withLock { state in
             state.reading = (vault, locks)
             state.isRevoked = false
-            if case .list = request.operation { state.isListing = true }
+            switch request.operation {
+            case .list, .history: state.isListing = true
+            default: break
+            }
         }
     }
 

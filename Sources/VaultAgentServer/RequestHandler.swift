@@ -127,14 +127,16 @@ struct RequestHandler: Sendable {
                 if let service { try vault.storage(service: service).list(query) } else {
                     try vault.listAllServices(query)
                 }
-            do throws(SystemFailure) {
-                try answer(listing, request, &writer, flush: flush)
-                return .success(.none)
-            } catch {
-                return .failure(error)
-            }
+            return answer(listing, request, &writer, flush: flush)
+        case .history(let service, let key):
+            let listing = try vault.storage(service: service).history(of: key)
+            return answer(listing, request, &writer, flush: flush)
         case .commit(let service, let changes):
             let commit = try vault.storage(service: service).commit(changes)
+            writer.begin(.result, id: request.id)
+            writer.append(commit)
+        case .undo(let service, let key, let generation):
+            let commit = try vault.storage(service: service).undo(key, to: generation)
             writer.begin(.result, id: request.id)
             writer.append(commit)
         case .deleteAll(let service):
@@ -172,6 +174,7 @@ struct RequestHandler: Sendable {
         case .secret, .item: operation = "retrieve"
         case .metadata: operation = "info"
         case .list: operation = "list"
+        case .history: operation = "history"
         case .state: operation = "status"
         default: return
         }
@@ -202,12 +205,12 @@ struct RequestHandler: Sendable {
     private func answer(
         _ listing: TokenListing, _ request: AgentRequest, _ writer: inout WireWriter,
         flush: () throws(SystemFailure) -> Void
-    ) throws(SystemFailure) {
+    ) -> Result<Consequence, SystemFailure> {
         writer.begin(.part, id: request.id)
         for item in listing.items {
             if writer.isPageFull {
                 _ = writer.end()
-                try flush()
+                do { try flush() } catch { return .failure(error) }
                 writer.begin(.part, id: request.id)
             }
             writer.append(item)
@@ -216,6 +219,7 @@ struct RequestHandler: Sendable {
         writer.begin(.result, id: request.id)
         writer.appendEnd(of: listing)
         _ = writer.end()
+        return .success(.none)
     }
 }
 
@@ -223,7 +227,7 @@ extension AgentOperation {
     /// Whether it is answered with what is in one vault, and changes nothing.
     fileprivate var isReading: Bool {
         switch self {
-        case .secret, .item, .metadata, .list, .state: true
+        case .secret, .item, .metadata, .list, .history, .state: true
         default: false
         }
     }

@@ -213,6 +213,13 @@ struct Session {
         return try ownStorage(service: service)
     }
 
+    /// The storage of `service`, unlocked, with what it had before. The file backend alone has that.
+    func history(service: String) throws(CommandFailure) -> any BlockingItemHistory {
+        try requireFile()
+        if let agent = try agentVault() { return agent.storage(service: service) }
+        return try openUnlockedVault().storage(service: service)
+    }
+
     /// The storage of `service`, unlocked here, whatever an agent holds.
     func ownStorage(service: String) throws(CommandFailure) -> any BlockingTokenStorage {
         switch backend {

@@ -25,6 +25,23 @@ import VaultAgent
         #expect(try home.run("retrieve", "l").status == 3)
     }
 
+    @Test func theAgentKnowsWhatAnItemHadBefore() throws {
+        #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
+        for value in ["one", "two", "three"] { #expect(try home.run("store", "k", input: value).status == 0) }
+        let history = try home.run("history", "k").output.split(separator: "\n")
+        #expect(history.count == 3)
+        #expect(try home.run("undo", "k").status == 0)
+        #expect(try home.run("retrieve", "k").output == "two")
+        let first = try #require(history.last?.split(separator: "\t").first)
+        #expect(try home.run("undo", "k", "--to", String(first)).status == 0)
+        #expect(try home.run("retrieve", "k").output == "one")
+        #expect(try home.run("undo", "k", "--to", "4000").status == 3)
+        #expect(try home.run("history", "l").status == 3 && home.run("undo", "l").status == 3)
+        #expect(try home.run("lock").status == 0)
+        #expect(try home.run("undo", "k", "--no-input").status == 4)
+        #expect(try home.run("history", "k", "--no-input").status == 4)
+    }
+
     @Test func unlockOfAnUnlockedVaultAsksNothing() throws {
         #expect(try home.run("unlock", "--no-input").status == 4)
         #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)

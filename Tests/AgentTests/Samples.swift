@@ -45,7 +45,9 @@ enum Samples {
                     .update("k", details: details), .delete("k"), .rename("k", to: "l"),
                 ]),
             .commitPart(service: "s", changes: [.delete("k")]),
-            .commit(service: "s", changes: []), .deleteAll(service: "s"), .state, .status,
+            .commit(service: "s", changes: []), .deleteAll(service: "s"),
+            .history(service: "s", key: "k"), .undo(service: "s", key: "é", to: nil),
+            .undo(service: "s", key: "k", to: Generation(rawValue: 9)), .state, .status,
             .unlock(
                 UnlockOrder(method: .passphrase(secret), stateDirectory: "/state", idleTime: .seconds(900))),
             .unlock(

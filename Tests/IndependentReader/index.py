@@ -10,6 +10,8 @@ from primitives import associated, digest, unseal
 
 POINTER = 16384
 PAGE, PER_PAGE, PAGES_A_FRAME = 4096, 63, 320
+# What a value is to its item.
+NEWEST, REPLACED, DELETED = 1, 2, 3
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,12 @@ class Record:
     metadata_length: int
     body_length: int
     policy: int
-    newest: bool
+    kind: int
+
+    @property
+    def newest(self):
+        """Whether it is the item's last value."""
+        return self.kind == NEWEST
 
 
 @dataclass(frozen=True)
@@ -93,9 +100,12 @@ def check_indexes(file, log, keys):
             found += 1
             _compare(read_index(file, log, keys, frame), live, older, frame)
         elif frame.type in (ITEM, DELETION):
+            before = older.setdefault(frame.item, {})
             if frame.item in live:
-                older.setdefault(frame.item, {})[live[frame.item].offset] = live[frame.item]
-            live.pop(frame.item, None)
+                value = live.pop(frame.item)
+                before[value.offset] = value, REPLACED
+            if frame.type == DELETION:
+                before.update((offset, (value, DELETED)) for offset, (value, _) in before.items())
             if frame.type == ITEM:
                 live[frame.item] = frame
         elif frame.type == INDEX_PAGES and frame.metadata_length:
@@ -109,11 +119,12 @@ def _compare(index, live, older, frame):
         raise corrupt(f"index at {frame.offset}: its items")
     for record in index.records:
         # What was erased with its item since need not be there, and may be.
-        meant = live[record.item] if record.newest else older.get(record.item, {}).get(record.offset)
-        if meant is None or any(
-            getattr(record, name) != getattr(meant, name)
-            for name in vars(record)
-            if name not in ("newest",)
+        if record.newest:
+            meant, kind = live[record.item], NEWEST
+        else:
+            meant, kind = older.get(record.item, {}).get(record.offset, (None, None))
+        if kind != record.kind or any(
+            getattr(record, name) != getattr(meant, name) for name in vars(record) if name != "kind"
         ):
             raise corrupt(f"index at {frame.offset}: a record")
     counts = {}
@@ -140,9 +151,9 @@ def _length(pages):
 
 def _record(line, where):
     item, *fields, policy, kind, zero = struct.unpack("<16sQQQQIIIBBH", line)
-    if kind not in (1, 2) or zero:
+    if kind not in (NEWEST, REPLACED, DELETED) or zero:
         raise corrupt(f"{where}: a record")
-    return Record(item, *fields, policy, kind == 1)
+    return Record(item, *fields, policy, kind)
 
 
 def _order(record):

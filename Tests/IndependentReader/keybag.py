@@ -74,7 +74,8 @@ def _parse(copy):
         raise corrupt("keybag: both copies are damaged")
     cursor = Cursor(copy, "keybag")
     cursor.bytes(len(MAGIC))
-    if cursor.integers("HHI") != (1, 0, 0):
+    version, kept_values, zero = cursor.integers("HHI")
+    if version != 1 or kept_values > 100 or zero:
         raise Failure("unsupportedFormat", "keybag: version")
     vault = cursor.bytes(16)
     generation, next_slot, count = cursor.integers("QIH")

@@ -161,7 +161,7 @@ extension BlockingFileVault {
         let roots = try heldRoots(session)
         try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
             var used: Set<KeyRing.ClassName> = []
-            for (_, entry) in try session.log.entries().0 {
+            for entry in try session.log.lastingEntries() {
                 var name = KeyRing.ClassName(
                     policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion)
                 used.insert(name)

@@ -17,6 +17,7 @@ extension BlockingFileVault {
                 state: lockState, items: nil, fileSize: 0, reclaimable: nil, rollbackProtection: .none,
                 device: nil, slots: keybag.slots.map { VaultSlot($0) }, unlockedBy: nil,
                 keyMemory: KeyMemory.protection, obstacle: location.obstacle, notes: notes)
+            status.keptValues = Int(keybag.keptValues)
             status.conflictingCopies = ConflictCopies(location: location, vault: keybag.vault).names()
             status.notes += notesOfPlace()
             status.notes += UnfinishedFiles.notes(beside: location)

@@ -89,7 +89,7 @@ public struct FileTokenStorage: TokenStorage {
     public func changes() -> TokenChanges { blocking.vault.changes(service: service) }
 
     /// Runs a read: on the caller's thread, unless it may have to wait for other machines.
-    private func reading<Value: Sendable>(
+    func reading<Value: Sendable>(
         _ read: @escaping @Sendable (Blocking) throws(TokenStorageError) -> Value
     ) async throws(TokenStorageError) -> Value {
         let blocking = blocking

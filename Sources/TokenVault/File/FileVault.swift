@@ -149,6 +149,12 @@ public final class FileVault: TokenKeychain {
         return try await thread.result { () throws(TokenStorageError) in try blocking.verify() }
     }
 
+    /// See ``BlockingFileVault/keepReplacedValues(_:)``.
+    public func keepReplacedValues(_ count: Int) async throws(TokenStorageError) {
+        let blocking = blocking
+        try await thread.result { () throws(TokenStorageError) in try blocking.keepReplacedValues(count) }
+    }
+
     /// See ``BlockingFileVault/compact(progress:)``.
     public func compact() async throws(TokenStorageError) -> CompactionReport {
         let blocking = blocking

@@ -189,6 +189,8 @@ public struct VaultStatus: Sendable {
     public var slots: [VaultSlot]
     /// The slot that the vault was unlocked with; `nil` before the first unlock, or when it is removed by now.
     public var unlockedBy: VaultSlot?
+    /// How many replaced values of an item compaction keeps (``BlockingFileVault/keepReplacedValues(_:)``).
+    public var keptValues = 0
     /// What the memory has of the system's protection that keys of this process lie in; `nil` when there is
     /// no memory for any.
     public var keyMemory: KeyMemory.Protection?

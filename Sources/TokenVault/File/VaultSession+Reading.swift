@@ -175,7 +175,7 @@ extension IndexEntry {
 }
 
 extension TokenListing {
-    fileprivate mutating func hide(_ reason: TokenStorageError.Code) {
+    mutating func hide(_ reason: TokenStorageError.Code) {
         hidden += 1
         hiddenReasons[reason, default: 0] += 1
     }

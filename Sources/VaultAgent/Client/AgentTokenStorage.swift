@@ -82,7 +82,7 @@ public struct AgentTokenStorage: TokenStorage {
             again: { () throws(TokenStorageError) in try vault.answer(to: question) })
     }
 
-    private func waiting<Value: Sendable>(
+    func waiting<Value: Sendable>(
         _ operation: String, _ body: @escaping @Sendable (Blocking) throws(TokenStorageError) -> Value
     ) async throws(TokenStorageError) -> Value {
         try Self.checkCancellation(operation)

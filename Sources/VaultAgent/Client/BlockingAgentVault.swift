@@ -197,9 +197,16 @@ public final class BlockingAgentVault: Sendable {
     }
 
     func list(service: String?, _ query: TokenQuery) throws(TokenStorageError) -> TokenListing {
+        try listing(.list(service: service, query: query), "list")
+    }
+
+    /// The listing that the agent answers `operation` with.
+    func listing(
+        _ operation: AgentOperation, _ name: String
+    ) throws(TokenStorageError) -> TokenListing {
         var listing = TokenListing(items: [])
         var isBegun = false
-        return try perform(.list(service: service, query: query), "list", isWrite: false) {
+        return try perform(operation, name, isWrite: false) {
             (reader, isLast) throws(WireError) in
             // Asked again on another connection, it begins anew.
             if !isBegun { listing.items = [] }

@@ -9,9 +9,14 @@ extension AgentRequest {
         }
         begin(&writer)
         switch operation {
-        case .secret(let service, let key), .item(let service, let key), .metadata(let service, let key):
+        case .secret(let service, let key), .item(let service, let key), .metadata(let service, let key),
+            .history(let service, let key):
             writer.append(text: service)
             writer.append(text: key.name)
+        case .undo(let service, let key, let generation):
+            writer.append(text: service)
+            writer.append(text: key.name)
+            writer.append(generation) { writer.append($0) }
         case .list(let service, let query):
             writer.append(service) { writer.append(text: $0) }
             writer.append(query)
@@ -130,6 +135,15 @@ extension AgentOperation {
                 ? .commit(service: service, changes: changes)
                 : .commitPart(service: service, changes: changes)
         case .deleteAll: self = .deleteAll(service: try reader.service())
+        case .history:
+            let service = try reader.service()
+            self = .history(service: service, key: try reader.key())
+        case .undo:
+            let service = try reader.service()
+            let key = try reader.key()
+            self = .undo(
+                service: service, key: key,
+                to: try reader.optional { (reader) throws(WireError) in try reader.generation() })
         case .subscribe: self = .subscribe(service: try reader.service())
         case .unlock: self = .unlock(try reader.unlockOrder())
         case .state: self = .state

@@ -38,6 +38,9 @@ package enum AgentOperation: Sendable {
     /// Changes of the commit with the same number that follows.
     case commitPart(service: String, changes: [TokenChange])
     case deleteAll(service: String)
+    case history(service: String, key: TokenKey)
+    /// `nil` for the value before the present one.
+    case undo(service: String, key: TokenKey, to: Generation?)
     case state
     case status
     case unlock(UnlockOrder)
@@ -62,6 +65,8 @@ package enum AgentOperation: Sendable {
         case .commit: .commit
         case .commitPart: .commitPart
         case .deleteAll: .deleteAll
+        case .history: .history
+        case .undo: .undo
         case .state: .state
         case .status: .status
         case .unlock: .unlock

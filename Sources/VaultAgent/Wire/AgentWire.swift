@@ -29,6 +29,7 @@ package enum AgentWire {
         case lockAll, stop
         /// Changes of a commit that does not fit into one frame, in front of it; not answered.
         case commitPart
+        case history, undo
         /// What was asked for, or the last part of it.
         case result = 64
         /// A part of it; others follow.

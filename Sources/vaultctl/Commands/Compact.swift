@@ -7,18 +7,30 @@ struct Compact: VaultCommand {
         discussion: """
             Prints the size before and after. Others can go on using the vault. \(UnlockOptions.opensFile)
 
+            With --keep-values the vault keeps so many replaced values of each item for "vaultctl undo", 0 to \
+            \(BlockingFileVault.mostKeptValues), in this compaction and in all later ones. A new vault keeps none.
+
             Examples:
               vaultctl compact
+              vaultctl compact --keep-values 3
               vaultctl compact --key-file ~/.config/example/vault.key --json
             """)
 
+    @Option(help: ArgumentHelp("How many replaced values of each item stay, from now on.", valueName: "n"))
+    var keepValues: String?
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
     @OptionGroup var format: OutputOptions
 
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         let session = try Session(console, location.arguments, unlock.arguments)
+        let kept = try keepValues.map { (text) throws(CommandFailure) in
+            try Settings.number(text, named: "--keep-values", 0...BlockingFileVault.mostKeptValues)
+        }
         let vault = try session.openUnlockedVault()
+        if let kept {
+            try calling { () throws(TokenStorageError) in try vault.keepReplacedValues(kept) }
+        }
         let report = try calling { () throws(TokenStorageError) in
             try vault.compact { done, total in console.progress.show("Compacting", done, of: total) }
         }

@@ -135,6 +135,7 @@ struct Status: VaultCommand {
                 if let status {
                     json.member("fileSize", status.fileSize)
                     json.member("reclaimable", status.reclaimable)
+                    json.member("keptValues", status.keptValues)
                     // Only who holds keys can tell.
                     let isKnown = status.state != .locked
                     json.member("rollbackProtection", isKnown ? status.rollbackProtection.rawValue : nil)
@@ -200,6 +201,9 @@ struct Status: VaultCommand {
             output.line("size:        \(status.fileSize) bytes")
             if let reclaimable = status.reclaimable {
                 output.line("reclaimable: \(reclaimable) bytes")
+            }
+            if status.keptValues > 0 {
+                output.line("keeps:       \(counted(status.keptValues, "replaced value")) of each item")
             }
             if status.state != .locked {
                 let isNoticed = status.rollbackProtection == .anchored

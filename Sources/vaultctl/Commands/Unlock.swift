@@ -8,10 +8,10 @@ struct Unlock: VaultCommand {
     static let configuration = CommandConfiguration(
         abstract: "Unlock the vault in the agent, for every program of yours.",
         discussion: """
-            Starts the agent when none runs. Until the vault locks, store, retrieve, info, set, rename, delete, list, status, \
-            login, token, logout and profiles need no passphrase. The others that need one open the file themselves and are \
-            given it all the same: passphrase, slot, device, verify, compact, salvage, restore, adopt, migrate, export and \
-            import. The vault locks when nothing used it for the time of --for, 15 minutes unless given, or by \"vaultctl lock\". Of a vault that is \
+            Starts the agent when none runs. Until the vault locks, store, retrieve, info, set, rename, delete, \
+            history, undo, list, status, login, token, logout and profiles need no passphrase. The others that need one open the file themselves and are \
+            given it all the same: passphrase, slot, device, verify, compact, salvage, restore, merge, adopt, migrate, \
+            export and import. The vault locks when nothing used it for the time of --for, 15 minutes unless given, or by \"vaultctl lock\". Of a vault that is \
             unlocked already, --for changes that time; a key that opens less than what is open changes nothing.
 
             Examples:

@@ -39,7 +39,7 @@ struct VaultControl: ParsableCommand {
         version: Self.version + " (libsodium \(LinkedLibraries.sodiumVersion))",
         subcommands: [
             Initialize.self, Store.self, Retrieve.self, Info.self, SetDetails.self, Rename.self,
-            Delete.self, List.self, Unlock.self, Lock.self, Agent.self, Status.self,
+            Delete.self, History.self, Undo.self, List.self, Unlock.self, Lock.self, Agent.self, Status.self,
             Login.self, Token.self, Logout.self, Profiles.self,
             Verify.self, Compact.self, Salvage.self, Restore.self, Merge.self,
             Adopt.self, Migrate.self, Export.self,

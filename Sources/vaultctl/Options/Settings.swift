@@ -87,9 +87,11 @@ enum Settings {
     }
 
     /// A generation, as `info` and `list --json` show it.
-    static func generation(_ text: String) throws(CommandFailure) -> Generation {
+    static func generation(
+        _ text: String, named name: String = "--if-generation"
+    ) throws(CommandFailure) -> Generation {
         let highest: UInt64 = (1 << 53) - 1
-        return Generation(rawValue: try number(text, named: "--if-generation", 0...highest))
+        return Generation(rawValue: try number(text, named: name, 0...highest))
     }
 
     /// The bound on waiting; `nil` when none was given.

@@ -43,7 +43,7 @@ import TokenVaultPlatform
             ItemIdentifier(
                 high: .random(in: 0 ... .max, using: &random), low: .random(in: 0...9, using: &random))
         }.sorted()
-        let reader = try write(items.enumerated().map { IndexRecord($1, entry($0), isNewest: true) })
+        let reader = try write(items.enumerated().map { IndexRecord($1, entry($0), .newest) })
         #expect(reader.summary.items == count)
         #expect(reader.summary.classes.count == min(count, 2))
         for position in stride(from: 0, to: count, by: max(1, count / 700)) {
@@ -56,7 +56,7 @@ import TokenVaultPlatform
         }
         var seen = 0
         try reader.forEach { record in
-            if record != IndexRecord(items[seen], entry(seen), isNewest: true) { seen = -count }
+            if record != IndexRecord(items[seen], entry(seen), .newest) { seen = -count }
             seen += 1
         }
         #expect(seen == count)
@@ -68,9 +68,9 @@ import TokenVaultPlatform
         let before = ItemIdentifier(high: 1 << 40, low: 4)
         let after = ItemIdentifier(high: 1 << 40, low: 6)
         let first = (0..<62).map { ItemIdentifier(high: UInt64($0), low: 0) }
-        var records = (first + [before]).enumerated().map { IndexRecord($1, entry($0), isNewest: true) }
-        records += (0..<200).map { IndexRecord(often, entry(100 + $0), isNewest: $0 == 0) }
-        records.append(IndexRecord(after, entry(400), isNewest: true))
+        var records = (first + [before]).enumerated().map { IndexRecord($1, entry($0), .newest) }
+        records += (0..<200).map { IndexRecord(often, entry(100 + $0), $0 == 0 ? .newest : .replaced) }
+        records.append(IndexRecord(after, entry(400), .newest))
         let reader = try write(records)
         #expect(try reader.newest(often) == entry(100))
         #expect(try reader.records(of: often).map(\.entry) == (0..<200).map { entry(100 + $0) })

@@ -16,12 +16,15 @@ def records(log):
     for frame in log.frames:
         if frame.type not in (frames.ITEM, frames.DELETION):
             continue
+        before = older.setdefault(frame.item, [])
         if frame.item in live:
-            older.setdefault(frame.item, []).append(live.pop(frame.item))
+            before.append((live.pop(frame.item), 2))
         if frame.type == frames.ITEM:
             live[frame.item] = frame
-    found = [(frame, 1) for frame in live.values()] + [(frame, 2) for each in older.values() for frame in each]
-    return sorted(found, key=lambda one: (one[0].item, one[1], one[0].offset))
+        else:
+            before[:] = [(value, 3) for value, _ in before]
+    found = [(frame, 1) for frame in live.values()] + [one for each in older.values() for one in each]
+    return sorted(found, key=lambda one: (one[0].item, one[1] != 1, one[0].offset))
 
 
 def line(frame, kind, **forged):

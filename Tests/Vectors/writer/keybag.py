@@ -14,7 +14,7 @@ class Keybag:
     def __init__(self, source):
         self.source = source
         self.vault = source.bytes(16)
-        self.generation, self.next_slot = 1, 1
+        self.generation, self.next_slot, self.kept_values = 1, 1, 0
         self.slots, self.sets = [], []
         self.roots = Roots.fresh(source, self.vault)
         self.log_key = source.bytes(32)
@@ -114,8 +114,8 @@ class Keybag:
         fields = Fields({name.replace("_", " "): value for name, value in forged.items()})
         fields.add("magic", b"TKNVAULT")
         fields.integer("version", "H", 1)
-        fields.add("zero", bytes(2))
-        fields.add("second zero", bytes(4))
+        fields.integer("kept values", "H", self.kept_values)
+        fields.add("zero", bytes(4))
         fields.add("vault", self.vault)
         fields.integer("generation", "Q", self.generation)
         fields.integer("next slot", "I", self.next_slot)

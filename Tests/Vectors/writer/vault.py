@@ -17,9 +17,10 @@ NOON = 1_700_000_000_000
 class Vault(Findings):
     """Portable classes 1 and 2, and 3, 4 for one device; a key file opens it unless `secret` says otherwise."""
 
-    def __init__(self, name, kind=KEY_FILE, secret=KEY, devices=1, **slot):
+    def __init__(self, name, kind=KEY_FILE, secret=KEY, devices=1, kept_values=0, **slot):
         self.source = Source(name)
         self.keybag = Keybag(self.source)
+        self.keybag.kept_values = kept_values
         self.keybag.add_slot(kind, secret, **slot)
         self.portable = self.keybag.add_set(None, [1, 2])
         self.devices = [self._device() for _ in range(devices)]

@@ -33,6 +33,8 @@ def pages(catalog):
     for number in range(40):
         vault.store("key 1 1", f"value {number}", service="service 1")
     vault.delete("key 2 2", service="service 2")
+    vault.store("key 2 2", "again", policy=2, service="service 2")
+    vault.store("key 2 2", "and again", policy=2, service="service 2")
     vault.checkpoint()
     write_index(vault)
     vault.store("key 0 1", "newer than the index", service="service 0")
@@ -40,7 +42,7 @@ def pages(catalog):
     vault.store("behind", "fake", policy=2)
     catalog.vault(
         "index-pages",
-        "An index of three pages, with classes of both sets and older values of an item, and a tail behind it.",
+        "An index of three pages, with classes of both sets, replaced and deleted values, and a tail behind it.",
         named(
             "record: item, offset of the frame, generation, service tag, set tag, class-key version, m, b, policy, "
             "kind, zero",

@@ -19,8 +19,11 @@ def forged(catalog):
     newer, wrong = "unsupportedFormat", "corrupt"
     cases = [
         ("version", "keybag: version", newer, key_file, {"version": u16(2)}),
-        ("zero", "keybag: zero", newer, key_file, {"zero": u16(1)}),
-        ("second-zero", "keybag: zero", newer, key_file, {"second_zero": u32(1 << 31)}),
+        (
+            "kept-101", "keybag: how many replaced values of an item compaction keeps", newer, key_file,
+            {"kept_values": u16(101)},
+        ),
+        ("zero", "keybag: zero", newer, key_file, {"zero": u32(1 << 31)}),
         ("next-slot", "keybag: number that the next slot gets", wrong, key_file, {"next_slot": u32(1)}),
         ("slots-0", "keybag: number of slots", wrong, key_file, {"slots": u16(0)}),
         ("slots-65535", "keybag: number of slots", wrong, key_file, {"slots": u16(65535)}),
@@ -60,6 +63,16 @@ def forged(catalog):
             vault.file(),
             [opens(vault)],
         )
+    vault = Vault("keybag-kept", kept_values=100)
+    vault.store("key", "fake")
+    vault.store("key", "newer")
+    catalog.vault(
+        "keybag-kept",
+        "A vault that keeps a hundred replaced values of each item.",
+        named("keybag: how many replaced values of an item compaction keeps"),
+        vault.file(),
+        [opens(vault)],
+    )
     for name, field, code, how, forge in cases:
         base = "keybag-passphrase" if how is passphrase else "keybag"
         vault = Vault(base, **how)

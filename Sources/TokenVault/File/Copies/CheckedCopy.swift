@@ -148,7 +148,7 @@ struct CheckedCopy {
         let items = items
         var scanner = scanner()
         for (position, (item, entry)) in items.enumerated() {
-            try builder.copy(item, entry, from: &scanner)
+            try builder.copy(IndexRecord(item, entry, .newest), from: &scanner)
             if position.isMultiple(of: 1_024) { progress?(position, items.count) }
         }
         progress?(items.count, items.count)

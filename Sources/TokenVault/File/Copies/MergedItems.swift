@@ -169,7 +169,8 @@ struct MergedItems {
         _ supplies: inout ItemSealer.Supplies
     ) throws(TokenStorageError) {
         guard source.isSealedAgain else {
-            return try builder.copy(source.item, source.entry, from: &scanner)
+            return try builder.copy(
+                IndexRecord(source.item, source.entry, .newest), from: &scanner)
         }
         guard let opened = try copy.open(source.item, source.entry, &scanner),
             let policy = AccessPolicy(number: source.entry.policy),

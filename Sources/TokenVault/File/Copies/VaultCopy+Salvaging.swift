@@ -107,7 +107,7 @@ extension VaultCopy {
                 ancestry: past)
             var scanner = LogScanner(file: file, codec: codec, chunk: 256 << 10)
             for (position, (item, entry)) in items.enumerated() {
-                try builder.copy(item, entry, from: &scanner)
+                try builder.copy(IndexRecord(item, entry, .newest), from: &scanner)
                 if position.isMultiple(of: 1_024) { progress?(position, items.count) }
             }
             progress?(items.count, items.count)

@@ -2,17 +2,26 @@
 struct IndexRecord: Equatable, Sendable {
     var item: ItemIdentifier
     var entry: IndexEntry
-    /// Whether it is the item's newest; else an older value, which is to be erased when the item is deleted.
-    var isNewest: Bool
+    var kind: Kind
+
+    /// What a value is to its item.
+    enum Kind: UInt8, Sendable {
+        /// What the item has now.
+        case newest = 1
+        /// What it had before: its history, to be erased when the item is deleted.
+        case replaced = 2
+        /// What an item of this name had before that was deleted, and what has not been erased.
+        case deleted = 3
+    }
+
+    var isNewest: Bool { kind == .newest }
 
     static let length = 64
-    private static let newest: UInt8 = 1
-    private static let older: UInt8 = 2
 
-    init(_ item: ItemIdentifier, _ entry: IndexEntry, isNewest: Bool) {
+    init(_ item: ItemIdentifier, _ entry: IndexEntry, _ kind: Kind) {
         self.item = item
         self.entry = entry
-        self.isNewest = isNewest
+        self.kind = kind
     }
 
     /// Puts the ``length`` bytes at `offset`, as ``init(_:)`` reads them. There must be room for them.
@@ -24,8 +33,8 @@ struct IndexRecord: Equatable, Sendable {
         bytes.put(entry.serviceTag, at: offset + 32)
         bytes.put(entry.setTag, at: offset + 40)
         bytes.put(UInt64(entry.keyVersion) | UInt64(UInt32(entry.metadataLength)) << 32, at: offset + 48)
-        let kind = UInt64(entry.policy) | UInt64(isNewest ? Self.newest : Self.older) << 8
-        bytes.put(UInt64(UInt32(entry.bodyLength)) | kind << 32, at: offset + 56)
+        let last = UInt64(entry.policy) | UInt64(kind.rawValue) << 8
+        bytes.put(UInt64(UInt32(entry.bodyLength)) | last << 32, at: offset + 56)
     }
 
     init(_ reader: inout ByteReader) throws(FormatError) {
@@ -39,14 +48,13 @@ struct IndexRecord: Equatable, Sendable {
         let metadataLength = try reader.integer(UInt32.self)
         let bodyLength = try reader.integer(UInt32.self)
         let policy = try reader.integer(UInt8.self)
-        let kind = try reader.integer(UInt8.self)
-        guard try reader.integer(UInt16.self) == 0, kind == Self.newest || kind == Self.older else {
-            throw .newerVersion
-        }
+        guard let kind = Kind(rawValue: try reader.integer(UInt8.self)),
+            try reader.integer(UInt16.self) == 0
+        else { throw .newerVersion }
         guard offset <= IndexFormat.largestOffset, generation <= VaultFormat.largestSequence,
             metadataLength <= Frame.maximumMetadata, bodyLength <= Frame.maximumBody
         else { throw .outOfBounds }
-        isNewest = kind == Self.newest
+        self.kind = kind
         entry = IndexEntry(
             offset: Int(offset), metadataLength: Int32(metadataLength), bodyLength: Int32(bodyLength),
             generation: generation, serviceTag: serviceTag, setTag: setTag, keyVersion: keyVersion,

@@ -8,6 +8,8 @@ struct Keybag: Equatable, Sendable {
     var generation: UInt64
     /// The number the next slot gets.
     var nextSlot: UInt32
+    /// How many replaced values of an item compaction keeps.
+    var keptValues: UInt16 = 0
     var slots: [Slot]
     /// The portable set first, then one for each device.
     var sets: [ClassSet]
@@ -67,6 +69,8 @@ struct Keybag: Equatable, Sendable {
     }
 
     static let magic = Array("TKNVAULT".utf8)
+    /// The most that ``keptValues`` may be.
+    static let mostKeptValues = 100
     static let maximumSlots = 16
     static let maximumPassphrases = 8
     static let maximumSets = 8
@@ -86,7 +90,7 @@ struct Keybag: Equatable, Sendable {
         var writer = ByteWriter(reserving: 2_048)
         writer.append(Self.magic)
         writer.append(VaultFormat.version)
-        writer.append(UInt16(0))
+        writer.append(keptValues)
         writer.append(UInt32(0))
         writer.append(vault.bytes)
         writer.append(generation)
@@ -145,7 +149,8 @@ struct Keybag: Equatable, Sendable {
         }
         var reader = ByteReader(copy, in: Self.magic.count..<end)
         guard try reader.integer(UInt16.self) == VaultFormat.version else { throw .newerVersion }
-        guard try reader.integer(UInt16.self) == 0, try reader.integer(UInt32.self) == 0 else {
+        keptValues = try reader.integer(UInt16.self)
+        guard keptValues <= Self.mostKeptValues, try reader.integer(UInt32.self) == 0 else {
             throw .newerVersion
         }
         vault = VaultIdentifier(bytes: try reader.bytes(VaultIdentifier.length))

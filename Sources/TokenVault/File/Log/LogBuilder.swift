@@ -44,15 +44,15 @@ struct LogBuilder {
                 groupStart: VaultFormat.logStart, previous: state.chain, endsCommit: true))
     }
 
-    /// Copies an item with its sealed contents and its generation. Throws `corrupt` when they are not
-    /// what their header says.
+    /// Copies a value of an item with its sealed contents and its generation. Values of one item come in the order of their
+    /// generations. Throws `corrupt` when the contents are not what their header says.
     mutating func copy(
-        _ item: ItemIdentifier, _ entry: IndexEntry, from scanner: inout LogScanner,
-        resealing: VaultLog.Resealing? = nil
+        _ value: IndexRecord, from scanner: inout LogScanner, resealing: VaultLog.Resealing? = nil
     ) throws(TokenStorageError) {
+        let (item, entry) = (value.item, value.entry)
         let content = try scanner.contents(of: item, entry)
         if let resealing, let draft = try resealing(item, entry, content) {
-            return try append(draft, generation: entry.generation)
+            return try append(draft, generation: entry.generation, as: value.kind)
         }
         let header = FrameHeader(
             type: RecordType.item.rawValue, endsCommit: true, policy: entry.policy,
@@ -61,15 +61,17 @@ struct LogBuilder {
             serviceTag: entry.serviceTag, setTag: entry.setTag,
             metadataLength: Int(entry.metadataLength), bodyLength: Int(entry.bodyLength),
             contentDigest: Digest(of: content))
-        try append(try codec.seal(header, content: content))
+        try append(try codec.seal(header, content: content), as: value.kind)
     }
 
     /// Writes a record that was sealed for this file, as a commit with the given generation.
-    mutating func append(_ draft: FrameDraft, generation: UInt64) throws(TokenStorageError) {
+    mutating func append(
+        _ draft: FrameDraft, generation: UInt64, as kind: IndexRecord.Kind = .newest
+    ) throws(TokenStorageError) {
         try append(
             try codec.seal(
                 draft, generation: generation, groupStart: VaultFormat.logStart, previous: state.chain,
-                endsCommit: true))
+                endsCommit: true), as: kind)
     }
 
     /// Writes the rest: an index if there are many items; a checkpoint, which says that all before it is
@@ -97,7 +99,12 @@ struct LogBuilder {
 
     private mutating func writeIndex() throws(TokenStorageError) {
         try flush()
-        records.sort { $0.item < $1.item }
+        // An item's newest value comes first, those before it in their order.
+        records.sort { left, right in
+            if left.item != right.item { return left.item < right.item }
+            if left.isNewest != right.isNewest { return left.isNewest }
+            return left.entry.offset < right.entry.offset
+        }
         var writer = IndexWriter(after: state, codec: codec)
         for record in records { try writer.add(record) }
         records = []
@@ -122,13 +129,14 @@ struct LogBuilder {
         state.framesSinceIndex = 1
     }
 
-    private mutating func append(_ sealed: FrameCodec.Sealed) throws(TokenStorageError) {
+    private mutating func append(
+        _ sealed: FrameCodec.Sealed, as kind: IndexRecord.Kind = .newest
+    ) throws(TokenStorageError) {
         let frame = ScannedFrame(offset: state.tail, header: sealed.header, chain: sealed.chain)
         buffer += sealed.bytes
         if sealed.header.isItem {
             records.append(
-                IndexRecord(
-                    sealed.header.item, IndexEntry(sealed.header, at: frame.offset), isNewest: true))
+                IndexRecord(sealed.header.item, IndexEntry(sealed.header, at: frame.offset), kind))
         }
         if sealed.header.type == RecordType.ancestry.rawValue { state.ancestryLength = sealed.bytes.count }
         state.framesSinceIndex += 1

@@ -47,11 +47,45 @@ extension VaultLog {
 
     /// Whether more of the file is dead than alive, and enough to be worth a new file.
     private var wantsCompaction: Bool {
-        state.withLock { state in
-            let needed = state.index.liveBytesAtMost + state.index.blockLength + state.ancestryLength
-            let dead = state.tail - VaultFormat.logStart - needed
-            return dead > max(VaultFormat.compactionFloor, needed)
-        } && compactionPutOff.withLock { $0 == nil }
+        let mayBe = state.withLock { state in
+            state.tail >= state.leastTailToCompact && state.deadBytes > state.deadBytesWorthIt(keeping: 0)
+        }
+        guard mayBe, compactionPutOff.withLock({ $0 == nil }) else { return false }
+        return (try? isWorthItWithKeptValues()) ?? true
+    }
+
+    /// As ``wantsCompaction``, with what the vault keeps of replaced values counted as alive. They are counted again only when the
+    /// log has grown by as much as is missing.
+    private func isWorthItWithKeptValues() throws(TokenStorageError) -> Bool {
+        try withLockedState { (state) throws(TokenStorageError) in
+            let kept = try keptValues(in: state)
+            guard kept > 0 else { return true }
+            let bytes = try usingIndex(of: &state) { (index) throws(TokenStorageError) in
+                try index.keptBytes(kept)
+            }
+            let missing = state.deadBytesWorthIt(keeping: bytes) + bytes - state.deadBytes
+            if missing < 0 { return true }
+            state.leastTailToCompact = state.tail + missing
+            return false
+        }
+    }
+
+    /// The values that a compaction would leave: those that items have now, and the replaced ones that the vault keeps.
+    func lastingEntries() throws(TokenStorageError) -> [IndexEntry] {
+        try withFreshState { (state) throws(TokenStorageError) in
+            let kept = try keptValues(in: state)
+            return try usingIndex(of: &state) { (index) throws(TokenStorageError) in
+                try index.valuesByOffset(keeping: kept).map(\.entry)
+            }
+        }
+    }
+
+    /// How many replaced values of an item compaction keeps, as the keybag in use says.
+    func keptValues(in state: LogState) throws(TokenStorageError) -> Int {
+        guard let keybag = try? Keybag(decoding: try currentKeybagCopy(in: state)) else {
+            throw .file(.corrupt)
+        }
+        return Int(keybag.keptValues)
     }
 
     /// Moves the live frames of `file`, whose lock the caller holds, to a new file, which is locked when
@@ -148,15 +182,21 @@ extension VaultLog {
         var builder = try LogBuilder(
             file: fresh, codec: codec, tailBound: tailBound, epoch: epoch, baseSequence: old.sequence,
             keybagCopy: keybag, keybag: old.keybag, ancestry: ancestry)
-        let live = try usingIndex(of: &walked) { (index) throws(TokenStorageError) in
-            try index.itemsByOffset()
+        let kept = try keptValues(in: old)
+        let values = try usingIndex(of: &walked) { (index) throws(TokenStorageError) in
+            try index.valuesByOffset(keeping: kept)
         }
         var scanner = LogScanner(file: old.file, codec: codec, chunk: 256 << 10)
-        for (position, (item, entry)) in live.enumerated() {
-            try builder.copy(item, entry, from: &scanner, resealing: resealing)
-            if position.isMultiple(of: 1_024) { progress?(position, live.count) }
+        for (position, value) in values.enumerated() {
+            do throws(TokenStorageError) {
+                try builder.copy(value, from: &scanner, resealing: resealing)
+            } catch {
+                // A value that was replaced is no reason to keep the rest from moving.
+                guard error.code == .corrupt, !value.isNewest else { throw error }
+            }
+            if position.isMultiple(of: 1_024) { progress?(position, values.count) }
         }
-        progress?(live.count, live.count)
+        progress?(values.count, values.count)
         return try builder.finish()
     }
 }

@@ -36,8 +36,12 @@ struct LogIndex: Sendable {
     private var entries: [ItemIdentifier: IndexEntry] = [:]
     /// Items that were deleted since the block was written.
     private var removed: Set<ItemIdentifier> = []
-    /// Where older values of live items lie, for erasing them when the item is deleted.
+    /// Items that were deleted at least once since the block was written: nothing in it is their history.
+    private var cut: Set<ItemIdentifier> = []
+    /// Where older values of live items lie: their history, to be erased when the item is deleted.
     private var superseded: [ItemIdentifier: [IndexEntry]] = [:]
+    /// Where values lie that were deleted and not erased.
+    private var deleted: [ItemIdentifier: [IndexEntry]] = [:]
     /// Items whose older values in the block are erased by now.
     private var taken: Set<ItemIdentifier> = []
     private var liveBytesSince = 0
@@ -63,7 +67,10 @@ struct LogIndex: Sendable {
 
     mutating func remove(_ item: ItemIdentifier) {
         if let old = entries.removeValue(forKey: item) { supersede(old, of: item) }
-        if block != nil { removed.insert(item) }
+        if let values = superseded.removeValue(forKey: item) { deleted[item, default: []] += values }
+        guard block != nil else { return }
+        removed.insert(item)
+        cut.insert(item)
     }
 
     private mutating func supersede(_ old: IndexEntry, of item: ItemIdentifier) {
@@ -73,21 +80,33 @@ struct LogIndex: Sendable {
 
     /// Every place where a value of `item` lies that is not its newest, forgetting them.
     mutating func takeSuperseded(_ item: ItemIdentifier) throws(TokenStorageError) -> [IndexEntry] {
-        let older = try olderInBlock(of: item)
+        let older = try olderInBlock(of: item).map(\.entry)
         if block != nil { taken.insert(item) }
-        return older + (superseded.removeValue(forKey: item) ?? [])
+        return older + (deleted.removeValue(forKey: item) ?? [])
+            + (superseded.removeValue(forKey: item) ?? [])
     }
 
-    private func olderInBlock(of item: ItemIdentifier) throws(TokenStorageError) -> [IndexEntry] {
+    /// The values that `item` had before its newest one, as far as they are still there, oldest first. None of them is from
+    /// before a deletion.
+    func replaced(_ item: ItemIdentifier) throws(TokenStorageError) -> [IndexEntry] {
+        try olderInBlock(of: item).filter { $0.kind == .replaced }.map(\.entry) + (superseded[item] ?? [])
+    }
+
+    private func olderInBlock(of item: ItemIdentifier) throws(TokenStorageError) -> [IndexRecord] {
         guard let block, !taken.contains(item) else { return [] }
         return older(of: item, in: try block.records(of: item))
     }
 
-    /// Which of an item's records in the block are not its newest value.
-    private func older(of item: ItemIdentifier, in records: [IndexRecord]) -> [IndexEntry] {
+    /// Which of an item's records in the block are not its newest value, in the order of their places, as what they are now.
+    private func older(of item: ItemIdentifier, in records: [IndexRecord]) -> [IndexRecord] {
         if taken.contains(item) { return [] }
         let isChanged = entries[item] != nil || removed.contains(item)
-        return records.filter { isChanged || !$0.isNewest }.map(\.entry)
+        let isCut = cut.contains(item)
+        var older = records.filter { isChanged || !$0.isNewest }
+        for index in older.indices where isCut || older[index].isNewest {
+            older[index].kind = isCut ? .deleted : .replaced
+        }
+        return older.sorted { $0.entry.offset < $1.entry.offset }
     }
 
     // MARK: - All of them
@@ -157,9 +176,46 @@ struct LogIndex: Sendable {
         return items
     }
 
+    /// Every item with its newest value and at most `kept` of those before, in the order of their places in the file.
+    func valuesByOffset(keeping kept: Int) throws(TokenStorageError) -> [IndexRecord] {
+        var values: [IndexRecord] = []
+        values.reserveCapacity(roughCount)
+        try forEachItem { item, entry in values.append(IndexRecord(item, entry, .newest)) }
+        if kept > 0 {
+            try forEachKept(kept) { item, entry in values.append(IndexRecord(item, entry, .replaced)) }
+        }
+        values.sort { $0.entry.offset < $1.entry.offset }
+        return values
+    }
+
+    /// At most `kept` values of every item that are not its newest: the last ones.
+    func forEachKept(
+        _ kept: Int, _ body: (ItemIdentifier, IndexEntry) throws(TokenStorageError) -> Void
+    ) throws(TokenStorageError) {
+        var ofOne: [IndexRecord] = []
+        func give() throws(TokenStorageError) {
+            for record in ofOne.suffix(kept) { try body(record.item, record.entry) }
+            ofOne.removeAll(keepingCapacity: true)
+        }
+        try forEachRecord { (record) throws(TokenStorageError) in
+            if let item = ofOne.first?.item, item != record.item { try give() }
+            if record.kind == .replaced { ofOne.append(record) }
+        }
+        try give()
+    }
+
+    /// Bytes of the frames that ``valuesByOffset(keeping:)`` adds for `kept`.
+    func keptBytes(_ kept: Int) throws(TokenStorageError) -> Int {
+        if kept == 0 { return 0 }
+        var bytes = 0
+        try forEachKept(kept) { _, entry in bytes += entry.frameLength }
+        return bytes
+    }
+
     /// At most how many records ``forEachRecord(_:)`` gives.
     var mostRecords: Int {
         (block?.summary.records ?? 0) + entries.count + superseded.values.reduce(0) { $0 + $1.count }
+            + deleted.values.reduce(0) { $0 + $1.count }
     }
 
     /// Every record of a new index block, in its order.
@@ -172,17 +228,16 @@ struct LogIndex: Sendable {
             _ item: ItemIdentifier, change: Int?, _ records: [IndexRecord]
         ) throws(TokenStorageError) {
             if let newest = change.flatMap({ stored[$0] }) {
-                try body(IndexRecord(item, newest, isNewest: true))
+                try body(IndexRecord(item, newest, .newest))
             } else if change.map({ !changes[$0].isRemoved }) ?? true,
                 let newest = records.first(where: \.isNewest)
             {
                 try body(newest)
             }
-            if records.isEmpty, superseded.isEmpty { return }
-            let older = older(of: item, in: records) + (superseded[item] ?? [])
-            for entry in older.sorted(by: { $0.offset < $1.offset }) {
-                try body(IndexRecord(item, entry, isNewest: false))
-            }
+            if records.isEmpty, superseded.isEmpty, deleted.isEmpty { return }
+            for record in older(of: item, in: records) { try body(record) }
+            for entry in deleted[item] ?? [] { try body(IndexRecord(item, entry, .deleted)) }
+            for entry in superseded[item] ?? [] { try body(IndexRecord(item, entry, .replaced)) }
         }
         func giveChanged(before item: ItemIdentifier?) throws(TokenStorageError) {
             while next < changes.count, item.map({ changes[next].item < $0 }) ?? true {
@@ -223,7 +278,7 @@ struct LogIndex: Sendable {
     private func changesInOrder() -> (changes: [Change], stored: [IndexEntry?]) {
         var changes: [Change] = []
         var values: [IndexEntry] = []
-        changes.reserveCapacity(entries.count + removed.count + superseded.count)
+        changes.reserveCapacity(entries.count + removed.count + deleted.count)
         values.reserveCapacity(entries.count)
         for (item, entry) in entries {
             changes.append(Change(item: item, place: values.count))
@@ -231,7 +286,7 @@ struct LogIndex: Sendable {
         }
         // An item is stored or removed, never both.
         for item in removed { changes.append(Change(item: item, isRemoved: true)) }
-        for item in superseded.keys where entries[item] == nil && !removed.contains(item) {
+        for item in deleted.keys where entries[item] == nil && !removed.contains(item) {
             changes.append(Change(item: item))
         }
         changes.sort { $0.item < $1.item }

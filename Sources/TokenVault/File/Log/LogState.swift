@@ -48,4 +48,17 @@ struct LogState {
     var isCommitting = false
     /// How far the anchor says the log must go, seen or not.
     var isAnchored = false
+    /// Where the log must end at least before compaction can be worth it again.
+    var leastTailToCompact = 0
+}
+
+extension LogState {
+    /// What a new file needs of this one, without values that were replaced.
+    private var neededBytes: Int { index.liveBytesAtMost + index.blockLength + ancestryLength }
+
+    /// What a new file would not have.
+    var deadBytes: Int { tail - VaultFormat.logStart - neededBytes }
+
+    /// How many dead bytes a new file is worth that has as many bytes of replaced values.
+    func deadBytesWorthIt(keeping bytes: Int) -> Int { max(VaultFormat.compactionFloor, neededBytes + bytes) }
 }

@@ -63,6 +63,17 @@ final class VaultLog: Sendable {
         }
     }
 
+    /// Where the values of `item` are that the file has now, the newest first, and the file. Empty when the item is not there.
+    func values(of item: ItemIdentifier) throws(TokenStorageError) -> ([IndexEntry], any DiskFile) {
+        try withFreshState { (state) throws(TokenStorageError) in
+            let values = try usingIndex(of: &state) { (index) throws(TokenStorageError) -> [IndexEntry] in
+                guard let newest = try index.entry(of: item) else { return [] }
+                return [newest] + (try index.replaced(item)).reversed()
+            }
+            return (values, state.file)
+        }
+    }
+
     /// Every item now, in the order of their places, and the file that these are in.
     func entries() throws(TokenStorageError) -> ([(ItemIdentifier, IndexEntry)], any DiskFile) {
         try withFreshState { (state) throws(TokenStorageError) in
@@ -284,8 +295,13 @@ final class VaultLog: Sendable {
             let figures = try usingIndex(of: &state) { (index) throws(TokenStorageError) in
                 try index.figures()
             }
+            let kept = (try? keptValues(in: state)) ?? 0
+            let keptBytes = try usingIndex(of: &state) { (index) throws(TokenStorageError) in
+                try index.keptBytes(kept)
+            }
             let needed =
-                VaultFormat.logStart + figures.liveBytes + state.index.blockLength + state.ancestryLength
+                VaultFormat.logStart + figures.liveBytes + keptBytes + state.index.blockLength
+                + state.ancestryLength
             return (figures.items, state.size, max(0, state.tail - needed), state.isAnchored)
         }
     }

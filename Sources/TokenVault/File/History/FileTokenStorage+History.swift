@@ -1,0 +1,84 @@
+// What an item had before. A value that is replaced stays in the file, sealed, until its item is deleted or the file is
+// compacted.
+extension FileTokenStorage.Blocking: BlockingItemHistory {
+    /// What the file still has of `key`, newest first: the value that it has now, then those that were replaced. Secrets are left
+    /// out. Empty when the item is not there, or was deleted: deleting erases all of its values.
+    ///
+    /// A rename, `restore`, `merge` and `salvage` begin a new history. Compaction leaves as many replaced values as the vault
+    /// keeps (``BlockingFileVault/keepReplacedValues(_:)``), none by default. Values that cannot be opened are counted in
+    /// ``TokenListing/hidden``; a value stays under the policy that it was stored with. Throws `locked` before the first unlock,
+    /// `invalidArgument`, `closed`, and what the system failed with.
+    public func history(of key: TokenKey) throws(TokenStorageError) -> TokenListing {
+        try during("history") { () throws(TokenStorageError) in
+            let session = try sessionForReading(key, "history")
+            return try session.history(of: try session.log.codec.item(service: service, key: key))
+        }
+    }
+
+    /// Stores an earlier value of `key` again, with its label, attributes and expiry: the one before the present one, or the one
+    /// that was stored as `generation`. The policy stays that of the present value. The value that is replaced joins the history,
+    /// so that a second call takes the first one back.
+    ///
+    /// Throws `notFound` when the item, or that value of it, is not in the file; `invalidArgument` when it is the present value;
+    /// `conflict` when the item was changed meanwhile; and what storing and reading throw.
+    @discardableResult
+    public func undo(
+        _ key: TokenKey, to generation: Generation? = nil
+    ) throws(TokenStorageError) -> TokenCommit {
+        try during("undo") { () throws(TokenStorageError) in
+            try commit([try changeToUndo(key, to: generation)])
+        }
+    }
+
+    /// The change that ``undo(_:to:)`` makes.
+    func changeToUndo(
+        _ key: TokenKey, to generation: Generation?
+    ) throws(TokenStorageError) -> TokenChange {
+        let session = try sessionForReading(key, "undo")
+        let item = try session.log.codec.item(service: service, key: key)
+        let values = try session.log.values(of: item).0
+        guard let present = values.first else { throw .file(.notFound) }
+        if generation?.rawValue == present.generation {
+            throw .file(
+                .invalidArgument, underlying: "the item has this value now",
+                advice: "take another generation from the item's history")
+        }
+        guard
+            let wanted = generation ?? values.dropFirst().first.map({ Generation(rawValue: $0.generation) }),
+            let earlier = try session.item(item, storedAs: wanted)
+        else {
+            throw .file(
+                .notFound, underlying: "the file has no such earlier value of the item",
+                advice: "compaction removed it, unless the vault keeps replaced values")
+        }
+        return .store(
+            earlier.secret, for: key,
+            details: TokenDetails(
+                label: earlier.metadata.label ?? "", attributes: earlier.metadata.attributes,
+                expiry: earlier.metadata.expires.map { .at($0) } ?? .never),
+            expecting: .generation(Generation(rawValue: present.generation)))
+    }
+}
+
+extension FileTokenStorage {
+    /// See ``Blocking/history(of:)``.
+    public func history(of key: TokenKey) async throws(TokenStorageError) -> TokenListing {
+        try await reading { (blocking) throws(TokenStorageError) in try blocking.history(of: key) }
+    }
+
+    /// See ``Blocking/undo(_:to:)``.
+    @discardableResult
+    public func undo(
+        _ key: TokenKey, to generation: Generation? = nil
+    ) async throws(TokenStorageError) -> TokenCommit {
+        let change: TokenChange
+        do throws(TokenStorageError) {
+            change = try await reading { (blocking) throws(TokenStorageError) in
+                try blocking.changeToUndo(key, to: generation)
+            }
+        } catch {
+            throw error.during("undo")
+        }
+        return try await commit([change])
+    }
+}

@@ -1,0 +1,280 @@
+import Testing
+import TokenVaultPlatform
+
+@testable import TokenVault
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#endif
+
+/// What an item had before its present value.
+@Suite struct HistoryTests {
+    private let sandbox: Sandbox
+    private let vault: BlockingFileVault
+    private var storage: FileTokenStorage.Blocking { vault.storage(service: "s") }
+
+    init() throws {
+        sandbox = try Sandbox()
+        vault = try BlockingFileVault.create(
+            at: sandbox.vault, unlockMethod: keyFile, configuration: sandbox.configuration)
+    }
+
+    private func code(_ body: () throws -> Void) -> TokenStorageError.Code? {
+        do { try body() } catch { return (error as? TokenStorageError)?.code }
+        return nil
+    }
+
+    /// Stores `values` one after the other.
+    private func store(_ values: [String], as key: TokenKey = "k") throws -> [Generation] {
+        try values.map { value in
+            try #require(try storage.commit([.store(Secret(utf8: value), for: key)]).generation)
+        }
+    }
+
+    private func generations(_ key: TokenKey = "k") throws -> [Generation] {
+        try storage.history(of: key).items.map(\.generation)
+    }
+
+    @Test func undoBringsTheValueBeforeBack() async throws {
+        let expiry = Date(timeIntervalSince1970: 2_000_000_000)
+        let details = TokenDetails(
+            policy: .whenUnlocked, label: "first", attributes: ["a": "1"], expiry: .at(expiry))
+        try storage.commit([.store(Secret(utf8: "one"), for: "k", details: details)])
+        let later = TokenDetails(
+            policy: .afterFirstUnlock, label: "second", attributes: [:], expiry: .never)
+        try storage.commit([.store(Secret(utf8: "two"), for: "k", details: later)])
+        let before = try storage.history(of: "k").items
+        #expect(before.map(\.policy) == [.afterFirstUnlock, .whenUnlocked])
+        #expect(before.map(\.label) == ["second", "first"])
+
+        try storage.undo("k")
+        let item = try #require(try storage.item(for: "k"))
+        #expect(item.secret.unprotectedText() == "one")
+        #expect(item.metadata.label == "first" && item.metadata.attributes == ["a": "1"])
+        #expect(item.metadata.expires == expiry)
+        // What is undone is the value. Its policy is a decision of its own.
+        #expect(item.metadata.policy == .afterFirstUnlock && !item.metadata.isPolicyFromLimitedSession)
+        #expect(try generations().count == 3)
+
+        let async = FileTokenStorage(vault, service: "s")
+        try await async.undo("k")
+        #expect(try await async.retrieve(for: "k") == "two")
+        #expect(try await async.history(of: "k").items.count == 4)
+        #expect(try storage.metadata(for: "k")?.label == "second")
+        #expect(try storage.metadata(for: "k")?.expires == nil)
+    }
+
+    @Test func undoTakesAnyValueThatIsStillThere() throws {
+        let stored = try store(["a", "b", "c", "d"])
+        #expect(try generations() == stored.reversed())
+        try storage.undo("k", to: stored[1])
+        #expect(try storage.retrieve(for: "k") == "b")
+        #expect(code { try storage.undo("k", to: try #require(try generations().first)) } == .invalidArgument)
+        #expect(code { try storage.undo("k", to: Generation(rawValue: 1_000)) } == .notFound)
+        #expect(try storage.retrieve(for: "k") == "b")
+    }
+
+    @Test func whatIsNotThereHasNoHistory() throws {
+        #expect(try storage.history(of: "k") == TokenListing(items: []))
+        #expect(code { try storage.undo("k") } == .notFound)
+        _ = try store(["only"])
+        #expect(try generations().count == 1)
+        #expect(code { try storage.undo("k") } == .notFound)
+        try storage.commit([.rename("k", to: "new")])
+        #expect(try generations().isEmpty && generations("new").count == 1)
+    }
+
+    @Test func aCommitMeanwhileIsAConflict() throws {
+        _ = try store(["a", "b"])
+        let change = try storage.changeToUndo("k", to: nil)
+        _ = try store(["c"])
+        #expect(code { try storage.commit([change]) } == .conflict)
+        #expect(try storage.retrieve(for: "k") == "c")
+    }
+
+    /// In a small vault a deletion rewrites the file, in a large one it overwrites values.
+    @Test(arguments: [false, true]) func aDeletionEndsTheHistory(isLarge: Bool) throws {
+        if isLarge {
+            for key in ["l1", "l2"] {
+                _ = try store([String(repeating: "x", count: 1_000_000)], as: TokenKey(key))
+            }
+        }
+        _ = try store(["a", "b"])
+        try vault.keepReplacedValues(10)
+        #expect(try storage.delete(for: "k"))
+        #expect(try generations().isEmpty)
+        let stored = try store(["c"])
+        #expect(try generations() == stored)
+        _ = try vault.compact()
+        #expect(try generations() == stored)
+        #expect(code { try storage.undo("k") } == .notFound)
+        #expect(try vault.verify().isClean)
+    }
+
+    @Test func compactionKeepsWhatTheVaultIsToldTo() throws {
+        #expect(try vault.status().keptValues == 0)
+        let first = try store(["a", "b", "c", "d"])
+        try vault.keepReplacedValues(2)
+        let others = try store(["e"], as: "other")
+        _ = try vault.compact()
+        #expect(try generations() == [first[3], first[2], first[1]])
+        #expect(try generations("other") == others)
+        // So it is for another process, and once more.
+        let second = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
+        try second.unlock(with: keyFile)
+        #expect(try second.status().keptValues == 2)
+        _ = try second.compact()
+        #expect(try generations() == [first[3], first[2], first[1]])
+        #expect(try second.status().reclaimable ?? .max < 1_000)
+        try second.storage(service: "s").undo("k", to: first[1])
+        #expect(try storage.retrieve(for: "k") == "b")
+        _ = try vault.compact()
+        #expect(try generations().count == 3)
+        #expect(try vault.verify().isClean)
+        try vault.keepReplacedValues(0)
+        _ = try vault.compact()
+        #expect(try generations().count == 1)
+    }
+
+    @Test func onlyTheOwnerSaysHowMuchIsKept() throws {
+        #expect(code { try vault.keepReplacedValues(-1) } == .invalidArgument)
+        #expect(code { try vault.keepReplacedValues(101) } == .invalidArgument)
+        let recovery = RecoveryKey()
+        let limited = UnlockMethod.keyFile(Secret(utf8: String(repeating: "f", count: 40)))
+        _ = try vault.addSlot(.recoveryKey(recovery))
+        _ = try vault.addSlot(limited, scope: .afterFirstUnlock)
+        vault.lock()
+        #expect(code { try vault.keepReplacedValues(1) } == .notPermitted)
+        let other = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
+        #expect(code { try other.keepReplacedValues(1) } == .locked)
+        try other.unlock(with: limited)
+        #expect(code { try other.keepReplacedValues(1) } == .notPermitted)
+        #expect(try other.status().keptValues == 0)
+    }
+
+    /// A value stays under the policy that it was stored with.
+    @Test func aLimitedSessionSeesNoValueOfAnotherPolicy() throws {
+        let limited = UnlockMethod.keyFile(Secret(utf8: String(repeating: "f", count: 40)))
+        _ = try vault.addSlot(.recoveryKey(RecoveryKey()))
+        _ = try vault.addSlot(limited, scope: .afterFirstUnlock)
+        try storage.store(token: "secret", for: "k", policy: .whenUnlocked)
+        let secret = try #require(try generations().first)
+        try storage.store(token: "open", for: "k", policy: .afterFirstUnlock)
+        let other = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
+        try other.unlock(with: limited)
+        let seen = try other.storage(service: "s").history(of: "k")
+        #expect(seen.items.map(\.policy) == [.afterFirstUnlock])
+        #expect(seen.hidden == 1 && seen.hiddenReasons == [.notPermitted: 1])
+        #expect(code { try other.storage(service: "s").undo("k") } == .notPermitted)
+        #expect(code { try other.storage(service: "s").undo("k", to: secret) } == .notPermitted)
+        vault.lock()
+        #expect(try storage.history(of: "k").hiddenReasons == [.locked: 1])
+        #expect(code { try storage.undo("k") } == .locked)
+        #expect(try storage.retrieve(for: "k") == "open")
+    }
+
+    @Test func keptValuesAreSealedAgainByARevocation() throws {
+        let stored = try store(["a", "b", "c"])
+        try vault.keepReplacedValues(1)
+        let report = try vault.revoke(keeping: [keyFile])
+        #expect(report.left == 0 && report.putOff == nil)
+        #expect(try generations() == [stored[2], stored[1]])
+        let versions = try vault.session().log.values(of: try item()).0.map(\.keyVersion)
+        #expect(versions == [2, 2])
+        #expect(try vault.currentKeybag(try vault.session()).hasSeveralVersions == false)
+        try storage.undo("k")
+        #expect(try storage.retrieve(for: "k") == "b")
+        #expect(try vault.verify().isClean)
+    }
+
+    private func item() throws -> ItemIdentifier {
+        try vault.session().log.codec.item(service: "s", key: "k")
+    }
+
+    /// What is kept counts as alive: the file is not rewritten again and again for it.
+    @Test func keptValuesDoNotKeepCompactionBusy() throws {
+        try vault.keepReplacedValues(100)
+        let text = String(repeating: "x", count: 4_000)
+        for round in 0..<100 { _ = try store(["\(round) \(text)"]) }
+        let epoch = try vault.logState.epoch.number
+        for round in 0..<150 { _ = try store(["\(round) \(text)"]) }
+        let status = try vault.status()
+        #expect(try vault.logState.epoch.number - epoch <= 3)
+        #expect(status.fileSize < 4 << 20)
+        #expect(try generations().count >= 101)
+        _ = try vault.compact()
+        #expect(try generations().count == 101)
+    }
+
+    @Test func aDamagedKeptValueIsNoObstacle() throws {
+        let stored = try store(["a", "b", "c"])
+        try vault.keepReplacedValues(2)
+        let damaged = try #require(try vault.session().log.values(of: try item()).0.dropFirst().first)
+        let file = try PosixDirectory(sandbox.vault.removingLastComponent()).open("test.vault", .readWrite)
+        let byte = try file.read(1, at: damaged.bodyRange.lowerBound)
+        try file.write([byte[0] ^ 1], at: damaged.bodyRange.lowerBound)
+        #expect(code { try storage.undo("k") } == .corrupt)
+        _ = try vault.compact()
+        #expect(try generations() == [stored[2], stored[0]])
+        #expect(try storage.retrieve(for: "k") == "c")
+        #expect(try vault.verify().isClean)
+    }
+
+    /// Every change by two processes, with and without an index, against a list of values for each key.
+    @Test(arguments: [4, 1_000], 1...4) func anyHistoryIsWhatWasStored(tailBound: Int, seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        let location = SimulatedVault.location(on: SimulatedDisk(try SimulatedVault.fresh()))
+        var vaults = try (0..<2).map { _ in try SimulatedVault.open(at: location, tailBound: tailBound) }
+        var model: [TokenKey: [String]] = [:]
+        var kept = 0
+        for step in 0..<200 {
+            let number = Int.random(in: 0..<2, using: &random)
+            let storage = vaults[number].storage(service: SimulatedVault.service)
+            let key = TokenKey("key \(Int.random(in: 0..<6, using: &random))")
+            switch Int.random(in: 0..<24, using: &random) {
+            case 0..<14:
+                try storage.store(token: "value \(step)", for: key)
+                model[key, default: []].insert("value \(step)", at: 0)
+            case 14:
+                #expect(try storage.delete(for: key) == (model[key] != nil))
+                model[key] = nil
+            case 15..<18:
+                let isThere = try storage.history(of: key).items.count > 1
+                #expect((code { try storage.undo(key) } == nil) == isThere)
+                if isThere, let before = model[key]?[1] { model[key]?.insert(before, at: 0) }
+            case 18..<20: _ = try vaults[number].compact()
+            case 20:
+                kept = Int.random(in: 0...3, using: &random)
+                try vaults[number].keepReplacedValues(kept)
+                // What an earlier number has removed is gone.
+                _ = try vaults[number].compact()
+            default:
+                vaults[number].close()
+                vaults[number] = try SimulatedVault.open(at: location, tailBound: tailBound)
+            }
+            for vault in vaults {
+                let storage = vault.storage(service: SimulatedVault.service)
+                for (key, values) in model {
+                    let history = try storage.history(of: key).items.map(\.generation)
+                    let item = try vault.session().log.codec.item(service: SimulatedVault.service, key: key)
+                    let there = try history.map {
+                        try vault.session().item(item, storedAs: $0)?.secret.unprotectedText()
+                    }
+                    #expect(there == Array(values.prefix(there.count)).map(Optional.some))
+                }
+            }
+            for key in model.keys {
+                let count = try vaults[0].storage(service: SimulatedVault.service).history(of: key).items
+                    .count
+                model[key] = Array(model[key]?.prefix(count) ?? [])
+            }
+        }
+        #expect(try vaults[0].verify().problems == [])
+        _ = try vaults[0].compact()
+        for (key, values) in model {
+            let history = try vaults[1].storage(service: SimulatedVault.service).history(of: key)
+            #expect(history.items.count == min(kept + 1, values.count))
+        }
+        for vault in vaults { vault.close() }
+    }
+}
