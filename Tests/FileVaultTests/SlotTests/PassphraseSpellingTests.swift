@@ -1,3 +1,4 @@
+import SystemPackage
 import Testing
 import TokenVaultCrypto
 import TokenVaultPlatform
@@ -49,7 +50,7 @@ import TokenVaultPlatform
         let salt = [UInt8](repeating: 7, count: PasswordHash.saltLength)
         let typed = try KeybagKeys.passphraseKey(raw, salt: salt, cost: cost)
         let tried = try raw.spellings.map { try KeybagKeys.passphraseKey($0, salt: salt, cost: cost) }
-        let commitments = try ([typed] + tried).map { Hash.keyed([1], key: $0, length: 32) }
+        let commitments = ([typed] + tried).map { Hash.keyed([1], key: $0, length: 32) }
         #expect(commitments[1] != commitments[0] && commitments[2] == commitments[0])
     }
 }
