@@ -1,13 +1,11 @@
 /// Rules for the names a caller gives.
 enum NameRules {
-    /// Whether `name` is 1 to 1,024 bytes of UTF-8 without control characters.
-    static func isUsable(_ name: String) -> Bool {
-        (1...TokenKey.maximumLength).contains(name.utf8.count) && !hasControlCharacters(name)
-    }
+    /// Whether `name` is at most 1,024 bytes of UTF-8.
+    static func fits(_ name: String) -> Bool { name.utf8.count <= TokenKey.maximumLength }
 
     /// Whether `text` has one of U+0000 to U+001F and U+007F to U+009F.
     ///
-    /// Byte by byte: every call checks its names, and decoding scalars takes twice as long.
+    /// Byte by byte: decoding scalars takes twice as long.
     static func hasControlCharacters(_ text: String) -> Bool {
         let bytes = text.utf8.span
         for index in bytes.indices {

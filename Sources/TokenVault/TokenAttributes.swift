@@ -1,8 +1,7 @@
 /// Named texts attached to an item, for searching: `["account": "work", "host": "example.com"]`.
 ///
 /// Names and values compare by UTF-8 bytes, as keys do. They are kept in the order of their names'
-/// bytes. An item takes up to 64 attributes of up to 1,024 bytes each for name and value; names are not
-/// empty and neither has control characters. Anything else is
+/// bytes. An item takes up to 64 attributes of 0 to 1,024 bytes each for name and value, with any characters. Anything else is
 /// ``TokenStorageError/Code/invalidArgument``. All names and values together are at most 60 KiB; more is
 /// ``TokenStorageError/Code/tooLarge``.
 public struct TokenAttributes: Sendable {

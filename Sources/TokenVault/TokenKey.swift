@@ -1,9 +1,8 @@
 /// The name of an item within a service: an account, a token's role, a profile.
 ///
 /// Keys compare and hash by their UTF-8 bytes, so that `é` as one scalar and as two are two keys;
-/// `String`'s own equality would merge them. A key is 1 to 1,024 bytes without control characters
-/// (U+0000 to U+001F, U+007F to U+009F). The initializers take anything: an unusable key is reported as
-/// ``TokenStorageError/Code/invalidKey`` by the call that gets it.
+/// `String`'s own equality would merge them. A key is 0 to 1,024 bytes, with any characters. The
+/// initializers take anything: a longer key is reported as ``TokenStorageError/Code/invalidKey`` by the call that gets it.
 public struct TokenKey: Sendable {
     /// The key as text, exactly as given.
     public let name: String

@@ -16,7 +16,7 @@ extension TokenStorageError {
         }
 
         // What the caller gave
-        /// A key is empty, longer than 1,024 bytes or has control characters.
+        /// A key is longer than 1,024 bytes.
         public static let invalidKey = Code(.invalidKey)
         /// A service, label, attribute, query or option is outside its documented limits.
         public static let invalidArgument = Code(.invalidArgument)

@@ -53,7 +53,7 @@ extension TokenStorageError.Code {
     /// What to do next, when the error has no better advice.
     public var nextStep: String {
         switch kind {
-        case .invalidKey: "use 1 to 1,024 bytes of UTF-8 without control characters"
+        case .invalidKey: "use at most 1,024 bytes of UTF-8"
         case .invalidArgument: "see the documentation of the call for its limits"
         case .tooLarge: "a secret is at most 1 MiB"
         case .unsupportedPolicy: "use a policy from supportedPolicies, or the file vault"

@@ -16,18 +16,16 @@ package struct Validation: Sendable {
         self.backend = backend
     }
 
-    /// A service is 1 to 1,024 bytes without control characters (`invalidArgument`).
+    /// A service is 0 to 1,024 bytes (`invalidArgument`).
     package func check(service: String) throws(TokenStorageError) {
-        guard NameRules.isUsable(service) else {
-            throw failure(
-                .invalidArgument,
-                "a service is 1 to 1,024 bytes of UTF-8 without control characters")
+        guard NameRules.fits(service) else {
+            throw failure(.invalidArgument, "a service is at most 1,024 bytes of UTF-8")
         }
     }
 
-    /// A key is 1 to 1,024 bytes without control characters (`invalidKey`).
+    /// A key is 0 to 1,024 bytes (`invalidKey`).
     package func check(key: TokenKey) throws(TokenStorageError) {
-        guard NameRules.isUsable(key.name) else { throw failure(.invalidKey) }
+        guard NameRules.fits(key.name) else { throw failure(.invalidKey) }
     }
 
     /// A query asks for a prefix of at most 1,024 bytes and for attributes that an item can have
@@ -105,7 +103,7 @@ package struct Validation: Sendable {
             guard Self.isUsable(name, value) else {
                 throw failure(
                     .invalidArgument,
-                    "an attribute's name and value are at most 1,024 bytes without control characters")
+                    "an attribute's name and value are at most 1,024 bytes of UTF-8")
             }
             total += name.utf8.count + value.utf8.count
         }
@@ -119,9 +117,7 @@ package struct Validation: Sendable {
     }
 
     private static func isUsable(_ name: String, _ value: String) -> Bool {
-        !name.isEmpty && name.utf8.count <= TokenAttributes.longestText
-            && value.utf8.count <= TokenAttributes.longestText
-            && !NameRules.hasControlCharacters(name) && !NameRules.hasControlCharacters(value)
+        name.utf8.count <= TokenAttributes.longestText && value.utf8.count <= TokenAttributes.longestText
     }
 
     // MARK: - What others wrote

@@ -28,7 +28,7 @@ struct ChoiceMemory: Sendable {
                 throw Self.failure(.ioFailure, error)
             }
             guard bytes.last == UInt8(ascii: "\n"),
-                let name = String(validating: bytes.dropLast(), as: UTF8.self), NameRules.isUsable(name)
+                let name = String(validating: bytes.dropLast(), as: UTF8.self), StorageCandidate.isName(name)
             else {
                 throw TokenStorageError(
                     .corrupt, operation: "choose", backend: StorageChooser.backend,

@@ -35,3 +35,10 @@ public struct StorageCandidate: Sendable {
         self.storage = storage
     }
 }
+
+extension StorageCandidate {
+    /// Whether a candidate can have this name.
+    static func isName(_ name: String) -> Bool {
+        (1...ChoiceMemory.longestName).contains(name.utf8.count) && !NameRules.hasControlCharacters(name)
+    }
+}

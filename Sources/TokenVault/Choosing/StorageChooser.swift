@@ -160,7 +160,7 @@ public struct StorageChooser: Sendable {
         try Validation(operation: "choose", backend: Self.backend).check(service: service)
         let names = candidates.map(\.name)
         guard Set(names.map { TokenKey($0) }).count == names.count,
-            names.allSatisfy({ NameRules.isUsable($0) && $0.utf8.count <= ChoiceMemory.longestName })
+            names.allSatisfy({ StorageCandidate.isName($0) })
         else { throw failure(.invalidArgument, advice: "each candidate needs a usable name of its own") }
     }
 

@@ -9,8 +9,8 @@ public struct SecretServiceTokenStorage: TokenStorage {
     /// The same storage for code that cannot wait.
     public let blocking: Blocking
 
-    /// The view of `service` of a keyring. The service is checked by the calls: 1 to 1,024 bytes of UTF-8
-    /// without control characters, else `invalidArgument`.
+    /// The view of `service` of a keyring. The service is checked by the calls: at most 1,024 bytes of UTF-8,
+    /// else `invalidArgument`.
     public init(_ secretService: SecretService, service: String) {
         blocking = Blocking(secretService: secretService, service: service)
     }

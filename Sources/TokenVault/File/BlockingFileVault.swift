@@ -163,8 +163,8 @@ public final class BlockingFileVault: Sendable {
     /// The vault's identifier: 32 hexadecimal digits, random, the same for ever and in every copy.
     public var identifier: String { vault.hexadecimal }
 
-    /// One service's view of the vault. The service is checked by the calls: 1 to 1,024 bytes of UTF-8
-    /// without control characters, else `invalidArgument`.
+    /// One service's view of the vault. The service is checked by the calls: at most 1,024 bytes of UTF-8,
+    /// else `invalidArgument`.
     public func storage(service: String) -> FileTokenStorage.Blocking {
         FileTokenStorage.Blocking(vault: self, service: service)
     }

@@ -9,8 +9,8 @@ public struct FileTokenStorage: TokenStorage {
     /// The same storage for code that cannot wait.
     public let blocking: Blocking
 
-    /// The view of `service` of `vault`. The service is checked by the calls: 1 to 1,024 bytes of UTF-8
-    /// without control characters, else `invalidArgument`.
+    /// The view of `service` of `vault`. The service is checked by the calls: at most 1,024 bytes of UTF-8,
+    /// else `invalidArgument`.
     public init(_ vault: FileVault, service: String) { self.init(vault.blocking, service: service) }
 
     /// The view of `service` of a vault that was opened for blocking code.

@@ -11,7 +11,7 @@ extension InMemoryTokenStorage {
 
         init(vault: InMemoryVault, service: String) {
             (self.vault, self.service) = (vault, service)
-            place = NameRules.isUsable(service) ? vault.state.withLock { $0.place(of: service) } : nil
+            place = NameRules.fits(service) ? vault.state.withLock { $0.place(of: service) } : nil
         }
 
         /// See ``InMemoryTokenStorage/supportedPolicies``.

@@ -19,13 +19,13 @@ struct SessionStore: Sendable {
     private static let records = "auth/session/"
     private static let flags = "auth/signed-in/"
 
-    /// Throws `storage` with `invalidKey` for an account that is none. What has control characters the storage refuses.
+    /// Throws `storage` with `invalidKey` for an account that is none.
     func checkAccount() throws(TokenError) {
         guard (1...1_000).contains(account.utf8.count) else {
             throw .storage(
                 TokenStorageError(
                     .invalidKey, operation: "sign in", backend: "auth",
-                    advice: "an account is 1 to 1,000 bytes of UTF-8 without control characters"))
+                    advice: "an account is 1 to 1,000 bytes of UTF-8"))
         }
     }
 

@@ -35,7 +35,7 @@ extension TokenStorageConformance {
                 (.notFound, .rename("absent", to: "absent too")),
                 (.alreadyExists, .rename("there", to: "taken")),
                 (.tooLarge, .store(Samples.secret(Secret.maximumLength + 1), for: "there")),
-                (.invalidKey, .store(Secret([1]), for: "")),
+                (.invalidKey, .store(Secret([1]), for: TokenKey(String(repeating: "k", count: 1_025)))),
                 (.invalidArgument, .update("there", details: TokenDetails(label: "\n"))),
             ]
             let good: [TokenChange] = [

@@ -25,7 +25,9 @@ extension TokenStorageConformance {
                 })
             errors.append(
                 try await expectRefusal(.invalidKey, of: "store") {
-                    try await storage.store(secret, for: "zebra-key\n", details: details)
+                    try await storage.store(
+                        secret, for: TokenKey("zebra-key" + String(repeating: "k", count: 1_024)),
+                        details: details)
                 })
             errors.append(
                 try await expectRefusal(.invalidArgument, of: "store") {

@@ -53,24 +53,29 @@ extension TokenStorageConformance {
             // 257 characters, 1,028 bytes: bytes are what counts.
             try await refuses(scene, TokenKey(String(repeating: "🔑", count: 257)))
         },
-        ConformanceCheck("an empty key is invalidKey") { scene in try await refuses(scene, "") },
-        ConformanceCheck("a key with a newline is invalidKey") { scene in
-            try await refuses(scene, "a\nb")
-            try await refuses(scene, "a\r\nb")
-            try await refuses(scene, "a\n")
+        ConformanceCheck("an empty key is a key") { scene in try await keepsApart(scene, ["", " ", "a"]) },
+        ConformanceCheck("a newline in a key is kept") { scene in
+            try await keepsApart(scene, ["ab", "a\nb", "a\r\nb", "a\n", "\n", "a", "a\\nb", "a\n\nb"])
         },
-        ConformanceCheck("a key with any control character is invalidKey") { scene in
-            let storage = try await scene.storage()
-            for control in Samples.controls {
-                try await expectRefusal(.invalidKey, of: "store") {
-                    try await storage.store(token: "x", for: TokenKey("a\(control)b"))
-                }
+        ConformanceCheck("every control character names keys") { scene in
+            try await keepsApart(scene, ["ab"] + Samples.controls.map { "a\($0)b" })
+        },
+        ConformanceCheck("services of any characters are apart") { scene in
+            let services = ["s", "", "\n", "s\n", "s\r\n", "s\u{0}", "s\u{9f}", "s "]
+            for service in services {
+                try await scene.storage(service).store(token: service, for: "key")
             }
-            try expect(try await storage.list().items.count, is: 0, "listed items")
+            for service in services {
+                let storage = try await scene.storage(service)
+                try expect(
+                    try await storage.retrieve(for: "key"), is: service, "the token of its own service")
+                let listed = try await storage.list().items.map { TokenKey($0.service) }
+                try expect(listed, is: [TokenKey(scene.service(service))], "the service listed")
+            }
         },
         ConformanceCheck("a commit with one invalid key changes nothing") { scene in
             let storage = try await scene.storage()
-            let bad = TokenKey("a\u{7}b")
+            let bad = TokenKey(String(repeating: "a", count: 1_025))
             try await expectRefusal(.invalidKey, of: "store") {
                 try await storage.commit([.store(Secret([1]), for: "good"), .store(Secret([2]), for: bad)])
             }

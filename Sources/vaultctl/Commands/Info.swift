@@ -38,11 +38,11 @@ struct Info: VaultCommand {
     }
 
     private func show(_ item: TokenMetadata, _ output: Output) {
-        output.line("key:         \(CommandFailure.printable(item.key.name))")
-        output.line("service:     \(CommandFailure.printable(item.service))")
+        output.line("key:         \(PrintedName.screen(item.key.name))")
+        output.line("service:     \(PrintedName.screen(item.service))")
         if let label = item.label { output.line("label:       \(CommandFailure.printable(label))") }
         for (name, value) in item.attributes {
-            output.line("attribute:   \(CommandFailure.printable("\(name)=\(value)"))")
+            output.line("attribute:   \(PrintedName.screen("\(name)=\(value)"))")
         }
         let origin = item.isPolicyFromLimitedSession ? " (chosen by a session without the root key)" : ""
         output.line("policy:      \(item.policy.rawValue)\(origin)")

@@ -61,7 +61,7 @@ struct Merge: VaultCommand {
         for conflict in report.conflicts {
             let (service, key, other) = (conflict.service, conflict.key.name, conflict.keptAs.name)
             output.line(
-                CommandFailure.printable("conflict: \(service): \(key): the copy's value is \(other)"))
+                PrintedName.screen("conflict: \(service): \(key): the copy's value is \(other)"))
         }
         output.line(
             "taken: \(report.taken), deleted: \(report.deleted), conflicts: \(report.conflicts.count), "

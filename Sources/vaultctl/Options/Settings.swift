@@ -43,8 +43,14 @@ enum Settings {
 
     /// The service: `--service`, `VAULTCTL_SERVICE` or `default`.
     static func service(_ option: String?) throws(CommandFailure) -> String {
+        // The empty service is one that an option can name.
+        if option?.isEmpty == true { return "" }
         let service =
             try text(option, named: "--service", environment: "VAULTCTL_SERVICE") ?? "default"
+        // An unset variable of a script is not meant.
+        guard !service.isEmpty else {
+            throw .usage("VAULTCTL_SERVICE is empty", "give it a value, or unset it")
+        }
         try calling { () throws(TokenStorageError) in
             try Validation(operation: "service", backend: "vaultctl").check(service: service)
         }

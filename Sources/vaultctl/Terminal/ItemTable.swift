@@ -23,7 +23,7 @@ struct ItemTable {
                     item.label ?? "",
                 ]
                 if showsServices { row.insert(item.service, at: 0) }
-                return row.map(CommandFailure.printable)
+                return row.map(PrintedName.screen)
             }
         flexible = showsServices ? [0, 1, 5] : [0, 4]
     }

@@ -36,7 +36,7 @@ struct MigrationReport {
         // Not even begun: figures would read as an empty source.
         if summary.stop != nil, summary.found == 0, summary.absent == 0 { return }
         for item in summary.left {
-            let place = [item.service, item.key.name].map(CommandFailure.printable).joined(separator: "\t")
+            let place = [item.service, item.key.name].map(PrintedName.screen).joined(separator: "\t")
             output.line("\(place)\t\(Self.reason(item.code))")
         }
         output.line(summary.figures)

@@ -118,7 +118,7 @@ struct CommitIntent: Sendable {
         service = try reader.text(limit: TokenKey.maximumLength)
         generation = Generation(rawValue: try reader.integer(UInt64.self))
         // Any program of the person can leave such an item: what it says is believed within bounds only.
-        guard NameRules.isUsable(service), generation.rawValue <= WallClock.microseconds + 86_400_000_000
+        guard NameRules.fits(service), generation.rawValue <= WallClock.microseconds + 86_400_000_000
         else { throw .outOfBounds }
         var position = 4 + length
         let count = try reader.integer(UInt32.self)
@@ -126,7 +126,7 @@ struct CommitIntent: Sendable {
         var keys: Set<TokenKey> = []
         for _ in 0..<count {
             let key = TokenKey(try reader.text(limit: TokenKey.maximumLength))
-            guard NameRules.isUsable(key.name), keys.insert(key).inserted else { throw .outOfBounds }
+            guard NameRules.fits(key.name), keys.insert(key).inserted else { throw .outOfBounds }
             guard try reader.integer(UInt8.self) == 1 else {
                 outcomes.append((key, .deleted))
                 continue

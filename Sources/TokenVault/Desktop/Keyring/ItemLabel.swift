@@ -20,7 +20,9 @@ struct ItemLabel {
 
     /// What to write for an item at a time, in seconds since 1970.
     static func write(_ metadata: TokenMetadata, at seconds: UInt64) -> String {
-        let start = metadata.label.map { $0 + labelled } ?? metadata.key.name + unlabelled
+        let start =
+            metadata.label.map { $0 + labelled }
+            ?? Validation.fitting(label: metadata.key.name) + unlabelled
         let begun = metadata.generation.rawValue / 1_000_000
         let isThen = seconds == begun || seconds == begun + 1
         return start + "\(metadata.generation)" + (isThen ? ")" : "\(written)\(seconds))")

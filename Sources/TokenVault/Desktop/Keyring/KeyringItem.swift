@@ -6,7 +6,7 @@ internal import FoundationEssentials
 ///
 /// | where | what |
 /// |---|---|
-/// | attributes `xdg:schema`, `service`, `account` | whose it is; a person finds it by these |
+/// | attributes `xdg:schema`, `service`, `account` | whose it is; a person finds it by these (``WireName``) |
 /// | attributes `tokenvault:…` | creation date, expiry, policy, encoding of the secret |
 /// | other attributes | those of the caller |
 /// | label | the caller's, or the key, and the generation |
@@ -39,8 +39,8 @@ struct KeyringItem: Sendable {
     static func query(service: String, key: TokenKey? = nil) -> TokenAttributes {
         var query = TokenAttributes()
         query[schemaName] = schema
-        query[serviceName] = service
-        if let key { query[accountName] = key.name }
+        query[serviceName] = WireName.encode(service)
+        if let key { query[accountName] = WireName.encode(key.name) }
         return query
     }
 
@@ -63,7 +63,10 @@ struct KeyringItem: Sendable {
         if let expires = metadata.expires { all[expiresName] = String(Microseconds.of(expires)) }
         all[policyName] = metadata.policy.rawValue
         if encoding != .text { all[encodingName] = encoding.rawValue }
-        for (name, value) in metadata.attributes { all[isReserved(name) ? escape + name : name] = value }
+        for (name, value) in metadata.attributes {
+            let written = WireName.encode(name)
+            all[isReserved(written) ? escape + written : written] = WireName.encode(value)
+        }
         return all
     }
 
@@ -82,8 +85,9 @@ struct KeyringItem: Sendable {
     /// names that a caller can give.
     static func name(in attributes: TokenAttributes) -> KeyringMemory.Name? {
         guard let found = attributes[schemaName], Bytes.areEqual(found, schema),
-            let service = attributes[serviceName], let account = attributes[accountName],
-            NameRules.isUsable(service), NameRules.isUsable(account)
+            let service = attributes[serviceName].flatMap({ WireName.decode($0) }),
+            let account = attributes[accountName].flatMap({ WireName.decode($0) }),
+            NameRules.fits(service), NameRules.fits(account)
         else { return nil }
         return KeyringMemory.Name(service, TokenKey(account))
     }
@@ -129,8 +133,10 @@ struct KeyringItem: Sendable {
         let label = ItemLabel(reading: properties["Label"]?.text ?? "", changed: changed)
         var others = TokenAttributes()
         for (name, value) in attributes {
+            guard let value = WireName.decode(value) else { continue }
             if name.utf8.starts(with: Self.escape.utf8) {
-                others[String(decoding: name.utf8.dropFirst(Self.escape.utf8.count), as: UTF8.self)] = value
+                let written = String(decoding: name.utf8.dropFirst(Self.escape.utf8.count), as: UTF8.self)
+                if let name = WireName.decode(written) { others[name] = value }
             } else if !Self.isReserved(name) {
                 others[name] = value
             }

@@ -1,0 +1,28 @@
+import Testing
+
+@testable import TokenVault
+
+/// Names as the keyring has them.
+@Suite struct WireNameTests {
+    @Test(arguments: [
+        "", "a", "é", "a b", " ", "a\\b", "\n", "a\nb", "\u{0}", "\u{7f}", "\u{9f}", "tokenvault:base64:",
+        "tokenvault:base64:YQ==", "tokenvault:", "tokenvault:base64", String(repeating: "\n", count: 1_024),
+    ])
+    func everyNameComesBack(_ name: String) {
+        let written = WireName.encode(name)
+        #expect(!written.isEmpty && !NameRules.hasControlCharacters(written))
+        #expect(WireName.decode(written).map { Array($0.utf8) } == Array(name.utf8))
+    }
+
+    @Test func whatAPersonLooksForStays() {
+        for name in ["access_token", "com.example.app", "DOMAIN\\user", "é", "a b"] {
+            #expect(WireName.encode(name) == name)
+        }
+    }
+
+    /// One way to write a name: two items cannot have one name.
+    @Test(arguments: [
+        "tokenvault:base64:YQ==", "tokenvault:base64:?", "tokenvault:base64:/w==", "tokenvault:base64:Cg",
+    ])
+    func whatIsNotWrittenIsNotRead(_ written: String) { #expect(WireName.decode(written) == nil) }
+}

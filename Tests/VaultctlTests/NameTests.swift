@@ -1,0 +1,53 @@
+import Testing
+
+@testable import vaultctl
+
+/// Keys, services and attributes of any characters, on the command line.
+@Suite struct NameTests {
+    private let sandbox: Sandbox
+
+    init() throws { sandbox = try Sandbox.withVault() }
+
+    @Test(arguments: ["", "\n", "a\tb\r\n", "\u{1b}[2J", "\u{9b}", " ", "a\\nb"])
+    func anyNameIsKept(_ name: String) throws {
+        #expect(
+            try sandbox.run("store", name, "--service", name, "--attribute", "\(name)=\(name)", input: "x")
+                .status == 0)
+        #expect(try sandbox.run("retrieve", name, "--service", name).text == "x")
+        let info = try sandbox.run("info", name, "--service", name, "--json")
+        #expect(info.status == 0, "\(info.error)")
+        #expect(try sandbox.run("list", "--service", name).text == PrintedName.line(name) + "\n")
+        #expect(try sandbox.run("rename", name, "other", "--service", name).status == 0)
+        #expect(try sandbox.run("list", "--all-services").text == PrintedName.line(name) + "\tother\n")
+        #expect(try sandbox.run("delete", "other", "--service", name).status == 0)
+    }
+
+    @Test func namesAreEscaped() throws {
+        #expect(
+            PrintedName.line("a\nb\r\t\u{1b}\u{7f}\u{9b}\u{2028}é") == #"a\nb\r\t\u{1b}\u{7f}\u{9b}\u{2028}é"#
+        )
+        #expect(PrintedName.screen("a\nb\u{202e}") == #"a\nb?"#)
+        #expect(try sandbox.run("store", "a\nb", "--attribute", "c\u{1b}=d\ne", input: "x").status == 0)
+        let info = try sandbox.run("info", "a\nb").text
+        #expect(
+            info.contains(#"key:         a\nb"# + "\n")
+                && info.contains(#"attribute:   c\u{1b}=d\ne"# + "\n"), "\(info)")
+        let json = try sandbox.run("list", "--json").text
+        #expect(json.contains(#""key":"a\nb""#) && json.contains(#""c\u001b":"d\ne""#), "\(json)")
+    }
+
+    @Test func whatAnUnsetVariableLeavesIsNoName() throws {
+        let empty = try sandbox.run("list", with: ["VAULTCTL_SERVICE": ""])
+        #expect(empty.status == 64 && empty.error.contains("VAULTCTL_SERVICE is empty"), "\(empty.error)")
+        let long = try sandbox.run("store", String(repeating: "k", count: 1_025), input: "x")
+        #expect(long.status == 64 && long.error.contains("at most 1,024 bytes"), "\(long.error)")
+    }
+
+    /// What was taken out as lines of JSON comes back with every name as it was.
+    @Test func linesOfJSONKeepAnyName() throws {
+        let lines = try sandbox.file("lines", #"{"service":"","key":"\n\u0000","value":"x"}"# + "\n")
+        let imported = try sandbox.run("import", "--format", "ndjson", lines)
+        #expect(imported.status == 0, "\(imported.error)")
+        #expect(try sandbox.run("list", "--service", "").text == #"\n\u{0}"# + "\n")
+    }
+}
