@@ -49,9 +49,11 @@ import FoundationEssentials
         let now = try metadata(key)
         #expect(commit.policyResets == [PolicyReset(key: key, from: policy, to: .whenUnlockedThisDeviceOnly)])
         #expect(now.policy == .whenUnlockedThisDeviceOnly && !now.isPolicyFromLimitedSession)
-        #expect(throws: TokenStorageError.self) { try limited().retrieve(for: key) }
+        let refused = #expect(throws: TokenStorageError.self) { try limited().retrieve(for: key) }
+        #expect(refused?.code == .notPermitted)
         owner.lock()
-        #expect(throws: TokenStorageError.self) { try owned.retrieve(for: key) }
+        let dark = #expect(throws: TokenStorageError.self) { try owned.retrieve(for: key) }
+        #expect(dark?.code == .locked)
     }
 
     @Test func aLockedSessionIsALimitedOne() throws {
