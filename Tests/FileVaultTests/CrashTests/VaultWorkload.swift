@@ -142,6 +142,20 @@ struct Writer {
         }
     }
 
+    func keep(_ count: Int) {
+        history.perform("keep \(count)", [:]) {
+            try vault.keepReplacedValues(count)
+            return nil
+        }
+    }
+
+    /// Undoes the newest store of `key`, which brings `value` back.
+    func undo(_ key: String, backTo value: String) {
+        history.perform("undo \(key)", [key: value]) {
+            try generation { try storage.undo(TokenKey(key)).generation?.rawValue }
+        }
+    }
+
     /// A compaction that is to fail: it changes nothing in any case.
     func compactFailing() {
         do {

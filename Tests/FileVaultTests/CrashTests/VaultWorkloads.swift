@@ -16,7 +16,7 @@ extension VaultWorkload {
 
     static let all: [VaultWorkload] = [
         creation, stores, replacements, deletions, batches, growth, slots, passphrase, revocation, devices,
-        compactions,
+        compactions, keptValues,
         twoWriters,
         failedWrites, failedCompaction, failedSlots, failedDeletion, largeDeletion, withoutState,
         refusedRename,
@@ -174,6 +174,21 @@ extension VaultWorkload {
         other.store("key 1", "of the other")
         other.compact()
         writer.store("key 2", "of the first again")
+    }
+
+    /// The number is in the keybag, and what it keeps is copied in front of the newest values.
+    static let keptValues = VaultWorkload(name: "kept values") { script in
+        let writer = try script.open()
+        for index in 0..<4 { writer.store("key \(index % 2)", text("value \(index)", 600)) }
+        writer.keep(1)
+        writer.compact()
+        writer.store("key 0", text("newer", 600))
+        let other = try script.open()
+        other.undo("key 0", backTo: text("value 2", 600))
+        other.compact()
+        other.keep(0)
+        other.delete("key 0")
+        writer.store("key 0", "after the deletion")
     }
 
     static let twoWriters = VaultWorkload(name: "two writers") { script in
