@@ -152,7 +152,9 @@ struct Writer {
     /// Undoes the newest store of `key`, which brings `value` back.
     func undo(_ key: String, backTo value: String) {
         history.perform("undo \(key)", [key: value]) {
-            try generation { try storage.undo(TokenKey(key)).generation?.rawValue }
+            try generation {
+                try vault.storage(service: SimulatedVault.service).undo(TokenKey(key)).generation?.rawValue
+            }
         }
     }
 
