@@ -50,15 +50,16 @@ import Foundation
     }
 
     @Test func controlCharactersAreFoundWhereverTheyAre() throws {
+        let validation = Validation(operation: "store", backend: "memory")
         let controls = Set((0x00...0x1f).map(UInt32.init) + (0x7f...0x9f).map(UInt32.init))
         // All of two bytes, those with a byte of a control character in them too, and some of three and four.
         for value in Array(0..<UInt32(0x800)) + [0x2028, 0x20ac, 0xfffd, 0x1f511] {
             let scalar = Unicode.Scalar(value).map { String(Character($0)) }
             let text = try #require(scalar)
             for name in [text, "a\(text)", "\(text)b", "é\(text)🔑"] {
-                #expect(
-                    NameRules.hasControlCharacters(name) == controls.contains(value),
-                    "U+\(String(value, radix: 16))")
+                let isRefused = (try? validation.check(details: TokenDetails(label: name))) == nil
+                #expect(isRefused == controls.contains(value), "U+\(String(value, radix: 16))")
+                #expect(throws: Never.self) { try validation.check(key: TokenKey(name)) }
             }
         }
     }
