@@ -107,7 +107,7 @@ import Testing
         #"{"key":"k","valueBase64":"fake-secret!"}"#, #"{"key":"k","value":7}"#, "fake-secret", "[]",
         #"{"key":"k","value":"fake-secret","policy":"fake-policy"}"#,
         #"{"key":"k","value":"fake-secret","expires":"fake-time"}"#,
-        #"{"key":"","value":"fake-secret"}"#, #"{"key":"good","value":"fake-secret"}"#,
+        #"{"key":"k","service":7,"value":"fake-secret"}"#, #"{"key":"good","value":"fake-secret"}"#,
         "{\"key\":\"k\",\"value\":\"fake-secret",
     ])
     func aLineThatIsNoItemImportsNothing(_ line: String) throws {

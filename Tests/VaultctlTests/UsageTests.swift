@@ -120,17 +120,15 @@ import Testing
         #expect(outcome.error.contains("--passphrase-file") && !outcome.error.contains("locked"))
     }
 
-    @Test(arguments: [
-        "", "a\nb", "a\u{7f}b", "a\u{85}b", String(repeating: "k", count: 1_025),
-    ])
+    @Test(arguments: [String(repeating: "k", count: 1_025), String(repeating: "é", count: 513)])
     func unusableKeys(_ key: String) throws {
         let sandbox = try Sandbox()
-        let hidden = key.isEmpty ? [] : [key]
+        let hidden = [key]
         for command in ["store", "retrieve", "info", "delete"] {
             expectOneLine(try sandbox.run(command, key, input: "x"), status: 64, hiding: hidden)
         }
         expectOneLine(try sandbox.run("rename", "key", key), status: 64, hiding: hidden)
-        expectOneLine(try sandbox.run("retrieve", "key", "--service", "a\nb"), status: 64)
+        expectOneLine(try sandbox.run("retrieve", "key", "--service", key), status: 64)
     }
 
     @Test(arguments: [["retrieve"], ["store"], ["info"], []])

@@ -47,10 +47,6 @@ enum Settings {
         if option?.isEmpty == true { return "" }
         let service =
             try text(option, named: "--service", environment: "VAULTCTL_SERVICE") ?? "default"
-        // An unset variable of a script is not meant.
-        guard !service.isEmpty else {
-            throw .usage("VAULTCTL_SERVICE is empty", "give it a value, or unset it")
-        }
         try calling { () throws(TokenStorageError) in
             try Validation(operation: "service", backend: "vaultctl").check(service: service)
         }

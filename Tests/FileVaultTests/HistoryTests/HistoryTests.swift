@@ -145,7 +145,7 @@ import FoundationEssentials
         _ = try vault.addSlot(.recoveryKey(recovery))
         _ = try vault.addSlot(limited, scope: .afterFirstUnlock)
         vault.lock()
-        #expect(code { try vault.keepReplacedValues(1) } == .notPermitted)
+        #expect(code { try vault.keepReplacedValues(1) } == .locked)
         let other = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
         #expect(code { try other.keepReplacedValues(1) } == .locked)
         try other.unlock(with: limited)
