@@ -57,10 +57,15 @@ package final class HeldVaults: Sendable {
     let listTurns = TurnQueue(6, share: 2)
     /// Requests that are taken in: see ``CommitBudget``, which knows what they take only after that.
     let decodingTurns = TurnQueue(2, share: 1)
+    /// What every derivation of the agent takes its memory from, until it has ended: also when its client is gone, or its turn
+    /// passed on.
+    let derivations: DerivationBudget
     let limits: AgentLimits
 
     package init(limits: AgentLimits) {
         self.limits = limits
+        derivations = DerivationBudget(
+            limits.derivationLength, patience: limits.derivationTime, available: limits.availableMemory)
         unlockTurns = TurnQueue(1, share: 1, longest: limits.longestTurn)
     }
 
@@ -110,6 +115,7 @@ package final class HeldVaults: Sendable {
     ) throws(TokenStorageError) -> BlockingFileVault {
         var configuration = FileVaultConfiguration(stateDirectory: order.stateDirectory)
         configuration.automaticLock = order.idleTime.map { .whenIdle(for: $0) }
+        configuration.derivationBudget = derivations
         // What is at the path now: another vault may have taken the place of the one that is held.
         let fresh = try BlockingFileVault.open(at: path, configuration: configuration)
         let (known, isFull) = state.withLock { ($0.vaults[path], $0.vaults.count >= limits.vaults) }

@@ -10,8 +10,9 @@ struct ExportReader {
     private let keys: ExportKeys
 
     /// Reads the front of `file`. Throws `corrupt` when it is no export, `unsupportedFormat` when a newer
-    /// program wrote it, `wrongPassphrase`, `timedOut` when its cost would take longer than until `deadline`.
-    init(_ file: any DiskFile, passphrase: Secret, until deadline: Deadline? = nil) throws(TokenStorageError)
+    /// program wrote it, `wrongPassphrase`, `timedOut` and `resourcesExhausted` when its cost is not within `limit`.
+    init(_ file: any DiskFile, passphrase: Secret, within limit: DerivationLimit = .none)
+        throws(TokenStorageError)
     {
         self.file = file
         front = try onDisk { () throws(SystemFailure) in try file.read(ExportHeader.length, at: 0) }
@@ -30,7 +31,7 @@ struct ExportReader {
             throw Self.damage("not an export, or cut short")
         }
         keys = try ExportKeys(
-            passphrase: passphrase, salt: header.salt, cost: header.cost, until: deadline)
+            passphrase: passphrase, salt: header.salt, cost: header.cost, within: limit)
         guard constantTimeEqual(keys.commitment, header.commitment) else {
             throw .file(.wrongPassphrase, advice: "give the passphrase that the export was made with")
         }
