@@ -28,6 +28,20 @@ package enum MemoryAllowance {
         return least
     }
 
+    /// Bytes that programs can take without others being swapped out (`MemAvailable` of `/proc/meminfo`, proc(5)), or that the
+    /// control groups leave, whichever is less; `nil` when neither says.
+    package static func available() -> UInt64? {
+        let line = text(of: root.appending("proc/meminfo"))?.split(separator: "\n")
+            .first { $0.hasPrefix("MemAvailable:") }
+        let kibibytes = line?.split(whereSeparator: { !("0"..."9").contains($0) }).first.flatMap {
+            UInt64($0)
+        }
+        guard let kibibytes else { return remaining() }
+        let bytes = kibibytes.multipliedReportingOverflow(by: 1_024)
+        let free = bytes.overflow ? .max : bytes.partialValue
+        return min(free, remaining() ?? free)
+    }
+
     private static func remaining(in group: FilePath, isSecond: Bool) -> UInt64? {
         let name = isSecond ? "memory.max" : "memory.limit_in_bytes"
         guard let limit = text(of: group.appending(name)).flatMap({ UInt64($0.prefix { $0 != "\n" }) }) else {

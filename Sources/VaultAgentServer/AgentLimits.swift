@@ -1,3 +1,5 @@
+internal import TokenVaultPlatform
+
 /// What clients may take of the agent, whatever they do.
 package struct AgentLimits: Sendable {
     /// How many connections there are at once. When one more comes, the one that was idle for longest is ended.
@@ -23,6 +25,19 @@ package struct AgentLimits: Sendable {
     package var turnTime: Duration = .seconds(60)
     /// How long an unlock has its turn to itself: after that the next one begins, whatever the first is waiting for.
     package var longestTurn: Duration = .seconds(30)
+    /// In how many bytes keys are derived at once: the most that one slot may ask for, and room for the two largest slots that
+    /// `vaultctl` makes, when a turn passes on while its key is still derived.
+    package var derivationLength: UInt64 = 2 << 30
+    /// How long an unlock waits for memory that other derivations have.
+    package var derivationTime: Duration = .seconds(30)
+    /// How many bytes the system has for it; `nil` when that cannot be told.
+    package var availableMemory: @Sendable () -> UInt64? = { MemoryAllowance.available() }
+    /// How long the agent goes on without clients and vaults that are open; `nil` for ever.
+    package var unusedTime: Duration? = .seconds(600)
+    /// How often it looks, otherwise, whether it can still be reached, and what of its vaults locked by itself.
+    package var lookTime: Duration = .seconds(1)
+    /// How long who locks waits for what the agent then closes.
+    package var closingTime: Duration = .seconds(1)
     /// How long the end waits for requests that are under way.
     package var endTime: Duration = .seconds(10)
 

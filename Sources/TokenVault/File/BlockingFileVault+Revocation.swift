@@ -58,7 +58,7 @@ extension BlockingFileVault {
             let before = try currentKeybag(try session())
             let (slot, _) = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
                 try KeybagKeys.openSlot(
-                    of: before, with: .passphrase(current), until: configuration.deadline)
+                    of: before, with: .passphrase(current), within: configuration.derivationLimit)
             }
             guard slot.kind == .passphrase else {
                 throw .file(
@@ -89,7 +89,7 @@ extension BlockingFileVault {
         }
         var change = RootChange(
             before: before, cost: try configuration.keyDerivationCost.checked(),
-            created: configuration.clock(), deadline: configuration.deadline)
+            created: configuration.clock(), limit: configuration.derivationLimit)
         try change.choose(methods, removing: ids, droppingOthers: droppingOthers)
         let secrets = try secretStore?.load() ?? KeybagKeys.DeviceSecrets()
         try change.derive(from: held, slot: session.ring.facts.slot, secrets: secrets)

@@ -19,7 +19,7 @@ extension BlockingFileVault {
             let before = try currentKeybag(session)
             let (old, roots) = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
                 try KeybagKeys.openSlot(
-                    of: before, with: .passphrase(current), until: configuration.deadline)
+                    of: before, with: .passphrase(current), within: configuration.derivationLimit)
             }
             guard old.kind == .passphrase else {
                 throw .file(
@@ -30,7 +30,7 @@ extension BlockingFileVault {
                 try KeybagKeys.makeSlot(
                     .passphrase(new), identifier: old.identifier, scope: old.scope, cost: cost,
                     created: configuration.clock(), roots: roots, vault: before.vault,
-                    until: configuration.deadline)
+                    within: configuration.derivationLimit)
             }
             try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
                 guard let index = keybag.slots.firstIndex(of: old) else {
@@ -90,7 +90,7 @@ extension BlockingFileVault {
                     method, identifier: before.nextSlot,
                     scope: before.scope(of: method, wanted: scope), cost: cost,
                     created: configuration.clock(), roots: roots, vault: before.vault,
-                    until: configuration.deadline)
+                    within: configuration.derivationLimit)
             }
             let finalRoots = roots
             try handingOver(VaultSlot(made))

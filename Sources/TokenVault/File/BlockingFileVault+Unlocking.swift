@@ -182,7 +182,8 @@ extension BlockingFileVault {
         return (
             keybag,
             try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
-                try KeybagKeys.open(keybag, with: method, secrets: secrets, until: configuration.deadline)
+                try KeybagKeys.open(
+                    keybag, with: method, secrets: secrets, within: configuration.derivationLimit)
             }
         )
     }
@@ -229,6 +230,17 @@ extension KeybagKeys {
                 underlying:
                     "the passphrase takes \(needed >> 20) MiB, and the control group has \(allowed >> 20) MiB left",
                 advice: "raise its memory.max, or unlock with a key file")
+        case .budget(let needed, .tooMuch(let allowed)):
+            return .file(
+                .resourcesExhausted,
+                underlying:
+                    "the passphrase takes \(needed >> 20) MiB, and there are \(allowed >> 20) MiB for it",
+                advice: "end other programs, unlock with a key file, or leave the agent out with --no-agent")
+        case .budget(let needed, .inUse):
+            return .file(
+                .resourcesExhausted,
+                underlying: "the passphrase takes \(needed >> 20) MiB, which other unlocks have",
+                advice: "try again when they are done")
         case .time(let needed):
             let seconds = (needed / .milliseconds(100)).rounded(.up) / 10
             return .file(

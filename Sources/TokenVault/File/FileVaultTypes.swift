@@ -35,6 +35,9 @@ public struct FileVaultConfiguration: Sendable {
     package var tailBound = VaultFormat.tailBound
     /// When to give up waiting for other processes, however often and whenever that begins; `nil` for no such time.
     package var deadline: Deadline?
+    /// The memory that keys of passphrases are derived in, which this vault shares with others; `nil` for as much as a
+    /// slot asks for.
+    package var derivationBudget: DerivationBudget?
     /// How often to look for changes of other processes where the system does not tell of them.
     package var watchInterval: Duration = .seconds(1)
 

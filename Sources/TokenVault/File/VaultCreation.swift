@@ -26,7 +26,7 @@ struct VaultCreation {
             let (keybag, ring) = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
                 try KeybagKeys.make(
                     vault: vault, method: method, cost: cost, created: configuration.clock(),
-                    secrets: secrets, until: configuration.deadline)
+                    secrets: secrets, within: configuration.derivationLimit)
             }
             do throws(TokenStorageError) {
                 if let store, let place = location.absolutePath { try store.rememberPlace(place) }

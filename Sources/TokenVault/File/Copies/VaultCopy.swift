@@ -139,7 +139,8 @@ public final class VaultCopy: Sendable {
             for candidate in candidates {
                 do throws(KeybagKeys.Failure) {
                     let ring = try KeybagKeys.open(
-                        candidate.keybag, with: method, secrets: secrets, until: configuration.deadline)
+                        candidate.keybag, with: method, secrets: secrets,
+                        within: configuration.derivationLimit)
                     fitting.append(
                         OpenedKeybag(bytes: candidate.bytes, keybag: candidate.keybag, ring: ring))
                 } catch {

@@ -138,7 +138,7 @@ extension BlockingFileVault {
     ) throws(TokenStorageError) -> ExportReport {
         let cost = try configuration.keyDerivationCost.checked()
         var writer = try ExportWriter(
-            passphrase: passphrase, cost: cost, until: configuration.deadline, sink: sink)
+            passphrase: passphrase, cost: cost, within: configuration.derivationLimit, sink: sink)
         var report = ExportReport(items: 0, staying: 0)
         var plan = plan
         var planned: Set<ItemIdentifier> = []

@@ -121,7 +121,7 @@ extension BlockingFileVault {
     ) throws(TokenStorageError) -> ImportReport {
         let session = try session()
         guard session.ring.isUnlocked else { throw .file(.locked) }
-        let reader = try ExportReader(file, passphrase: passphrase, until: configuration.deadline)
+        let reader = try ExportReader(file, passphrase: passphrase, within: configuration.derivationLimit)
         var count = 0
         var names = Set<ItemIdentifier>()
         var differing = 0

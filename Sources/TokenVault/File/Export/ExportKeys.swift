@@ -9,10 +9,10 @@ struct ExportKeys {
     let commitment: [UInt8]
 
     init(
-        passphrase: Secret, salt: [UInt8], cost: PasswordHashCost, until deadline: Deadline?
+        passphrase: Secret, salt: [UInt8], cost: PasswordHashCost, within limit: DerivationLimit
     ) throws(TokenStorageError) {
         let key = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
-            try KeybagKeys.passphraseKey(passphrase, salt: salt, cost: cost, until: deadline)
+            try KeybagKeys.passphraseKey(passphrase, salt: salt, cost: cost, within: limit)
         }
         do throws(CryptoError) {
             stream = try Hash.derive(from: key, label: "tokenvault 1 export stream", parts: [salt])

@@ -10,8 +10,9 @@ struct ExportReader {
     private let keys: ExportKeys
 
     /// Reads the front of `file`. Throws `corrupt` when it is no export, `unsupportedFormat` when a newer
-    /// program wrote it, `wrongPassphrase`, `timedOut` when its cost would take longer than until `deadline`.
-    init(_ file: any DiskFile, passphrase: Secret, until deadline: Deadline? = nil) throws(TokenStorageError)
+    /// program wrote it, `wrongPassphrase`, `timedOut` and `resourcesExhausted` when its cost is not within `limit`.
+    init(_ file: any DiskFile, passphrase: Secret, within limit: DerivationLimit = .none)
+        throws(TokenStorageError)
     {
         self.file = file
         front = try onDisk { () throws(SystemFailure) in try file.read(ExportHeader.length, at: 0) }
@@ -29,16 +30,16 @@ struct ExportReader {
             }
             throw Self.damage("not an export, or cut short")
         }
-        keys = try Self.keys(passphrase, header, until: deadline)
+        keys = try Self.keys(passphrase, header, within: limit)
     }
 
     /// The keys that the passphrase gives: as new exports have it, or as it was given.
     private static func keys(
-        _ passphrase: Secret, _ header: ExportHeader, until deadline: Deadline?
+        _ passphrase: Secret, _ header: ExportHeader, within limit: DerivationLimit
     ) throws(TokenStorageError) -> ExportKeys {
         for spelling in passphrase.spellings {
             let keys = try ExportKeys(
-                passphrase: spelling, salt: header.salt, cost: header.cost, until: deadline)
+                passphrase: spelling, salt: header.salt, cost: header.cost, within: limit)
             if constantTimeEqual(keys.commitment, header.commitment) { return keys }
         }
         throw .file(.wrongPassphrase, advice: "give the passphrase that the export was made with")

@@ -10,12 +10,12 @@ struct ExportWriter {
 
     /// Begins the file. `sink` gets its bytes in order.
     init(
-        passphrase: Secret, cost: PasswordHashCost, until deadline: Deadline?,
+        passphrase: Secret, cost: PasswordHashCost, within limit: DerivationLimit,
         sink: @escaping ([UInt8]) throws(TokenStorageError) -> Void
     ) throws(TokenStorageError) {
         let salt = Random.bytes(PasswordHash.saltLength)
         let keys = try ExportKeys(
-            passphrase: passphrase.spellings[0], salt: salt, cost: cost, until: deadline)
+            passphrase: passphrase.spellings[0], salt: salt, cost: cost, within: limit)
         do { sealer = try SecretStream.Sealer(key: keys.stream) } catch { throw .crypto(error) }
         front = ExportHeader(
             cost: cost, salt: salt, commitment: keys.commitment, stream: sealer.header

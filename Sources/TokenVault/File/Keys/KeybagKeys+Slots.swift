@@ -10,11 +10,11 @@ extension KeybagKeys {
     /// The roots behind the slot that `method` opens. A passphrase that is the text of a recovery key opens
     /// the slots of both kinds.
     static func openSlot(
-        of keybag: Keybag, with method: UnlockMethod, until deadline: Deadline? = nil
+        of keybag: Keybag, with method: UnlockMethod, within limit: DerivationLimit = .none
     ) throws(Failure) -> (Keybag.Slot, KeyRing.Roots) {
         for method in try readings(of: method, in: keybag) {
             for slot in keybag.slots where slot.kind == method.slotKind {
-                if let roots = try open(slot, of: keybag.vault, with: method, until: deadline) {
+                if let roots = try open(slot, of: keybag.vault, with: method, within: limit) {
                     return (slot, roots)
                 }
             }
@@ -39,19 +39,19 @@ extension KeybagKeys {
     /// given: a slot may be of a program that takes the bytes as they are.
     static func open(
         _ slot: Keybag.Slot, of vault: VaultIdentifier, with method: UnlockMethod,
-        until deadline: Deadline? = nil
+        within limit: DerivationLimit = .none
     ) throws(Failure) -> KeyRing.Roots? {
         for spelling in method.spellings {
-            if let roots = try open(slot, of: vault, spelledAs: spelling, until: deadline) { return roots }
+            if let roots = try open(slot, of: vault, spelledAs: spelling, within: limit) { return roots }
         }
         return nil
     }
 
     private static func open(
         _ slot: Keybag.Slot, of vault: VaultIdentifier, spelledAs method: UnlockMethod,
-        until deadline: Deadline?
+        within limit: DerivationLimit
     ) throws(Failure) -> KeyRing.Roots? {
-        let key = try slotKey(method, salt: slot.salt, cost: slot.cost, until: deadline)
+        let key = try slotKey(method, salt: slot.salt, cost: slot.cost, within: limit)
         guard constantTimeEqual(try commitment(key, vault, slot.salt), slot.commitment) else { return nil }
         let wrap = try derive(key, "tokenvault 1 slot wrap", [vault.bytes])
         let secrets = try open(slot.wrapped, wrap, slotData(slot, vault: vault))
@@ -70,12 +70,12 @@ extension KeybagKeys {
     /// A slot that leads to as much of `roots` as `scope` says.
     static func makeSlot(
         _ method: UnlockMethod, identifier: UInt32, scope: Keybag.Slot.Scope, cost: PasswordHashCost,
-        created: Date, roots: KeyRing.Roots, vault: VaultIdentifier, until deadline: Deadline? = nil
+        created: Date, roots: KeyRing.Roots, vault: VaultIdentifier, within limit: DerivationLimit = .none
     ) throws(Failure) -> Keybag.Slot {
         let salt = Random.bytes(PasswordHash.saltLength)
         let method = method.spellings[0]
         let cost = method.isPassphrase ? cost : PasswordHashCost(passes: 0, memory: 0)
-        let key = try slotKey(method, salt: salt, cost: cost, until: deadline)
+        let key = try slotKey(method, salt: salt, cost: cost, within: limit)
         var slot = Keybag.Slot(
             identifier: identifier, kind: method.slotKind, scope: scope,
             created: milliseconds(created), cost: cost, salt: salt,
@@ -96,10 +96,10 @@ extension KeybagKeys {
     }
 
     private static func slotKey(
-        _ method: UnlockMethod, salt: [UInt8], cost: PasswordHashCost, until deadline: Deadline?
+        _ method: UnlockMethod, salt: [UInt8], cost: PasswordHashCost, within limit: DerivationLimit
     ) throws(Failure) -> SymmetricKey {
         if case .passphrase(let passphrase) = method {
-            return try passphraseKey(passphrase, salt: salt, cost: cost, until: deadline)
+            return try passphraseKey(passphrase, salt: salt, cost: cost, within: limit)
         }
         return try wrapped { () throws(CryptoError) in
             switch method {
@@ -116,14 +116,15 @@ extension KeybagKeys {
     }
 
     /// Argon2id, when there is time and memory for it: it cannot be interrupted, and a program that takes more than its
-    /// control group allows is killed.
+    /// control group allows is killed. Memory of a budget is taken until the key is there, whoever waits for it by then.
     static func passphraseKey(
-        _ passphrase: Secret, salt: [UInt8], cost: PasswordHashCost, until deadline: Deadline? = nil
+        _ passphrase: Secret, salt: [UInt8], cost: PasswordHashCost, within limit: DerivationLimit = .none
     ) throws(Failure) -> SymmetricKey {
-        if let deadline {
-            let needed = PasswordHash.leastTime(for: cost)
-            if needed > deadline.remaining { throw .time(needed: needed) }
-        }
+        try limit.requireTime(for: cost)
+        let memory = try limit.memory(for: cost)
+        defer { withExtendedLifetime(memory) {} }
+        // Waiting for others may have taken it.
+        try limit.requireTime(for: cost)
         if let allowed = MemoryAllowance.remaining(), cost.memory > allowed {
             throw .memory(needed: cost.memory, allowed: allowed)
         }

@@ -34,6 +34,8 @@ enum KeybagKeys {
         case noRoot
         /// Deriving a passphrase's key takes more memory than the process may have.
         case memory(needed: UInt64, allowed: UInt64)
+        /// Deriving a passphrase's key takes more memory than its budget has, or more than others leave of that.
+        case budget(needed: UInt64, DerivationBudget.Refusal)
         /// A slot or a class that authenticated should open and does not.
         case corrupt
         /// A passphrase's key would not be derived in the time that is left.
@@ -44,7 +46,7 @@ enum KeybagKeys {
     /// A new keybag with one slot, and its keys.
     static func make(
         vault: VaultIdentifier, method: UnlockMethod, cost: PasswordHashCost, created: Date,
-        secrets: DeviceSecrets, until deadline: Deadline? = nil
+        secrets: DeviceSecrets, within limit: DerivationLimit = .none
     ) throws(Failure) -> (Keybag, KeyRing) {
         let root = try wrapped { () throws(CryptoError) in try SymmetricKey.random() }
         let logKey = try wrapped { () throws(CryptoError) in try SymmetricKey.random() }
@@ -76,7 +78,7 @@ enum KeybagKeys {
         keybag.slots.append(
             try makeSlot(
                 method, identifier: keybag.nextSlot, scope: .all, cost: cost, created: created, roots: roots,
-                vault: vault, until: deadline))
+                vault: vault, within: limit))
         keybag.nextSlot += 1
         try sign(&keybag, roots: roots)
         let ring = try ring(
@@ -86,9 +88,10 @@ enum KeybagKeys {
 
     /// Opens `keybag` with `method` and checks that it is whole.
     static func open(
-        _ keybag: Keybag, with method: UnlockMethod, secrets: DeviceSecrets, until deadline: Deadline? = nil
+        _ keybag: Keybag, with method: UnlockMethod, secrets: DeviceSecrets,
+        within limit: DerivationLimit = .none
     ) throws(Failure) -> KeyRing {
-        let (slot, roots) = try openSlot(of: keybag, with: method, until: deadline)
+        let (slot, roots) = try openSlot(of: keybag, with: method, within: limit)
         try check(keybag, roots: roots)
         return try ring(of: keybag, slot: slot.identifier, roots: roots, secrets: secrets)
     }

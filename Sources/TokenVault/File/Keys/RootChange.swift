@@ -10,8 +10,7 @@ struct RootChange {
     let before: Keybag
     let cost: PasswordHashCost
     let created: Date
-    /// When deriving keys is given up.
-    let deadline: Deadline?
+    let limit: DerivationLimit
     /// The slots that stay: as they are, what opens them, and what shall from now on.
     private var kept: [(slot: Keybag.Slot, new: UnlockMethod, isReplaced: Bool)] = []
     private var passcode: SymmetricKey?
@@ -19,8 +18,8 @@ struct RootChange {
     private(set) var fresh: KeyRing.Roots?
     private(set) var after: Keybag
 
-    init(before: Keybag, cost: PasswordHashCost, created: Date, deadline: Deadline?) {
-        self.deadline = deadline
+    init(before: Keybag, cost: PasswordHashCost, created: Date, limit: DerivationLimit) {
+        self.limit = limit
         self.before = before
         self.cost = cost
         self.created = created
@@ -57,9 +56,9 @@ struct RootChange {
         for method in methods {
             let old = method.old.asTyped(for: slot.kind)
             guard old.slotKind == slot.kind else { continue }
-            let (vault, deadline) = (before.vault, deadline)
+            let (vault, limit) = (before.vault, limit)
             let roots = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
-                try KeybagKeys.open(slot, of: vault, with: old, until: deadline)
+                try KeybagKeys.open(slot, of: vault, with: old, within: limit)
             }
             guard let roots else { continue }
             if let root = roots.passcode { passcode = root }
@@ -76,7 +75,7 @@ struct RootChange {
     ) throws(TokenStorageError) {
         var made = before
         let (kept, passcode) = (kept, passcode)
-        let (cost, created, before, deadline) = (cost, created, before, deadline)
+        let (cost, created, before, limit) = (cost, created, before, limit)
         fresh = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
             let hasPassphrase = kept.contains { $0.slot.kind == .passphrase }
             let fresh = try KeybagKeys.freshRoots(withPasscode: hasPassphrase, vault: before.vault)
@@ -87,7 +86,7 @@ struct RootChange {
                     cost: isReplaced ? cost : slot.cost.raisedToMinimum,
                     created: isReplaced
                         ? created : Date(timeIntervalSince1970: Double(slot.created) / 1_000),
-                    roots: fresh, vault: before.vault, until: deadline)
+                    roots: fresh, vault: before.vault, within: limit)
                 new.identifier = slot.identifier
                 made.slots.append(new)
             }

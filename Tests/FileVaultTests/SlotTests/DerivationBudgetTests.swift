@@ -1,0 +1,145 @@
+import SystemPackage
+import Testing
+import TokenVaultPlatform
+
+@testable import TokenVault
+
+/// The memory that a process derives the keys of others' passphrases in.
+@Suite(.timeLimit(.minutes(20))) struct DerivationBudgetTests {
+    private let method = UnlockMethod.passphrase(Secret(utf8: "not a real passphrase"))
+
+    private func budget(
+        _ length: UInt64, patience: Duration = .zero, available: UInt64? = nil
+    ) -> DerivationBudget {
+        DerivationBudget(length, patience: patience, available: { available })
+    }
+
+    @Test func whatFitsIsTakenAndGivenBack() throws {
+        let budget = budget(300)
+        var first: DerivationBudget.Share? = try budget.take(200, until: nil)
+        let second = try budget.take(100, until: nil)
+        #expect(budget.taken == 300)
+        #expect {
+            _ = try budget.take(1, until: nil)
+        } throws: {
+            guard case .inUse? = $0 as? DerivationBudget.Refusal else { return false }
+            return true
+        }
+        withExtendedLifetime(first) {}
+        first = nil
+        #expect(budget.taken == 100 && budget.waiters == 0)
+        withExtendedLifetime(second) {}
+    }
+
+    /// What can never be had is not waited for.
+    @Test(
+        arguments: [(1_000, nil, 1_000), (1_000, 800, 700), (100, 800, 100)] as [(UInt64, UInt64?, UInt64)])
+    func noMoreIsTakenThanThereIs(_ length: UInt64, _ available: UInt64?, _ allowed: UInt64) throws {
+        let budget = budget(length, patience: .seconds(300), available: available)
+        _ = try budget.take(allowed, until: nil)
+        #expect {
+            _ = try budget.take(allowed + 1, until: nil)
+        } throws: {
+            guard case .tooMuch(let least)? = $0 as? DerivationBudget.Refusal else { return false }
+            return least == allowed
+        }
+    }
+
+    @Test func whoWaitsHasItWhenOthersAreDone() throws {
+        let budget = budget(100, patience: .seconds(300))
+        var first: DerivationBudget.Share? = try budget.take(100, until: nil)
+        let isDone = Monitor(false)
+        WorkerThread(name: "waiter").run {
+            let share = try? budget.take(60, until: nil)
+            isDone.announce { $0 = share != nil }
+        }
+        while budget.waiters == 0 { WorkerThread.giveWay() }
+        withExtendedLifetime(first) {}
+        first = nil
+        isDone.wait { $0 ? () : nil }
+        #expect(budget.mostTaken == 100)
+    }
+
+    @Test func waitingEndsWithTheTimeOfTheCall() throws {
+        let budget = budget(100, patience: .seconds(300))
+        let first = try budget.take(100, until: nil)
+        #expect(throws: DerivationBudget.Refusal.self) {
+            _ = try budget.take(1, until: Deadline(after: Duration.zero))
+        }
+        withExtendedLifetime(first) {}
+    }
+
+    @Test func aVaultThatAsksForTooMuchIsRefusedWithWhatToDo() throws {
+        let sandbox = try Sandbox()
+        _ = try BlockingFileVault.create(
+            at: sandbox.vault, unlockMethod: method, configuration: sandbox.configuration
+        ).addSlot(keyFile)
+        var configuration = sandbox.configuration
+        configuration.derivationBudget = budget(40 << 20)
+        let vault = try BlockingFileVault.open(at: sandbox.vault, configuration: configuration)
+        let error = #expect(throws: TokenStorageError.self) { try vault.unlock(with: method) }
+        #expect(error?.code == .resourcesExhausted && error?.advice?.contains("--no-agent") == true)
+        #expect(error?.underlying == "the passphrase takes 64 MiB, and there are 40 MiB for it")
+        #expect(try vault.lockState() == .locked)
+        try vault.unlock(with: keyFile)
+        #expect(configuration.derivationBudget?.mostTaken == 0)
+    }
+
+    /// Every way to a derivation, each with the budget of the vault's configuration.
+    @Test func eachDerivationTakesIt() throws {
+        let sandbox = try Sandbox()
+        let words = Secret(utf8: "not a real passphrase")
+        var configuration = sandbox.configuration
+        var budgets: [DerivationBudget] = []
+        /// Runs `body` on the vault, opened with a budget for one derivation.
+        func derive(_ body: (BlockingFileVault) throws -> Void) throws {
+            let budget = budget(64 << 20)
+            configuration.derivationBudget = budget
+            let vault = try BlockingFileVault.open(at: sandbox.vault, configuration: configuration)
+            defer { vault.close() }
+            try vault.unlock(with: keyFile)
+            try body(vault)
+            budgets.append(budget)
+        }
+        let made = budget(64 << 20)
+        configuration.derivationBudget = made
+        let first = try BlockingFileVault.create(
+            at: sandbox.vault, unlockMethod: method, configuration: configuration)
+        _ = try first.addSlot(keyFile)
+        first.close()
+        budgets.append(made)
+        try derive { try $0.unlock(with: method) }
+        try derive { _ = try $0.addSlot(.passphrase(Secret(utf8: "another"))) }
+        try derive { try $0.changePassphrase(from: words, to: words) }
+        try derive { vault in
+            _ = try vault.revoke(keeping: [method, keyFile], droppingOthers: true)
+        }
+        let export = sandbox.path.appending("export")
+        try derive { _ = try $0.export(to: export, passphrase: words) }
+        try derive { _ = try $0.importItems(from: export, passphrase: words) }
+        try derive { vault in
+            let copy = try VaultCopy.open(at: sandbox.vault, configuration: configuration)
+            try copy.unlock(with: method)
+            withExtendedLifetime(vault) {}
+        }
+        #expect(budgets.map(\.mostTaken) == Array(repeating: 64 << 20, count: 8))
+        #expect(budgets.allSatisfy { $0.taken == 0 })
+    }
+
+    @Test func theMemoryOfTheSystemIsRead() throws {
+        let sandbox = try Sandbox()
+        let root = sandbox.path.appending("root")
+        func available() -> UInt64? { MemoryAllowance.$root.withValue(root) { MemoryAllowance.available() } }
+        func write(_ text: String, _ name: String) throws {
+            let path = root.appending(name)
+            try PosixDirectory.makeAll(path.removingLastComponent())
+            try SmallFile.create(path, Array(text.utf8))
+        }
+        #expect(available() == nil)
+        try write("MemTotal:  9 kB\nMemFree:   1 kB\nMemAvailable:     200 kB\n", "proc/meminfo")
+        #expect(available() == 200 << 10)
+        try write("0::/\n", "proc/self/cgroup")
+        try write("100000\n", "sys/fs/cgroup/memory.max")
+        #expect(available() == 100_000)
+    }
+}
