@@ -96,11 +96,13 @@ struct List: VaultCommand {
         if allServices, session.backend == .secretService {
             let keyring = session.keyring()
             return try calling { () throws(TokenStorageError) in
-                var items: [TokenMetadata] = []
-                for service in try keyring.servicesBlocking().services {
-                    items += try keyring.storage(service: service).blocking.list(query).items
+                let services = try keyring.servicesBlocking()
+                var listing = TokenListing(
+                    items: [], hidden: services.hidden, hiddenReasons: services.hiddenReasons)
+                for service in services.services {
+                    listing.items += try keyring.storage(service: service).blocking.list(query).items
                 }
-                return (TokenListing(items: items), .unlocked)
+                return (listing, .unlocked)
             }
         }
         if allServices, let agent = try session.agentVault() {
