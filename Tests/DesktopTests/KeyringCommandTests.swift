@@ -36,6 +36,7 @@ import TokenVaultPlatform
         #expect(try run("VAULTCTL_COLLECTION=Other", "retrieve", "k") == "new=0\n")
         #expect(try desktop.tell("items_in", Self.login) == [""])
         #expect(try run("list") == "k\n=0\n")
+        #expect(try run("list", "--collection", "Missing") == "k\n=0\n")
         #expect(try run("delete", "k") == "=0\n")
         #expect(try desktop.tell("items_in", other) == [""])
         #expect(try run("retrieve", "k").hasSuffix("=3\n"))

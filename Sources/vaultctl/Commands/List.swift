@@ -118,7 +118,8 @@ struct List: VaultCommand {
         }
         let storage = try session.storage(service: try Settings.service(service.service))
         return try calling { () throws(TokenStorageError) in
-            (try storage.list(query), try storage.lockState())
+            let listing = try storage.list(query)
+            return (listing, listing.hidden == 0 ? .unlocked : try storage.lockState())
         }
     }
 }

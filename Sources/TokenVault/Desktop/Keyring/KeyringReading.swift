@@ -65,10 +65,11 @@ extension KeyringAccess {
         while true {
             try call.check()
             if let outcome = try outcomeUnderWay(service, key) { return outcome.item?.metadata }
+            // Before it is recalled: a keyring that is unlocked after that may have what counts more.
+            let moment = memory.moment
             guard let known = memory.recall(name) else {
                 return try find(service, key)?.item.metadata
             }
-            let moment = memory.moment
             let reply = try ask([link.propertiesMethod(known.item.path, of: BusName.item)])[0]
             guard let item = try item(known.item.path, reply), KeyringItem.isItem(item, of: service, key)
             else {
