@@ -115,13 +115,20 @@ public struct TokenListing: Equatable, Sendable {
     /// Why, as far as the backend tells: how many would be refused with `locked`, `wrongDevice`,
     /// `notPermitted` … when they were read.
     public var hiddenReasons: [TokenStorageError.Code: Int]
+    /// How many items of other programs were looked at and are not among ``items``: see
+    /// ``SecretServiceConfiguration/readsOtherPrograms``.
+    public var passedOver: Int
+    /// The keys of ``items`` that other programs made.
+    var keysOfOthers: Set<TokenKey> = []
 
     /// A listing. Backends make these.
     public init(
-        items: [TokenMetadata], hidden: Int = 0, hiddenReasons: [TokenStorageError.Code: Int] = [:]
+        items: [TokenMetadata], hidden: Int = 0, hiddenReasons: [TokenStorageError.Code: Int] = [:],
+        passedOver: Int = 0
     ) {
         self.items = items
         self.hidden = hidden
         self.hiddenReasons = hiddenReasons
+        self.passedOver = passedOver
     }
 }

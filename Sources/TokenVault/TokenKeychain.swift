@@ -20,14 +20,18 @@ public struct ServiceListing: Sendable {
     public var hidden: Int
     /// Why, as far as the keychain tells: see ``TokenListing/hiddenReasons``.
     public var hiddenReasons: [TokenStorageError.Code: Int]
+    /// How many items of other programs were looked at and are of none of ``services``.
+    public var passedOver: Int
 
     /// A listing. Keychains make these.
     public init(
-        services: [String], hidden: Int = 0, hiddenReasons: [TokenStorageError.Code: Int] = [:]
+        services: [String], hidden: Int = 0, hiddenReasons: [TokenStorageError.Code: Int] = [:],
+        passedOver: Int = 0
     ) {
         self.services = services
         self.hidden = hidden
         self.hiddenReasons = hiddenReasons
+        self.passedOver = passedOver
     }
 
     /// The services of `listing`, each once.

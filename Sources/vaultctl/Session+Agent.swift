@@ -25,7 +25,7 @@ extension Session {
             if case .held(let secret) = answer { return secret }
             console.variablePassedOver = nil
         }
-        let storage = try ownStorage(service: service)
+        let storage = try ownStorage(service: service, orOthers: true)
         return try calling { () throws(TokenStorageError) in try storage.secret(for: key) }
     }
 

@@ -36,6 +36,8 @@ struct Session {
         StandardStream.deadline = console.deadline
         console.keyringTimeout = timeout
         backend = try Backend(option: location.backend)
+        console.collection = try Settings.text(
+            location.collection, named: "--collection", environment: "VAULTCTL_COLLECTION")
         vaultOption = try Settings.path(
             location.vault, named: "--vault", environment: "VAULTCTL_VAULT")
         stateOption = try Settings.path(
@@ -109,9 +111,12 @@ struct Session {
         keyDerivationCost = try calling { () throws(TokenStorageError) in try KeyDerivationCost.calibrated() }
     }
 
-    /// The person's keyring, asked within the time that was given.
-    func keyring(mayAsk: Bool = true) -> SecretService {
-        SystemKeyring.service(mayAsk: mayAsk && console.mayAsk, timeout: timeout)
+    /// The person's keyrings, asked within the time that was given. With `orOthers` items of other programs are
+    /// read too.
+    func keyring(mayAsk: Bool = true, orOthers: Bool = false) -> SecretService {
+        SystemKeyring.service(
+            mayAsk: mayAsk && console.mayAsk, timeout: timeout, collection: console.collection,
+            orOthers: orOthers)
     }
 
     /// Refuses a command that makes sense for a vault file alone.
@@ -207,10 +212,12 @@ struct Session {
         try calling { () throws(TokenStorageError) in try vault.unlock(with: method, mending: mending) }
     }
 
-    /// The storage of `service`, unlocked.
-    func storage(service: String) throws(CommandFailure) -> any BlockingTokenStorage {
+    /// The storage of `service`, unlocked. With `orOthers` a keyring's items of other programs are read too.
+    func storage(
+        service: String, orOthers: Bool = false
+    ) throws(CommandFailure) -> any BlockingTokenStorage {
         if let agent = try agentVault() { return agent.storage(service: service) }
-        return try ownStorage(service: service)
+        return try ownStorage(service: service, orOthers: orOthers)
     }
 
     /// The storage of `service`, unlocked, with what it had before. The file backend alone has that.
@@ -221,10 +228,12 @@ struct Session {
     }
 
     /// The storage of `service`, unlocked here, whatever an agent holds.
-    func ownStorage(service: String) throws(CommandFailure) -> any BlockingTokenStorage {
+    func ownStorage(
+        service: String, orOthers: Bool = false
+    ) throws(CommandFailure) -> any BlockingTokenStorage {
         switch backend {
         case .file: try openUnlockedVault().storage(service: service)
-        case .secretService: keyring().storage(service: service).blocking
+        case .secretService: keyring(orOthers: orOthers).storage(service: service).blocking
         case .memory: InMemoryTokenStorage(service: service).blocking
         }
     }

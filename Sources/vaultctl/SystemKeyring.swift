@@ -9,9 +9,13 @@ enum SystemKeyring {
     }
 
     /// The keyring. Calls end within `timeout`, prompts included; 30 seconds and a minute for each prompt when
-    /// none was given. Without `mayAsk` nobody is asked to unlock it.
-    static func service(mayAsk: Bool, timeout: Duration?) -> SecretService {
-        var configuration = SecretServiceConfiguration()
+    /// none was given. Without `mayAsk` there are no prompts. New items go to the keyring with the label
+    /// `collection`, else to the default one. With `orOthers` items of other programs are read too.
+    static func service(
+        mayAsk: Bool, timeout: Duration?, collection: String? = nil, orOthers: Bool = false
+    ) -> SecretService {
+        var configuration = SecretServiceConfiguration(readsOtherPrograms: orOthers)
+        if let collection { configuration.collection = .named(collection) }
         if let timeout { configuration.timeout = timeout }
         configuration.prompting = mayAsk ? .allowed(within: timeout ?? .seconds(60)) : .never
         return SecretService(configuration: configuration) { isShown in

@@ -315,7 +315,7 @@ import TokenVault
 }
 
 /// The program beside the test bundle.
-private var vaultctl: String {
+var vaultctl: String {
     let bundle = CommandLine.arguments.first { $0.hasSuffix(".xctest") } ?? CommandLine.arguments[0]
     return FilePath(bundle).removingLastComponent().appending("vaultctl").string
 }

@@ -130,15 +130,63 @@ import TokenVaultCrypto
         }
     }
 
+    /// The commit is in a keyring that readers did not choose, and so is one of its items.
+    @Test(arguments: 0...3)
+    func oneOfSeveralKeyringsIsWholeAndFinishedWhereItIs(_ made: Int) throws {
+        let other = try desktop.tell("create_collection", "Other", "fake horse")[0]
+        let before = desktop.service().storage(service: "app").blocking
+        for key in ["replaced", "deleted"] { try before.store(token: "old", for: key) }
+        _ = try die(after: made, in: .named("Other"))
+        for storage in [before, desktop.service().storage(service: "app").blocking] {
+            #expect(try storage.retrieve(for: "replaced") == "new\n")
+            #expect(try storage.list().items.map(\.key) == ["replaced", "stored"])
+        }
+        try before.store(token: "fake", for: "next")
+        #expect(try desktop.tell("items_in", other, "xdg:schema", CommitIntent.schema) == [""])
+        #expect(try desktop.tell("items_in", other, "account", "stored") != [""])
+        #expect(try desktop.tell("items", "account", "replaced") != [""])
+        #expect(try before.list().items.map(\.key) == ["next", "replaced", "stored"])
+    }
+
+    /// What its items are, only it tells; it is not read before its keyring is unlocked.
+    @Test(arguments: ["lock", "restart"])
+    func oneInALockedKeyringIsLockedToItsServiceAlone(_ how: String) throws {
+        let other = try desktop.tell("create_collection", "Other", "fake horse")[0]
+        let used = desktop.service().storage(service: "app").blocking
+        try used.store(token: "old", for: "replaced")
+        #expect(try used.retrieve(for: "replaced") == "old")
+        _ = try die(after: 0, in: .named("Other"))
+        if how == "lock" {
+            #expect(try used.retrieve(for: "replaced") == "new\n")
+            try desktop.tell("lock", other)
+        } else {
+            try desktop.tell("restart_keyring")
+        }
+        for service in [used.secretService, desktop.service()] {
+            let storage = service.storage(service: "app").blocking
+            #expect(code { try storage.retrieve(for: "replaced") } == .locked)
+            #expect(code { try storage.list() } == .locked)
+            #expect(code { try storage.store(token: "newer", for: "replaced") } == .locked)
+            let another = service.storage(service: "another").blocking
+            try another.store(token: "fake", for: "key")
+            #expect(try another.retrieve(for: "key") == "fake")
+        }
+        try desktop.tell("unlock", other, "fake horse")
+        for storage in [used, desktop.service().storage(service: "app").blocking] {
+            #expect(try storage.retrieve(for: "replaced") == "new\n")
+        }
+    }
+
     /// Begins a commit, makes the first `made` of its changes, and goes away without another word.
-    private func die(after made: Int, generation chosen: Generation? = nil, key: TokenKey? = nil) throws
-        -> Generation
-    {
-        let service = desktop.service()
+    private func die(
+        after made: Int, generation chosen: Generation? = nil, key: TokenKey? = nil,
+        in collection: SecretServiceConfiguration.Collection = .default
+    ) throws -> Generation {
+        let service = SecretService(configuration: desktop.configuration(collection: collection))
         let call = BusCall(timeout: .seconds(3_600))
         return try service.withKeyring(call) { (access) throws(TokenStorageError) in
             try access.asWriter { () throws(TokenStorageError) in
-                let current = try access.find("app", nil)
+                let current = try access.search("app", nil).ours
                 let newest = current.values.map(\.item.metadata.generation.rawValue).max() ?? 0
                 let generation = chosen ?? Generation(rawValue: newest + 1)
                 var intent = CommitIntent(service: "app", generation: generation)
@@ -155,15 +203,17 @@ import TokenVaultCrypto
                     ("deleted", .deleted), ("stored", .stored(item("stored", "new", label: nil))),
                 ]
                 if let key { intent.outcomes.append((key, .stored(item(key, "new", label: nil)))) }
+                let home = try access.home
                 let writer = KeyringWriter(access: access, generation: generation)
                 _ = try writer.create(
-                    intent.attributes, label: intent.label,
+                    intent.attributes, in: home, label: intent.label,
                     secret: try access.session.encrypt(
                         Base64.encode(intent.encode()), contentType: "text/plain"),
                     replace: false)
                 for (key, outcome) in intent.outcomes.prefix(made) {
                     switch outcome {
-                    case .stored(let item): try writer.put(item.metadata, item.secret, instead: current[key])
+                    case .stored(let item):
+                        try writer.put(item.metadata, item.secret, instead: current[key], in: home)
                     case .deleted: if let found = current[key] { try writer.delete(found) }
                     }
                 }

@@ -34,7 +34,7 @@ import TokenVault
         #expect(
             moved.text
                 == #"{"found":3,"copied":1,"alreadyThere":2,"verified":3,"deleted":3,"deletedMeanwhile":0,"#
-                + #""absent":0,"hidden":0,"left":[]}"# + "\n")
+                + #""absent":0,"hidden":0,"keptForOthers":0,"passedOver":0,"left":[]}"# + "\n")
         #expect(try sandbox.run("list", "--vault", old, "--all-services").text.isEmpty)
         #expect(try sandbox.run("retrieve", "other", "--service", "s").text == "fake-other")
         #expect(try migrate("--all-services", "--delete").text.hasPrefix("0 found"))

@@ -80,7 +80,8 @@ import Testing
     }
 
     private static let names = [
-        "service", "vault", "backend", "state-dir", "timeout", "passphrase-file", "passphrase-fd",
+        "service", "vault", "backend", "collection", "state-dir", "timeout", "passphrase-file",
+        "passphrase-fd",
         "key-file", "json", "no-input", "read-only", "no-agent",
     ]
     private static let values = [

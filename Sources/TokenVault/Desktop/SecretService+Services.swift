@@ -26,9 +26,7 @@ extension SecretService: TokenKeychain {
 
     private func services(for call: BusCall) throws(TokenStorageError) -> ServiceListing {
         try call.during("list") { () throws(TokenStorageError) in
-            let names = try withKeyring(call) { (access) throws(TokenStorageError) in try access.services() }
-            return ServiceListing(
-                services: names.filter { $0.name != SecretServiceVaultKeys.service }.sorted().map(\.name))
+            try withKeyring(call) { (access) throws(TokenStorageError) in try access.services() }
         }
     }
 }
@@ -61,7 +59,8 @@ public struct SecretServiceVaultKeys: KeyringItems {
     public func keys(vault: String) throws(TokenStorageError) -> [String: Secret] {
         let prefix = Self.item(vault, "").name
         var keys: [String: Secret] = [:]
-        for item in try storage.list(TokenQuery(prefix: prefix)).items {
+        let listing = try storage.list(TokenQuery(prefix: prefix))
+        for item in listing.items {
             // Gone meanwhile, or not readable: not one that opens anything.
             do {
                 guard let key = try storage.secret(for: item.key) else { continue }
@@ -70,6 +69,8 @@ public struct SecretServiceVaultKeys: KeyringItems {
                 guard error.code == .corrupt || error.code == .unsupportedFormat else { throw error }
             }
         }
+        // A locked keyring may have it.
+        if keys.isEmpty, listing.hidden > 0 { throw .keyringIsLocked.during("list") }
         return keys
     }
 

@@ -2,7 +2,8 @@ internal import Synchronization
 internal import TokenVaultPlatform
 
 /// The person's own keyring, through the Secret Service of their desktop (gnome-keyring, KWallet,
-/// KeePassXC): one connection and one encrypted session, shared by the storages of several services.
+/// KeePassXC): one connection and one encrypted session, shared by the storages of several services. Items are
+/// looked for in every keyring of theirs.
 ///
 /// ```swift
 /// let service = SecretService(configuration: SecretServiceConfiguration())
@@ -98,6 +99,9 @@ public final class SecretService: Sendable {
             if signal.values?.count == 3, signal.values?[2].text?.isEmpty == false { reportGap() }
         case (CommitNotice.interface, _):
             if let notice = CommitNotice(signal) { take(notice) }
+        case (BusName.service, _):
+            link.forgetCollection()
+            memory.takeKeyringSignal()
         case (BusName.collection, let member):
             guard let path = signal.subject else { return }
             let (name, isWriting) = memory.take(member, path)

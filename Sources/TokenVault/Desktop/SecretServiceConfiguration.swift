@@ -8,11 +8,13 @@ public struct SecretServiceConfiguration: Sendable, Equatable {
         case address(String)
     }
 
-    /// Which keyring of the person items are kept in.
+    /// Which keyring of the person new items go to. Items are looked for in every keyring, and replaced and
+    /// deleted where they are; of several items of one key, the one in this keyring counts.
     public enum Collection: Sendable, Hashable {
         /// The one that the service calls `default`: on most desktops the login keyring.
         case `default`
-        /// The one with this label. Where several have it, the one whose object path comes first.
+        /// The one with this label, else the one with this alias (`login`, `session`). Where several have the
+        /// label, the one whose object path comes first.
         case named(String)
     }
 
@@ -27,7 +29,7 @@ public struct SecretServiceConfiguration: Sendable, Equatable {
 
     /// Which bus. The session's by default.
     public var bus: Bus
-    /// Which keyring. The default one by default.
+    /// Which keyring new items go to. The default one by default.
     public var collection: Collection
     /// Whether a missing keyring is made, which asks the person for its password. False by default.
     public var createsCollection: Bool
@@ -38,12 +40,15 @@ public struct SecretServiceConfiguration: Sendable, Equatable {
     /// Whether secrets may cross the bus unencrypted when the service offers nothing better. False by
     /// default: such a service is `notPermitted`.
     public var allowsPlainSession: Bool
+    /// Whether items that other programs made are read where TokenVault has none of that service and key: those
+    /// with the attributes `service` and `account`. False by default. Such items are never changed or deleted.
+    public var readsOtherPrograms: Bool
 
     /// A configuration.
     public init(
         bus: Bus = .session, collection: Collection = .default, createsCollection: Bool = false,
         prompting: Prompting = .allowed(within: .seconds(60)), timeout: Duration = .seconds(30),
-        allowsPlainSession: Bool = false
+        allowsPlainSession: Bool = false, readsOtherPrograms: Bool = false
     ) {
         self.bus = bus
         self.collection = collection
@@ -51,5 +56,6 @@ public struct SecretServiceConfiguration: Sendable, Equatable {
         self.prompting = prompting
         self.timeout = timeout
         self.allowsPlainSession = allowsPlainSession
+        self.readsOtherPrograms = readsOtherPrograms
     }
 }

@@ -131,10 +131,11 @@ extension SecretServiceTokenStorage {
 }
 
 extension SecretService {
-    /// Whether the keyring is locked. Never asks the person.
+    /// Whether the keyring for new items is locked. Never asks the person.
     func lockState(for call: BusCall) throws(TokenStorageError) -> LockState {
         try withKeyring(call, mayAsk: false) { (access) throws(TokenStorageError) in
-            let method = access.link.propertyMethod(access.collection, "Locked", of: BusName.collection)
+            let method = access.link.propertyMethod(
+                try access.home, "Locked", of: BusName.collection)
             let reply = try access.ask([method])[0]
             if case .error(let name, _) = reply, BusErrorName.isNoObject(name) {
                 access.link.forgetCollection()

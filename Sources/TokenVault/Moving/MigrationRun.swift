@@ -4,6 +4,9 @@ struct MigrationRun {
     let progress: ((MigrationProgress) -> Void)?
     var summary = MigrationSummary()
 
+    /// The items at the source that other programs made, by the service.
+    var others: [TokenKey: Set<TokenKey>] = [:]
+
     /// How often an item that changes at the source while it is moved is copied anew.
     private static let rounds = 16
 
@@ -20,11 +23,16 @@ struct MigrationRun {
                 work.append((pair, listing.items.map(\.key)))
                 summary.hidden += listing.hidden
                 summary.hiddenReasons.merge(listing.hiddenReasons, uniquingKeysWith: +)
+                summary.passedOver += listing.passedOver
+                if !listing.keysOfOthers.isEmpty {
+                    others[TokenKey(pair.source.service)] = listing.keysOfOthers
+                }
             }
         }
         if let hidden, options.keys == nil {
             summary.hidden = hidden.hidden
             summary.hiddenReasons = hidden.hiddenReasons
+            summary.passedOver += hidden.passedOver
         }
         let total = work.reduce(0) { $0 + $1.keys.count }
         if options.conflicts == .fail {
@@ -54,7 +62,7 @@ struct MigrationRun {
         }
         let taken = Set(listing.items.map(\.key))
         guard !taken.isEmpty else { return }
-        for key in keys where taken.contains(key) {
+        for key in keys where taken.contains(key) && !isOthers(key, pair) {
             if Task.isCancelled { throw .init(.cancelled, at: .source, advice: "run it again to go on") }
             guard case .item(let item) = try await pair.read(key) else { continue }
             let copy = copy(of: item)
@@ -91,6 +99,10 @@ struct MigrationRun {
             guard let there = try await place(copy(of: item), ours, pair) else { return }
             summary.verified += 1
             guard options.deletesAtSource else { return }
+            if isOthers(key, pair) {
+                summary.keptForOthers += 1
+                return
+            }
             // The very same item at both ends is one storage twice, and its only copy.
             guard there != item.metadata else {
                 throw .init(.invalidArgument, at: .destination, advice: "source and destination are the same")
@@ -158,9 +170,20 @@ struct MigrationRun {
     private mutating func conflict(
         _ key: TokenKey, _ pair: MigrationPair
     ) throws(MigrationStop) -> TokenMetadata? {
+        if isOthers(key, pair) {
+            // It stays whatever is moved, also when this is run again after one of ours went.
+            summary.found -= 1
+            summary.passedOver += 1
+            return nil
+        }
         leave(key, pair, .conflict)
         if options.conflicts == .fail { throw Self.conflict }
         return nil
+    }
+
+    /// Whether another program made the item of `key` at the source.
+    private func isOthers(_ key: TokenKey, _ pair: MigrationPair) -> Bool {
+        others[TokenKey(pair.source.service)]?.contains(key) ?? false
     }
 
     /// Deletes what was copied at the source; false when something newer is there.

@@ -40,6 +40,11 @@ public struct MigrationSummary: Sendable {
     public internal(set) var hidden = 0
     /// Why, as far as the source tells: see ``TokenListing/hiddenReasons``.
     public internal(set) var hiddenReasons: [TokenStorageError.Code: Int] = [:]
+    /// Items that were read at the destination and stay at the source too, since another program made them.
+    public internal(set) var keptForOthers = 0
+    /// Items of other programs that the source has and that were not copied: see ``TokenListing/passedOver``. The
+    /// destination may have something else under the key.
+    public internal(set) var passedOver = 0
     /// Each item that stayed at the source alone, and why.
     public internal(set) var left: [Left] = []
     /// What ended the migration before its end; `nil` when all items were dealt with.
@@ -71,7 +76,7 @@ extension MigrationSummary: CustomStringConvertible {
         for (number, what) in [
             (deletedMeanwhile, "deleted by others"), (absent, "absent"), (conflicts, "in conflict"),
             (unsupportedPolicies, "with an unsupported policy"), (unreadable, "not readable"),
-            (failed, "failed"),
+            (failed, "failed"), (keptForOthers, "kept for other programs"), (passedOver, "passed over"),
         ] where number > 0 {
             parts.append("\(number) \(what)")
         }

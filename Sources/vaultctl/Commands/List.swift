@@ -97,11 +97,13 @@ struct List: VaultCommand {
         if allServices, session.backend == .secretService {
             let keyring = session.keyring()
             return try calling { () throws(TokenStorageError) in
-                var items: [TokenMetadata] = []
-                for service in try keyring.servicesBlocking().services {
-                    items += try keyring.storage(service: service).blocking.list(query).items
+                let services = try keyring.servicesBlocking()
+                var listing = TokenListing(
+                    items: [], hidden: services.hidden, hiddenReasons: services.hiddenReasons)
+                for service in services.services {
+                    listing.items += try keyring.storage(service: service).blocking.list(query).items
                 }
-                return (TokenListing(items: items), .unlocked)
+                return (listing, .unlocked)
             }
         }
         if allServices, let agent = try session.agentVault() {
@@ -117,7 +119,8 @@ struct List: VaultCommand {
         }
         let storage = try session.storage(service: try Settings.service(service.service))
         return try calling { () throws(TokenStorageError) in
-            (try storage.list(query), try storage.lockState())
+            let listing = try storage.list(query)
+            return (listing, listing.hidden == 0 ? .unlocked : try storage.lockState())
         }
     }
 }

@@ -11,7 +11,9 @@ struct Migrate: VaultCommand {
             it is then deleted where it came from. What is stopped, or killed, goes on when it is run again: \
             an item that is there already, the same in everything, counts as copied. Items that cannot be \
             read, or whose policy the destination cannot keep, stay and are told. Both stores are unlocked \
-            with the same method unless the destination has options of its own. \
+            with the same method unless the destination has options of its own. From a keyring, items of \
+            other programs that have the attributes "service" and "account" are copied too; these stay there also \
+            with --delete, and the number of those passed over is printed. \
             \(UnlockOptions.opensFile)
 
             Examples:

@@ -7,7 +7,8 @@ struct Retrieve: VaultCommand {
         abstract: "Print the exact bytes of a secret.",
         discussion: """
             A newline is added only on a terminal. Exit status 3 when there is no such key: locked (4) or \
-            damaged (7) never looks like that.
+            damaged (7) never looks like that. In a keyring, an item of another program with the attributes \
+            "service" and "account" is printed where there is none of vaultctl's.
 
             Examples:
               vaultctl retrieve access_token
@@ -39,7 +40,7 @@ struct Retrieve: VaultCommand {
         let key = try Settings.key(arguments.key)
         let service = try Settings.service(arguments.service)
         if arguments.json {
-            let storage = try session.storage(service: service)
+            let storage = try session.storage(service: service, orOthers: true)
             guard let item = try calling({ () throws(TokenStorageError) in try storage.item(for: key) })
             else { throw .notFound }
             var bytes = item.secret.unprotectedBytes()

@@ -31,6 +31,7 @@ struct VaultControl: ParsableCommand {
               VAULTCTL_STATE_DIR        --state-dir, else tokenvault in
                                         $XDG_STATE_HOME (~/.local/state)
               VAULTCTL_BACKEND          --backend, else file
+              VAULTCTL_COLLECTION       --collection, else the default keyring
 
             Exit status: 0 done, 1 other failure, 3 not found, 4 locked, 5 wrong passphrase or not \
             permitted, 6 another device's, 7 damaged, 8 not available, 9 conflict, 10 timed out or outcome \
@@ -43,7 +44,7 @@ struct VaultControl: ParsableCommand {
             Login.self, Token.self, Logout.self, Profiles.self,
             Verify.self, Compact.self, Salvage.self, Restore.self, Merge.self,
             Adopt.self, Migrate.self, Export.self,
-            Import.self, Passphrase.self, Slot.self, Device.self, Destroy.self, Benchmark.self,
+            Import.self, Passphrase.self, Slot.self, Device.self, Keyring.self, Destroy.self, Benchmark.self,
         ])
 
     /// The version of this program.

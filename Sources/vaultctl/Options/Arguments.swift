@@ -3,6 +3,7 @@
 struct LocationArguments: Equatable {
     var vault: String?
     var backend: String?
+    var collection: String?
     var stateDirectory: String?
     var timeout: String?
     var noInput = false

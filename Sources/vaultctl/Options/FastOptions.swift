@@ -20,6 +20,7 @@ enum FastOptions {
         switch name {
         case "--vault": \.location.vault
         case "--backend": \.location.backend
+        case "--collection": \.location.collection
         case "--state-dir": \.location.stateDirectory
         case "--timeout": \.location.timeout
         case "--passphrase-file": \.unlock.passphraseFile

@@ -94,12 +94,14 @@ struct MigrationStores {
             let shared = ownUnlock == nil ? given : nil
             _ = try self.unlock(new, with: unlock, sharing: shared, "The destination:")
         }
-        return (keychain(source, old), keychain(destination, new))
+        return (keychain(source, old, orOthers: true), keychain(destination, new, orOthers: false))
     }
 
-    private func keychain(_ end: End, _ vault: BlockingFileVault?) -> any TokenKeychain {
+    private func keychain(
+        _ end: End, _ vault: BlockingFileVault?, orOthers: Bool
+    ) -> any TokenKeychain {
         if let vault { return FileVault(vault) }
-        if case .keyring = end { return session.keyring() }
+        if case .keyring = end { return session.keyring(orOthers: orOthers) }
         return InMemoryVault()
     }
 

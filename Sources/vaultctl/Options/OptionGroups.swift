@@ -16,6 +16,12 @@ struct LocationOptions: ParsableArguments {
     var backend: String?
 
     @Option(
+        help: ArgumentHelp(
+            "The keyring that new items go to, by its label; else VAULTCTL_COLLECTION, else the default keyring.",
+            valueName: "label"))
+    var collection: String?
+
+    @Option(
         name: .customLong("state-dir"),
         help: ArgumentHelp("The directory of the device key and the rollback anchor.", valueName: "path"),
         completion: .directory)
@@ -37,8 +43,8 @@ struct LocationOptions: ParsableArguments {
 
     var arguments: LocationArguments {
         LocationArguments(
-            vault: vault, backend: backend, stateDirectory: stateDirectory, timeout: timeout,
-            noInput: noInput, readOnly: readOnly, noAgent: noAgent)
+            vault: vault, backend: backend, collection: collection, stateDirectory: stateDirectory,
+            timeout: timeout, noInput: noInput, readOnly: readOnly, noAgent: noAgent)
     }
 }
 

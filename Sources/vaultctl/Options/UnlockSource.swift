@@ -126,8 +126,7 @@ enum UnlockSource {
                 try body(.keyFile(contents))
             }
         case .passphraseFile, .passphraseInput:
-            guard let passphrase = try readPassphrase(console)?.passphrase else { break }
-            guard !passphrase.isEmpty else { throw .emptyPassphrase }
+            guard let passphrase = try readNewPassphrase(console) else { break }
             return try body(.passphrase(passphrase))
         case .terminal:
             if let passphrase = try console.askNewPassphrase("New passphrase") {
@@ -137,6 +136,13 @@ enum UnlockSource {
         throw CommandFailure(
             .locked, "what shall open the new vault was not given, and there is nobody to ask",
             "give --passphrase-file, --passphrase-fd or --key-file")
+    }
+
+    /// The new passphrase that was given as a file or descriptor; `nil` when none was.
+    func readNewPassphrase(_ console: Console) throws(CommandFailure) -> Secret? {
+        guard let passphrase = try readPassphrase(console)?.passphrase else { return nil }
+        guard !passphrase.isEmpty else { throw .emptyPassphrase }
+        return passphrase
     }
 
     /// The first line of the passphrase file or descriptor.

@@ -14,7 +14,9 @@ final class Console {
     var deadline: Deadline?
     /// The keyring that may hold the vault's key.
     lazy var keyring: any KeyringItems = SecretServiceVaultKeys(
-        SystemKeyring.service(mayAsk: mayAsk, timeout: keyringTimeout))
+        SystemKeyring.service(mayAsk: mayAsk, timeout: keyringTimeout, collection: collection))
+    /// The label of the keyring that new items go to; `nil` for the default one.
+    var collection: String?
     /// How long calls of the keyring may take, when that was given.
     var keyringTimeout: Duration?
     /// Whether the person's session has a keyring, locked or not.

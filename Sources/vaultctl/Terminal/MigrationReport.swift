@@ -16,6 +16,8 @@ struct MigrationReport {
             json.member("deletedMeanwhile", summary.deletedMeanwhile)
             json.member("absent", summary.absent)
             json.member("hidden", summary.hidden)
+            json.member("keptForOthers", summary.keptForOthers)
+            json.member("passedOver", summary.passedOver)
             json.array("left") { json in
                 for item in summary.left {
                     json.object { json in
@@ -76,7 +78,10 @@ struct MigrationReport {
     }
 
     /// The vaults are unlocked: what is not listed then is another device's, or not opened by the unlock method.
-    private var isOthers: Bool { !summary.left.contains { $0.code == .locked || $0.code == .notPermitted } }
+    private var isOthers: Bool {
+        summary.hiddenReasons[.locked] == nil
+            && !summary.left.contains { $0.code == .locked || $0.code == .notPermitted }
+    }
 
     private func failure(of stop: MigrationStop, isTimedOut: Bool) -> CommandFailure {
         if stop.error.code == .cancelled, isTimedOut {

@@ -227,16 +227,22 @@ class Desktop:
         self.interface(ROOT, SERVICE).SetAlias("default", dbus.ObjectPath(path))
 
     def items(self, *words):
-        return "\t".join(self.interface(self.collection(), COLLECTION).SearchItems(self.dictionary(words)))
+        return self.items_in(self.collection(), *words)
+
+    def items_in(self, path, *words):
+        return "\t".join(self.interface(path, COLLECTION).SearchItems(self.dictionary(words)))
 
     def dictionary(self, words, level=0):
         return dbus.Dictionary(dict(zip(words[::2], words[1::2])), signature="ss", variant_level=level)
 
     def create(self, label, secret, *words):
+        return self.create_in(self.collection(), label, secret, *words)
+
+    def create_in(self, path, label, secret, *words):
         properties = dbus.Dictionary(
             {f"{ITEM}.Label": label, f"{ITEM}.Attributes": self.dictionary(words)}, signature="sv"
         )
-        target = self.interface(self.collection(), COLLECTION)
+        target = self.interface(path, COLLECTION)
         return target.CreateItem(properties, self.secret(secret.encode()), False)[0]
 
     def delete(self, path):

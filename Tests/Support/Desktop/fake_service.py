@@ -89,6 +89,23 @@ class Service(Object):
         made = kind(ONLY, variant_level=1)
         return dbus.ObjectPath("/"), show_prompt(lambda: behaviours.discard("no-default"), made)
 
+    @dbus.service.method(
+        SERVICE, in_signature="a{ss}", out_signature="aoao", async_callbacks=("done", "fail"))
+    def SearchItems(self, attributes, done, fail):
+        if misbehave("search"):
+            return
+        if "found-and-gone" in behaviours:
+            behaviours.remove("found-and-gone")
+            say("gone")
+            done(dbus.Array([ONLY + "/gone"], signature="o"), dbus.Array([], signature="o"))
+            return
+        found = dbus.Array([
+            item.path for item in items.values()
+            if all(item.attributes.get(name) == value for name, value in attributes.items())
+        ], signature="o")
+        none = dbus.Array([], signature="o")
+        done(*((none, found) if collection.locked else (found, none)))
+
     @dbus.service.method(SERVICE, in_signature="ao", out_signature="aoo")
     def Unlock(self, paths):
         if not collection.locked:
@@ -130,21 +147,6 @@ class Collection(Object):
 
     def properties(self):
         return {"Locked": dbus.Boolean(self.locked), "Label": "Only"}
-
-    @dbus.service.method(COLLECTION, in_signature="a{ss}", out_signature="ao", async_callbacks=("done", "fail"))
-    def SearchItems(self, attributes, done, fail):
-        if misbehave("search"):
-            return
-        if "found-and-gone" in behaviours:
-            behaviours.remove("found-and-gone")
-            say("gone")
-            done(dbus.Array([ONLY + "/gone"], signature="o"))
-            return
-        found = [
-            item.path for item in items.values()
-            if all(item.attributes.get(name) == value for name, value in attributes.items())
-        ]
-        done(dbus.Array(found, signature="o"))
 
     @dbus.service.method(
         COLLECTION, in_signature="a{sv}(oayays)b", out_signature="oo", async_callbacks=("done", "fail"),

@@ -17,6 +17,8 @@ final class BusCall: Sendable {
         var hasTurn = false
         var isWriter = false
         var prompt: PromptOutcome?
+        // The keyrings that have to be unlocked before the call can go on.
+        var locked: [String] = []
     }
 
     let state = Monitor(State())

@@ -53,6 +53,12 @@ extension TokenStorageError {
         .secretService(.locked, advice: "unlock the keyring, or allow prompts, and try again")
     }
 
+    /// A change of an item that another program made.
+    static var itemOfAnotherProgram: TokenStorageError {
+        .secretService(
+            .notPermitted, underlying: "another program made the item", advice: "delete it with that program")
+    }
+
     /// The person said no.
     static var promptWasDismissed: TokenStorageError {
         .secretService(
@@ -62,11 +68,13 @@ extension TokenStorageError {
 
     /// There is no collection to keep items in.
     static func noCollection(_ name: String?) -> TokenStorageError {
-        let what =
-            name == nil ? "the Secret Service has no default keyring" : "there is no keyring of that name"
-        return .secretService(
-            .unavailable, underlying: what,
-            advice: "create one in the desktop's program for keyrings, or let the configuration create it")
+        name == nil
+            ? .secretService(
+                .unavailable, underlying: "the Secret Service has no default keyring",
+                advice: "create one with \"vaultctl keyring create\"")
+            : .secretService(
+                .unavailable, underlying: "there is no keyring of that name",
+                advice: "create it with \"vaultctl keyring create --label NAME\"")
     }
 
     /// What an error of the bus or of the service means, when the call has no better use for it.
@@ -104,6 +112,13 @@ enum BusErrorName {
     static let inProgress = "org.freedesktop.login1.OperationInProgress"
     static let isLocked = "org.freedesktop.Secret.Error.IsLocked"
     static let noSession = "org.freedesktop.Secret.Error.NoSession"
+
+    /// Whether it says that the service does not offer the call.
+    static func isNoMethod(_ name: String) -> Bool {
+        ["UnknownMethod", "UnknownInterface", "NotSupported"].contains {
+            name == "org.freedesktop.DBus.Error.\($0)"
+        }
+    }
 
     /// Whether it says that the object is not there: each service says so in its own way.
     static func isNoObject(_ name: String) -> Bool {

@@ -149,7 +149,7 @@ struct BusService: Sendable {
     let interfaces: Set<String>
 
     static let secrets = BusService(
-        name: BusName.secrets, interfaces: [BusName.collection, BusName.prompt])
+        name: BusName.secrets, interfaces: [BusName.service, BusName.collection, BusName.prompt])
     static let login = BusService(
         name: BusName.login, interfaces: [BusName.loginManager, BusName.loginSession])
 }
@@ -165,6 +165,8 @@ enum BusName {
     static let collection = "org.freedesktop.Secret.Collection"
     static let item = "org.freedesktop.Secret.Item"
     static let prompt = "org.freedesktop.Secret.Prompt"
+    /// What gnome-keyring's own programs use; its name says that others do so at their own risk.
+    static let gnomeKeyring = "org.gnome.keyring.InternalUnsupportedGuiltRiddenInterface"
     static let login = "org.freedesktop.login1"
     static let loginPath = "/org/freedesktop/login1"
     static let loginManager = "org.freedesktop.login1.Manager"

@@ -6,37 +6,36 @@ struct CollectionFinder: KeyringPrompting {
     /// Whether a missing one may be made, if the configuration says so too.
     let mayCreate: Bool
 
-    /// The collection's object path. Throws `unavailable` when there is none.
-    func find() throws(TokenStorageError) -> String {
+    /// The collection's object path; `nil` when there is none and none may be made.
+    func find() throws(TokenStorageError) -> String? {
         let found =
             switch service.configuration.collection {
             case .default: try defaultCollection()
             case .named(let label): try collection(labelled: label)
             }
         if let found { return found }
-        guard mayCreate, service.configuration.createsCollection else { throw .noCollection(label) }
-        return try create()
-    }
-
-    private var label: String? {
-        if case .named(let label) = service.configuration.collection { label } else { nil }
+        guard mayCreate, service.configuration.createsCollection else { return nil }
+        return try create(label: service.configuration.collection.label, isDefault: false)
     }
 
     /// What asks for the default keyring; `nil` when the configuration names another one.
-    static func aliasMethod(_ service: SecretService, _ link: KeyringLink) -> BusMethod? {
+    static func defaultMethod(_ service: SecretService, _ link: KeyringLink) -> BusMethod? {
         guard service.configuration.collection == .default else { return nil }
-        return BusMethod(
-            path: BusName.secretsPath, interface: BusName.service, name: "ReadAlias",
-            body: link.make.tuple([link.make.text("default")]))
+        return link.aliasMethod("default")
     }
 
-    private func defaultCollection() throws(TokenStorageError) -> String? {
-        guard let method = Self.aliasMethod(service, link) else { return nil }
-        let path = try KeyringLink.values(try ask([method])[0], "(o)")[0].text
+    /// The default keyring's path; `nil` when there is none.
+    func defaultCollection() throws(TokenStorageError) -> String? {
+        try collection(called: "default")
+    }
+
+    private func collection(called alias: String) throws(TokenStorageError) -> String? {
+        let path = try KeyringLink.values(try ask([link.aliasMethod(alias)])[0], "(o)")[0].text
         return path == "/" ? nil : path
     }
 
-    private func collection(labelled label: String) throws(TokenStorageError) -> String? {
+    /// The path of the keyring with that label, else of the one with that alias.
+    func collection(labelled label: String) throws(TokenStorageError) -> String? {
         let all = link.propertyMethod(BusName.secretsPath, "Collections", of: BusName.service)
         let paths = (try KeyringLink.property(try ask([all])[0]).texts ?? []).sorted()
         let replies = try ask(paths.map { link.propertyMethod($0, "Label", of: BusName.collection) })
@@ -44,16 +43,21 @@ struct CollectionFinder: KeyringPrompting {
             if case .error = reply { continue }
             if Bytes.areEqual(try KeyringLink.property(reply).text, label) { return path }
         }
-        return nil
+        // A service may take a name that no alias can have for a mistake.
+        guard label.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else { return nil }
+        return try collection(called: label)
     }
 
-    private func create() throws(TokenStorageError) -> String {
+    /// Makes a keyring whose password the service asks for. The default one when it has no label of its own, or
+    /// is to be that.
+    func create(label: String?, isDefault: Bool) throws(TokenStorageError) -> String {
         let properties = link.make.properties([
-            ("\(BusName.collection).Label", link.make.text(label ?? "Default keyring"))
+            ("\(BusName.collection).Label", link.make.text(label ?? Self.defaultLabel))
         ])
+        let alias = label == nil || isDefault ? "default" : ""
         let method = BusMethod(
             path: BusName.secretsPath, interface: BusName.service, name: "CreateCollection",
-            body: link.make.tuple([properties, link.make.text(label == nil ? "default" : "")]))
+            body: link.make.tuple([properties, link.make.text(alias)]))
         let values = try KeyringLink.values(try ask([method])[0], "(oo)")
         if let path = values[0].text, path != "/" { return path }
         guard let prompt = values[1].text, prompt != "/" else { throw KeyringLink.unexpected }
@@ -66,7 +70,14 @@ struct CollectionFinder: KeyringPrompting {
         return path
     }
 
+    static let defaultLabel = "Default keyring"
+
     private func ask(_ methods: [BusMethod]) throws(TokenStorageError) -> [BusReply] {
         try link.connection.ask(methods, for: call)
     }
+}
+
+extension SecretServiceConfiguration.Collection {
+    /// The label that a keyring is looked for by; `nil` for the default keyring.
+    var label: String? { if case .named(let label) = self { label } else { nil } }
 }

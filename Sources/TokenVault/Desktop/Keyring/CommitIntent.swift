@@ -43,8 +43,18 @@ struct CommitIntent: Sendable {
     /// What finds every commit under way.
     static var query: TokenAttributes { ["xdg:schema": schema] }
 
+    /// What finds them also in a keyring that was not unlocked yet.
+    static var queryOfLocked: TokenAttributes { ["tokenvault:commit": "1"] }
+
+    /// What finds those of a service.
+    static func query(service: String) -> TokenAttributes { [serviceName: service] }
+
+    /// Whether an item with these attributes is a commit under way.
+    static func isCommit(_ attributes: TokenAttributes) -> Bool { attributes.contains(query) }
+
     var attributes: TokenAttributes {
         var all = Self.query
+        for (name, value) in Self.queryOfLocked { all[name] = value }
         all[Self.serviceName] = service
         all["tokenvault:generation"] = generation.description
         return all

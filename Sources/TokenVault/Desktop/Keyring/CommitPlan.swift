@@ -3,8 +3,9 @@ internal import TokenVaultCrypto
 /// What a commit will do, from what is there.
 struct CommitPlan {
     private enum Effect {
-        /// Stores what `change` makes of `base`, in place of `found`.
-        case put(TokenChange, base: TokenMetadata?, Secret, instead: KeyringAccess.Found?)
+        /// Stores what `change` makes of `base`, in place of `found`, else in `collection`.
+        case put(
+            TokenChange, base: TokenMetadata?, Secret, instead: KeyringAccess.Found?, in: String)
         case delete(KeyringAccess.Found)
     }
 
@@ -23,7 +24,7 @@ struct CommitPlan {
         let found = try current(change, access)
         var isTargetTaken = false
         if case .rename(let target) = change.action {
-            isTargetTaken = try access.find(service, target)[target] != nil
+            isTargetTaken = try access.findToChange(service, target) != nil
         }
         let base = found?.item.metadata
         try CommitRules.check(
@@ -32,12 +33,16 @@ struct CommitPlan {
         existed.append(found != nil)
         newest = max(newest, base?.generation.rawValue ?? 0)
         switch (change.action, found) {
-        case (.store(let secret), _): effects.append(.put(change, base: base, secret, instead: found))
+        case (.store(let secret), _):
+            let collection = if let found { found.collection } else { try access.home }
+            effects.append(.put(change, base: base, secret, instead: found, in: collection))
         case (.delete, let found?): effects.append(.delete(found))
         case (.update, let found?):
-            effects.append(.put(change, base: base, try access.secret(of: found), instead: found))
+            let secret = try access.secret(of: found)
+            effects.append(.put(change, base: base, secret, instead: found, in: found.collection))
         case (.rename, let found?):
-            effects.append(.put(change, base: base, try access.secret(of: found), instead: nil))
+            let secret = try access.secret(of: found)
+            effects.append(.put(change, base: base, secret, instead: nil, in: found.collection))
             effects.append(.delete(found))
         default: break
         }
@@ -53,7 +58,19 @@ struct CommitPlan {
         {
             return KeyringAccess.Found(item: known.item)
         }
-        return try access.find(service, change.key)[change.key]
+        let found = try access.findToChange(service, change.key)
+        if found == nil, access.readsOthers { try requireNoOthers(change, access) }
+        return found
+    }
+
+    /// Throws `notPermitted` for a change of an item of another program.
+    private func requireNoOthers(
+        _ change: TokenChange, _ access: KeyringAccess
+    ) throws(TokenStorageError) {
+        if case .store = change.action { return }
+        guard try access.search(service, change.key).others[change.key] == nil else {
+            throw .itemOfAnotherProgram
+        }
     }
 
     /// Plans the deletion of an item.
@@ -83,7 +100,7 @@ struct CommitPlan {
         var intent = CommitIntent(service: service, generation: generation)
         for effect in effects {
             switch effect {
-            case .put(let change, let base, let secret, _):
+            case .put(let change, let base, let secret, _, _):
                 let metadata = CommitRules.metadata(
                     after: change, current: base, service: service, defaultPolicy: .whenUnlocked,
                     now: Microseconds.date(generation.rawValue), generation: generation)
@@ -109,7 +126,8 @@ struct CommitPlan {
         let secret = try access.session.encrypt(
             Base64.encode(bytes), contentType: WireEncoding.base64.contentType)
         let path = try writer.create(
-            intent.attributes, label: intent.label, secret: secret, replace: false)
+            intent.attributes, in: try collection(access), label: intent.label, secret: secret, replace: false
+        )
         // From here on it has happened: who reads answers from the intent, who writes next finishes it.
         access.memory.begin(intent)
         var isFinished = false
@@ -126,11 +144,20 @@ struct CommitPlan {
         }
     }
 
+    /// Where the commit is written down: where its first item goes, so that another process that finishes it
+    /// puts new ones there.
+    private func collection(_ access: KeyringAccess) throws(TokenStorageError) -> String {
+        for case .put(_, _, _, nil, let collection) in effects { return collection }
+        for case .put(_, _, _, _, let collection) in effects { return collection }
+        for case .delete(let found) in effects { return found.collection }
+        return try access.home
+    }
+
     private func make(_ intent: CommitIntent, _ writer: KeyringWriter) throws(TokenStorageError) {
         for (effect, (_, outcome)) in zip(effects, intent.outcomes) {
             switch (effect, outcome) {
-            case (.put(_, _, _, let found), .stored(let item)):
-                try writer.put(item.metadata, item.secret, instead: found)
+            case (.put(_, _, _, let found, let collection), .stored(let item)):
+                try writer.put(item.metadata, item.secret, instead: found, in: collection)
             case (.delete(let found), _): try writer.delete(found)
             default: break
             }

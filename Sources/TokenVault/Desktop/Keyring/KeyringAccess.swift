@@ -1,3 +1,5 @@
+internal import TokenVaultPlatform
+
 /// What asking the person needs.
 protocol KeyringPrompting {
     var service: SecretService { get }
@@ -10,7 +12,8 @@ struct KeyringAccess: KeyringPrompting {
     let service: SecretService
     let link: KeyringLink
     let call: BusCall
-    let collection: String
+    /// The collection that new items go to; `nil` when there is none.
+    let collection: String?
     let session: SecretSession
 
     var memory: KeyringMemory { service.memory }
@@ -27,87 +30,9 @@ struct KeyringAccess: KeyringPrompting {
 
         /// Every path, the one that counts last.
         var paths: [String] { duplicates + [item.path] }
-    }
 
-    /// What the keyring has of a service: of one key, or of all.
-    ///
-    /// Of several items of one key the one of the highest generation counts, then the one whose path comes
-    /// last: every process finds the same. Throws `locked`; never takes that for absent.
-    func find(_ name: String, _ key: TokenKey?) throws(TokenStorageError) -> [TokenKey: Found] {
-        try read(try paths(of: KeyringItem.query(service: name, key: key)), of: name, key)
-    }
-
-    /// The paths of what `query` finds. Throws `locked`; never takes that for absent.
-    func paths(of query: TokenAttributes) throws(TokenStorageError) -> [String] {
-        let replies = try ask([
-            link.searchMethod(collection, query),
-            link.propertyMethod(collection, "Locked", of: BusName.collection),
-        ])
-        try checkCollection(replies)
-        guard try KeyringLink.property(replies[1]).bool == false else { throw .keyringIsLocked }
-        return try KeyringLink.found(replies[0])
-    }
-
-    /// What the items at `paths` say, as far as they are items of that service and key.
-    func read(
-        _ paths: [String], of name: String, _ key: TokenKey?
-    ) throws(TokenStorageError) -> [TokenKey: Found] {
-        let moment = memory.moment
-        var all: [TokenKey: Found] = [:]
-        for item in try items(at: paths) where KeyringItem.isItem(item, of: name, key) {
-            if item.isLocked { throw .keyringIsLocked }
-            keep(item, in: &all)
-        }
-        for (key, found) in all {
-            memory.remember(found.item, KeyringMemory.Name(name, key), since: moment)
-            noteRead(found.item)
-        }
-        return all
-    }
-
-    /// The items of ours among those at `paths`.
-    func items(at paths: [String]) throws(TokenStorageError) -> [KeyringItem] {
-        var items: [KeyringItem] = []
-        var rest = paths[...]
-        while !rest.isEmpty {
-            let some = rest.prefix(Self.mostAtOnce)
-            rest = rest.dropFirst(some.count)
-            let replies = try ask(some.map { link.propertiesMethod($0, of: BusName.item) })
-            for (path, reply) in zip(some, replies) {
-                if let item = try item(path, reply) { items.append(item) }
-            }
-        }
-        return items
-    }
-
-    /// The item that a reply to ``KeyringLink/propertiesMethod(_:of:)`` tells; `nil` when it is gone or
-    /// not one of ours.
-    func item(_ path: String, _ reply: BusReply) throws(TokenStorageError) -> KeyringItem? {
-        if case .error(let name, _) = reply, BusErrorName.isNoObject(name) { return nil }
-        guard let properties = try KeyringLink.values(reply, "(a{sv})")[0].properties else { return nil }
-        return KeyringItem(path: path, properties: properties)
-    }
-
-    private func keep(_ item: KeyringItem, in all: inout [TokenKey: Found]) {
-        let key = item.metadata.key
-        guard var found = all[key] else {
-            all[key] = Found(item: item)
-            return
-        }
-        let (old, new) = (found.item.metadata.generation, item.metadata.generation)
-        if new > old || (new == old && Self.isLater(item.path, than: found.item.path)) {
-            found.duplicates.append(found.item.path)
-            found.item = item
-        } else {
-            found.duplicates.append(item.path)
-        }
-        all[key] = found
-    }
-
-    /// Services number their items: 101 is later than 99.
-    private static func isLater(_ path: String, than other: String) -> Bool {
-        let (length, otherLength) = (path.utf8.count, other.utf8.count)
-        return length == otherLength ? path > other : length > otherLength
+        /// The collection of the item that counts.
+        var collection: String { KeyringItem.collection(of: item.path) }
     }
 
     /// A collection that was deleted, or belongs to an earlier service, is looked for anew next time.
@@ -126,14 +51,14 @@ struct KeyringAccess: KeyringPrompting {
 }
 
 extension SecretService {
-    /// Runs `body` with the keyring at hand; anew when the session or the keyring went away meanwhile, and
-    /// when the keyring was locked and the person unlocked it, who is asked if `mayAsk`. `body` must not have changed anything when
-    /// it throws `locked` or one of these two.
+    /// Runs `body` with the keyrings at hand; again when the session or the keyring went away meanwhile, and
+    /// when a keyring was locked and the person unlocked it. `mayAsk` allows the prompt for that. `body` must not
+    /// have changed anything when it throws `locked` or one of these two.
     func withKeyring<Value>(
         _ call: BusCall, mayAsk: Bool = true,
         _ body: (KeyringAccess) throws(TokenStorageError) -> Value
     ) throws(TokenStorageError) -> Value {
-        var wasUnlocked = false
+        var unlocked: Set<String> = []
         var wasLookedForAnew = false
         var wasReopened = false
         while true {
@@ -146,15 +71,22 @@ extension SecretService {
                 let isRefused =
                     error == KeyringAccess.sessionIsGone || error == KeyringAccess.collectionIsGone
                     || error == .keyringIsLocked
-                if isRefused { call.deliver { $0.isWriting = false } }
+                var locked = call.state.withLock { $0.locked }
+                if locked.isEmpty, let collection = access.collection { locked = [collection] }
+                if isRefused {
+                    call.deliver { state in
+                        state.isWriting = false
+                        state.locked = []
+                    }
+                }
                 if error == KeyringAccess.sessionIsGone, !wasReopened {
                     access.link.forget(access.session)
                     wasReopened = true
                 } else if error == KeyringAccess.collectionIsGone, !wasLookedForAnew {
                     wasLookedForAnew = true
-                } else if error == .keyringIsLocked, mayAsk, !wasUnlocked {
-                    try access.unlock()
-                    wasUnlocked = true
+                } else if error == .keyringIsLocked, mayAsk, !unlocked.isSuperset(of: locked) {
+                    try access.unlock(locked)
+                    unlocked.formUnion(locked)
                 } else if error == KeyringAccess.sessionIsGone {
                     throw .secretService(
                         .ioFailure,

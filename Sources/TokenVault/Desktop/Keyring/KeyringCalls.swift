@@ -4,10 +4,17 @@
 extension KeyringLink {
     // MARK: - Messages
 
-    func searchMethod(_ collection: String, _ query: TokenAttributes) -> BusMethod {
+    /// Searches every collection.
+    func searchMethod(_ query: TokenAttributes) -> BusMethod {
         BusMethod(
-            path: collection, interface: BusName.collection, name: "SearchItems",
+            path: BusName.secretsPath, interface: BusName.service, name: "SearchItems",
             body: make.tuple([make.attributes(query)]))
+    }
+
+    func aliasMethod(_ alias: String) -> BusMethod {
+        BusMethod(
+            path: BusName.secretsPath, interface: BusName.service, name: "ReadAlias",
+            body: make.tuple([make.text(alias)]))
     }
 
     func propertiesMethod(_ path: String, of interface: String) -> BusMethod {
@@ -46,10 +53,12 @@ extension KeyringLink {
 
     // MARK: - Answers
 
-    /// The paths that a search found, those of locked items too.
-    static func found(_ reply: BusReply) throws(TokenStorageError) -> [String] {
-        guard let paths = try values(reply, "(ao)")[0].texts else { return [] }
-        return paths
+    /// The paths that a search found.
+    static func found(
+        _ reply: BusReply
+    ) throws(TokenStorageError) -> (unlocked: [String], locked: [String]) {
+        let values = try values(reply, "(aoao)")
+        return (values[0].texts ?? [], values[1].texts ?? [])
     }
 
     /// A property that was asked for.

@@ -29,7 +29,7 @@ extension SecretService {
                 try access.asWriter { () throws(TokenStorageError) in
                     try access.finishCommits(before: name)
                     var plan = CommitPlan(service: name)
-                    for found in try access.find(name, nil).values.sorted(by: {
+                    for found in try access.findToChange(name).values.sorted(by: {
                         $0.item.metadata.key < $1.item.metadata.key
                     }) {
                         plan.delete(found)
@@ -59,7 +59,7 @@ extension KeyringAccess {
             link.connection.tell(.bus("ReleaseName", link.make.tuple([name])))
         }
         // Whether the default keyring is still the same one is asked meanwhile: another writer may know better.
-        let alias = try CollectionFinder.aliasMethod(service, link).map {
+        let alias = try CollectionFinder.defaultMethod(service, link).map {
             (method) throws(TokenStorageError) in
             try link.connection.send(method, for: call)
         }
@@ -73,7 +73,7 @@ extension KeyringAccess {
         _ = try KeyringLink.values(reply, "(u)")
         try call.wait(isLost: { link.isLost }) { $0.isWriter ? () : nil }
         if alias != nil, case .values(let values) = replies[1], values.isOf("(o)"),
-            values[0].text != collection
+            values[0].text != collection ?? "/"
         {
             link.forgetCollection()
             memory.forgetAll()

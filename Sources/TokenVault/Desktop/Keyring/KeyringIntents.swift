@@ -33,13 +33,15 @@ extension KeyringAccess {
 
     private func finish(_ intent: CommitIntent, at path: String) throws(TokenStorageError) {
         let writer = KeyringWriter(access: self, generation: intent.generation)
-        let all = try find(intent.service, nil)
+        let all = try findToChange(intent.service)
         for (key, outcome) in intent.outcomes {
             try call.check()
             let found = all[key]
             if intent.isOutdone(by: found?.item.metadata) { continue }
             switch outcome {
-            case .stored(let item): try writer.put(item.metadata, item.secret, instead: found)
+            case .stored(let item):
+                let collection = KeyringItem.collection(of: path)
+                try writer.put(item.metadata, item.secret, instead: found, in: collection)
             case .deleted: if let found { try writer.delete(found) }
             }
         }
@@ -54,7 +56,8 @@ extension KeyringAccess {
     ) throws(TokenStorageError) -> [(path: String, intent: CommitIntent)] {
         var unseen = memory.unseen
         if unseen.isEmpty { return [] }
-        if unseen.mustSearch { try searchCommits() }
+        // What is in a locked keyring may be unlocked by now.
+        if unseen.mustSearch || unseen.hasLockedIntents { try searchCommits() }
         if unseen.mustSearchItems {
             try searchItems()
             unseen = memory.unseen
@@ -66,6 +69,10 @@ extension KeyringAccess {
             let replies = try ask([
                 link.secretMethod(path, session), link.propertyMethod(path, "Attributes", of: BusName.item),
             ])
+            if case .error(BusErrorName.isLocked, _) = replies[0] {
+                memory.noteLocked(intent: path)
+                continue
+            }
             // Gone meanwhile: its writer finished it.
             guard let bytes = try secretBytes(replies[0], path) else { continue }
             do throws(FormatError) {
@@ -77,6 +84,15 @@ extension KeyringAccess {
                 guard let owner, Bytes.areEqual(owner, service) else { continue }
                 throw error == .newerVersion ? Self.newerCommit : Self.damagedCommit
             }
+        }
+        guard let service, memory.unseen.hasLockedIntents else { return intents }
+        let ofService = try paths(of: CommitIntent.query(service: service), asksHome: false)
+        // What its items are, only the commit tells.
+        try requireUnlocked(ofService.locked)
+        guard Set(ofService.unlocked).isSubset(of: unseen.intents) else {
+            // Its keyring was unlocked meanwhile.
+            try call.check()
+            return try commitsUnderWay(in: service)
         }
         return intents
     }
@@ -90,13 +106,15 @@ extension KeyringAccess {
 
     private func searchCommits() throws(TokenStorageError) {
         let moment = memory.moment
-        memory.hasSearched(try paths(of: CommitIntent.query), since: moment)
+        let paths = try paths(of: CommitIntent.query, CommitIntent.queryOfLocked, asksHome: false)
+        memory.hasSearched(paths.unlocked, locked: paths.locked, since: moment)
     }
 
     /// Another program made many items: which of them are ours is one call.
     private func searchItems() throws(TokenStorageError) {
         let moment = memory.moment
-        memory.hasSearched(items: try paths(of: KeyringItem.everyItem), since: moment)
+        let paths = try paths(of: KeyringItem.everyItem, asksHome: false)
+        memory.hasSearched(items: paths.unlocked + paths.locked, since: moment)
     }
 
     /// Finds out what the items at `paths` are.

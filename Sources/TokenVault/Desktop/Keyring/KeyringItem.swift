@@ -20,6 +20,8 @@ struct KeyringItem: Sendable {
     var encoding: WireEncoding?
     /// Whether its collection is locked.
     var isLocked: Bool
+    /// Whether another program made it, for itself.
+    let isOthers: Bool
 
     static let schema = "org.tokenvault.Token"
     private static let schemaName = "xdg:schema"
@@ -30,17 +32,27 @@ struct KeyringItem: Sendable {
     private static let expiresName = "tokenvault:expires"
     private static let policyName = "tokenvault:policy"
     private static let encodingName = "tokenvault:encoding"
+    // What gnome-keyring tells of a keyring that was not unlocked yet: each attribute's MD5.
+    private static let hashed = "gkr:compat:hashed:"
+    private static let hashedSchema = "920e8b4d907ceff837fb61a42bee4981"
     // For names of the caller's that mean something here, or to the service.
     private static let escape = "tokenvault:attribute:"
 
     // MARK: - Attributes
 
-    /// What finds every item of a service, or of one key of it.
-    static func query(service: String, key: TokenKey? = nil) -> TokenAttributes {
+    /// What finds every item of a service, or of one key of it, and those of other programs with the same names.
+    /// A search for a schema finds nothing in a keyring of gnome-keyring that was not unlocked yet.
+    static func search(service: String, key: TokenKey? = nil) -> TokenAttributes {
         var query = TokenAttributes()
-        query[schemaName] = schema
         query[serviceName] = WireName.encode(service)
         if let key { query[accountName] = WireName.encode(key.name) }
+        return query
+    }
+
+    /// What the attributes of an item of ours of that service and key contain.
+    private static func query(service: String, key: TokenKey) -> TokenAttributes {
+        var query = search(service: service, key: key)
+        query[schemaName] = schema
         return query
     }
 
@@ -51,10 +63,9 @@ struct KeyringItem: Sendable {
         return query
     }
 
-    /// The service that attributes in the keyring name; `nil` when they are not those of an item of ours.
-    static func service(in attributes: TokenAttributes?) -> String? {
-        attributes.flatMap { name(in: $0) }?.service.name
-    }
+    /// What finds every item that this library wrote, also where ``everyItem`` does not: in a keyring that was
+    /// not unlocked yet.
+    static var everyWrittenItem: TokenAttributes { [policyName: AccessPolicy.whenUnlocked.rawValue] }
 
     /// The attributes of an item in the keyring.
     static func attributes(of metadata: TokenMetadata, encoding: WireEncoding) -> TokenAttributes {
@@ -84,12 +95,48 @@ struct KeyringItem: Sendable {
     /// Whose item has these attributes in the keyring; `nil` when they are not of an item of ours, which has
     /// names that a caller can give.
     static func name(in attributes: TokenAttributes) -> KeyringMemory.Name? {
-        guard let found = attributes[schemaName], Bytes.areEqual(found, schema),
-            let service = attributes[serviceName].flatMap({ WireName.decode($0) }),
+        guard let found = attributes[schemaName], Bytes.areEqual(found, schema) else { return nil }
+        return anyName(in: attributes)
+    }
+
+    /// The service and key that attributes in the keyring name, whichever program made the item; `nil` when they are no
+    /// names that a caller can give.
+    static func anyName(in attributes: TokenAttributes) -> KeyringMemory.Name? {
+        guard let service = attributes[serviceName].flatMap({ WireName.decode($0) }),
             let account = attributes[accountName].flatMap({ WireName.decode($0) }),
             NameRules.fits(service), NameRules.fits(account)
         else { return nil }
         return KeyringMemory.Name(service, TokenKey(account))
+    }
+
+    /// The service that attributes name, whatever else they are; `nil` when they name none.
+    static func serviceName(in attributes: TokenAttributes) -> String? {
+        attributes[serviceName].flatMap { WireName.decode($0) }
+    }
+
+    /// The program that an item belongs to: a TokenVault, another one that gave it a service and an account, or
+    /// another one that did not.
+    enum Owner { case ours, others, neither }
+
+    /// The owner of an item with these attributes in a locked keyring. Without attributes it may be ours.
+    static func owner(ofLocked attributes: TokenAttributes?) -> Owner {
+        guard let attributes else { return .ours }
+        if let schema = attributes[hashed + schemaName] {
+            if Bytes.areEqual(schema, hashedSchema) { return .ours }
+        } else if let schema = attributes[schemaName] {
+            if Bytes.areEqual(schema, Self.schema) { return .ours }
+        } else {
+            return .ours
+        }
+        let isNamed = [serviceName, accountName].allSatisfy {
+            attributes[$0] != nil || attributes[hashed + $0] != nil
+        }
+        return isNamed ? .others : .neither
+    }
+
+    /// The collection of the item at `path`.
+    static func collection(of path: String) -> String {
+        String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
     }
 
     /// Whether attributes in the keyring are those of an item of that service and key.
@@ -120,15 +167,19 @@ struct KeyringItem: Sendable {
         self.metadata = metadata
         self.encoding = encoding
         isLocked = false
+        isOthers = false
     }
 
     // MARK: - Properties
 
-    /// Reads what the service tells of an item; `nil` when it is not one of ours. What other programs wrote
-    /// beyond the limits of callers is left out, or made fit.
-    init?(path: String, properties: [String: Variant]) {
-        guard let attributes = properties["Attributes"]?.attributes, let name = Self.name(in: attributes)
-        else { return nil }
+    /// Reads what the service tells of an item; `nil` when it is not one of ours, nor, if `orOthers`, one of
+    /// another program that has a service and an account. What other programs wrote beyond the limits of callers
+    /// is left out, or made fit.
+    init?(path: String, properties: [String: Variant], orOthers: Bool = false) {
+        guard let attributes = properties["Attributes"]?.attributes else { return nil }
+        let own = Self.name(in: attributes)
+        isOthers = own == nil
+        guard let name = own ?? (orOthers ? Self.anyName(in: attributes) : nil) else { return nil }
         let changed = properties["Modified"]?.number ?? 0
         let label = ItemLabel(reading: properties["Label"]?.text ?? "", changed: changed)
         var others = TokenAttributes()
@@ -148,7 +199,7 @@ struct KeyringItem: Sendable {
         let expires = date(Self.expiresName).flatMap { Validation.isWritable($0) ? $0 : nil }
         let modified = Microseconds.date(label.generation.rawValue)
         self.path = path
-        encoding = Self.encoding(in: attributes)
+        encoding = own == nil ? .text : Self.encoding(in: attributes)
         isLocked = properties["Locked"]?.bool ?? false
         metadata = TokenMetadata(
             key: name.key, service: name.service.name, policy: .whenUnlocked,

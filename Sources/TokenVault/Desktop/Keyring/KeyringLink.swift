@@ -1,7 +1,7 @@
 internal import Synchronization
 internal import TokenVaultPlatform
 
-/// A connection to the bus with what was found on it: the session, and the collection.
+/// A connection to the bus with what was found on it: the session, and the collection for new items.
 ///
 /// A new service on the same bus (``forgetService()``) needs a new session; a lost bus needs a new link.
 final class KeyringLink: Sendable {
@@ -28,6 +28,7 @@ final class KeyringLink: Sendable {
             try BusConnection(library, bus, for: .secrets, cancellable: cancellable)
         }
         for rule in [
+            "type='signal',sender='\(BusName.secrets)',interface='\(BusName.service)'",
             "type='signal',sender='\(BusName.secrets)',interface='\(BusName.collection)'",
             "type='signal',sender='\(BusName.secrets)',interface='\(BusName.prompt)'",
             "type='signal',sender='\(BusName.bus)',member='NameOwnerChanged',arg0='\(BusName.secrets)'",
@@ -97,8 +98,8 @@ final class KeyringLink: Sendable {
 
     /// The collection's path: what was found before on this service, or what `find` finds now.
     func collection(
-        _ find: () throws(TokenStorageError) -> String
-    ) throws(TokenStorageError) -> String {
+        _ find: () throws(TokenStorageError) -> String?
+    ) throws(TokenStorageError) -> String? {
         let (known, epoch) = state.withLock { ($0.collection, $0.epoch) }
         if let known { return known }
         let path = try find()
@@ -106,7 +107,7 @@ final class KeyringLink: Sendable {
         return path
     }
 
-    /// The collection is not there any more.
+    /// The collection is not there any more, or another one may be meant now.
     func forgetCollection() { state.withLock { $0.collection = nil } }
 
     /// Runs what blocks inside of the library on a thread of its own, until it ends or the call does.

@@ -34,6 +34,16 @@ extension KeyringMemory {
         }
     }
 
+    /// The service tells that a keyring was made, deleted, locked, unlocked or renamed; on GIO's thread. Every key is
+    /// searched again, and so are commits under way.
+    func takeKeyringSignal() {
+        state.withLock { state in
+            state.told += 1
+            state.toldOfKeyrings = state.told
+            state.mustSearch = true
+        }
+    }
+
     private static func mark(_ path: String, _ state: inout State) {
         state.unknown.insert(path)
         guard state.unknown.count > mostUnknown else { return }
@@ -45,7 +55,12 @@ extension KeyringMemory {
     // MARK: - Writes
 
     /// An item is about to be made.
-    func beginWrite() { state.withLock { $0.isWriting = true } }
+    func beginWrite() {
+        state.withLock { state in
+            state.isWriting = true
+            state.writingSince = state.told
+        }
+    }
 
     /// The write that was begun is over. `item` is what was made, if it was and if it is an item of a key.
     func endWrite(path: String?, _ item: KeyringItem?) {
@@ -56,7 +71,7 @@ extension KeyringMemory {
             if signals > 0 { state.hasToldFirst = true }
             if let item {
                 let name = Name(item.metadata.service, item.metadata.key)
-                state.remember(item, name, isCurrent: signals == 1)
+                state.remember(item, name, isCurrent: signals == 1, since: state.writingSince)
             } else if let path {
                 // A commit of our own.
                 state.intents.insert(path)
@@ -78,8 +93,12 @@ extension KeyringMemory {
         var unknown: [String]
         /// Commits under way.
         var intents: [String]
+        /// Whether locked keyrings have some.
+        var hasLockedIntents: Bool
 
-        var isEmpty: Bool { !mustSearch && !mustSearchItems && unknown.isEmpty && intents.isEmpty }
+        var isEmpty: Bool {
+            !mustSearch && !mustSearchItems && unknown.isEmpty && intents.isEmpty && !hasLockedIntents
+        }
     }
 
     var unseen: Unseen {
@@ -87,15 +106,25 @@ extension KeyringMemory {
             Unseen(
                 mustSearch: state.mustSearch, mustSearchItems: state.overflowed != nil,
                 unknown: Array(state.unknown) + state.madeMeanwhile.keys.filter { !state.isKnown($0) },
-                intents: Array(state.intents))
+                intents: Array(state.intents), hasLockedIntents: !state.lockedIntents.isEmpty)
         }
     }
 
-    /// The commits under way were searched after `moment`.
-    func hasSearched(_ intents: [String], since moment: UInt64) {
+    /// The commits under way were searched after `moment`: `locked` are those in locked keyrings.
+    func hasSearched(_ intents: [String], locked: [String], since moment: UInt64) {
         state.withLock { state in
+            state.lockedIntents = Set(locked)
+            state.intents.subtract(locked)
             state.intents.formUnion(intents.filter { state.toldOf[$0] ?? 0 <= moment })
             if state.told == moment { state.mustSearch = false }
+        }
+    }
+
+    /// The commit at `path` cannot be read: its keyring was locked.
+    func noteLocked(intent path: String) {
+        state.withLock { state in
+            state.intents.remove(path)
+            state.lockedIntents.insert(path)
         }
     }
 

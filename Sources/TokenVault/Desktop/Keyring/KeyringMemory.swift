@@ -31,14 +31,18 @@ final class KeyringMemory: Sendable {
     }
 
     struct State {
-        var items: [Name: (item: KeyringItem, isCurrent: Bool)] = [:]
+        // With what was told when each was searched.
+        var items: [Name: (item: KeyringItem, isCurrent: Bool, since: UInt64)] = [:]
         var names: [String: Name] = [:]
         // Signals are counted; for each path the number of the last one about it.
         var told: UInt64 = 0
         var toldOf: [String: UInt64] = [:]
+        // The number of the last signal about a keyring itself: what was searched before may not be what counts.
+        var toldOfKeyrings: UInt64 = 0
         var hasToldFirst = false
         // Items that came into being, or were replaced, while we made one, and how often.
         var isWriting = false
+        var writingSince: UInt64 = 0
         var madeMeanwhile: [String: Int] = [:]
         // Items that nobody looked at, those of no TokenVault, and commits under way.
         var mustSearch = true
@@ -47,15 +51,17 @@ final class KeyringMemory: Sendable {
         var overflowed: UInt64?
         var foreign: Set<String> = []
         var intents: Set<String> = []
+        // Commits under way in locked keyrings, of whichever service.
+        var lockedIntents: Set<String> = []
         var newest: UInt64 = 0
         var ownCommits: [TokenKey: CommitIntent] = [:]
         // Grows with every commit of several changes that began or ended, for each service.
         var commits: [TokenKey: UInt64] = [:]
         var announced: [Name: Announced] = [:]
 
-        mutating func remember(_ item: KeyringItem, _ name: Name, isCurrent: Bool) {
+        mutating func remember(_ item: KeyringItem, _ name: Name, isCurrent: Bool, since moment: UInt64) {
             if let old = items[name]?.item.path { names[old] = nil }
-            items[name] = (item, isCurrent)
+            items[name] = (item, isCurrent, moment)
             names[item.path] = name
             note(item.metadata.generation)
         }
@@ -88,22 +94,25 @@ final class KeyringMemory: Sendable {
     /// What is known of an item.
     func recall(_ name: Name) -> Known? {
         state.withLock { state in
-            state.items[name].map { Known(item: $0.item, isCurrent: $0.isCurrent && state.hasToldFirst) }
+            guard let known = state.items[name], known.since >= state.toldOfKeyrings else { return nil }
+            return Known(item: known.item, isCurrent: known.isCurrent && state.hasToldFirst)
         }
     }
 
     /// Whether `item` is still what is known of `name`, and current.
     func isCurrent(_ item: KeyringItem, _ name: Name) -> Bool {
         state.withLock { state in
-            guard state.hasToldFirst, let known = state.items[name] else { return false }
+            guard state.hasToldFirst, let known = state.items[name], known.since >= state.toldOfKeyrings
+            else { return false }
             return known.isCurrent && known.item.path == item.path
         }
     }
 
-    /// Remembers what was read after `moment`.
+    /// Remembers what was searched and read after `moment`.
     func remember(_ item: KeyringItem, _ name: Name, since moment: UInt64) {
         state.withLock { state in
-            state.remember(item, name, isCurrent: state.toldOf[item.path] ?? 0 <= moment)
+            state.remember(
+                item, name, isCurrent: state.toldOf[item.path] ?? 0 <= moment, since: moment)
         }
     }
 

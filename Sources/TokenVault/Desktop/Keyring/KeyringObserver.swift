@@ -92,7 +92,7 @@ extension SecretService {
         let call = BusCall(timeout: configuration.timeout)
         // Without a keyring there is nothing to watch; the next call that finds one catches up.
         _ = try? withKeyring(call, mayAsk: false) { (access) throws(TokenStorageError) in
-            for found in try access.find(service, nil).values { access.noteRead(found.item) }
+            _ = try access.search(service, nil)
         }
     }
 
@@ -133,7 +133,8 @@ extension KeyringAccess {
             // Whoever deleted them as a writer is done by then, and told of it.
             try asWriter { () throws(TokenStorageError) in
                 for name in names where memory.announced(name).map({ !$0.isDeleted }) ?? true {
-                    guard try find(name.service.name, name.key)[name.key] == nil else { continue }
+                    let search = try search(name.service.name, name.key)
+                    guard search.ours.isEmpty, search.locked.isEmpty else { continue }
                     let told = memory.announced(name)?.generation.rawValue ?? 0
                     let generation = memory.nextGeneration(now: WallClock.microseconds, above: told)
                     service.publish(

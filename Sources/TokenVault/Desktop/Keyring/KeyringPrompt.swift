@@ -1,20 +1,22 @@
 /// Asking the person, within bounds.
 extension KeyringAccess {
-    /// Unlocks the collection, asking the person if need be and allowed. Throws `locked` when it stays
-    /// locked, `timedOut` when nobody answers, `cancelled`.
-    func unlock() throws(TokenStorageError) {
+    /// Unlocks `collections`, asking the person if need be and allowed. Throws `locked` when one stays
+    /// locked, `timedOut` when the prompt is not answered, `cancelled`.
+    func unlock(_ collections: [String]) throws(TokenStorageError) {
         let reply = try ask([
             BusMethod(
                 path: BusName.secretsPath, interface: BusName.service, name: "Unlock",
-                body: link.make.tuple([link.make.paths([collection])]))
+                body: link.make.tuple([link.make.paths(collections)]))
         ])[0]
         let values = try KeyringLink.values(reply, "(aoo)")
         guard let prompt = values[1].text, prompt != "/" else {
-            if values[0].texts?.contains(collection) == true { return }
-            throw .keyringIsLocked
+            guard Set(values[0].texts ?? []).isSuperset(of: collections) else { throw .keyringIsLocked }
+            return
         }
+        // Those that needed no prompt are not in its result.
+        let open = values[0].texts ?? []
         guard let result = try run(prompt: prompt) else { throw .promptWasDismissed }
-        guard result.texts?.contains(collection) == true else { throw .keyringIsLocked }
+        guard Set(open + (result.texts ?? [])).isSuperset(of: collections) else { throw .keyringIsLocked }
     }
 }
 

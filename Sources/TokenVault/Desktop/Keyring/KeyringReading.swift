@@ -26,12 +26,14 @@ extension KeyringAccess {
                 continue
             }
             guard let attributes = try KeyringLink.property(replies[1]).attributes,
-                KeyringItem.areAttributes(attributes, of: service, key)
+                known.item.isOthers
+                    ? attributes.contains(KeyringItem.search(service: service, key: key))
+                    : KeyringItem.areAttributes(attributes, of: service, key)
             else {
                 memory.forget(path: path)
                 continue
             }
-            return try decode(bytes, KeyringItem.encoding(in: attributes))
+            return try decode(bytes, known.item.isOthers ? .text : KeyringItem.encoding(in: attributes))
         }
     }
 
@@ -46,12 +48,12 @@ extension KeyringAccess {
             // The same before and after: nobody wrote in between.
             let replies = try ask([properties, link.secretMethod(path, session), properties])
             guard let before = try item(path, replies[0]), let after = try item(path, replies[2]),
-                KeyringItem.isItem(after, of: service, key), let bytes = try secretBytes(replies[1], path)
+                after.isOthers == known.item.isOthers, KeyringItem.isItem(after, of: service, key),
+                let bytes = try secretBytes(replies[1], path)
             else {
                 memory.forget(path: path)
                 continue
             }
-            if after.isLocked { throw .keyringIsLocked }
             guard before.metadata == after.metadata else { continue }
             return TokenItem(metadata: after.metadata, secret: try decode(bytes, after.encoding))
         }
@@ -63,17 +65,18 @@ extension KeyringAccess {
         while true {
             try call.check()
             if let outcome = try outcomeUnderWay(service, key) { return outcome.item?.metadata }
-            guard let known = memory.recall(name) else {
-                return try search(service, key)?.metadata
-            }
+            // Before it is recalled: a keyring that is unlocked after that may have what counts more.
             let moment = memory.moment
+            guard let known = memory.recall(name) else {
+                return try find(service, key)?.item.metadata
+            }
             let reply = try ask([link.propertiesMethod(known.item.path, of: BusName.item)])[0]
             guard let item = try item(known.item.path, reply), KeyringItem.isItem(item, of: service, key)
             else {
                 memory.forget(path: known.item.path)
                 continue
             }
-            if item.isLocked { throw .keyringIsLocked }
+            if item.isLocked { throw locked([KeyringItem.collection(of: item.path)]) }
             memory.remember(item, name, since: moment)
             noteRead(item)
             return item.metadata
@@ -86,30 +89,50 @@ extension KeyringAccess {
         for _ in 0..<Self.mostRounds {
             try call.check()
             let commits = memory.commits(in: service)
-            let items = try items(of: service)
+            let listing = try listing(of: service, query)
             // Read in parts: a commit in between may be in some of them only.
-            if commits == memory.commits(in: service) { return Self.listing(items, query) }
+            if commits == memory.commits(in: service) { return listing }
         }
         // Others commit all the time, or some program only says so: nobody does while it is our turn.
-        return try asWriter { () throws(TokenStorageError) in
-            Self.listing(try items(of: service), query)
-        }
+        return try asWriter { () throws(TokenStorageError) in try listing(of: service, query) }
     }
 
     private static let mostRounds = 8
 
-    private static func listing(_ items: [TokenMetadata], _ query: TokenQuery) -> TokenListing {
-        TokenListing(items: items.filter { query.matches($0) }.sorted { $0.key < $1.key })
-    }
-
-    private func items(of service: String) throws(TokenStorageError) -> [TokenMetadata] {
-        var items = try find(service, nil).mapValues(\.item.metadata)
+    /// What can be shown of a service, and how many items locked keyrings have of it.
+    private func listing(
+        of service: String, _ query: TokenQuery
+    ) throws(TokenStorageError) -> TokenListing {
+        let search = try search(service, nil)
+        try requireReadable(search)
+        var items = search.ours.mapValues(\.item.metadata)
         if let intent = try commitUnderWay(in: service) {
             for (key, outcome) in intent.outcomes where !intent.isOutdone(by: items[key]) {
                 items[key] = outcome.item?.metadata
             }
         }
-        return Array(items.values)
+        let others = Set(search.others.keys).subtracting(items.keys)
+        items.merge(search.others.mapValues(\.item.metadata)) { ours, _ in ours }
+        let hidden = search.locked.count + (readsOthers ? search.lockedOthers.count : 0)
+        var listing = TokenListing(
+            items: items.values.filter { query.matches($0) }.sorted { $0.key < $1.key }, hidden: hidden,
+            hiddenReasons: hidden > 0 ? [.locked: hidden] : [:],
+            passedOver: readsOthers ? search.passedOver : 0)
+        listing.keysOfOthers = Set(listing.items.map(\.key)).intersection(others)
+        return listing
+    }
+
+    /// Throws `locked` while the chosen keyring is locked, unless what others have is all that can be shown: the
+    /// person is not to be asked, and something is there.
+    private func requireReadable(_ search: KeyringSearch) throws(TokenStorageError) {
+        let isEmpty = search.ours.isEmpty && search.others.isEmpty
+        if search.isHomeLocked {
+            guard service.configuration.prompting == .never, !isEmpty, !search.locked.isEmpty else {
+                return _ = try requireHome(search)
+            }
+        } else if isEmpty, search.locked.isEmpty {
+            try requireHome(search)
+        }
     }
 
     // MARK: - Parts
@@ -119,7 +142,8 @@ extension KeyringAccess {
         _ service: String, _ key: TokenKey
     ) throws(TokenStorageError) -> CommitIntent.Outcome? {
         guard let intent = try commitUnderWay(in: service), let outcome = intent[key] else { return nil }
-        return intent.isOutdone(by: try search(service, key)?.metadata) ? nil : outcome
+        return intent.isOutdone(
+            by: try find(service, key).flatMap { $0.item.isOthers ? nil : $0.item.metadata }) ? nil : outcome
     }
 
     /// Where the item of a key is, as it is remembered or found; `nil` when it is absent.
@@ -127,12 +151,7 @@ extension KeyringAccess {
         _ service: String, _ key: TokenKey
     ) throws(TokenStorageError) -> KeyringMemory.Known? {
         if let known = memory.recall(KeyringMemory.Name(service, key)) { return known }
-        return try search(service, key).map { KeyringMemory.Known(item: $0, isCurrent: false) }
-    }
-
-    /// Finds the item of a key, which is remembered.
-    private func search(_ service: String, _ key: TokenKey) throws(TokenStorageError) -> KeyringItem? {
-        try find(service, key)[key]?.item
+        return try find(service, key).map { KeyringMemory.Known(item: $0.item, isCurrent: false) }
     }
 
     /// What the service gave for a secret; `nil` when the item at `path` is gone.
@@ -143,6 +162,7 @@ extension KeyringAccess {
                 return nil
             }
             if name == BusErrorName.noSession { throw Self.sessionIsGone }
+            if name == BusErrorName.isLocked { throw locked([KeyringItem.collection(of: path)]) }
         }
         let value = try KeyringLink.values(reply, "((oayays))")[0]
         guard let bytes = session.decrypt(value) else {

@@ -1,23 +1,45 @@
 extension KeyringAccess {
-    /// The services that have items. Throws `locked`; never takes that for none.
-    func services() throws(TokenStorageError) -> Set<TokenKey> {
-        let paths = try paths(of: KeyringItem.everyItem)
+    /// The services that have items. Throws `locked` while the chosen keyring is; counts what other locked ones
+    /// have, but for keys of vaults.
+    func services() throws(TokenStorageError) -> ServiceListing {
+        let paths =
+            readsOthers
+            ? try paths(of: TokenAttributes())
+            : try paths(of: KeyringItem.everyItem, KeyringItem.everyWrittenItem)
+        if paths.isHomeLocked { throw locked([try home]) }
         var services: Set<TokenKey> = []
         for (_, intent) in try commitsUnderWay(in: nil)
         where intent.outcomes.contains(where: { $0.outcome.item != nil }) {
             services.insert(TokenKey(intent.service))
         }
-        var rest = paths[...]
-        while !rest.isEmpty {
-            let some = rest.prefix(Self.mostAtOnce)
-            rest = rest.dropFirst(some.count)
-            let answers = try ask(some.map { link.propertyMethod($0, "Attributes", of: BusName.item) })
-            for answer in answers {
-                if case .error(let name, _) = answer, BusErrorName.isNoObject(name) { continue }
-                let attributes = try KeyringLink.property(answer).attributes
-                if let service = KeyringItem.service(in: attributes) { services.insert(TokenKey(service)) }
+        var nameless: [String?] = []
+        for (_, attributes) in try attributes(at: paths.unlocked) {
+            let attributes = attributes ?? [:]
+            let name = readsOthers ? KeyringItem.anyName(in: attributes) : KeyringItem.name(in: attributes)
+            if let name {
+                services.insert(name.service)
+            } else if readsOthers, !CommitIntent.isCommit(attributes) {
+                nameless.append(KeyringItem.serviceName(in: attributes))
             }
         }
-        return services
+        services.remove(TokenKey(SecretServiceVaultKeys.service))
+        // What has the name of a service that is listed is counted with that.
+        let unlisted = nameless.count { name in name.map { !services.contains(TokenKey($0)) } ?? true }
+        let (hidden, passedOver) = try hidden(at: paths.locked)
+        return ServiceListing(
+            services: services.sorted().map(\.name), hidden: hidden,
+            hiddenReasons: hidden > 0 ? [.locked: hidden] : [:], passedOver: unlisted + passedOver)
+    }
+
+    /// How many of the items at `paths`, in locked collections, are kept from being listed, and how many are passed
+    /// over.
+    private func hidden(at paths: [String]) throws(TokenStorageError) -> (hidden: Int, passedOver: Int) {
+        if paths.isEmpty { return (0, 0) }
+        let keys = Set(
+            try self.paths(of: KeyringItem.search(service: SecretServiceVaultKeys.service)).locked)
+        let others = paths.filter { !keys.contains($0) }
+        guard readsOthers else { return (others.count, 0) }
+        let owners = try owners(ofLocked: others).map(\.owner)
+        return (owners.count { $0 != .neither }, owners.count { $0 == .neither })
     }
 }

@@ -7,19 +7,21 @@ struct KeyringWriter {
     private var link: KeyringLink { access.link }
 
     /// Writes an item: one call, and so one rewrite of the keyring, unless its attributes change. Then the
-    /// new item is made before the old one goes: a crash in between leaves two, and the newer one counts.
+    /// new item is made before the old one goes: a crash in between leaves two, and the newer one counts. The new
+    /// one is in the keyring of `found`, else in `collection`.
     ///
     /// Throws `outcomeUnknown` when the call was sent and its end is not known. Returns what was stored.
     @discardableResult
     func put(
-        _ metadata: TokenMetadata, _ secret: Secret, instead found: KeyringAccess.Found?
+        _ metadata: TokenMetadata, _ secret: Secret, instead found: KeyringAccess.Found?,
+        in collection: String
     ) throws(TokenStorageError) -> KeyringItem {
         let encoding = WireEncoding(for: secret)
         let attributes = KeyringItem.attributes(of: metadata, encoding: encoding)
         let isSame = found?.item.attributes == attributes
         let start = WallClock.seconds
         let path = try create(
-            attributes, label: ItemLabel.write(metadata, at: start),
+            attributes, in: found?.collection ?? collection, label: ItemLabel.write(metadata, at: start),
             secret: try access.session.encrypt(encoding.encode(secret), contentType: encoding.contentType),
             replace: isSame
         ) { KeyringItem(path: $0, metadata: metadata, encoding: encoding) }
@@ -48,16 +50,17 @@ struct KeyringWriter {
     /// Makes an item, or replaces the one of the same attributes; returns its path. `item` is what is
     /// remembered of it, if it is an item of a key.
     func create(
-        _ attributes: TokenAttributes, label: String, secret: Variant, replace: Bool,
+        _ attributes: TokenAttributes, in collection: String, label: String, secret: Variant, replace: Bool,
         item: (String) -> KeyringItem? = { _ in nil }
     ) throws(TokenStorageError) -> String {
         let method = link.createMethod(
-            in: access.collection, label: label, attributes: attributes, secret: secret, replace: replace)
+            in: collection, label: label, attributes: attributes, secret: secret, replace: replace)
         var path: String?
         memory.beginWrite()
         defer { memory.endWrite(path: path, path.flatMap { item($0) }) }
         let reply = try write(method)
         try access.checkCollection([reply])
+        if case .error(BusErrorName.isLocked, _) = reply { throw access.locked([collection]) }
         let values = try KeyringLink.values(reply, "(oo)")
         if let made = values[0].text, made != "/" {
             path = made
@@ -77,6 +80,9 @@ struct KeyringWriter {
         if case .error(let name, _) = reply, BusErrorName.isNoObject(name) {
             memory.forget(path: path)
             return
+        }
+        if case .error(BusErrorName.isLocked, _) = reply {
+            throw access.locked([KeyringItem.collection(of: path)])
         }
         let prompt = try KeyringLink.values(reply, "(o)")[0].text ?? "/"
         // A service may ask the person first, and nothing is deleted before they agree.

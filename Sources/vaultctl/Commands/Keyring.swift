@@ -1,0 +1,93 @@
+import ArgumentParser
+import TokenVault
+
+struct Keyring: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Create a keyring for the secret-service backend.",
+        discussion: """
+            A session without a desktop may have no default keyring, and a container has none at all.
+
+            Examples:
+              vaultctl keyring create
+              vaultctl keyring create --label Work --passphrase-file passphrase.txt
+            """,
+        subcommands: [KeyringCreate.self])
+}
+
+struct KeyringCreate: VaultCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "create",
+        abstract: "Create a keyring, unlocked.",
+        discussion: """
+            It becomes the default keyring when there is none. Its passphrase is read with --passphrase-file or \
+            --passphrase-fd, or asked for twice on the terminal; where there is no terminal, the desktop asks. \
+            Exit status 9 when there is a keyring with that label, or without --label a default one.
+
+            Examples:
+              vaultctl keyring create
+              vaultctl keyring create --passphrase-file passphrase.txt
+              vaultctl keyring create --label Work --passphrase-fd 0 <passphrase.txt
+              VAULTCTL_COLLECTION=Work vaultctl store k --backend secret-service
+            """)
+
+    @Option(help: ArgumentHelp("Its name; else \"Default keyring\".", valueName: "text")) var label: String?
+    @OptionGroup(title: "Unlocking") var new: NewKeyringOptions
+    @OptionGroup(title: "Where and how") var location: LocationOptions
+    @OptionGroup var format: OutputOptions
+
+    func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
+        let label = try Settings.text(label, named: "--label", environment: nil)
+        var location = location.arguments
+        // What opens a vault is none of a keyring's business, and neither is the backend of other commands.
+        location.backend = location.backend ?? Backend.secretService.rawValue
+        let session = try Session(console, location)
+        guard session.backend == .secretService else {
+            throw .usage("only the secret-service backend has keyrings", "leave out --backend")
+        }
+        let passphrase = try new.read(console)
+        let made = try calling { () throws(TokenStorageError) in
+            try session.keyring().createKeyringBlocking(label: label, passphrase: passphrase)
+        }
+        console.progress.clear()
+        if format.json {
+            var json = JSONWriter(console.output)
+            json.object { json in
+                json.member("label", made.label)
+                json.member("default", made.isDefault)
+            }
+            json.end()
+        }
+        console.remark("Created the keyring \"\(made.label)\"\(made.isDefault ? ", the default one" : "")")
+        return .done
+    }
+}
+
+/// Where the passphrase of a new keyring comes from. The environment names what opens a vault, not this.
+struct NewKeyringOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp("The file whose first line is the passphrase.", valueName: "path"),
+        completion: .file())
+    var passphraseFile: String?
+
+    @Option(
+        name: .customLong("passphrase-fd"),
+        help: ArgumentHelp("The open descriptor whose first line is the passphrase.", valueName: "number"))
+    var passphraseDescriptor: String?
+
+    /// The passphrase that was given, or typed twice; `nil` when the desktop is to ask for it. Throws `locked` when
+    /// nothing may ask.
+    func read(_ console: Console) throws(CommandFailure) -> Secret? {
+        let source = try UnlockSource(
+            UnlockArguments(passphraseFile: passphraseFile, passphraseDescriptor: passphraseDescriptor))
+        if passphraseFile != nil || passphraseDescriptor != nil {
+            return try source.readNewPassphrase(console)
+        }
+        if let passphrase = try console.askNewPassphrase("Passphrase of the keyring") { return passphrase }
+        guard console.mayAsk else {
+            throw CommandFailure(
+                .locked, "the keyring's passphrase was not given", "give --passphrase-file or --passphrase-fd"
+            )
+        }
+        return nil
+    }
+}
