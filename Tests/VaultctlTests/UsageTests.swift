@@ -158,7 +158,7 @@ import Testing
     @Test func helpTeaches() throws {
         let sandbox = try Sandbox()
         let names = try sandbox.run("help").text.matches(of: #/\n  ([a-z]+)  /#).map { String($0.output.1) }
-        #expect(names.count == 32)
+        #expect(names.count == 33)
         for name in names {
             let asked = try sandbox.run("help", name)
             #expect(asked.status == 0)

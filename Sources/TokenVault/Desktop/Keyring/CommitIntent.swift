@@ -47,7 +47,7 @@ struct CommitIntent: Sendable {
     static var queryOfLocked: TokenAttributes { ["tokenvault:commit": "1"] }
 
     /// What finds those of a service.
-    static func query(service: String) -> TokenAttributes { [serviceName: service] }
+    static func query(service: String) -> TokenAttributes { [serviceName: WireName.encode(service)] }
 
     /// Whether an item with these attributes is a commit under way.
     static func isCommit(_ attributes: TokenAttributes) -> Bool { attributes.contains(query) }
@@ -55,13 +55,15 @@ struct CommitIntent: Sendable {
     var attributes: TokenAttributes {
         var all = Self.query
         for (name, value) in Self.queryOfLocked { all[name] = value }
-        all[Self.serviceName] = service
+        all[Self.serviceName] = WireName.encode(service)
         all["tokenvault:generation"] = generation.description
         return all
     }
 
     /// The service whose commit has these attributes; `nil` when they do not say.
-    static func service(in attributes: TokenAttributes?) -> String? { attributes?[serviceName] }
+    static func service(in attributes: TokenAttributes?) -> String? {
+        attributes?[serviceName].flatMap { WireName.decode($0) }
+    }
 
     var label: String { "TokenVault is changing \(outcomes.count) items (generation \(generation))" }
 

@@ -52,7 +52,7 @@ extension KeyringAccess {
     /// Every commit under way, and where it is. One that cannot be read is passed over unless it is one of
     /// `service`: `unsupportedFormat` when a newer program began it, else `corrupt`.
     func commitsUnderWay(
-        in service: String?
+        in service: String?, round: Int = 1
     ) throws(TokenStorageError) -> [(path: String, intent: CommitIntent)] {
         var unseen = memory.unseen
         if unseen.isEmpty { return [] }
@@ -89,13 +89,19 @@ extension KeyringAccess {
         let ofService = try paths(of: CommitIntent.query(service: service), asksHome: false)
         // What its items are, only the commit tells.
         try requireUnlocked(ofService.locked)
-        guard Set(ofService.unlocked).isSubset(of: unseen.intents) else {
-            // Its keyring was unlocked meanwhile.
-            try call.check()
-            return try commitsUnderWay(in: service)
+        let unknown = ofService.unlocked.filter { !unseen.intents.contains($0) }
+        // Any program can make an item with such an attribute.
+        guard
+            try attributes(at: unknown).contains(where: { $0.attributes.map(CommitIntent.isCommit) ?? false })
+        else { return intents }
+        // Its keyring was unlocked meanwhile.
+        guard round < Self.mostSearches else {
+            throw .passing("commits come and go all the time", "try again")
         }
-        return intents
+        return try commitsUnderWay(in: service, round: round + 1)
     }
+
+    private static let mostSearches = 8
 
     private static let newerCommit = TokenStorageError.secretService(
         .unsupportedFormat, underlying: "a newer TokenVault left a commit of this service unfinished",
