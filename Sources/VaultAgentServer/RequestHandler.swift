@@ -187,7 +187,7 @@ struct RequestHandler: Sendable {
             guard closed.isKnownToBeEmpty(at: path) else { throw closed.locked(request.operation.name) }
             writer.begin(.result, id: request.id)
             writer.append(flag: false)
-        case .list:
+        case .list, .history:
             guard closed.isKnownToBeEmpty(at: path) else { throw closed.locked(request.operation.name) }
             writer.begin(.result, id: request.id)
             writer.appendEnd(of: TokenListing(items: []))

@@ -24,5 +24,12 @@ import Testing
     @Test(arguments: [
         "tokenvault:base64:YQ==", "tokenvault:base64:?", "tokenvault:base64:/w==", "tokenvault:base64:Cg",
     ])
-    func whatIsNotWrittenIsNotRead(_ written: String) { #expect(WireName.decode(written) == nil) }
+    func whatIsNotWrittenIsNotRead(_ written: String) {
+        #expect(WireName.decode(written) == nil && WireName.name(in: written) == nil)
+    }
+
+    /// A name of another program that ours would be written for in another way: it could not be found again.
+    @Test(arguments: ["", "a\nb", "\u{7f}"]) func namesOfOthersAreNotTakenForOurs(_ written: String) {
+        #expect(WireName.name(in: written) == nil)
+    }
 }

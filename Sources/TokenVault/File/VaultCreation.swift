@@ -186,7 +186,8 @@ extension UnlockMethod {
     /// recovery key by a vault that has one.
     func checkAsNew() throws(TokenStorageError) {
         try check()
-        if case .passphrase(let passphrase) = self, case .mistyped = RecoveryKey.read(passphrase) {
+        if case .passphrase(let passphrase) = self, case .mistyped = RecoveryKey.read(passphrase.spellings[0])
+        {
             throw .file(
                 .invalidArgument, underlying: "the passphrase reads like a mistyped recovery key",
                 advice: "choose another")

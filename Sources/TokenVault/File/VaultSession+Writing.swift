@@ -74,7 +74,7 @@ extension VaultSession {
     }
 
     /// Whether the keys of a class were destroyed.
-    private func isDestroyed(_ policy: UInt8, _ setTag: UInt64, _ keyVersion: UInt32) -> Bool {
+    func isDestroyed(_ policy: UInt8, _ setTag: UInt64, _ keyVersion: UInt32) -> Bool {
         if case .destroyed = ring.access(policy: policy, setTag: setTag, version: keyVersion) { return true }
         return false
     }

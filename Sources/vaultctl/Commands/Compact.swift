@@ -8,7 +8,8 @@ struct Compact: VaultCommand {
             Prints the size before and after. Others can go on using the vault. \(UnlockOptions.opensFile)
 
             With --keep-values the vault keeps so many replaced values of each item for "vaultctl undo", 0 to \
-            \(BlockingFileVault.mostKeptValues), in this compaction and in all later ones. A new vault keeps none.
+            \(BlockingFileVault.mostKeptValues), in this compaction and in all later ones. A new vault keeps none. A value goes \
+            with the policy that it had, once the item has another one.
 
             Examples:
               vaultctl compact

@@ -8,7 +8,7 @@ struct List: VaultCommand {
         abstract: "Print the keys of a service, never their secrets.",
         discussion: """
             One key a line; on a terminal a table. With --all-services, service and key with a tab in \
-            between. Control characters are written as \\\\n, \\\\t or \\\\u{1b}; --json has every name as it is. While locked: what may be shown; the number of what may not is on standard error, with exit \
+            between. Control characters are written as \\n, \\t or \\u{1b}, and in such names a backslash as \\\\; --json has every name as it is. While locked: what may be shown; the number of what may not is on standard error, with exit \
             status 4. Where the agent knows that there is nothing to hide, as in an empty vault, it is 0.
 
             Examples:

@@ -5,9 +5,9 @@ struct Undo: VaultCommand {
     static let configuration = CommandConfiguration(
         abstract: "Bring back the value that an item had before.",
         discussion: """
-            Stores the value before the present one again, or with --to another one of "vaultctl history", with its label, \
-            attributes and expiry. The policy stays as it is now. What is replaced joins the history: a second undo \
-            takes the first one back. The value of a deleted item is gone.
+            Stores the value before the present one again, or with --to another one of "vaultctl history", with its policy, \
+            label, attributes and expiry. A policy that a session without the root key had chosen is not brought back. What is \
+            replaced joins the history: a second undo takes the first one back. The value of a deleted item is gone.
 
             Examples:
               vaultctl undo access_token

@@ -2,21 +2,36 @@ import TokenVault
 
 /// Keys, services and attributes as they are printed: they may have any characters.
 enum PrintedName {
-    /// `name` on one line: `\\n`, `\\r`, `\\t` and `\\u{1b}` stand for control characters and for what ends a line. A backslash stays
-    /// as it is; JSON says which is which.
+    /// `name` on one line: `\n`, `\r`, `\t` and `\u{1b}` stand for control characters and for what ends a line. In a name that has
+    /// one of these, or something that reads like one, `\\` stands for a backslash, so that no two names are printed alike.
     static func line(_ name: String) -> String {
+        guard mustEscape(name) else { return name }
         var printed = ""
         for scalar in name.unicodeScalars {
-            switch (scalar, scalar.properties.generalCategory) {
-            case ("\n", _): printed += "\\n"
-            case ("\r", _): printed += "\\r"
-            case ("\t", _): printed += "\\t"
-            case (_, .control), (_, .lineSeparator), (_, .paragraphSeparator):
-                printed += "\\u{\(String(scalar.value, radix: 16))}"
+            switch scalar {
+            case "\n": printed += "\\n"
+            case "\r": printed += "\\r"
+            case "\t": printed += "\\t"
+            case "\\": printed += "\\\\"
+            case _ where endsLineOrControls(scalar): printed += "\\u{\(String(scalar.value, radix: 16))}"
             default: printed.unicodeScalars.append(scalar)
             }
         }
         return printed
+    }
+
+    private static func mustEscape(_ name: String) -> Bool {
+        let scalars = Array(name.unicodeScalars)
+        return scalars.indices.contains { place in
+            if endsLineOrControls(scalars[place]) { return true }
+            guard place > 0, scalars[place - 1] == "\\" else { return false }
+            let isBrace = place + 1 < scalars.count && scalars[place + 1] == "{"
+            return ["n", "r", "t", "\\"].contains(scalars[place]) || scalars[place] == "u" && isBrace
+        }
+    }
+
+    private static func endsLineOrControls(_ scalar: Unicode.Scalar) -> Bool {
+        [.control, .lineSeparator, .paragraphSeparator].contains(scalar.properties.generalCategory)
     }
 
     /// The same for a screen, with a question mark for each other character that a terminal obeys or does not show.

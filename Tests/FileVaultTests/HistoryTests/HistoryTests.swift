@@ -53,8 +53,8 @@ import FoundationEssentials
         #expect(item.secret.unprotectedText() == "one")
         #expect(item.metadata.label == "first" && item.metadata.attributes == ["a": "1"])
         #expect(item.metadata.expires == expiry)
-        // What is undone is the value. Its policy is a decision of its own.
-        #expect(item.metadata.policy == .afterFirstUnlock && !item.metadata.isPolicyFromLimitedSession)
+        // A secret never comes under another policy than it had.
+        #expect(item.metadata.policy == .whenUnlocked && !item.metadata.isPolicyFromLimitedSession)
         #expect(try generations().count == 3)
 
         let async = FileTokenStorage(vault, service: "s")
@@ -172,6 +172,70 @@ import FoundationEssentials
         #expect(try storage.history(of: "k").hiddenReasons == [.locked: 1])
         #expect(code { try storage.undo("k") } == .locked)
         #expect(try storage.retrieve(for: "k") == "open")
+    }
+
+    /// A bait that a limited session left does not choose the policy of what comes after it.
+    @Test func aLimitedSessionsPolicyIsNotBroughtBack() throws {
+        let limited = UnlockMethod.keyFile(Secret(utf8: String(repeating: "f", count: 40)))
+        _ = try vault.addSlot(.recoveryKey(RecoveryKey()))
+        _ = try vault.addSlot(limited, scope: .afterFirstUnlock)
+        let other = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
+        try other.unlock(with: limited)
+        try other.storage(service: "s").store(token: "bait", for: "k", policy: .afterFirstUnlock)
+        _ = try store(["secret"])
+        try storage.undo("k")
+        #expect(try storage.retrieve(for: "k") == "bait")
+        #expect(try storage.metadata(for: "k")?.policy == .whenUnlockedThisDeviceOnly)
+        #expect(try storage.metadata(for: "k")?.isPolicyFromLimitedSession == false)
+    }
+
+    /// What a tightened policy is to keep from others does not stay where they can read it.
+    @Test func aValueGoesWithItsPolicy() throws {
+        let limited = UnlockMethod.keyFile(Secret(utf8: String(repeating: "f", count: 40)))
+        _ = try vault.addSlot(.recoveryKey(RecoveryKey()))
+        _ = try vault.addSlot(limited, scope: .afterFirstUnlock)
+        try vault.keepReplacedValues(10)
+        try storage.store(token: "a", for: "k", policy: .afterFirstUnlock, label: "a label")
+        try storage.commit([.update("k", details: TokenDetails(policy: .whenUnlocked))])
+        let stored = try store(["b"])
+        let other = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
+        try other.unlock(with: limited)
+        let seen = try other.storage(service: "s").history(of: "k")
+        #expect(seen.items.isEmpty && seen.hidden == 1)
+        #expect(try generations().count == 3)
+        _ = try vault.compact()
+        #expect(try storage.history(of: "k").items.map(\.policy) == [.whenUnlocked, .whenUnlocked])
+        #expect(try generations().first == stored[0])
+    }
+
+    /// Where the last passphrase is gone, so are the values that needed it.
+    @Test func destroyedValuesAreNoHistory() throws {
+        let passphrase = UnlockMethod.passphrase(Secret(utf8: "not a real passphrase"))
+        let slot = try vault.addSlot(passphrase)
+        vault.lock()
+        try vault.unlock(with: passphrase)
+        try vault.keepReplacedValues(5)
+        try storage.store(token: "first", for: "k", policy: .whenUnlocked)
+        try storage.store(token: "second", for: "k", policy: .whenPasscodeSetThisDeviceOnly)
+        try storage.store(token: "third", for: "k", policy: .whenUnlocked)
+        try vault.removeSlot(slot.id)
+        #expect(try storage.history(of: "k").items.map(\.policy) == [.whenUnlocked, .whenUnlocked])
+        try storage.undo("k")
+        #expect(try storage.retrieve(for: "k") == "first")
+        _ = try vault.compact()
+        #expect(try vault.session().log.values(of: try item()).0.allSatisfy { $0.policy == 1 })
+        #expect(try vault.verify().checkedByDigestOnly == 0)
+    }
+
+    /// A deletion makes in one moment what is worth a compaction.
+    @Test func deletedValuesDoNotWaitForTheLogToGrow() throws {
+        try vault.keepReplacedValues(100)
+        let text = String(repeating: "x", count: 60_000)
+        for round in 0..<60 { _ = try store(["\(round) \(text)"]) }
+        #expect(try vault.logState.tail > 3_000_000)
+        #expect(try storage.delete(for: "k"))
+        _ = try store(["small"], as: "other")
+        #expect(try vault.logState.tail < 200_000)
     }
 
     @Test func keptValuesAreSealedAgainByARevocation() throws {

@@ -62,7 +62,7 @@ struct CommitIntent: Sendable {
 
     /// The service whose commit has these attributes; `nil` when they do not say.
     static func service(in attributes: TokenAttributes?) -> String? {
-        attributes?[serviceName].flatMap { WireName.decode($0) }
+        attributes?[serviceName].flatMap { WireName.name(in: $0) }
     }
 
     var label: String { "TokenVault is changing \(outcomes.count) items (generation \(generation))" }

@@ -102,8 +102,8 @@ struct KeyringItem: Sendable {
     /// The service and key that attributes in the keyring name, whichever program made the item; `nil` when they are no
     /// names that a caller can give.
     static func anyName(in attributes: TokenAttributes) -> KeyringMemory.Name? {
-        guard let service = attributes[serviceName].flatMap({ WireName.decode($0) }),
-            let account = attributes[accountName].flatMap({ WireName.decode($0) }),
+        guard let service = attributes[serviceName].flatMap({ WireName.name(in: $0) }),
+            let account = attributes[accountName].flatMap({ WireName.name(in: $0) }),
             NameRules.fits(service), NameRules.fits(account)
         else { return nil }
         return KeyringMemory.Name(service, TokenKey(account))

@@ -15,7 +15,12 @@ enum WireName {
         return mark + String(decoding: Base64.encode(SecretBytes(copying: name.utf8)).array(), as: UTF8.self)
     }
 
-    /// What ``encode(_:)`` was given; `nil` for what it does not write.
+    /// What ``encode(_:)`` was given; `nil` for what it does not write, so that a name is found as it is written.
+    static func name(in written: String) -> String? {
+        decode(written).flatMap { Bytes.areEqual(encode($0), written) ? $0 : nil }
+    }
+
+    /// What ``encode(_:)`` was given, or a text as another program has it; `nil` for what is no Base64 behind the mark.
     static func decode(_ written: String) -> String? {
         guard written.utf8.starts(with: mark.utf8) else { return written }
         let encoded = SecretBytes(copying: written.utf8.dropFirst(mark.utf8.count))

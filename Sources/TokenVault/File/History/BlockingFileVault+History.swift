@@ -3,7 +3,7 @@ extension BlockingFileVault {
     public static var mostKeptValues: Int { Keybag.mostKeptValues }
 
     /// Has compaction keep `count` replaced values of each item, 0 to ``mostKeptValues``, from now on and on every device; 0, as in
-    /// a new vault, removes them all. What is over is removed by the next compaction, not by this call. Deleting an item
+    /// a new vault, removes them all. Values under another policy or other keys than the present one are not kept. What is over is removed by the next compaction, not by this call. Deleting an item
     /// always erases all of its values.
     ///
     /// The vault must be unlocked (`locked`) by a slot that opens everything (`notPermitted`). Throws `invalidArgument` for another

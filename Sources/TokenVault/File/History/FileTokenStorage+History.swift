@@ -15,12 +15,13 @@ extension FileTokenStorage.Blocking: BlockingItemHistory {
         }
     }
 
-    /// Stores an earlier value of `key` again, with its label, attributes and expiry: the one before the present one, or the one
-    /// that was stored as `generation`. The policy stays that of the present value. The value that is replaced joins the history,
-    /// so that a second call takes the first one back.
+    /// Stores an earlier value of `key` again, with its policy, label, attributes and expiry: the last one before the present one
+    /// whose keys are not destroyed, or the one that was stored as `generation`. A policy that a session without the root key had
+    /// chosen is not brought back: that of the present value stays. The value that is replaced joins the history, so that a
+    /// second call takes the first one back.
     ///
     /// Throws `notFound` when the item, or that value of it, is not in the file; `invalidArgument` when it is the present value;
-    /// `conflict` when the item was changed meanwhile; and what storing and reading throw.
+    /// `conflict` when the item was changed meanwhile; `unsupportedPolicy`; and what storing and reading throw.
     @discardableResult
     public func undo(
         _ key: TokenKey, to generation: Generation? = nil
@@ -43,8 +44,8 @@ extension FileTokenStorage.Blocking: BlockingItemHistory {
                 .invalidArgument, underlying: "the item has this value now",
                 advice: "take another generation from the item's history")
         }
-        guard
-            let wanted = generation ?? values.dropFirst().first.map({ Generation(rawValue: $0.generation) }),
+        let before = values.dropFirst().first { !session.isDestroyed($0.policy, $0.setTag, $0.keyVersion) }
+        guard let wanted = generation ?? before.map({ Generation(rawValue: $0.generation) }),
             let earlier = try session.item(item, storedAs: wanted)
         else {
             throw .file(
@@ -54,6 +55,8 @@ extension FileTokenStorage.Blocking: BlockingItemHistory {
         return .store(
             earlier.secret, for: key,
             details: TokenDetails(
+                // The secret was never under another.
+                policy: earlier.metadata.isPolicyFromLimitedSession ? nil : earlier.metadata.policy,
                 label: earlier.metadata.label ?? "", attributes: earlier.metadata.attributes,
                 expiry: earlier.metadata.expires.map { .at($0) } ?? .never),
             expecting: .generation(Generation(rawValue: present.generation)))

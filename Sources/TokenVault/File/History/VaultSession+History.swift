@@ -2,7 +2,8 @@ internal import TokenVaultPlatform
 
 extension VaultSession {
     /// What the file still has of an item, newest first: the value that it has now, and those that were replaced. Empty when the
-    /// item is not there. What cannot be opened is counted as hidden.
+    /// item is not there. What cannot be opened is counted as hidden; of an item whose present value cannot be, nothing else
+    /// is told.
     func history(of item: ItemIdentifier) throws(TokenStorageError) -> TokenListing {
         while true {
             let replacements = ring.replacements
@@ -20,6 +21,7 @@ extension VaultSession {
         try refreshKeys()
         var listing = TokenListing(items: [])
         for entry in values {
+            if listing.hidden > 0, listing.items.isEmpty { break }
             switch ring.access(policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion) {
             case .destroyed: continue
             case .locked: listing.hide(.locked)

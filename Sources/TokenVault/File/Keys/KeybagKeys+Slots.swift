@@ -28,7 +28,7 @@ extension KeybagKeys {
     ) throws(Failure) -> [UnlockMethod] {
         guard case .passphrase(let text) = method, keybag.slots.contains(where: { $0.kind == .recovery })
         else { return [method] }
-        switch RecoveryKey.read(text) {
+        switch RecoveryKey.read(text.spellings[0]) {
         case .key(let key): return [.recoveryKey(key), method]
         case .mistyped(let groups): throw .mistyped(groups)
         case .somethingElse: return [method]

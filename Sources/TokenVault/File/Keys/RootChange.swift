@@ -126,7 +126,7 @@ extension UnlockMethod {
     /// What was typed, for a slot of `kind`: the text of a recovery key is one.
     fileprivate func asTyped(for kind: Keybag.Slot.Kind) -> UnlockMethod {
         guard kind == .recovery, case .passphrase(let text) = self,
-            case .key(let key) = RecoveryKey.read(text)
+            case .key(let key) = RecoveryKey.read(text.spellings[0])
         else { return self }
         return .recoveryKey(key)
     }

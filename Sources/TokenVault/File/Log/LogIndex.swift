@@ -19,6 +19,11 @@ struct IndexEntry: Equatable, Sendable {
 }
 
 extension IndexEntry {
+    /// Whether both are sealed under the same class's keys.
+    func hasKeys(of other: IndexEntry) -> Bool {
+        policy == other.policy && setTag == other.setTag && keyVersion == other.keyVersion
+    }
+
     init(_ header: FrameHeader, at offset: Int) {
         self.init(
             offset: offset, metadataLength: Int32(header.metadataLength),
@@ -207,18 +212,26 @@ struct LogIndex: Sendable {
         return values
     }
 
-    /// At most `kept` values of every item that are not its newest: the last ones.
+    /// At most `kept` values of every item that are not its newest: the last ones. They are sealed under the keys of the newest:
+    /// nothing stays under a policy that the item has no more, or under keys that are on their way out.
     func forEachKept(
         _ kept: Int, _ body: (ItemIdentifier, IndexEntry) throws(TokenStorageError) -> Void
     ) throws(TokenStorageError) {
+        var newest: IndexRecord?
         var ofOne: [IndexRecord] = []
         func give() throws(TokenStorageError) {
             for record in ofOne.suffix(kept) { try body(record.item, record.entry) }
             ofOne.removeAll(keepingCapacity: true)
         }
         try forEachRecord { (record) throws(TokenStorageError) in
-            if let item = ofOne.first?.item, item != record.item { try give() }
-            if record.kind == .replaced { ofOne.append(record) }
+            if record.isNewest {
+                try give()
+                newest = record
+            } else if record.kind == .replaced, let newest, newest.item == record.item,
+                newest.entry.hasKeys(of: record.entry)
+            {
+                ofOne.append(record)
+            }
         }
         try give()
     }

@@ -197,8 +197,12 @@ struct LogLoader {
         state.framesSinceIndex += 1
         switch RecordType(rawValue: header.type) {
         case .item: state.index.store(header.item, IndexEntry(header, at: frame.offset))
-        case .deletion: state.index.remove(header.item)
-        case .keybag: state.keybag = try keybag(of: frame, file: state.file)
+        case .deletion:
+            state.index.remove(header.item)
+            state.leastTailToCompact = 0
+        case .keybag:
+            state.keybag = try keybag(of: frame, file: state.file)
+            state.leastTailToCompact = 0
         case .genesis, .checkpoint, .superseded, .indexPages: break
         case .ancestry: state.ancestryLength = header.frameLength
         case .index: state.newIndex = frame
