@@ -26,6 +26,9 @@ struct LoginPlace {
         guard (1...900).contains(text.utf8.count) else {
             throw .impossibleProfile
         }
+        guard text.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
+            throw .impossibleProfile
+        }
         do { _ = try Settings.key(profiles + text) } catch { throw .impossibleProfile }
         return text
     }
