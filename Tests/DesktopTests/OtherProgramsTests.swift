@@ -182,7 +182,7 @@ import TokenVault
         let listed = try storage.blocking.list().items
         let item = try #require(listed.first)
         #expect(listed.count == 1 && item.key == "key")
-        #expect(item.label == "a [2Jlabel" && item.attributes == ["fit": "yes"])
+        #expect(item.label == "a [2Jlabel" && item.attributes == ["bell": "\u{7}", "fit": "yes"])
         #expect(item.expires == nil && item.created == item.modified)
         #expect(try await desktop.service().services().services == ["app"])
         // What can be read can be written.

@@ -46,6 +46,7 @@ extension KeyringMemory {
 
     private static func mark(_ path: String, _ state: inout State) {
         state.unknown.insert(path)
+        state.lastUnknown = state.told
         guard state.unknown.count > mostUnknown else { return }
         state.unknown = []
         state.overflowed = state.told

@@ -8,8 +8,11 @@ extension KeyringAccess {
     /// item's attributes are asked for as well, after its secret: they say whose secret that was.
     func secret(_ service: String, _ key: TokenKey) throws(TokenStorageError) -> Secret? {
         let name = KeyringMemory.Name(service, key)
+        var rounds = 0
         while true {
             try call.check()
+            // Before what is under way is looked at: an item that comes after that may count more.
+            let moment = memory.moment
             if let outcome = try outcomeUnderWay(service, key) { return outcome.item?.secret }
             guard let known = try known(service, key) else { return nil }
             let path = known.item.path
@@ -17,6 +20,8 @@ extension KeyringAccess {
             if !known.isCurrent { methods.append(link.propertyMethod(path, "Attributes", of: BusName.item)) }
             let replies = try ask(methods)
             guard let bytes = try secretBytes(replies[0], path) else { continue }
+            rounds += 1
+            if rounds < Self.mostRounds, memory.hasUnknown(since: moment) { continue }
             if known.isCurrent {
                 guard memory.isCurrent(known.item, name) else { continue }
                 return try decode(bytes, known.item.encoding)
