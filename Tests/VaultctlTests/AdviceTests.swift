@@ -113,11 +113,12 @@ import Testing
 
     @Test func aLineThatCannotBeStoredIsNamed() throws {
         let sandbox = try Sandbox.withVault()
+        let long = String(repeating: "k", count: 1_025)
         let attributes = (1...65).map { "\"a\($0)\":\"\"" }.joined(separator: ",")
         let mistakes: [(String, Int32, String)] = [
             (#"{"key":"good","value":"fake-other"}"#, 64, "line 3 has the key of line 1, and"),
-            (#"{"key":"","value":"fake-other"}"#, 64, "line 3: "),
-            (#"{"key":"k","service":"","value":"fake-other"}"#, 64, "line 3: "),
+            ("{\"key\":\"\(long)\",\"value\":\"fake-other\"}", 64, "line 3: "),
+            ("{\"key\":\"k\",\"service\":\"\(long)\",\"value\":\"fake-other\"}", 64, "line 3: "),
             ("{\"key\":\"k\",\"value\":\"fake-other\",\"attributes\":{\(attributes)}}", 64, "line 3: "),
             (
                 "{\"key\":\"k\",\"value\":\"\(String(repeating: "f", count: (1 << 20) + 1))\"}", 1, "line 3: "

@@ -15,7 +15,7 @@ import Testing
         ["store", "key", "--attribute", typed], ["store", "key", "--timeout", typed],
         ["store", "key", "--if-generation", typed], ["store", "key", "--if-generation", "9007199254740992"],
         ["store", "key", "--if-absent", "--if-generation", "1"], ["store", "key", "--backend", typed],
-        ["store", "key", "--passphrase-fd", typed], ["store", "key", "--service="],
+        ["store", "key", "--passphrase-fd", typed], ["store", "key", "--vault="],
         ["store", "key", "--key-file", typed, "--passphrase-file", typed], ["store", "key", "--vault="],
         ["retrieve", "key", typed], ["retrieve", "--", "key", typed], ["retrieve", "key", "--\(typed)"],
         ["retrieve"], ["retrieve", "key", "--json=\(typed)"], ["retrieve", "key", "--timeout", "0"],
