@@ -28,7 +28,9 @@ import Testing
         )
         #expect(PrintedName.screen("a\nb\u{202e}") == #"a\nb?"#)
         #expect(PrintedName.line(#"a\nb"#) == #"a\\nb"# && PrintedName.line("a\n\\") == #"a\n\\"#)
-        for name in [#"DOMAIN\admin"#, #"DOMAIN\user"#, #"a\"#, #"\"#, "é"] { #expect(PrintedName.line(name) == name) }
+        for name in [#"DOMAIN\admin"#, #"DOMAIN\user"#, #"a\"#, #"\"#, "é"] {
+            #expect(PrintedName.line(name) == name)
+        }
         #expect(try sandbox.run("store", "a\nb", "--attribute", "c\u{1b}=d\ne", input: "x").status == 0)
         let info = try sandbox.run("info", "a\nb").text
         #expect(

@@ -249,8 +249,9 @@ final class ScriptedStore: Sendable {
                 } == .invalidArgument)
         }
         #expect(
-            await code { () throws(TokenStorageError) in try await one.choose(service: "") }
-                == .invalidArgument)
+            await code { () throws(TokenStorageError) in
+                try await one.choose(service: String(repeating: "s", count: 1_025))
+            } == .invalidArgument)
     }
 
     // MARK: - The file vault as a candidate
