@@ -21,7 +21,8 @@ struct Tasks<Value: Sendable>: Sendable {
 
 extension Tasks<Never> {
     /// Throws `unavailable` when there are fewer descriptors or threads than tasks, the vault and another program take: where
-    /// Swift's tasks get no descriptors they end the program, and where they get no thread they wait for one for ever.
+    /// Swift's tasks get no descriptors they end the program, and where they get no thread they wait for one for ever. The
+    /// stacks of two more threads are the memory that an answer of the other program may take.
     static func requireRoom() throws(CommandFailure) {
         guard ProcessFacts.hasRoom(forDescriptors: 32) else {
             throw CommandFailure(
@@ -29,7 +30,7 @@ extension Tasks<Never> {
                 "raise it (ulimit -n), and try again")
         }
         ProcessFacts.shareHeapWhereLimited()
-        guard ProcessFacts.hasRoom(forThreads: 8) else {
+        guard ProcessFacts.hasRoom(forThreads: 10) else {
             throw CommandFailure(
                 .unavailable, "the limits of processes or of memory leave too little for asking the provider",
                 "raise them (ulimit -u, ulimit -v), or close other programs, and try again")
