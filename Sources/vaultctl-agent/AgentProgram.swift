@@ -78,10 +78,7 @@ enum AgentProgram {
             ProgramContext.leaveDirectory()
             let signals = try SignalForwarder(SignalForwarder.ending)
             SignalForwarder.admit(SignalForwarder.ending)
-            var limits = AgentLimits()
-            // What it is to unlock when it starts is why it runs, and nothing would start it anew.
-            if !credentials.isEmpty { limits.unusedTime = nil }
-            let server = try AgentServer(limits: limits)
+            let server = try AgentServer()
             // First: what this learns of the session is known when the first client comes.
             try server.watchSession { obstacle in
                 say(
@@ -95,13 +92,10 @@ enum AgentProgram {
             if isInBackground { StandardStream.error.drop() }
             if let ready { try ReadySignal.send(to: ready) }
             notify(.ready)
-            switch try server.run(listening, signals: signals, stopping: { notify(.stopping) }) {
-            case .asked: break
-            case .displaced:
+            if try server.run(listening, signals: signals, stopping: { notify(.stopping) }) == .displaced {
                 say(
                     "vaultctl-agent: note: its socket was removed or replaced, so it ended, and all is locked"
                 )
-            case .unused: say("vaultctl-agent: note: it held nothing and was not used, so it ended")
             }
             return 0
         } catch let error as TokenStorageError where error.isOfAnotherAgent {

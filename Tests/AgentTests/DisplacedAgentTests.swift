@@ -58,9 +58,7 @@ import VaultAgent
             stopping: { server in
                 states.withLock { $0 = server.vaults.statuses.map(\.state) }
             })
-        let vault = try agent.unlockedVault()
-        try vault.storage(service: "s").store(token: "fake", for: "open", policy: .afterFirstUnlock)
-        #expect(try vault.lockState() == .unlocked)
+        #expect(try agent.unlockedVault().lockState() == .unlocked)
         try #require(unlink(home.place.socket.string) == 0)
         agent.wait()
         #expect(states.withLock { $0 } == [.afterFirstUnlock])
