@@ -59,8 +59,8 @@ private struct NormalizingWriter {
         piece.removeAll(keepingCapacity: true)
     }
 
-    /// Whether normalization may begin anew at `scalar`: it begins a character, and is none of the letters that join the one
-    /// before (the vowels and finals of Hangul, and the vowels of Kirat Rai).
+    /// Whether `scalar` begins a piece that is normalized by itself. Marks do not, and neither do letters that join the letter
+    /// before them: the vowels and finals of Hangul, and the vowels of Kirat Rai.
     private static func combinesWithNothingBefore(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .nonspacingMark, .spacingMark, .enclosingMark: false

@@ -64,7 +64,7 @@ import VaultAgent
         withExtendedLifetime(share) {}
     }
 
-    /// Its memory is taken until the key is there, whoever waits for that.
+    /// The memory stays taken until the key is derived.
     @Test func aClientThatGoesAwayLeavesItsMemoryTaken() throws {
         let agent = try LocalAgent(in: home)
         let derivations = agent.server.vaults.derivations

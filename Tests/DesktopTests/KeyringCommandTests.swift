@@ -178,7 +178,7 @@ import TokenVaultPlatform
         for name in ["theirs", "both"] {
             #expect(try desktop.run("secret-tool", "lookup", "service", "s", "account", name) == "of theirs")
         }
-        // What a locked keyring has is told.
+        // An item in a locked keyring is counted.
         try desktop.tell("create_in", other, "theirs", "fake", "service", "s", "account", "locked")
         try desktop.tell("restart_keyring")
         let locked = try #require(

@@ -28,15 +28,22 @@ extension VaultSession {
     func item(_ identifier: ItemIdentifier) throws(TokenStorageError) -> TokenItem? {
         try read(identifier, part: { $0.contentRange }) {
             (bytes, entry, item, keys) throws(TokenStorageError) in
-            let split = Int(entry.metadataLength)
-            guard bytes.count == entry.contentLength,
-                let stored = try sealer.openMetadata(
-                    bytes, in: 0..<split, of: item, generation: entry.generation, keys: keys),
-                let secret = try sealer.openBody(
-                    bytes, in: split..<bytes.count, of: item, generation: entry.generation, keys: keys)
-            else { return nil }
-            return TokenItem(metadata: ring.metadata(stored, of: item, under: keys), secret: secret)
+            try self.item(item, in: bytes, of: entry, keys)
         }
+    }
+
+    /// The item in the sealed contents of `entry`; `nil` when they do not open.
+    func item(
+        _ item: ItemIdentifier, in bytes: [UInt8], of entry: IndexEntry, _ keys: ClassKeys
+    ) throws(TokenStorageError) -> TokenItem? {
+        let split = Int(entry.metadataLength)
+        guard bytes.count == entry.contentLength,
+            let stored = try sealer.openMetadata(
+                bytes, in: 0..<split, of: item, generation: entry.generation, keys: keys),
+            let secret = try sealer.openBody(
+                bytes, in: split..<bytes.count, of: item, generation: entry.generation, keys: keys)
+        else { return nil }
+        return TokenItem(metadata: ring.metadata(stored, of: item, under: keys), secret: secret)
     }
 
     /// Finds an item and opens a part of it. Bytes that do not open may have been erased or moved since
@@ -69,7 +76,7 @@ extension VaultSession {
     }
 
     /// Whether the keys of `entry` were replaced, or the item sealed under newer ones, after they were looked up.
-    private func isOvertaken(
+    func isOvertaken(
         _ code: TokenStorageError.Code, _ item: ItemIdentifier, _ entry: IndexEntry, since replacements: Int
     ) throws(TokenStorageError) -> Bool {
         switch code {
@@ -99,7 +106,7 @@ extension VaultSession {
 
     /// The keys that open an item; `nil` when they were destroyed and the item with them.
     func keys(toRead entry: IndexEntry) throws(TokenStorageError) -> ClassKeys? {
-        try keys(of: ring.access(policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion))
+        try keys(of: ring.access(of: entry))
     }
 
     /// The keys; `nil` when they were destroyed. Throws why they are not held.
@@ -138,29 +145,19 @@ extension VaultSession {
         try refreshKeys()
         var listing = TokenListing(items: [])
         for (item, entry) in entries where tag == nil || entry.serviceTag == tag {
-            switch ring.access(policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion) {
-            case .destroyed: continue
-            case .locked: listing.hide(.locked)
-            case .wrongDevice: listing.hide(.wrongDevice)
-            case .notPermitted: listing.hide(.notPermitted)
-            case .closed: throw .file(.closed)
-            case .unsupported:
-                if try isOvertaken(.unsupportedFormat, item, entry, since: 0) { return nil }
-                listing.hide(.unsupportedFormat)
-            case .keys(let keys):
-                let bytes = try log.read(entry.metadataRange, from: file)
-                let opened = try sealer.openMetadata(
-                    bytes, in: 0..<bytes.count, of: item, generation: entry.generation, keys: keys)
-                guard let stored = opened else {
-                    // Deleted and erased since the list was taken, or damaged: a single read tells.
-                    if let (now, _) = try log.entry(for: item), now.generation == entry.generation {
-                        throw .damage(at: entry.offset, "a damaged item")
-                    }
-                    continue
-                }
-                let metadata = ring.metadata(stored, of: item, under: keys)
-                if query.matches(metadata) { listing.items.append(metadata) }
+            let access = ring.access(of: entry)
+            if case .unsupported = access, try isOvertaken(.unsupportedFormat, item, entry, since: 0) {
+                return nil
             }
+            guard let keys = try listing.keys(of: access) else { continue }
+            guard let metadata = try metadata(of: item, at: entry, from: file, keys) else {
+                // Deleted and erased since the list was taken, or damaged: a single read tells.
+                if let (now, _) = try log.entry(for: item), now.generation == entry.generation {
+                    throw .damage(at: entry.offset, "a damaged item")
+                }
+                continue
+            }
+            if query.matches(metadata) { listing.items.append(metadata) }
         }
         listing.items.sort { left, right in
             let services = (TokenKey(left.service), TokenKey(right.service))
@@ -170,12 +167,45 @@ extension VaultSession {
     }
 }
 
+extension VaultSession {
+    /// The metadata at `entry`; `nil` when they do not open.
+    func metadata(
+        of item: ItemIdentifier, at entry: IndexEntry, from file: any DiskFile, _ keys: ClassKeys
+    ) throws(TokenStorageError) -> TokenMetadata? {
+        let bytes = try log.read(entry.metadataRange, from: file)
+        return try sealer.openMetadata(
+            bytes, in: 0..<bytes.count, of: item, generation: entry.generation, keys: keys
+        ).map { ring.metadata($0, of: item, under: keys) }
+    }
+}
+
+extension KeyRing {
+    /// The keys that `entry` is sealed under, or why they are not held.
+    func access(of entry: IndexEntry) -> Access {
+        access(policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion)
+    }
+}
+
 extension IndexEntry {
     var contentRange: Range<Int> { contentStart..<contentStart + contentLength }
 }
 
 extension TokenListing {
-    mutating func hide(_ reason: TokenStorageError.Code) {
+    /// The keys; `nil` for an item that cannot be opened, which is counted unless its keys were destroyed. Throws `closed`.
+    mutating func keys(of access: KeyRing.Access) throws(TokenStorageError) -> ClassKeys? {
+        switch access {
+        case .keys(let keys): return keys
+        case .destroyed: break
+        case .locked: hide(.locked)
+        case .wrongDevice: hide(.wrongDevice)
+        case .notPermitted: hide(.notPermitted)
+        case .closed: throw .file(.closed)
+        case .unsupported: hide(.unsupportedFormat)
+        }
+        return nil
+    }
+
+    private mutating func hide(_ reason: TokenStorageError.Code) {
         hidden += 1
         hiddenReasons[reason, default: 0] += 1
     }

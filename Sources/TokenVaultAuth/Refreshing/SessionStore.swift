@@ -19,7 +19,7 @@ struct SessionStore: Sendable {
     private static let records = "auth/session/"
     private static let flags = "auth/signed-in/"
 
-    /// Throws `storage` with `invalidKey` for an account that is none.
+    /// Throws `storage` with `invalidKey` for an account that is empty or too long.
     func checkAccount() throws(TokenError) {
         guard (1...1_000).contains(account.utf8.count) else {
             throw .storage(

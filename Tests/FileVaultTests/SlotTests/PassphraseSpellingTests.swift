@@ -1,11 +1,9 @@
 import SystemPackage
 import Testing
-import TokenVaultCrypto
-import TokenVaultPlatform
 
 @testable import TokenVault
 
-/// One passphrase, typed on systems that spell it in different ways.
+/// One passphrase, typed on systems that spell it in different ways. The vector `passphrase-raw` is a slot of raw bytes.
 @Suite struct PassphraseSpellingTests {
     private let sandbox: Sandbox
     /// Composed, as most keyboards send it, and taken apart, as Apple's file names and some input methods have it.
@@ -25,7 +23,7 @@ import TokenVaultPlatform
         let vault = try BlockingFileVault.create(
             at: sandbox.vault, unlockMethod: .passphrase(Secret(utf8: spelling)),
             configuration: sandbox.configuration)
-        try vault.storage(service: "s").store(token: "fake", for: "k")
+        try vault.storage(service: "s").store(token: "fake", for: "k", policy: .whenUnlocked)
         for other in Self.spellings {
             #expect(try opened(other).storage(service: "s").retrieve(for: "k") == "fake")
         }
@@ -36,21 +34,10 @@ import TokenVaultPlatform
         for other in Self.spellings {
             let report = try vault.importItems(
                 from: export, passphrase: Secret(utf8: other), onConflict: .skip)
-            #expect(report.unchanged + report.skipped + report.added == 0)
+            #expect(report.unchanged == 1)
         }
         try vault.changePassphrase(
             from: Secret(utf8: Self.spellings[1]), to: Secret(utf8: "ne\u{301}w"))
         #expect(try opened("n\u{e9}w").storage(service: "s").retrieve(for: "k") == "fake")
-    }
-
-    /// A slot of the bytes as they were typed, which another program made.
-    @Test func aSlotOfRawBytesOpensToo() throws {
-        let raw = Secret(utf8: Self.spellings[1])
-        let cost = PasswordHashCost(passes: 1, memory: 8_192)
-        let salt = [UInt8](repeating: 7, count: PasswordHash.saltLength)
-        let typed = try KeybagKeys.passphraseKey(raw, salt: salt, cost: cost)
-        let tried = try raw.spellings.map { try KeybagKeys.passphraseKey($0, salt: salt, cost: cost) }
-        let commitments = ([typed] + tried).map { Hash.keyed([1], key: $0, length: 32) }
-        #expect(commitments[1] != commitments[0] && commitments[2] == commitments[0])
     }
 }

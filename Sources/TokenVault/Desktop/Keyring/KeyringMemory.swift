@@ -39,7 +39,7 @@ final class KeyringMemory: Sendable {
         var toldOf: [String: UInt64] = [:]
         // The number of the last signal about a keyring itself: what was searched before may not be what counts.
         var toldOfKeyrings: UInt64 = 0
-        // The number of the last signal about an item that nobody knew.
+        // The number of the last signal about an unknown item.
         var lastUnknown: UInt64 = 0
         var hasToldFirst = false
         // Items that came into being, or were replaced, while we made one, and how often.
@@ -93,7 +93,7 @@ final class KeyringMemory: Sendable {
     /// To be taken before something is read, and given when it is remembered.
     var moment: UInt64 { state.withLock { $0.told } }
 
-    /// Whether the service has told since `moment` of an item that nobody knew: it may be another one of a key, which counts more.
+    /// Whether a signal since `moment` was about an unknown item. That item may have a key that is remembered, and count more.
     func hasUnknown(since moment: UInt64) -> Bool { state.withLock { $0.lastUnknown > moment } }
 
     /// What is known of an item.

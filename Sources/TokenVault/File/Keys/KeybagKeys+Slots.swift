@@ -116,7 +116,8 @@ extension KeybagKeys {
     }
 
     /// Argon2id, when there is time and memory for it: it cannot be interrupted, and a program that takes more than its
-    /// control group allows is killed. Memory of a budget is taken until the key is there, whoever waits for it by then.
+    /// control group allows is killed. The memory stays taken from the budget until the key is derived, also when the client has
+    /// gone.
     static func passphraseKey(
         _ passphrase: Secret, salt: [UInt8], cost: PasswordHashCost, within limit: DerivationLimit = .none
     ) throws(Failure) -> SymmetricKey {
