@@ -65,12 +65,14 @@ extension KeyringAccess {
         if !unseen.unknown.isEmpty { try look(at: unseen.unknown) }
         unseen = memory.unseen
         var intents: [(path: String, intent: CommitIntent)] = []
+        var wereLocked: Set<String> = []
         for path in unseen.intents.sorted() {
             let replies = try ask([
                 link.secretMethod(path, session), link.propertyMethod(path, "Attributes", of: BusName.item),
             ])
             if case .error(BusErrorName.isLocked, _) = replies[0] {
                 memory.noteLocked(intent: path)
+                wereLocked.insert(path)
                 continue
             }
             // Gone meanwhile: its writer finished it.
@@ -89,7 +91,7 @@ extension KeyringAccess {
         let ofService = try paths(of: CommitIntent.query(service: service), asksHome: false)
         // What its items are, only the commit tells.
         try requireUnlocked(ofService.locked)
-        let unknown = ofService.unlocked.filter { !unseen.intents.contains($0) }
+        let unknown = ofService.unlocked.filter { !unseen.intents.contains($0) || wereLocked.contains($0) }
         // Any program can make an item with such an attribute.
         guard
             try attributes(at: unknown).contains(where: { $0.attributes.map(CommitIntent.isCommit) ?? false })

@@ -111,12 +111,13 @@ extension KeyringMemory {
         }
     }
 
-    /// The commits under way were searched after `moment`: `locked` are those in locked keyrings.
+    /// The commits under way were searched after `moment`: `locked` are those in locked keyrings. One that the service told
+    /// of since is among them: an unlocked keyring tells of each of its items, and one that is gone says so when it is read.
     func hasSearched(_ intents: [String], locked: [String], since moment: UInt64) {
         state.withLock { state in
             state.lockedIntents = Set(locked)
             state.intents.subtract(locked)
-            state.intents.formUnion(intents.filter { state.toldOf[$0] ?? 0 <= moment })
+            state.intents.formUnion(intents)
             if state.told == moment { state.mustSearch = false }
         }
     }
@@ -145,6 +146,8 @@ extension KeyringMemory {
     /// The item at `path` was looked at after `moment`: its schema, and its name when it is an item of ours.
     func hasSeen(_ path: String, schema: String?, _ name: Name?, since moment: UInt64) {
         state.withLock { state in
+            // A commit counts at once, whatever was told since: others may have read by it.
+            if schema == CommitIntent.schema, name == nil { state.intents.insert(path) }
             guard state.toldOf[path] ?? 0 <= moment else { return }
             state.unknown.remove(path)
             if let name {
@@ -153,9 +156,7 @@ extension KeyringMemory {
                     return
                 }
                 state.names[old.item.path] = nil
-            } else if schema == CommitIntent.schema {
-                state.intents.insert(path)
-            } else {
+            } else if schema != CommitIntent.schema {
                 state.foreign.insert(path)
             }
         }
