@@ -179,6 +179,11 @@ package final class SocketDirectory: Sendable {
         }
     }
 
+    /// Gives what has the name another one (`renameat(2)`).
+    package func rename(_ name: String, to other: String) {
+        _ = renameat(descriptor, name, descriptor, other)
+    }
+
     /// Removes the name.
     package func remove(_ name: String) { unlinkat(descriptor, name, 0) }
 }

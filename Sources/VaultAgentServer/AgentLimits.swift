@@ -32,6 +32,12 @@ package struct AgentLimits: Sendable {
     package var derivationTime: Duration = .seconds(30)
     /// How many bytes the system has for it; `nil` when that cannot be told.
     package var availableMemory: @Sendable () -> UInt64? = { MemoryAllowance.available() }
+    /// How long the agent goes on without clients and vaults that are open; `nil` for ever.
+    package var unusedTime: Duration? = .seconds(600)
+    /// How often it looks, otherwise, whether it can still be reached, and what of its vaults locked by itself.
+    package var lookTime: Duration = .seconds(1)
+    /// How long who locks waits for what the agent then closes.
+    package var closingTime: Duration = .seconds(1)
     /// How long the end waits for requests that are under way.
     package var endTime: Duration = .seconds(10)
 

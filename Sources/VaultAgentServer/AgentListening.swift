@@ -63,12 +63,25 @@ package struct AgentListening {
         directory.isAt(place.directory) && directory.identity(of: AgentPlace.socketName) == identity
     }
 
+    /// Takes the socket away from where clients look, before the agent ends. A client that came just before is returned
+    /// instead, and the socket is back. One that was passed on stays, and whoever comes to it waits for the next agent.
+    func withdraw() -> UnixSocket? {
+        guard isOurs, isInPlace else { return listener.acceptNow() }
+        directory.rename(AgentPlace.socketName, to: Self.withdrawnName)
+        let late = listener.acceptNow()
+        if late != nil { directory.rename(Self.withdrawnName, to: AgentPlace.socketName) }
+        return late
+    }
+
+    private static let withdrawnName = AgentPlace.socketName + ".ending"
+
     /// Removes the socket, so that nobody comes to it any more; before the directory is another agent's. False for one that
     /// was passed on, where the next agent finds those who wait.
     package func remove() -> Bool {
         guard isOurs else { return false }
-        if directory.identity(of: AgentPlace.socketName) == identity {
-            directory.remove(AgentPlace.socketName)
+        for name in [AgentPlace.socketName, Self.withdrawnName] where directory.identity(of: name) == identity
+        {
+            directory.remove(name)
         }
         return true
     }

@@ -42,10 +42,12 @@ package final class AgentServer: Sendable {
         case asked
         /// Its socket or the directory of that was removed or replaced: nobody could have told it to lock.
         case displaced
+        /// It held nothing, and no client came, for ``AgentLimits/unusedTime``.
+        case unused
     }
 
     /// Serves the clients of `listening` until ``end()``, or a signal of `signals` other than `SIGHUP`, which locks every
-    /// vault, or until no client can come any more. Then `stopping` is called, requests that are under way are answered, and
+    /// vault, or until no client can come any more, or none comes for a while to an agent that holds nothing. Then `stopping` is called, requests that are under way are answered, and
     /// every key is wiped.
     @discardableResult
     package func run(
@@ -60,12 +62,17 @@ package final class AgentServer: Sendable {
         var backOff = BackOff()
         var watch: SocketDirectoryWatch?
         var nextLook = ContinuousClock.now
+        var unusedEnd: Deadline?
         while !hasEnded.withLock({ $0 }) {
             if watch == nil { watch = listening.watch() }
-            let socket: UnixSocket?
+            // Without keys to lock and clients to end there is nothing to look at.
+            let isUnused = clients == 0 && !vaults.isAnyOpen
+            unusedEnd = isUnused ? unusedEnd ?? limits.unusedTime.map { Deadline(after: $0) } : nil
+            var socket: UnixSocket?
             do throws(SystemFailure) {
                 socket = try listener.accept(
-                    orSignal: signals, orWake: waker, orIn: watch, atMost: .seconds(1))
+                    orSignal: signals, orWake: waker, orIn: watch,
+                    atMost: isUnused ? unusedEnd?.remaining : limits.lookTime)
                 backOff = BackOff()
             } catch {
                 guard error.isShortage else { throw error }
@@ -78,15 +85,21 @@ package final class AgentServer: Sendable {
                 continue
             }
             if watch?.hasNews() ?? true || nextLook <= .now {
-                nextLook = .now.advanced(by: .seconds(1))
+                nextLook = .now.advanced(by: limits.lookTime)
                 // What is above the directory may be moved or mounted over, and nobody tells.
                 guard listening.isInPlace else {
                     vaults.lockAll()
                     return .displaced
                 }
                 takeBack()
+                vaults.closeUnused()
+            }
+            if socket == nil, let end = unusedEnd, end.hasPassed {
+                socket = listening.withdraw()
+                if socket == nil { return .unused }
             }
             guard let socket else { continue }
+            unusedEnd = nil
             number += 1
             take(socket, number)
         }

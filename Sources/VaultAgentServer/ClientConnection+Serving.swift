@@ -170,9 +170,9 @@ extension ClientConnection {
                 try send(outgoing)
             }
             if case .again = consequence { continue }
-            if case .subscription(let changes, let vault, let locks) = consequence {
+            if case .subscription(let changes, let use, let locks) = consequence {
                 // Before anybody is told that changes are: who locks from here on means these too.
-                begin(telling: changes, of: vault, since: locks)
+                begin(telling: changes, of: use, since: locks)
                 guard become({ .subscribed(since: $0) }) else { break }
             }
             do throws(SystemFailure) {

@@ -54,7 +54,7 @@ final class ClientConnection: Sendable {
         /// Whether that was locked meanwhile.
         var isRevoked = false
         /// The changes that are told, of what, and how often that had been locked when they were last looked through.
-        var told: (changes: TokenChanges, vault: BlockingFileVault, locks: Int)?
+        var told: (changes: TokenChanges, use: VaultUse, locks: Int)?
         /// Whether one of them is being sent.
         var isTelling = false
         /// Whether it was locked since that was begun.
@@ -74,8 +74,8 @@ final class ClientConnection: Sendable {
 
         /// Looks at what is told after a lock: what was before it is told no more. The changes to forget, if it was locked.
         mutating func takeLocked() -> TokenChanges? {
-            guard let told, told.vault.lockCount != told.locks else { return nil }
-            self.told?.locks = told.vault.lockCount
+            guard let told, told.use.vault.lockCount != told.locks else { return nil }
+            self.told?.locks = told.use.vault.lockCount
             isTellingRevoked = isTelling
             return told.changes
         }
@@ -132,10 +132,10 @@ final class ClientConnection: Sendable {
         socket.end()
     }
 
-    /// Notes that changes of `vault` are told from now on, which had been locked as often as `locks` when the first of them may
-    /// have come.
-    func begin(telling changes: TokenChanges, of vault: BlockingFileVault, since locks: Int) {
-        state.withLock { $0.told = (changes, vault, locks) }
+    /// Notes that changes of a vault are told from now on, which had been locked as often as `locks` when the first of them may
+    /// have come. The vault is in `use` as long as that.
+    func begin(telling changes: TokenChanges, of use: VaultUse, since locks: Int) {
+        state.withLock { $0.told = (changes, use, locks) }
     }
 
     /// How often what is told of had been locked, as far as its changes were looked through.

@@ -8,33 +8,37 @@ extension HeldVaults {
     /// Locks one vault, at once: the one at the path, and the one of the identifier, whatever path that is held at; false when
     /// neither is held. Nothing is looked for in the file system, which may take for ever.
     func lock(_ reference: VaultReference) -> Bool {
-        let vaults = state.withLock { state in
+        let (vaults, isClosed) = state.withLock { state in
             state.noteLock(of: reference)
-            let held = state.vaults.filter { path, held in
-                path == reference.path || held.vault.identifier == reference.identifier
-            }.values.map(\.vault)
-            return held + state.leaving.values
+            func isMeant(_ path: FilePath, _ identifier: String) -> Bool {
+                path == reference.path || identifier == reference.identifier
+            }
+            let held = state.vaults.filter { isMeant($0, $1.vault.identifier) }.values.map(\.vault)
+            let isClosed = state.closed.contains { isMeant($0, $1.identifier) }
+            return (held + state.leaving.values, isClosed)
         }
-        lock(vaults)
-        return !vaults.isEmpty
+        lock(vaults, closingAtMost: limits.closingTime)
+        return isClosed || !vaults.isEmpty
     }
 
-    private func lock(_ vaults: [BlockingFileVault]) {
+    /// Locks `vaults`, and then closes what nothing can be read of, which is waited for.
+    private func lock(_ vaults: [BlockingFileVault], closingAtMost duration: Duration) {
         for vault in vaults { vault.lock() }
         tellLocked(vaults)
+        close(vaults, atMost: duration)
     }
 
     private func tellLocked(_ vaults: [BlockingFileVault]) {
         whenLocked.withLock { $0 }.tell(vaults)
     }
 
-    /// Locks every vault, at once.
-    package func lockAll() {
+    /// Locks every vault, at once. Closing those that nothing can be read of is waited for as long as `duration`.
+    package func lockAll(closingAtMost duration: Duration = .zero) {
         let vaults = state.withLock { state in
             for number in state.unlocking.keys { state.unlocking[number]?.isAll = true }
             return state.vaults.values.map(\.vault) + state.leaving.values
         }
-        lock(vaults)
+        lock(vaults, closingAtMost: duration)
     }
 
     /// Calls `body` with vaults that were locked or let go of just now, from the thread that locked them.
@@ -52,6 +56,7 @@ extension HeldVaults {
     /// Lets go of a vault: wipes all of its keys. False when it is not held.
     func close(_ reference: VaultReference) -> Bool {
         state.withLock { $0.noteLock(of: VaultReference(path: reference.path)) }
+        if forgetClosed(reference) { return true }
         guard let held = held(reference) else { return false }
         letGo(of: held, at: reference.path)
         return true
@@ -115,6 +120,7 @@ extension HeldVaults {
     package func closeAll() {
         let vaults = state.withLock { state in
             state.hasEnded = true
+            state.closed = [:]
             defer { state.vaults = [:] }
             return state.vaults.values.map(\.vault)
         }

@@ -4,18 +4,22 @@ package import TokenVault
 internal import TokenVaultPlatform
 internal import VaultAgent
 
-/// The vaults that the agent holds: those that somebody has unlocked since it started. They stay held when they lock.
+/// The vaults that the agent holds: those that somebody has unlocked since it started. They stay held when they lock; of one
+/// in which nothing can be read then, no file stays open: see ``ClosedVault``.
 package final class HeldVaults: Sendable {
-    /// A vault that is held.
+    /// A vault that is held, with its file open.
     struct Held: Sendable {
         let vault: BlockingFileVault
         var idleTime: Duration?
         /// Where this device's keys are for it.
         let stateDirectory: FilePath?
+        var uses = VaultUses()
     }
 
     struct State {
         var vaults: [FilePath: Held] = [:]
+        /// What is left of those that were closed when they locked: none of ``vaults``, by their paths.
+        var closed: [FilePath: ClosedVault] = [:]
         /// Vaults that are held no more, until what was read of them is taken back: whoever locks meanwhile does that too, and
         /// is not answered before.
         var leaving: [ObjectIdentifier: BlockingFileVault] = [:]
@@ -31,11 +35,15 @@ package final class HeldVaults: Sendable {
         let tell: @Sendable ([BlockingFileVault]) -> Void
     }
 
-    /// Vaults that somebody locked. What is unlocked meanwhile is meant too.
+    /// Vaults that somebody locked while the one at a path is unlocked. What is unlocked meanwhile is meant too.
     struct Locks {
+        /// Where the vault is that is unlocked.
+        let path: FilePath
         var isAll = false
         private var paths: Set<FilePath> = []
         private var identifiers: Set<String> = []
+
+        init(whileUnlocking path: FilePath) { self.path = path }
 
         mutating func insert(_ reference: VaultReference) {
             paths.insert(reference.path)
@@ -51,6 +59,8 @@ package final class HeldVaults: Sendable {
 
     let state = Mutex(State())
     let whenLocked = Mutex(LockListener { _ in })
+    /// The vaults that are looked at, each by a thread, for whether they can be closed.
+    let closing = Monitor<Set<ObjectIdentifier>>([])
     /// Deriving a key takes much memory: who unlocks has the one turn at that.
     let unlockTurns: TurnQueue
     /// A listing takes as much memory as it has items, until its client has read it.
@@ -82,10 +92,10 @@ package final class HeldVaults: Sendable {
     /// ``TokenVault/BlockingFileVault/unlock(with:mending:)``.
     func unlock(
         _ reference: VaultReference, _ order: UnlockOrder, in turn: TurnQueue.Turn
-    ) throws(TokenStorageError) -> BlockingFileVault {
+    ) throws(TokenStorageError) -> VaultUse {
         let number = state.withLock { state in
             state.unlocksSoFar += 1
-            state.unlocking[state.unlocksSoFar] = Locks()
+            state.unlocking[state.unlocksSoFar] = Locks(whileUnlocking: reference.path)
             return state.unlocksSoFar
         }
         defer { withExtendedLifetime(turn) { state.withLock { $0.unlocking[number] = nil } } }
@@ -99,12 +109,12 @@ package final class HeldVaults: Sendable {
         // One that was let go of while its key was derived says nothing of what is at the path now.
         for _ in 1..<Self.mostReleases {
             do throws(TokenStorageError) {
-                return try unlockOnce(at: path, order, number)
+                return use(of: try unlockOnce(at: path, order, number), at: path)
             } catch {
                 guard error.code == .closed, !state.withLock({ $0.hasEnded }) else { throw error }
             }
         }
-        return try unlockOnce(at: path, order, number)
+        return use(of: try unlockOnce(at: path, order, number), at: path)
     }
 
     private static let mostReleases = 8
@@ -118,7 +128,7 @@ package final class HeldVaults: Sendable {
         configuration.derivationBudget = derivations
         // What is at the path now: another vault may have taken the place of the one that is held.
         let fresh = try BlockingFileVault.open(at: path, configuration: configuration)
-        let (known, isFull) = state.withLock { ($0.vaults[path], $0.vaults.count >= limits.vaults) }
+        let (known, hasRoom) = state.withLock { ($0.vaults[path], $0.hasRoom(for: path, limits.vaults)) }
         let orders = known?.vault.lockOrders ?? 0
         let held = known?.vault.identifier == fresh.identifier ? known : nil
         let isHeld = held.map { Self.isInPlace($0.vault) } ?? false
@@ -141,7 +151,7 @@ package final class HeldVaults: Sendable {
             vault = held.vault
             try vault.unlock(with: order.method, unlessToldToLockSince: orders)
         } else {
-            guard known != nil || !isFull else {
+            guard hasRoom else {
                 fresh.close()
                 throw Self.tooManyVaults
             }
@@ -167,6 +177,7 @@ package final class HeldVaults: Sendable {
         after known: (vault: BlockingFileVault, orders: Int)?
     ) throws(TokenStorageError) {
         let vault = fresh.vault
+        var fresh = fresh
         let (isLocked, isGone, former) = state.withLock { state in
             let isLocked =
                 state.unlocking[number]?.contains(vault, at: path) ?? true
@@ -175,6 +186,8 @@ package final class HeldVaults: Sendable {
             if isLocked { vault.lock() }
             let isLeaving = vault.isClosed || state.leaving[ObjectIdentifier(vault)] != nil
             guard !state.hasEnded, !isLeaving else { return (isLocked, true, nil as BlockingFileVault?) }
+            state.closed[path] = nil
+            if let held = state.vaults[path], held.vault === vault { fresh.uses = held.uses }
             let former = state.vaults.updateValue(fresh, forKey: path)?.vault
             // Who locks from here on means it too, and does not find it.
             guard let former, former !== vault else { return (isLocked, false, nil) }
@@ -254,12 +267,13 @@ package final class HeldVaults: Sendable {
 
     /// What is known of the vaults, in the order of their paths. Nothing is read for it.
     var statuses: [AgentVaultStatus] {
-        let (vaults, obstacle) = state.withLock { ($0.vaults, $0.sessionObstacle) }
-        return vaults.sorted { $0.key.string < $1.key.string }.compactMap { path, held in
+        let (vaults, closed, obstacle) = state.withLock { ($0.vaults, $0.closed, $0.sessionObstacle) }
+        let open = vaults.compactMap { path, held in
             (try? held.vault.lockState()).map { state in
                 AgentVaultStatus(path: path, state: state, idleTime: held.idleTime, sessionObstacle: obstacle)
             }
         }
+        return (open + closed.map { $1.status(at: $0, obstacle) }).sorted { $0.path.string < $1.path.string }
     }
 
     /// What a look at a vault tells; `nil` when it is not held. Throws as ``TokenVault/BlockingFileVault/status()``.
@@ -278,7 +292,19 @@ package final class HeldVaults: Sendable {
     }
 }
 
+extension HeldVaults {
+    /// The same of a vault that was closed when it locked.
+    func status(of vault: ClosedVault, at path: FilePath) -> AgentVaultStatus {
+        vault.status(at: path, state.withLock { $0.sessionObstacle })
+    }
+}
+
 extension HeldVaults.State {
+    /// Whether one more may be held at `path`, of so many in all.
+    func hasRoom(for path: FilePath, _ count: Int) -> Bool {
+        vaults[path] != nil || closed[path] != nil || vaults.count + closed.count < count
+    }
+
     /// Makes the unlocks of that vault that are under way end locked.
     mutating func noteLock(of reference: VaultReference) {
         for number in unlocking.keys { unlocking[number]?.insert(reference) }

@@ -10,7 +10,7 @@ struct RequestHandler: Sendable {
     enum Consequence {
         case none
         /// The changes that the connection tells from now on, of what, and how often that had been locked before the first.
-        case subscription(TokenChanges, of: BlockingFileVault, since: Int)
+        case subscription(TokenChanges, of: VaultUse, since: Int)
         /// The agent ends.
         case end
         /// None, and no answer: another vault took the place of the one that was asked.
@@ -32,7 +32,7 @@ struct RequestHandler: Sendable {
             if !writer.end() { answer(request, &writer, with: .tooLargeAnswer) }
             return .none
         case .lockAll:
-            vaults.lockAll()
+            vaults.lockAll(closingAtMost: vaults.limits.closingTime)
             answerNothing(request, &writer)
             return .none
         case .stop:
@@ -80,16 +80,19 @@ struct RequestHandler: Sendable {
     ) throws(TokenStorageError) -> Result<Consequence, SystemFailure> {
         if case .unlock(let order) = request.operation {
             guard let turn else { throw .othersUnlock }
-            let vault = try vaults.unlock(request.vault, order, in: turn)
-            return .success(try answerFacts(of: vault, request, &writer))
+            let use = try vaults.unlock(request.vault, order, in: turn)
+            defer { withExtendedLifetime(use) {} }
+            return .success(try answerFacts(of: use.vault, request, &writer))
         }
-        guard let vault = vaults.vault(request.vault) else {
-            answerNotHeld(request, &writer)
+        guard let use = vaults.use(request.vault) else {
+            try answerOfClosedVault(request, &writer)
             return .success(.none)
         }
+        defer { withExtendedLifetime(use) {} }
+        let vault = use.vault
         begin(vault)
         do throws(TokenStorageError) {
-            return try answer(request, about: vault, &writer, flush: flush)
+            return try answer(request, about: use, &writer, flush: flush)
         } catch {
             // Let go of meanwhile: it did not happen, and what of it failed says nothing of the vault. Another may be held.
             let now = vaults.vault(request.vault)
@@ -105,9 +108,10 @@ struct RequestHandler: Sendable {
 
     /// Answers a request about a vault that is held.
     private func answer(
-        _ request: AgentRequest, about vault: BlockingFileVault, _ writer: inout WireWriter,
+        _ request: AgentRequest, about use: VaultUse, _ writer: inout WireWriter,
         flush: () throws(SystemFailure) -> Void
     ) throws(TokenStorageError) -> Result<Consequence, SystemFailure> {
+        let vault = use.vault
         try checkPlace(of: vault, request)
         switch request.operation {
         case .secret(let service, let key):
@@ -156,11 +160,40 @@ struct RequestHandler: Sendable {
             let locks = vault.lockCount
             let changes = FileTokenStorage(vault, service: service).changes()
             answerNothing(request, &writer)
-            return .success(.subscription(changes, of: vault, since: locks))
+            return .success(.subscription(changes, of: use, since: locks))
         case .unlock, .lock, .close, .vaults, .lockAll, .stop, .commitPart: break
         }
         if !writer.end() { throw .tooLargeAnswer }
         return .success(.none)
+    }
+
+    /// Answers a request about a vault that was closed when it locked, and that is still the one at its path; any other is not
+    /// held. In a vault that had no item, and was not written to since, there is known to be none.
+    private func answerOfClosedVault(
+        _ request: AgentRequest, _ writer: inout WireWriter
+    ) throws(TokenStorageError) {
+        guard let closed = vaults.closed(request.vault), !vaults.forgetIfReplaced(request.vault) else {
+            return answerNotHeld(request, &writer)
+        }
+        let path = request.vault.path
+        switch request.operation {
+        case .state:
+            writer.begin(.result, id: request.id)
+            writer.append(closed.facts)
+        case .status:
+            writer.begin(.result, id: request.id)
+            writer.append(vaults.status(of: closed, at: path))
+        case .secret, .item, .metadata:
+            guard closed.isKnownToBeEmpty(at: path) else { throw closed.locked(request.operation.name) }
+            writer.begin(.result, id: request.id)
+            writer.append(flag: false)
+        case .list, .history:
+            guard closed.isKnownToBeEmpty(at: path) else { throw closed.locked(request.operation.name) }
+            writer.begin(.result, id: request.id)
+            writer.appendEnd(of: TokenListing(items: []))
+        default: throw closed.locked(request.operation.name)
+        }
+        _ = writer.end()
     }
 
     /// Before something is read: whether the vault's file is still the one at its path. A file that was removed or replaced
@@ -169,20 +202,12 @@ struct RequestHandler: Sendable {
     private func checkPlace(
         of vault: BlockingFileVault, _ request: AgentRequest
     ) throws(TokenStorageError) {
-        let operation: String
-        switch request.operation {
-        case .secret, .item: operation = "retrieve"
-        case .metadata: operation = "info"
-        case .list: operation = "list"
-        case .history: operation = "history"
-        case .state: operation = "status"
-        default: return
-        }
+        guard request.operation.isReading else { return }
         do throws(TokenStorageError) {
             try vault.refresh(thoroughly: false)
         } catch {
             var error = error
-            error.operation = operation
+            error.operation = request.operation.name
             throw error
         }
     }
@@ -229,6 +254,24 @@ extension AgentOperation {
         switch self {
         case .secret, .item, .metadata, .list, .history, .state: true
         default: false
+        }
+    }
+
+    /// What errors call it.
+    fileprivate var name: String {
+        switch self {
+        case .secret, .item: "retrieve"
+        case .metadata: "info"
+        case .list: "list"
+        case .state, .status: "status"
+        case .commit, .commitPart: "commit"
+        case .deleteAll: "delete"
+        case .history: "history"
+        case .undo: "undo"
+        case .subscribe: "watch"
+        case .unlock: "unlock"
+        case .lock, .lockAll, .close: "lock"
+        case .vaults, .stop: "agent"
         }
     }
 }

@@ -78,7 +78,10 @@ enum AgentProgram {
             ProgramContext.leaveDirectory()
             let signals = try SignalForwarder(SignalForwarder.ending)
             SignalForwarder.admit(SignalForwarder.ending)
-            let server = try AgentServer()
+            var limits = AgentLimits()
+            // What it is to unlock when it starts is why it runs, and nothing would start it anew.
+            if !credentials.isEmpty { limits.unusedTime = nil }
+            let server = try AgentServer(limits: limits)
             // First: what this learns of the session is known when the first client comes.
             try server.watchSession { obstacle in
                 say(
@@ -92,10 +95,13 @@ enum AgentProgram {
             if isInBackground { StandardStream.error.drop() }
             if let ready { try ReadySignal.send(to: ready) }
             notify(.ready)
-            if try server.run(listening, signals: signals, stopping: { notify(.stopping) }) == .displaced {
+            switch try server.run(listening, signals: signals, stopping: { notify(.stopping) }) {
+            case .asked: break
+            case .displaced:
                 say(
                     "vaultctl-agent: note: its socket was removed or replaced, so it ended, and all is locked"
                 )
+            case .unused: say("vaultctl-agent: note: it held nothing and was not used, so it ended")
             }
             return 0
         } catch let error as TokenStorageError where error.isOfAnotherAgent {

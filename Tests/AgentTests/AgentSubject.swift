@@ -44,6 +44,9 @@ final class AgentSubject: ConformanceSubject {
         case .unlocked: try unlock()
         case .afterFirstUnlock:
             try unlock()
+            // Without anything that can be read while it is locked, the agent would close the vault.
+            try blocking.storage(service: "kept open").store(
+                token: "fake", for: "k", policy: .afterFirstUnlock)
             try blocking.lock()
         case .locked: try blocking.release()
         }

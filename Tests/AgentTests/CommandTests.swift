@@ -137,6 +137,7 @@ import VaultAgent
         #expect(
             try home.run("status").output.contains("agent:       holds it, locks it after 2h without use")
         )
+        _ = try home.run("store", "open", "--policy", "after-first-unlock", input: "b")
         _ = try home.run("lock", "--all")
         #expect(try home.run("status", "--json").output.contains(#""state":"afterFirstUnlock""#))
         // For people: locked, in words that nobody takes for open.
@@ -145,6 +146,11 @@ import VaultAgent
             told.contains("state:       locked, but for what may be read after the first unlock\n"), "\(told)"
         )
         #expect(told.contains("last opened: by slot ") && !told.contains("unlocked"), "\(told)")
+        _ = try home.run("delete", "open")
+        _ = try home.run("lock")
+        #expect(try home.run("status", "--json").output.contains(#""state":"locked","agent":true"#))
+        let closed = try home.run("status").output
+        #expect(closed.contains("state:       locked\nagent:       keeps it locked"), "\(closed)")
         let past = try home.run("status", "--json", "--no-agent").output
         #expect(past.contains(#""state":"locked","agent":false"#))
     }

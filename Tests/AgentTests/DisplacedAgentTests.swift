@@ -58,7 +58,9 @@ import VaultAgent
             stopping: { server in
                 states.withLock { $0 = server.vaults.statuses.map(\.state) }
             })
-        #expect(try agent.unlockedVault().lockState() == .unlocked)
+        let vault = try agent.unlockedVault()
+        try vault.storage(service: "s").store(token: "fake", for: "open", policy: .afterFirstUnlock)
+        #expect(try vault.lockState() == .unlocked)
         try #require(unlink(home.place.socket.string) == 0)
         agent.wait()
         #expect(states.withLock { $0 } == [.afterFirstUnlock])

@@ -185,6 +185,7 @@ import VaultAgent
     @Test func hangingUpLocksAndTerminatingEnds() throws {
         let agent = try TestAgent()
         let vault = try agent.unlockedVault()
+        try vault.storage(service: "s").store(token: "fake", for: "open", policy: .afterFirstUnlock)
         var changes = 0
         agent.process.send(SIGHUP)
         // The signal is taken when the agent's first thread next looks: at the latest with the next client.
@@ -199,6 +200,9 @@ import VaultAgent
     @Test func anIdleVaultLocksItself() async throws {
         let agent = try TestAgent()
         let vault = agent.vault()
+        try vault.unlock(
+            with: TestHome.keyFile, stateDirectory: agent.home.state, lockingAfter: .seconds(900))
+        try vault.storage(service: "s").store(token: "fake", for: "open", policy: .afterFirstUnlock)
         try vault.unlock(
             with: TestHome.keyFile, stateDirectory: agent.home.state, lockingAfter: .milliseconds(200))
         #expect(try vault.status()?.idleTime != nil)

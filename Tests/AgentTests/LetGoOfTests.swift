@@ -246,6 +246,6 @@ import VaultAgent
         try reader.ask(.state, home)
         #expect(try reader.answer() == .kind(.goodbye))
         hasThreads.withLock { $0 = true }
-        #expect(try agent.vault().lockState() == .afterFirstUnlock)
+        #expect(try agent.vault().lockState() == .locked)
     }
 }

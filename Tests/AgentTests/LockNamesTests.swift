@@ -62,6 +62,8 @@ import VaultAgent
         let typo = try home.run("lock", "--vault", "\(directory)/defualt.vault")
         #expect(typo.status == 8 && typo.error.contains("lock --all"), "\(typo.error)")
         #expect(try home.run("retrieve", "k").status == 0)
+        let open = try home.run("store", "open", "--policy", "after-first-unlock", input: "b")
+        try #require(open.status == 0, "\(open.error)")
         #expect(try home.run("lock", "--all").status == 0)
         let again = try home.run("lock", "--vault", "\(directory)/defualt.vault")
         #expect(again.status == 8, "what may be read after the first unlock is open: \(again.error)")

@@ -63,6 +63,8 @@ import VaultAgent
         let size = try probe.readToEnd() / 2_000
         let fit = kept / size
         let storage = vault.storage(service: "names")
+        // So that the vault stays open while it is locked.
+        try storage.store(token: "x", for: "first bright", policy: .afterFirstUnlock)
         for count in [fit - 1, fit] {
             try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
             let client = try RawClient(home.place)

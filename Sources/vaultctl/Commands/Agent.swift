@@ -9,7 +9,7 @@ struct Agent: VaultCommand {
         abstract: "Run the agent in the foreground.",
         discussion: """
             It holds the vaults that \"vaultctl unlock\" unlocks, and ends by SIGTERM or SIGINT; SIGHUP locks every \
-            vault. \"vaultctl unlock\" starts one by itself. To whoever waits for it, it says when it takes clients: by a byte \
+            vault. It also ends after ten minutes without a vault that is open and without clients, unless it has --credential. \"vaultctl unlock\" starts one by itself. To whoever waits for it, it says when it takes clients: by a byte \
             through the descriptor of --ready-fd, and to systemd, whose units \"make install\" installs.
 
             Examples:

@@ -7,7 +7,8 @@ struct Lock: VaultCommand {
     static let configuration = CommandConfiguration(
         abstract: "Lock the vault in the agent, at once.",
         discussion: """
-            Items that may be read after the first unlock stay readable until the agent ends. Succeeds when nothing \
+            Items that may be read after the first unlock stay readable until the agent ends. A vault without such items is \
+            closed, so that its file system can be unmounted. Succeeds when nothing \
             was unlocked, and says so. Agents are looked for in XDG_RUNTIME_DIR, in /run/user/UID with the directories of \
             snaps in it, and in /tmp; a directory of XDG_RUNTIME_DIR that is not below /run/user stands alone.
 

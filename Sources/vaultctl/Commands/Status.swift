@@ -188,7 +188,11 @@ struct Status: VaultCommand {
             if let items { output.line("items:       \(items)") }
             if let agent {
                 let idle = agent.idleTime.map { "locks it after \(Self.span($0)) without use" }
-                output.line("agent:       holds it, \(idle ?? "until it is told to lock it")")
+                let isClosed = agent.state == .locked
+                output.line(
+                    "agent:       "
+                        + (isClosed
+                            ? "keeps it locked" : "holds it, \(idle ?? "until it is told to lock it")"))
                 if let obstacle = agent.sessionObstacle {
                     output.line(
                         "session:     does not lock it: \(CommandFailure.printable(obstacle)); \"vaultctl lock\" does"

@@ -55,19 +55,29 @@ struct Unlock: VaultCommand {
         try session.unlock.withUnlockMethod(console, opening: slots) { (method) throws(CommandFailure) in
             if case .passphrase = method { console.progress.show("Unlocking …") }
             defer { console.progress.clear() }
-            do throws(CommandFailure) {
-                try unlock(session, with: method, stateDirectory, locking)
-            } catch {
-                // One that ended meanwhile.
-                guard error.cause?.code == .unavailable, error.cause?.backend == AgentPlace.backend else {
-                    throw error
-                }
-                try AgentStarter.start(console)
+            try restarting(console) { () throws(CommandFailure) in
                 try unlock(session, with: method, stateDirectory, locking)
             }
         }
         try noteScope(of: vault, session)
         return .done
+    }
+
+    /// Runs `body` again each time that it finds no agent: one that was there ends when it is not used.
+    private func restarting(
+        _ console: Console, _ body: () throws(CommandFailure) -> Void
+    ) throws(CommandFailure) {
+        let deadline = Deadline(after: console.deadline?.remaining ?? .seconds(30))
+        while true {
+            do throws(CommandFailure) {
+                return try body()
+            } catch {
+                guard error.cause?.code == .unavailable, error.cause?.backend == AgentPlace.backend,
+                    !deadline.hasPassed
+                else { throw error }
+                try AgentStarter.start(console)
+            }
+        }
     }
 
     /// Whether the agent already serves every item of the vault. False when no agent answers.

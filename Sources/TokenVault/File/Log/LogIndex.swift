@@ -147,6 +147,25 @@ struct LogIndex: Sendable {
             || entries.values.contains { isMeant($0.policy, $0.setTag, $0.keyVersion) }
     }
 
+    /// The number of items of the classes for which `isMeant` is true.
+    func count(
+        where isMeant: (_ policy: UInt8, _ setTag: UInt64, _ keyVersion: UInt32) -> Bool
+    ) throws(TokenStorageError) -> Int {
+        var count = entries.values.count { isMeant($0.policy, $0.setTag, $0.keyVersion) }
+        let inBlock = block?.summary.classes.filter { isMeant($0.policy, $0.setTag, $0.keyVersion) } ?? []
+        guard let block, !inBlock.isEmpty else { return count }
+        count += inBlock.reduce(0) { $0 + Int($1.items) }
+        for items in [AnyCollection(entries.keys), AnyCollection(removed)] {
+            for item in items {
+                guard let old = try block.newest(item), isMeant(old.policy, old.setTag, old.keyVersion) else {
+                    continue
+                }
+                count -= 1
+            }
+        }
+        return count
+    }
+
     /// Every item, in no order.
     func forEachItem(
         _ body: (ItemIdentifier, IndexEntry) throws(TokenStorageError) -> Void

@@ -1,0 +1,27 @@
+internal import SystemPackage
+internal import TokenVault
+internal import VaultAgent
+
+/// What the agent keeps of a vault that was closed when it locked, since nothing in it could be read: that it is locked, for
+/// whoever asks, until it is unlocked again. No key and no descriptor is among it.
+struct ClosedVault: Sendable {
+    let facts: VaultFacts
+    let idleTime: Duration?
+    /// Its file, if it had no item.
+    let emptyFile: EmptyVaultFile?
+
+    var identifier: String { facts.identifier }
+
+    func status(at path: FilePath, _ sessionObstacle: String?) -> AgentVaultStatus {
+        AgentVaultStatus(
+            path: path, state: .locked, idleTime: idleTime, sessionObstacle: sessionObstacle)
+    }
+
+    /// Whether the vault had no item when it was closed, and nothing was written to its file since.
+    func isKnownToBeEmpty(at path: FilePath) -> Bool { emptyFile?.isUnchanged(at: path) ?? false }
+
+    /// What whoever asks for an item hears, as from the vault itself.
+    func locked(_ operation: String) -> TokenStorageError {
+        TokenStorageError(.locked, operation: operation, backend: "file")
+    }
+}

@@ -1,0 +1,231 @@
+import Glibc
+import Synchronization
+import SystemPackage
+import Testing
+import TokenVault
+import TokenVaultPlatform
+import VaultAgent
+
+@testable import VaultAgentServer
+
+/// A vault that is locked and has nothing to read: the agent has no file of it open, and answers that it is locked.
+@Suite(.timeLimit(.minutes(20))) struct ClosedVaultTests {
+    private let home: TestHome
+    private let agent: LocalAgent
+    private let vault: BlockingAgentVault
+    private var storage: AgentTokenStorage.Blocking { vault.storage(service: "s") }
+
+    init() throws {
+        home = try TestHome()
+        agent = try LocalAgent(in: home) { $0.lookTime = .milliseconds(5) }
+        vault = try agent.unlockedVault()
+    }
+
+    /// What this process, which the agent runs in, has open of the vault and its state.
+    private var openFiles: [String] {
+        let descriptors = (try? PosixDirectory("/proc/self/fd").names()) ?? []
+        return descriptors.compactMap { name in
+            var buffer = [CChar](repeating: 0, count: 4_096)
+            let count = readlink("/proc/self/fd/" + name, &buffer, buffer.count)
+            let bytes = buffer.prefix(max(count, 0)).map { UInt8(bitPattern: $0) }
+            let path = String(decoding: bytes, as: UTF8.self)
+            let places = [home.vault.removingLastComponent(), home.state].map(\.string)
+            return places.contains { path.hasPrefix($0) } ? path : nil
+        }
+    }
+
+    /// Stores an item as another process does, and leaves nothing open.
+    private func storeBesideTheAgent(_ key: TokenKey, _ policy: AccessPolicy) throws {
+        let other = try home.open()
+        defer { other.close() }
+        try other.storage(service: "s").store(token: "fake", for: key, policy: policy)
+    }
+
+    private func waitUntilClosed() -> Bool {
+        let deadline = Deadline(after: .seconds(300))
+        var backOff = BackOff()
+        while !openFiles.isEmpty, backOff.wait(until: deadline) {}
+        return openFiles.isEmpty
+    }
+
+    private func expectLocked(_ body: () throws -> Void) {
+        let error = #expect(throws: TokenStorageError.self) { try body() }
+        #expect(error?.code == .locked, "\(error as Any)")
+    }
+
+    enum Lock: CaseIterable { case one, all }
+
+    private func lock(_ lock: Lock) throws {
+        switch lock {
+        case .one: #expect(try vault.lock())
+        case .all: #expect(try AgentControl.lockAll(at: home.place))
+        }
+    }
+
+    @Test(arguments: Lock.allCases)
+    func nothingOfItIsOpenWhenTheLockReturns(_ lock: Lock) throws {
+        try storage.store(token: "fake", for: "dark", policy: .whenUnlocked)
+        try storage.store(token: "fake", for: "device")
+        #expect(!openFiles.isEmpty)
+        try self.lock(lock)
+        #expect(openFiles == [])
+        // It is held all the same: what the agent says is final.
+        #expect(try vault.isHeld() && vault.lockState() == .locked)
+        #expect(try vault.status()?.state == .locked)
+        #expect(try AgentControl.vaults(at: home.place).map(\.path) == [home.vault])
+        expectLocked { _ = try storage.retrieve(for: "dark") }
+        expectLocked { _ = try storage.retrieve(for: "never there") }
+        expectLocked { _ = try storage.metadata(for: "dark") }
+        expectLocked { _ = try storage.list() }
+        expectLocked { _ = try storage.store(token: "fake", for: "x", policy: .afterFirstUnlock) }
+        expectLocked { _ = try storage.deleteAll() }
+        #expect(try vault.lock())
+        #expect(openFiles == [])
+        try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+        #expect(try storage.retrieve(for: "dark") == "fake" && storage.retrieve(for: "device") == "fake")
+        #expect(try storage.retrieve(for: "never there") == nil)
+    }
+
+    @Test(arguments: [AccessPolicy.afterFirstUnlock, .afterFirstUnlockThisDeviceOnly])
+    func whatMayBeReadWhileLockedKeepsItOpen(_ policy: AccessPolicy) throws {
+        try storage.store(token: "fake", for: "dark", policy: .whenUnlocked)
+        // Also what another process has stored.
+        try storeBesideTheAgent("open", policy)
+        try vault.lock()
+        #expect(!openFiles.isEmpty)
+        #expect(try vault.lockState() == .afterFirstUnlock)
+        #expect(try storage.retrieve(for: "open") == "fake" && storage.retrieve(for: "none") == nil)
+        try storage.store(token: "another", for: "open")
+        try storage.delete(for: "open")
+        // The last one went, so it is closed by itself.
+        #expect(waitUntilClosed())
+        expectLocked { _ = try storage.retrieve(for: "open") }
+    }
+
+    @Test func oneThatLocksByItselfIsClosed() throws {
+        try storage.store(token: "fake", for: "dark", policy: .whenUnlocked)
+        try vault.unlock(
+            with: TestHome.keyFile, stateDirectory: home.state, lockingAfter: .milliseconds(50))
+        #expect(waitUntilClosed())
+        #expect(try vault.status()?.idleTime != nil && vault.lockState() == .locked)
+        try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+        #expect(try storage.retrieve(for: "dark") == "fake")
+    }
+
+    @Test func whoIsToldChangesKeepsItOpen() throws {
+        let client = try RawClient(home.place)
+        try client.ask(.subscribe(service: "s"), home)
+        #expect(agent.wait(forSubscribers: 1, atMost: .seconds(300)))
+        try vault.lock()
+        #expect(!openFiles.isEmpty)
+        #expect(try vault.lockState() == .afterFirstUnlock)
+        client.socket.end()
+        #expect(waitUntilClosed())
+        #expect(try vault.lockState() == .locked)
+    }
+
+    /// An empty vault hides nothing, and says so until somebody writes to it.
+    @Test func whatIsEmptyIsKnownToBe() throws {
+        try vault.lock()
+        #expect(openFiles == [])
+        #expect(try storage.retrieve(for: "k") == nil && storage.metadata(for: "k") == nil)
+        #expect(try storage.list().items.isEmpty && vault.listAllServices().hidden == 0)
+        try storeBesideTheAgent("k", .whenUnlocked)
+        expectLocked { _ = try storage.retrieve(for: "k") }
+        expectLocked { _ = try storage.list() }
+    }
+
+    @Test func anotherOneInItsPlaceIsNotHeld() throws {
+        try storage.store(token: "fake", for: "k")
+        try vault.lock()
+        let other = home.path.appending("other.vault")
+        try BlockingFileVault.create(
+            at: other, unlockMethod: TestHome.keyFile, configuration: home.configuration
+        ).close()
+        try #require(rename(other.string, home.vault.string) == 0)
+        #expect(try !vault.isHeld())
+        #expect(try AgentControl.vaults(at: home.place).isEmpty)
+    }
+
+    @Test func oneWhoseFileIsAwayIsLocked() throws {
+        try storage.store(token: "fake", for: "k")
+        try vault.lock()
+        let (path, away) = (home.vault.removingLastComponent().string, home.path.appending("away").string)
+        try #require(rename(path, away) == 0)
+        #expect(try vault.lockState() == .locked)
+        expectLocked { _ = try storage.retrieve(for: "k") }
+        try #require(rename(away, path) == 0)
+        try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+        #expect(try storage.retrieve(for: "k") == "fake")
+    }
+
+    @Test func itCanBeLetGoOf() throws {
+        try vault.lock()
+        #expect(try vault.release())
+        #expect(try !vault.isHeld() && !vault.release() && !vault.lock())
+    }
+
+    /// What a client stored is never closed away: it can be read, or it was not stored.
+    @Test func whatIsStoredWhileItLocksCanBeRead() throws {
+        // So that it is not known to be empty.
+        try storage.store(token: "fake", for: "dark", policy: .whenUnlocked)
+        var (stored, refused) = (0, 0)
+        for round in 0..<100 {
+            let outcome = Monitor(Result<Void, TokenStorageError>?.none)
+            let key = TokenKey("\(round)")
+            WorkerThread(name: "writer").run { [agent] in
+                let storage = agent.vault().storage(service: "s")
+                let result = Result { () throws(TokenStorageError) in
+                    _ = try storage.store(token: "fake", for: key, policy: .afterFirstUnlock)
+                }
+                outcome.announce { $0 = result }
+            }
+            for _ in 0...round % 3 { try vault.lock() }
+            switch outcome.wait({ $0 }) {
+            case .success:
+                stored += 1
+                #expect(try storage.retrieve(for: key) == "fake")
+                try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+                try storage.delete(for: key)
+            case .failure(let error):
+                refused += 1
+                #expect(error.code == .locked)
+                expectLocked { _ = try storage.retrieve(for: key) }
+                try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+            }
+        }
+        #expect(stored > 0 && refused > 0, "\(stored) stored, \(refused) refused")
+    }
+
+    /// However unlocks, locks and reads meet, each ends as it would alone.
+    @Test func locksAndUnlocksMayMeet() throws {
+        try storage.store(token: "fake", for: "dark", policy: .whenUnlocked)
+        let wrongs = Mutex<Set<String>>([])
+        let running = Monitor(3)
+        for number in 0..<3 {
+            WorkerThread(name: "user").run { [agent, home] in
+                let vault = agent.vault()
+                for _ in 0..<100 {
+                    do throws(TokenStorageError) {
+                        switch number {
+                        case 0: try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+                        case 1: try vault.lock()
+                        default:
+                            let token = try vault.storage(service: "s").retrieve(for: "dark")
+                            if token != "fake" { wrongs.withLock { _ = $0.insert("read nothing") } }
+                        }
+                    } catch {
+                        if error.code != .locked { wrongs.withLock { _ = $0.insert("\(number): \(error)") } }
+                    }
+                }
+                running.announce { $0 -= 1 }
+            }
+        }
+        running.wait { $0 == 0 ? () : nil }
+        #expect(wrongs.withLock { $0 } == [])
+        try vault.lock()
+        #expect(waitUntilClosed())
+        try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+        #expect(try storage.retrieve(for: "dark") == "fake")
+    }
+}
