@@ -5,7 +5,7 @@ internal import Glibc
 ///
 /// Jobs run one at a time in the order given. The thread ends when the last reference goes and the jobs
 /// given until then have run.
-package final class WorkerThread: Sendable {
+package final class WorkerThread: TaskExecutor {
     private struct Queue {
         var jobs: [@Sendable () -> Void] = []
         var ended = false
@@ -71,6 +71,12 @@ package final class WorkerThread: Sendable {
             return true
         }
         if !taken { job() }
+    }
+
+    /// Runs a part of a task on the thread: of one that was made with this thread as its `executorPreference`.
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        run { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 
     /// Lets other threads run on this processor first (`sched_yield`).

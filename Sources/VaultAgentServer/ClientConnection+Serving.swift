@@ -8,7 +8,11 @@ extension ClientConnection {
     func serve() {
         let incoming = WipedBuffer(capacity: 4 << 10)
         let outgoing = WipedBuffer(capacity: 4 << 10)
-        defer { end() }
+        defer {
+            end()
+            // The vault may be closed from here on, however long this object is referred to.
+            endUse()
+        }
         do throws(SystemFailure) {
             guard try receive(into: incoming), try greet(incoming, outgoing) else { return }
             let parts = CommitParts(context.budget, of: process)

@@ -9,19 +9,15 @@ extension ClientConnection {
     func tell(_ changes: TokenChanges, as id: UInt32, _ incoming: WipedBuffer) {
         let teller = WorkerThread(name: "agent-teller")
         guard teller.isRunning else { return }
-        let task = Task.detached { [self] in
+        // Changes are told however busy the threads are that other tasks run on.
+        let task = Task.detached(executorPreference: teller) { [self] in
             // The next change is taken when the one before was sent: what waits meanwhile is bounded and merged.
-            var locks = self.toldLocks
+            var locks = toldLocks
             for await event in changes {
-                let isSent = await withCheckedContinuation { continuation in
-                    teller.run { [locks] in
-                        continuation.resume(returning: self.tell(event, as: id, since: locks))
-                    }
-                }
-                if !isSent { break }
-                locks = self.toldLocks
+                guard tell(event, as: id, since: locks) else { break }
+                locks = toldLocks
             }
-            self.socket.end()
+            socket.end()
         }
         // A subscriber says nothing more.
         _ = try? incoming.receive(from: socket, upTo: 1)

@@ -138,6 +138,15 @@ final class ClientConnection: Sendable {
         state.withLock { $0.told = (changes, use, locks) }
     }
 
+    /// Notes that nothing is told any more: the vault is no longer in use for it.
+    func endUse() {
+        let told = state.withLock { state in
+            defer { state.told = nil }
+            return state.told
+        }
+        withExtendedLifetime(told) {}
+    }
+
     /// How often what is told of had been locked, as far as its changes were looked through.
     var toldLocks: Int { state.withLock { $0.told?.locks ?? 0 } }
 

@@ -63,6 +63,26 @@ import TokenVaultPlatform
         #expect(threads.withLock { !$0.contains(pthread_self()) })
     }
 
+    /// Whatever the threads that other tasks share are blocked by.
+    @Test func aTaskThatPrefersItRunsOnItAlone() async {
+        let thread = WorkerThread(name: "tasks")
+        let own = await withCheckedContinuation { continuation in
+            thread.run { continuation.resume(returning: pthread_self()) }
+        }
+        let (changes, continuation) = AsyncStream.makeStream(of: Int.self)
+        let task = Task.detached(executorPreference: thread) {
+            var threads: Set<UInt> = [pthread_self()]
+            for await _ in changes { threads.insert(pthread_self()) }
+            return threads
+        }
+        for number in 0..<100 {
+            continuation.yield(number)
+            await Task.yield()
+        }
+        continuation.finish()
+        #expect(await task.value == [own])
+    }
+
     @Test func aJobMayGiveAnother() async {
         let thread = WorkerThread(name: "nested")
         let order = Mutex<[String]>([])
