@@ -70,6 +70,9 @@ import TokenVaultPlatform
             #expect(listed.hasPrefix(words.count == 1 ? "here\n" : "default\there\n"))
             #expect(listed.contains("1 item is not shown while locked") && listed.hasSuffix("=4\n"))
         }
+        // Also where new items would have no keyring to go to.
+        let listed = try run("list", "--collection", "Missing")
+        #expect(listed.hasPrefix("here\n") && listed.hasSuffix("=4\n"), "\(listed)")
         try desktop.tell("unlock", other, Self.password)
         #expect(try run("retrieve", "k") == "fake=0\n")
         #expect(try run("list") == "here\nk\n=0\n")

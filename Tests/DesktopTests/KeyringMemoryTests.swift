@@ -29,6 +29,46 @@ import Testing
         #expect(memory.unseen.intents == [path])
     }
 
+    /// Who listed while it ended may have seen a part of it.
+    @Test(arguments: [false, true])
+    func oneThatEndsCountsAsACommit(isLookedAt: Bool) {
+        memory.watchCommits(in: "app")
+        let before = memory.commits(in: "app")
+        memory.take("ItemCreated", path)
+        if isLookedAt {
+            memory.hasSeen(path, schema: CommitIntent.schema, nil, since: memory.moment)
+        }
+        memory.take("ItemDeleted", path)
+        #expect(memory.commits(in: "app") > before)
+    }
+
+    /// What was searched before all was forgotten says nothing of what is there since.
+    @Test func whatWasSearchedBeforeAllWasForgottenIsNotRemembered() {
+        for _ in 0..<3 { memory.takeKeyringSignal() }
+        let moment = memory.moment
+        memory.forgetAll()
+        let name = KeyringMemory.Name("app", "key")
+        memory.remember(item("key"), name, since: moment)
+        #expect(memory.recall(name) == nil)
+        memory.remember(item("key"), name, since: memory.moment)
+        #expect(memory.recall(name)?.item.path == path)
+    }
+
+    /// Another program gave the item another key.
+    @Test func anItemIsRememberedUnderItsLastKeyAlone() {
+        let (former, name) = (KeyringMemory.Name("app", "key"), KeyringMemory.Name("app", "moved"))
+        memory.remember(item("key"), former, since: memory.moment)
+        memory.remember(item("moved"), name, since: memory.moment)
+        #expect(memory.recall(former) == nil && memory.recall(name) != nil)
+    }
+
+    private func item(_ key: TokenKey) -> KeyringItem {
+        let metadata = TokenMetadata(
+            key: key, service: "app", policy: .whenUnlocked, label: nil, created: Microseconds.date(1),
+            modified: Microseconds.date(1), generation: Generation(rawValue: 1))
+        return KeyringItem(path: path, metadata: metadata, encoding: .text)
+    }
+
     @Test func oneThatIsGoneIsForgotten() {
         memory.take("ItemCreated", path)
         memory.hasSeen(path, schema: CommitIntent.schema, nil, since: memory.moment)

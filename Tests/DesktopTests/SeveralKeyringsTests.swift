@@ -130,6 +130,36 @@ import TokenVault
         #expect(try count(in: third) == 1 && count(in: other) == 0 && count(in: login) == 0)
     }
 
+    /// A store replaces every duplicate, also by who remembers the item that counts.
+    @Test func aStoreByWhoHasReadLeavesNoDuplicate() throws {
+        try desktop.tell("create_in", [other, "in other", "in other"] + Self.ours)
+        try desktop.tell("create_in", [login, "in login", "in login"] + Self.ours)
+        let storage = storage()
+        // From then on it is known that the service tells of changes before it answers.
+        try storage.store(token: "fake", for: "another")
+        for _ in 0..<2 { #expect(try storage.retrieve(for: "key") == "in login") }
+        try storage.store(token: "stored", for: "key")
+        #expect(try count(in: login) == 1 && count(in: other) == 0)
+        #expect(try self.storage("Other").retrieve(for: "key") == "stored")
+    }
+
+    /// What a commit in a locked keyring holds is hidden, and no other program's.
+    @Test(arguments: ["lock", "restart"])
+    func aCommitInALockedKeyringIsCountedAsHidden(_ how: String) throws {
+        try storage().store(token: "fake", for: "here")
+        try desktop.tell(
+            "create_in", other, "commit", "AAAA", "xdg:schema", "org.tokenvault.Commit", "tokenvault:commit",
+            "1", "tokenvault:service", "unseen", "tokenvault:generation", "1")
+        try lockOther(how)
+        for readsOthers in [false, true] {
+            var configuration = desktop.configuration()
+            configuration.readsOtherPrograms = readsOthers
+            let services = try SecretService(configuration: configuration).servicesBlocking()
+            #expect(services.services == ["app"] && services.hidden == 1)
+            #expect(services.hiddenReasons == [.locked: 1] && services.passedOver == 0)
+        }
+    }
+
     @Test func aReaderThatRemembersAnItemSeesABetterOne() throws {
         try storage("Other").store(token: "in other", for: "key")
         let reader = storage()

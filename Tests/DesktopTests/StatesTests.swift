@@ -196,7 +196,40 @@ import TokenVaultPlatform
         #expect(try storage.retrieve(for: "key") == nil)
     }
 
+    /// Replaced between the search and the look at what was found.
+    @Test func anItemThatIsReplacedWhileItIsReadIsNotAbsent() throws {
+        let service = try fake("found-and-gone-later")
+        try service.storage(service: "app").blocking.store(token: "fake", for: "key")
+        let another = SecretService(
+            configuration: desktop.configuration(allowsPlainSession: true))
+        let storage = another.storage(service: "app").blocking
+        #expect(try storage.retrieve(for: "key") == "fake")
+        #expect(try desktop.tell("fake_says") == ["gone"])
+    }
+
     // MARK: - Locks and prompts
+
+    @Test func aVaultKeyThatIsLockedByItselfIsAskedFor() throws {
+        let service = try fake(
+            "confirms-items", "prompt-accepts", prompting: .allowed(within: .seconds(3_600)))
+        let keys = SecretServiceVaultKeys(service)
+        try keys.add(Secret([1]), vault: "vault", name: "slot", label: "label")
+        #expect(try keys.keys(vault: "vault") == ["slot": Secret([1])])
+    }
+
+    /// A service may ask the person for each item, though its keyring is open.
+    @Test(arguments: [false, true]) func anItemThatIsLockedByItselfIsUnlocked(mayAsk: Bool) throws {
+        let service = try fake(
+            "confirms-items", "prompt-accepts", prompting: mayAsk ? .allowed(within: .seconds(3_600)) : .never
+        )
+        let storage = service.storage(service: "app").blocking
+        try storage.store(token: "fake", for: "key")
+        if mayAsk {
+            #expect(try storage.retrieve(for: "key") == "fake")
+        } else {
+            #expect(code { try storage.retrieve(for: "key") } == .locked)
+        }
+    }
 
     @Test func aLockedKeyringIsLockedToEveryCall() async throws {
         try desktop.tell("start_keyring")

@@ -1,5 +1,6 @@
 import Testing
 import TokenVaultCrypto
+import TokenVaultPlatform
 
 @testable import TokenVault
 
@@ -175,6 +176,39 @@ import TokenVaultCrypto
         for storage in [used, desktop.service().storage(service: "app").blocking] {
             #expect(try storage.retrieve(for: "replaced") == "new\n")
         }
+    }
+
+    /// Two threads of a process have one connection, and so one name between them.
+    @Test func oneCallAtATimeIsTheWriter() throws {
+        let service = desktop.service()
+        let storage = desktop.service().storage(service: "app").blocking
+        let isWriting = Monitor(false)
+        let mayEnd = Monitor(false)
+        let isOver = Monitor(false)
+        WorkerThread(name: "writer").run {
+            _ = try? service.withKeyring(BusCall(timeout: .seconds(3_600))) {
+                (access) throws(TokenStorageError) in
+                try access.asWriter {
+                    isWriting.announce { $0 = true }
+                    mayEnd.wait { $0 ? () : nil }
+                }
+            }
+            isOver.announce { $0 = true }
+        }
+        isWriting.wait { $0 ? () : nil }
+        func write(_ call: BusCall) throws {
+            try service.withKeyring(call) { (access) throws(TokenStorageError) in try access.asWriter {} }
+        }
+        #expect(code { try write(BusCall(timeout: .milliseconds(300))) } == .timedOut)
+        // The name is still the first one's: no other process writes.
+        let name = try desktop.run(
+            "gdbus", "call", "--session", "--dest", "org.freedesktop.DBus", "--object-path", "/", "--method",
+            "org.freedesktop.DBus.NameHasOwner", BusName.writer)
+        #expect(name == "(true,)\n")
+        mayEnd.announce { $0 = true }
+        isOver.wait { $0 ? () : nil }
+        try write(BusCall(timeout: .seconds(3_600)))
+        try storage.store(token: "fake", for: "key")
     }
 
     /// Begins a commit, makes the first `made` of its changes, and goes away without another word.

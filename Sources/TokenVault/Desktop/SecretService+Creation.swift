@@ -59,11 +59,9 @@ extension SecretService {
                     .invalidArgument, underlying: "a label that is empty, or has control characters",
                     advice: "choose another")
             }
-            return try writers.alone(call) { () throws(TokenStorageError) in
-                try withKeyring(call, mayAsk: false) { (access) throws(TokenStorageError) in
-                    try access.asWriter { () throws(TokenStorageError) in
-                        try access.createKeyring(label, passphrase)
-                    }
+            return try withKeyring(call, mayAsk: false) { (access) throws(TokenStorageError) in
+                try access.asWriter { () throws(TokenStorageError) in
+                    try access.createKeyring(label, passphrase)
                 }
             }
         }

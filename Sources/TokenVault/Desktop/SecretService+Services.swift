@@ -57,6 +57,17 @@ public struct SecretServiceVaultKeys: KeyringItems {
 
     /// See ``KeyringItems/keys(vault:)``.
     public func keys(vault: String) throws(TokenStorageError) -> [String: Secret] {
+        let (keys, hidden) = try readKeys(of: vault)
+        guard keys.isEmpty, hidden > 0 else { return keys }
+        // A locked keyring may have it: the person is asked, as for an item that is found there.
+        try storage.unlockWhatIsFound()
+        return try readKeys(of: vault).keys
+    }
+
+    /// The keys of a vault in unlocked keyrings, and how many items locked ones have.
+    private func readKeys(
+        of vault: String
+    ) throws(TokenStorageError) -> (keys: [String: Secret], hidden: Int) {
         let prefix = Self.item(vault, "").name
         var keys: [String: Secret] = [:]
         let listing = try storage.list(TokenQuery(prefix: prefix))
@@ -69,9 +80,7 @@ public struct SecretServiceVaultKeys: KeyringItems {
                 guard error.code == .corrupt || error.code == .unsupportedFormat else { throw error }
             }
         }
-        // A locked keyring may have it.
-        if keys.isEmpty, listing.hidden > 0 { throw .keyringIsLocked.during("list") }
-        return keys
+        return (keys, listing.hidden)
     }
 
     /// See ``KeyringItems/delete(vault:name:)``.

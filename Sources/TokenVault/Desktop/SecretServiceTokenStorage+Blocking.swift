@@ -54,6 +54,16 @@ extension SecretServiceTokenStorage {
             try run("delete") { (call) throws(TokenStorageError) in try deleteAll(for: call) }
         }
 
+        /// Unlocks every keyring that has an item of the service, asking the person if that is allowed. Throws `locked` when
+        /// one stays locked.
+        func unlockWhatIsFound() throws(TokenStorageError) {
+            try run("list") { (call) throws(TokenStorageError) in
+                try secretService.withKeyring(call) { (access) throws(TokenStorageError) in
+                    try access.requireUnlocked(try access.search(service, nil).locked)
+                }
+            }
+        }
+
         // MARK: - With the bounds of a call
 
         func lockState(for call: BusCall) throws(TokenStorageError) -> LockState {

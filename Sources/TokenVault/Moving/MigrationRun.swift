@@ -30,8 +30,11 @@ struct MigrationRun {
             }
         }
         if let hidden, options.keys == nil {
-            summary.hidden = hidden.hidden
-            summary.hiddenReasons = hidden.hiddenReasons
+            // What was locked in between, only the listings have counted.
+            if hidden.hidden > 0 {
+                summary.hidden = hidden.hidden
+                summary.hiddenReasons = hidden.hiddenReasons
+            }
             summary.passedOver += hidden.passedOver
         }
         let total = work.reduce(0) { $0 + $1.keys.count }

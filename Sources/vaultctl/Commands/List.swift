@@ -100,8 +100,15 @@ struct List: VaultCommand {
                 let services = try keyring.servicesBlocking()
                 var listing = TokenListing(
                     items: [], hidden: services.hidden, hiddenReasons: services.hiddenReasons)
+                var hidden = 0
                 for service in services.services {
-                    listing.items += try keyring.storage(service: service).blocking.list(query).items
+                    let part = try keyring.storage(service: service).blocking.list(query)
+                    listing.items += part.items
+                    hidden += part.hidden
+                }
+                // A keyring may have been locked in between.
+                if hidden > listing.hidden {
+                    (listing.hidden, listing.hiddenReasons) = (hidden, [.locked: hidden])
                 }
                 return (listing, .unlocked)
             }
@@ -120,7 +127,9 @@ struct List: VaultCommand {
         let storage = try session.storage(service: try Settings.service(service.service))
         return try calling { () throws(TokenStorageError) in
             let listing = try storage.list(query)
-            return (listing, listing.hidden == 0 ? .unlocked : try storage.lockState())
+            // A keyring says why itself; the one for new items, which need not be there, says nothing of the others.
+            let isTold = listing.hidden == listing.hiddenReasons.values.reduce(0, +)
+            return (listing, isTold ? .unlocked : try storage.lockState())
         }
     }
 }

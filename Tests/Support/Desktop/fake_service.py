@@ -94,8 +94,8 @@ class Service(Object):
     def SearchItems(self, attributes, done, fail):
         if misbehave("search"):
             return
-        if "found-and-gone" in behaviours:
-            behaviours.remove("found-and-gone")
+        if "found-and-gone" in behaviours or "found-and-gone-later" in behaviours and items:
+            behaviours.difference_update({"found-and-gone", "found-and-gone-later"})
             say("gone")
             done(dbus.Array([ONLY + "/gone"], signature="o"), dbus.Array([], signature="o"))
             return
@@ -103,12 +103,17 @@ class Service(Object):
             item.path for item in items.values()
             if all(item.attributes.get(name) == value for name, value in attributes.items())
         ], signature="o")
-        none = dbus.Array([], signature="o")
-        done(*((none, found) if collection.locked else (found, none)))
+        done(
+            dbus.Array([path for path in found if not items[path].is_locked], signature="o"),
+            dbus.Array([path for path in found if items[path].is_locked], signature="o"))
 
     @dbus.service.method(SERVICE, in_signature="ao", out_signature="aoo")
     def Unlock(self, paths):
         if not collection.locked:
+            confirmed = [path for path in paths if path in items and items[path].is_locked]
+            if confirmed:
+                result = dbus.Array(confirmed, signature="o", variant_level=1)
+                return dbus.Array([], signature="o"), show_prompt(lambda: confirm(confirmed), result)
             return dbus.Array(paths, signature="o"), dbus.ObjectPath("/")
         unlocked = dbus.Array([dbus.ObjectPath(ONLY)], signature="o", variant_level=1)
         return dbus.Array([], signature="o"), show_prompt(lambda: setattr(collection, "locked", False), unlocked)
@@ -177,11 +182,16 @@ class Item(Object):
         self.label = str(properties[f"{ITEM}.Label"])
         self.attributes = {str(k): str(v) for k, v in properties[f"{ITEM}.Attributes"].items()}
         self.value = bytes(secret[2])
+        self.is_confirmed = False
         super().__init__(bus, self.path)
+
+    @property
+    def is_locked(self):
+        return collection.locked or "confirms-items" in behaviours and not self.is_confirmed
 
     def properties(self):
         return {
-            "Locked": dbus.Boolean(collection.locked),
+            "Locked": dbus.Boolean(self.is_locked),
             "Label": self.label,
             "Attributes": dbus.Dictionary(self.attributes, signature="ss"),
             "Created": dbus.UInt64(1),
@@ -191,6 +201,9 @@ class Item(Object):
     @dbus.service.method(ITEM, in_signature="o", out_signature="(oayays)", async_callbacks=("done", "fail"))
     def GetSecret(self, session, done, fail):
         if misbehave("secret"):
+            return
+        if self.is_locked:
+            fail(Locked())
             return
         if "other-session" in behaviours:
             say("secret")
@@ -210,6 +223,11 @@ class Item(Object):
     def vanish(self):
         del items[self.path]
         self.remove_from_connection()
+
+
+def confirm(paths):
+    for path in paths:
+        items[path].is_confirmed = True
 
 
 def show_prompt(accept, result):

@@ -17,8 +17,9 @@ final class BusCall: Sendable {
         var hasTurn = false
         var isWriter = false
         var prompt: PromptOutcome?
-        // The keyrings that have to be unlocked before the call can go on.
+        // The keyrings that have to be unlocked before the call can go on, and what in them it is about.
         var locked: [String] = []
+        var lockedItems: [String] = []
     }
 
     let state = Monitor(State())

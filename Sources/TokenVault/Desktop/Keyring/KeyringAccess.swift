@@ -71,12 +71,15 @@ extension SecretService {
                 let isRefused =
                     error == KeyringAccess.sessionIsGone || error == KeyringAccess.collectionIsGone
                     || error == .keyringIsLocked
-                var locked = call.state.withLock { $0.locked }
+                var (locked, items) = call.state.withLock { ($0.locked, $0.lockedItems) }
+                // A service may lock each item, though its keyring is open.
+                if !items.isEmpty, unlocked.isSuperset(of: locked) { swap(&locked, &items) }
                 if locked.isEmpty, let collection = access.collection { locked = [collection] }
                 if isRefused {
                     call.deliver { state in
                         state.isWriting = false
                         state.locked = []
+                        state.lockedItems = []
                     }
                 }
                 if error == KeyringAccess.sessionIsGone, !wasReopened {

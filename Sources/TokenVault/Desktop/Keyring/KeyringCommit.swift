@@ -10,43 +10,46 @@ extension SecretService {
     func commit(
         _ changes: [TokenChange], to name: String, for call: BusCall
     ) throws(TokenStorageError) -> TokenCommit {
-        try writers.alone(call) { () throws(TokenStorageError) in
-            try withKeyring(call) { (access) throws(TokenStorageError) in
-                try access.asWriter { () throws(TokenStorageError) in
-                    try access.finishCommits(before: name)
-                    var plan = CommitPlan(service: name)
-                    for change in changes { try plan.add(change, access) }
-                    return try plan.perform(access)
-                }
+        try withKeyring(call) { (access) throws(TokenStorageError) in
+            try access.asWriter { () throws(TokenStorageError) in
+                try access.finishCommits(before: name)
+                var plan = CommitPlan(service: name)
+                for change in changes { try plan.add(change, access) }
+                return try plan.perform(access)
             }
         }
     }
 
     /// Deletes every item of a service; returns how many there were.
     func deleteAll(of name: String, for call: BusCall) throws(TokenStorageError) -> Int {
-        try writers.alone(call) { () throws(TokenStorageError) in
-            try withKeyring(call) { (access) throws(TokenStorageError) in
-                try access.asWriter { () throws(TokenStorageError) in
-                    try access.finishCommits(before: name)
-                    var plan = CommitPlan(service: name)
-                    for found in try access.findToChange(name).values.sorted(by: {
-                        $0.item.metadata.key < $1.item.metadata.key
-                    }) {
-                        plan.delete(found)
-                    }
-                    return try plan.perform(access).existed.count
+        try withKeyring(call) { (access) throws(TokenStorageError) in
+            try access.asWriter { () throws(TokenStorageError) in
+                try access.finishCommits(before: name)
+                var plan = CommitPlan(service: name)
+                for found in try access.findToChange(name).values.sorted(by: {
+                    $0.item.metadata.key < $1.item.metadata.key
+                }) {
+                    plan.delete(found)
                 }
+                return try plan.perform(access).existed.count
             }
         }
     }
 }
 
 extension KeyringAccess {
-    /// Runs `body` while this process owns the writers' name on the bus.
+    /// Runs `body` while this process owns the writers' name on the bus, for one call at a time.
     ///
     /// The bus gives the name to one connection at a time, in the order they asked, and takes it back when
     /// a process ends. What `body` reads, no other TokenVault changes before `body` is done.
     func asWriter<Value>(
+        _ body: () throws(TokenStorageError) -> Value
+    ) throws(TokenStorageError) -> Value {
+        // The name is the connection's: whoever gives it back takes it from every thread.
+        try service.writers.alone(call) { () throws(TokenStorageError) in try asOnlyWriter(body) }
+    }
+
+    private func asOnlyWriter<Value>(
         _ body: () throws(TokenStorageError) -> Value
     ) throws(TokenStorageError) -> Value {
         let name = link.make.text(BusName.writer)

@@ -75,8 +75,11 @@ extension KeyringAccess {
                 wereLocked.insert(path)
                 continue
             }
-            // Gone meanwhile: its writer finished it.
-            guard let bytes = try secretBytes(replies[0], path) else { continue }
+            // Gone meanwhile: its writer finished it, and what was read before may be a mixture.
+            guard let bytes = try secretBytes(replies[0], path) else {
+                memory.noteFinishedCommit()
+                continue
+            }
             do throws(FormatError) {
                 guard let plain = Base64.decode(bytes) else { throw .outOfBounds }
                 intents.append((path, try CommitIntent(decoding: plain)))
@@ -103,14 +106,18 @@ extension KeyringAccess {
         return try commitsUnderWay(in: service, round: round + 1)
     }
 
-    private static let mostSearches = 8
-
     private static let newerCommit = TokenStorageError.secretService(
         .unsupportedFormat, underlying: "a newer TokenVault left a commit of this service unfinished",
         advice: "use that one; it finishes the commit with its next write")
     private static let damagedCommit = TokenStorageError.secretService(
         .corrupt, underlying: "a commit of this service was left unfinished and cannot be read",
         advice: "delete the item of schema \(CommitIntent.schema), and its changes with it")
+
+    /// Where commits under way are in locked collections, of whichever service.
+    func lockedCommits() throws(TokenStorageError) -> Set<String> {
+        guard memory.unseen.hasLockedIntents else { return [] }
+        return Set(try paths(of: CommitIntent.query, CommitIntent.queryOfLocked, asksHome: false).locked)
+    }
 
     private func searchCommits() throws(TokenStorageError) {
         let moment = memory.moment

@@ -1,13 +1,38 @@
 /// Looks for items in every keyring, and says what a reader and a writer may take for absent.
 extension KeyringAccess {
-    /// What the keyrings have of a service: of one key, or of all. What locked ones have is not read.
+    /// What the keyrings have of a service: of one key, or of all. What locked ones have is not read. Throws `ioFailure`
+    /// when what is found is always gone before it is looked at.
     func search(_ name: String, _ key: TokenKey?) throws(TokenStorageError) -> KeyringSearch {
-        let moment = memory.moment
-        let paths = try paths(of: KeyringItem.search(service: name, key: key))
+        var gone: Set<String> = []
+        for _ in 0..<Self.mostSearches {
+            try call.check()
+            let moment = memory.moment
+            let paths = try paths(of: KeyringItem.search(service: name, key: key))
+            let found = try properties(at: paths.unlocked)
+            let missing = Set(paths.unlocked).subtracting(found.map(\.path))
+            // Replaced meanwhile: what took its place is found by another search. A service may list what is gone for ever.
+            if missing.isSubset(of: gone) {
+                return try search(name, key, paths, found, since: moment)
+            }
+            gone.formUnion(missing)
+        }
+        throw .passing("items come and go all the time", "try again")
+    }
+
+    static let mostSearches = 8
+
+    /// What was found at `paths`, searched after `moment`.
+    private func search(
+        _ name: String, _ key: TokenKey?, _ paths: Paths,
+        _ found: [(path: String, properties: [String: Variant])], since moment: UInt64
+    ) throws(TokenStorageError) -> KeyringSearch {
         var search = KeyringSearch(home: collection, isHomeLocked: paths.isHomeLocked)
-        for (path, properties) in try properties(at: paths.unlocked) {
+        for (path, properties) in found {
             let item = KeyringItem(path: path, properties: properties, orOthers: readsOthers)
-            if let item, KeyringItem.isItem(item, of: name, key) {
+            if properties["Locked"]?.bool == true {
+                // Locked since it was found, or read from a service that was started since.
+                search.add(locked: path, KeyringItem.owner(ofLocked: properties["Attributes"]?.attributes))
+            } else if let item, KeyringItem.isItem(item, of: name, key) {
                 search.add(item)
             } else {
                 search.nameless += 1
@@ -15,8 +40,9 @@ extension KeyringAccess {
         }
         for (path, owner) in try owners(ofLocked: paths.locked) { search.add(locked: path, owner) }
         for (key, found) in search.ours {
-            // A locked keyring may have an item that counts more: the key is searched each time.
-            if search.locked.isEmpty {
+            // A locked keyring may have an item that counts more, and a store is to replace every duplicate: the key is
+            // searched each time.
+            if search.locked.isEmpty, found.duplicates.isEmpty {
                 memory.remember(found.item, KeyringMemory.Name(name, key), since: moment)
             }
             noteRead(found.item)
@@ -76,12 +102,25 @@ extension KeyringAccess {
 
     /// Throws `locked` when there are items at `paths`, which are in locked collections.
     func requireUnlocked(_ paths: [String]) throws(TokenStorageError) {
-        guard paths.isEmpty else { throw locked(paths.map { KeyringItem.collection(of: $0) }) }
+        guard paths.isEmpty else { throw locked(items: paths) }
     }
 
     /// The error of a call that cannot go on before `collections` are unlocked.
     func locked(_ collections: [String]) -> TokenStorageError {
-        call.deliver { $0.locked = Set(collections).sorted() }
+        call.deliver { state in
+            state.locked = Set(collections).sorted()
+            state.lockedItems = []
+        }
+        return .keyringIsLocked
+    }
+
+    /// The error of a call that cannot go on before the items at `paths` are unlocked: their collections, or themselves where
+    /// a service locks each item.
+    func locked(items paths: [String]) -> TokenStorageError {
+        call.deliver { state in
+            state.locked = Set(paths.map { KeyringItem.collection(of: $0) }).sorted()
+            state.lockedItems = paths.sorted()
+        }
         return .keyringIsLocked
     }
 

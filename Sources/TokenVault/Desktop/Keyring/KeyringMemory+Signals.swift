@@ -14,6 +14,7 @@ extension KeyringMemory {
             let before = (name, state.isWriting)
             state.told += 1
             if member == "ItemDeleted" {
+                if state.mayBeCommit(path) { state.noteFinishedCommit() }
                 if let name { state.items[name] = nil }
                 state.names[path] = nil
                 state.toldOf[path] = nil

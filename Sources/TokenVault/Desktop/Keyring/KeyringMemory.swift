@@ -63,6 +63,8 @@ final class KeyringMemory: Sendable {
 
         mutating func remember(_ item: KeyringItem, _ name: Name, isCurrent: Bool, since moment: UInt64) {
             if let old = items[name]?.item.path { names[old] = nil }
+            // Another program gave the item that is there another name.
+            if let former = names[item.path], former != name { items[former] = nil }
             items[name] = (item, isCurrent, moment)
             names[item.path] = name
             note(item.metadata.generation)
@@ -70,6 +72,16 @@ final class KeyringMemory: Sendable {
 
         /// A generation was seen: those to come are above it.
         mutating func note(_ generation: Generation) { newest = max(newest, generation.rawValue) }
+
+        /// Whether a commit under way may be at `path`.
+        func mayBeCommit(_ path: String) -> Bool {
+            unknown.contains(path) || intents.contains(path) || madeMeanwhile[path] != nil
+        }
+
+        /// A commit of several changes ended, of whichever service.
+        mutating func noteFinishedCommit() {
+            for name in commits.keys { commits[name]? += 1 }
+        }
 
         /// Whether it is known what the item at `path` is.
         func isKnown(_ path: String) -> Bool {
@@ -83,6 +95,9 @@ final class KeyringMemory: Sendable {
     func forgetAll() {
         state.withLock { state in
             var fresh = State()
+            // What was asked before is not remembered after: its moment is too early.
+            fresh.told = state.told + 1
+            fresh.toldOfKeyrings = fresh.told
             fresh.newest = state.newest
             fresh.announced = state.announced
             fresh.commits = state.commits.mapValues { $0 + 1 }
@@ -178,6 +193,9 @@ final class KeyringMemory: Sendable {
             if let count = state.commits[name] { state.commits[name] = count + 1 }
         }
     }
+
+    /// A commit of several changes ended while it was looked at, of whichever service.
+    func noteFinishedCommit() { state.withLock { $0.noteFinishedCommit() } }
 
     /// `service` is read here: commits of it are counted from now on.
     func watchCommits(in service: String) {

@@ -129,18 +129,16 @@ extension KeyringAccess {
 
     /// Items of these names went: those that no TokenVault deleted are told now, with a generation of our own.
     fileprivate func noteDeletions(_ names: [KeyringMemory.Name]) throws(TokenStorageError) {
-        try service.writers.alone(call) { () throws(TokenStorageError) in
-            // Whoever deleted them as a writer is done by then, and told of it.
-            try asWriter { () throws(TokenStorageError) in
-                for name in names where memory.announced(name).map({ !$0.isDeleted }) ?? true {
-                    let search = try search(name.service.name, name.key)
-                    guard search.ours.isEmpty, search.locked.isEmpty else { continue }
-                    let told = memory.announced(name)?.generation.rawValue ?? 0
-                    let generation = memory.nextGeneration(now: WallClock.microseconds, above: told)
-                    service.publish(
-                        CommitNotice(
-                            service: name.service.name, generation: generation, keys: [(name.key, true)]))
-                }
+        // Whoever deleted them as a writer is done by then, and told of it.
+        try asWriter { () throws(TokenStorageError) in
+            for name in names where memory.announced(name).map({ !$0.isDeleted }) ?? true {
+                let search = try search(name.service.name, name.key)
+                guard search.ours.isEmpty, search.locked.isEmpty else { continue }
+                let told = memory.announced(name)?.generation.rawValue ?? 0
+                let generation = memory.nextGeneration(now: WallClock.microseconds, above: told)
+                service.publish(
+                    CommitNotice(
+                        service: name.service.name, generation: generation, keys: [(name.key, true)]))
             }
         }
     }

@@ -1,6 +1,6 @@
 /// Asking the person, within bounds.
 extension KeyringAccess {
-    /// Unlocks `collections`, asking the person if need be and allowed. Throws `locked` when one stays
+    /// Unlocks `collections`, or single items, asking the person if need be and allowed. Throws `locked` when one stays
     /// locked, `timedOut` when the prompt is not answered, `cancelled`.
     func unlock(_ collections: [String]) throws(TokenStorageError) {
         let reply = try ask([

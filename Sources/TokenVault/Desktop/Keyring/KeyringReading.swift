@@ -81,7 +81,7 @@ extension KeyringAccess {
                 memory.forget(path: known.item.path)
                 continue
             }
-            if item.isLocked { throw locked([KeyringItem.collection(of: item.path)]) }
+            if item.isLocked { throw locked(items: [item.path]) }
             memory.remember(item, name, since: moment)
             noteRead(item)
             return item.metadata
@@ -167,7 +167,7 @@ extension KeyringAccess {
                 return nil
             }
             if name == BusErrorName.noSession { throw Self.sessionIsGone }
-            if name == BusErrorName.isLocked { throw locked([KeyringItem.collection(of: path)]) }
+            if name == BusErrorName.isLocked { throw locked(items: [path]) }
         }
         let value = try KeyringLink.values(reply, "((oayays))")[0]
         guard let bytes = session.decrypt(value) else {

@@ -35,10 +35,9 @@ struct KeyringSearch {
             }
     }
 
+    /// An item of an unlocked keyring.
     mutating func add(_ item: KeyringItem) {
-        if item.isLocked {
-            add(locked: item.path, item.isOthers ? .others : .ours)
-        } else if item.isOthers {
+        if item.isOthers {
             keep(item, in: &others)
         } else {
             keep(item, in: &ours)

@@ -25,21 +25,23 @@ extension KeyringAccess {
         services.remove(TokenKey(SecretServiceVaultKeys.service))
         // What has the name of a service that is listed is counted with that.
         let unlisted = nameless.count { name in name.map { !services.contains(TokenKey($0)) } ?? true }
-        let (hidden, passedOver) = try hidden(at: paths.locked)
+        let (hidden, passedOver) = try hidden(at: paths.locked, lockedCommits())
         return ServiceListing(
             services: services.sorted().map(\.name), hidden: hidden,
             hiddenReasons: hidden > 0 ? [.locked: hidden] : [:], passedOver: unlisted + passedOver)
     }
 
     /// How many of the items at `paths`, in locked collections, are kept from being listed, and how many are passed
-    /// over.
-    private func hidden(at paths: [String]) throws(TokenStorageError) -> (hidden: Int, passedOver: Int) {
-        if paths.isEmpty { return (0, 0) }
+    /// over. Each of `commits`, which are in locked collections too, keeps at least one from being listed.
+    private func hidden(
+        at paths: [String], _ commits: Set<String>
+    ) throws(TokenStorageError) -> (hidden: Int, passedOver: Int) {
+        if paths.isEmpty { return (commits.count, 0) }
         let keys = Set(
             try self.paths(of: KeyringItem.search(service: SecretServiceVaultKeys.service)).locked)
-        let others = paths.filter { !keys.contains($0) }
-        guard readsOthers else { return (others.count, 0) }
+        let others = paths.filter { !keys.contains($0) && !commits.contains($0) }
+        guard readsOthers else { return (others.count + commits.count, 0) }
         let owners = try owners(ofLocked: others).map(\.owner)
-        return (owners.count { $0 != .neither }, owners.count { $0 == .neither })
+        return (owners.count { $0 != .neither } + commits.count, owners.count { $0 == .neither })
     }
 }

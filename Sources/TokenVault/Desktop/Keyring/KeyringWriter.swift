@@ -82,7 +82,7 @@ struct KeyringWriter {
             return
         }
         if case .error(BusErrorName.isLocked, _) = reply {
-            throw access.locked([KeyringItem.collection(of: path)])
+            throw access.locked(items: [path])
         }
         let prompt = try KeyringLink.values(reply, "(o)")[0].text ?? "/"
         // A service may ask the person first, and nothing is deleted before they agree.
