@@ -36,6 +36,8 @@ package struct AgentLimits: Sendable {
     package var unusedTime: Duration? = .seconds(600)
     /// How often it looks, otherwise, whether it can still be reached, and what of its vaults locked by itself.
     package var lookTime: Duration = .seconds(1)
+    /// After how long it looks again whether a vault that is locked can be closed, which had something to read.
+    package var nextLookTime: Duration = .seconds(60)
     /// How long who locks waits for what the agent then closes.
     package var closingTime: Duration = .seconds(1)
     /// How long the end waits for requests that are under way.

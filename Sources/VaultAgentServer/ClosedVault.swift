@@ -9,6 +9,8 @@ struct ClosedVault: Sendable {
     let idleTime: Duration?
     /// Its file, if it had no item.
     let emptyFile: EmptyVaultFile?
+    /// When it was closed.
+    let since: ContinuousClock.Instant
 
     var identifier: String { facts.identifier }
 

@@ -6,13 +6,26 @@ internal import VaultAgent
 
 // Closing what is locked and has nothing to read: no descriptor of it is kept, and its file system can be unmounted.
 extension HeldVaults {
-    /// A use of the vault that `reference` is about; `nil` when no file of it is open.
-    func use(_ reference: VaultReference) -> VaultUse? {
+    /// What the agent has of a vault.
+    enum Holding {
+        /// Its file is open.
+        case open(VaultUse)
+        /// It was closed when it locked.
+        case closed(ClosedVault)
+        case none
+    }
+
+    /// What the agent has of the vault that `reference` is about; the use of an open one is of that kind.
+    func holding(_ reference: VaultReference, for kind: VaultUses.Kind) -> Holding {
         state.withLock { state in
-            guard let held = state.vaults[reference.path],
-                reference.identifier.map({ $0 == held.vault.identifier }) ?? true
-            else { return nil }
-            return VaultUse(held.vault, held.uses)
+            let path = reference.path
+            if let held = state.vaults[path], reference.isMeant(held.vault.identifier) {
+                return .open(VaultUse(held.vault, held.uses, kind))
+            }
+            if let closed = state.closed[path], reference.isMeant(closed.identifier) {
+                return .closed(closed)
+            }
+            return .none
         }
     }
 
@@ -22,29 +35,20 @@ extension HeldVaults {
         state.withLock { state in
             // Another may have taken its place.
             let held = state.vaults[path].flatMap { $0.vault === vault ? $0 : nil }
-            return VaultUse(vault, held?.uses ?? VaultUses())
+            return VaultUse(vault, held?.uses ?? VaultUses(), .changing)
         }
     }
 
-    /// The vault that `reference` is about, if it was closed when it locked.
-    func closed(_ reference: VaultReference) -> ClosedVault? {
-        let closed = state.withLock { $0.closed[reference.path] }
-        guard let closed, let identifier = reference.identifier else { return closed }
-        return closed.identifier == identifier ? closed : nil
-    }
-
-    /// Keeps nothing any more of a vault that was closed when it locked. Whether there was something.
-    func forgetClosed(_ reference: VaultReference) -> Bool {
-        guard closed(reference) != nil else { return false }
-        return state.withLock { $0.closed.removeValue(forKey: reference.path) } != nil
-    }
-
-    /// The same, if another vault is at its path by now.
-    func forgetIfReplaced(_ reference: VaultReference) -> Bool {
-        guard let closed = closed(reference),
-            let now = BlockingFileVault.identifier(ofFileAt: reference.path), now != closed.identifier
-        else { return false }
-        return forgetClosed(reference)
+    /// Keeps nothing any more of a vault that was closed when it locked, if another one is at its path by now. Whether it is so.
+    func forgetIfReplaced(_ closed: ClosedVault, at path: FilePath) -> Bool {
+        guard let now = BlockingFileVault.identifier(ofFileAt: path), now != closed.identifier else {
+            return false
+        }
+        state.withLock { state in
+            // That one may have been unlocked, and closed again, meanwhile.
+            if state.closed[path]?.identifier == closed.identifier { state.closed[path] = nil }
+        }
+        return true
     }
 
     /// Whether a file of a vault is open, or about to be.
@@ -75,7 +79,7 @@ extension HeldVaults {
                 continue
             }
             thread.run { [self, weak vault] in
-                if let vault { closeIfUnused(vault) }
+                if let vault { closeIfUnused(vault, by: Deadline(after: limits.closingTime)) }
                 closing.announce { _ = $0.remove(identity) }
             }
         }
@@ -83,34 +87,57 @@ extension HeldVaults {
         _ = closing.wait(atMost: duration) { $0.isDisjoint(with: identities) ? () : nil }
     }
 
-    private func closeIfUnused(_ vault: BlockingFileVault) {
-        guard let (path, held) = state.withLock({ $0.vaults.first { $0.value.vault === vault } }),
-            let count = held.uses.whenIdle
-        else { return }
-        // What cannot be told stays as it is, until it is used or locked again.
-        guard let remainder = try? vault.remainderOfLock(), !remainder.hasReadableItems else {
-            return held.uses.note(readableAfter: count)
-        }
+    /// Looks whether it can be closed, again each time that somebody was at it meanwhile.
+    private func closeIfUnused(_ vault: BlockingFileVault, by deadline: Deadline) {
+        repeat {
+            guard let (path, held) = state.withLock({ $0.vaults.first { $0.value.vault === vault } }),
+                let changes = held.uses.changesWhenIdle(by: deadline)
+            else { return }
+            let remainder: LockedRemainder
+            do throws(TokenStorageError) {
+                remainder = try vault.remainderOfLock()
+            } catch {
+                return held.uses.noteFailure(after: changes, lookingAgainWithin: limits.nextLookTime)
+            }
+            guard !remainder.hasReadableItems else {
+                return held.uses.noteReadable(after: changes, lookingAgainIn: limits.nextLookTime)
+            }
+            if close(vault, at: path, remainder, after: changes) { return }
+        } while !deadline.hasPassed
+    }
+
+    /// Closes a vault of which nothing can be read, after it was changed so often. False when somebody came meanwhile: whoever
+    /// is at it has it open, and may have stored what can be read.
+    private func close(
+        _ vault: BlockingFileVault, at path: FilePath, _ remainder: LockedRemainder, after changes: UInt64
+    ) -> Bool {
         let storage = vault.storage(service: "")
-        let closed = ClosedVault(
-            facts: VaultFacts(
-                identifier: vault.identifier, state: .locked, supportedPolicies: storage.supportedPolicies,
-                defaultPolicy: storage.defaultPolicy),
-            idleTime: held.idleTime, emptyFile: remainder.emptyFile)
-        let isLeaving = state.withLock { state in
-            // Whoever came meanwhile has it open, and may have stored what can be read.
-            guard let held = state.vaults[path], held.vault === vault, held.uses.whenIdle == count,
-                Self.isLocked(vault), !state.unlocking.values.contains(where: { $0.path == path })
-            else { return false }
+        let facts = VaultFacts(
+            identifier: vault.identifier, state: .locked, supportedPolicies: storage.supportedPolicies,
+            defaultPolicy: storage.defaultPolicy)
+        let (isOver, isLeaving) = state.withLock { state -> (Bool, Bool) in
+            let isUnlocking = state.unlocking.values.contains { $0.path == path }
+            guard let held = state.vaults[path], held.vault === vault, Self.isLocked(vault), !isUnlocking
+            else {
+                return (true, false)
+            }
+            guard held.uses.changesWhenIdle == changes else { return (false, false) }
             state.vaults[path] = nil
-            state.closed[path] = closed
+            state.closed[path] = ClosedVault(
+                facts: facts, idleTime: held.idleTime, emptyFile: remainder.emptyFile, since: .now)
             state.leaving[ObjectIdentifier(vault)] = vault
-            return true
+            return (true, true)
         }
         if isLeaving { takeLeave(of: vault) }
+        return isOver
     }
 
     private static func isLocked(_ vault: BlockingFileVault) -> Bool {
         (try? vault.lockState()) == .afterFirstUnlock
     }
+}
+
+extension VaultReference {
+    /// Whether it is about the vault of that identifier, if that is at its path.
+    func isMeant(_ identifier: String) -> Bool { self.identifier.map { $0 == identifier } ?? true }
 }

@@ -55,10 +55,17 @@ extension HeldVaults {
 
     /// Lets go of a vault: wipes all of its keys. False when it is not held.
     func close(_ reference: VaultReference) -> Bool {
-        state.withLock { $0.noteLock(of: VaultReference(path: reference.path)) }
-        if forgetClosed(reference) { return true }
-        guard let held = held(reference) else { return false }
-        letGo(of: held, at: reference.path)
+        let path = reference.path
+        let (held, wasClosed) = state.withLock { state -> (Held?, Bool) in
+            state.noteLock(of: VaultReference(path: path))
+            if let closed = state.closed[path], reference.isMeant(closed.identifier) {
+                state.closed[path] = nil
+                return (nil, true)
+            }
+            return (state.vaults[path].flatMap { reference.isMeant($0.vault.identifier) ? $0 : nil }, false)
+        }
+        guard let held else { return wasClosed }
+        letGo(of: held, at: path)
         return true
     }
 
@@ -95,6 +102,8 @@ extension HeldVaults {
         state.withLock { state in
             state.leaving[ObjectIdentifier(held.vault)] = held.vault
             if state.vaults[path]?.vault === held.vault { state.vaults[path] = nil }
+            // It may have been closed meanwhile.
+            if state.closed[path]?.identifier == held.vault.identifier { state.closed[path] = nil }
         }
         takeLeave(of: held.vault)
     }

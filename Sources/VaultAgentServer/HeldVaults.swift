@@ -189,6 +189,7 @@ package final class HeldVaults: Sendable {
             state.closed[path] = nil
             if let held = state.vaults[path], held.vault === vault { fresh.uses = held.uses }
             let former = state.vaults.updateValue(fresh, forKey: path)?.vault
+            state.forgetClosed(over: limits.vaults)
             // Who locks from here on means it too, and does not find it.
             guard let former, former !== vault else { return (isLocked, false, nil) }
             former.lock()
@@ -302,7 +303,17 @@ extension HeldVaults {
 extension HeldVaults.State {
     /// Whether one more may be held at `path`, of so many in all.
     func hasRoom(for path: FilePath, _ count: Int) -> Bool {
-        vaults[path] != nil || closed[path] != nil || vaults.count + closed.count < count
+        vaults[path] != nil || vaults.count < count
+    }
+
+    /// Forgets, of the vaults that were closed when they locked, those longest ago: with those that are open, no more than
+    /// `count` are known.
+    mutating func forgetClosed(over count: Int) {
+        while vaults.count + closed.count > count,
+            let oldest = closed.min(by: { $0.value.since < $1.value.since })
+        {
+            closed[oldest.key] = nil
+        }
     }
 
     /// Makes the unlocks of that vault that are under way end locked.

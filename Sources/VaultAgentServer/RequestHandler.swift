@@ -84,8 +84,14 @@ struct RequestHandler: Sendable {
             defer { withExtendedLifetime(use) {} }
             return .success(try answerFacts(of: use.vault, request, &writer))
         }
-        guard let use = vaults.use(request.vault) else {
-            try answerOfClosedVault(request, &writer)
+        let use: VaultUse
+        switch vaults.holding(request.vault, for: request.operation.use) {
+        case .open(let held): use = held
+        case .closed(let closed):
+            try answer(request, about: closed, &writer)
+            return .success(.none)
+        case .none:
+            answerNotHeld(request, &writer)
             return .success(.none)
         }
         defer { withExtendedLifetime(use) {} }
@@ -169,13 +175,11 @@ struct RequestHandler: Sendable {
 
     /// Answers a request about a vault that was closed when it locked, and that is still the one at its path; any other is not
     /// held. In a vault that had no item, and was not written to since, there is known to be none.
-    private func answerOfClosedVault(
-        _ request: AgentRequest, _ writer: inout WireWriter
+    private func answer(
+        _ request: AgentRequest, about closed: ClosedVault, _ writer: inout WireWriter
     ) throws(TokenStorageError) {
-        guard let closed = vaults.closed(request.vault), !vaults.forgetIfReplaced(request.vault) else {
-            return answerNotHeld(request, &writer)
-        }
         let path = request.vault.path
+        guard !vaults.forgetIfReplaced(closed, at: path) else { return answerNotHeld(request, &writer) }
         switch request.operation {
         case .state:
             writer.begin(.result, id: request.id)
@@ -254,6 +258,15 @@ extension AgentOperation {
         switch self {
         case .secret, .item, .metadata, .list, .history, .state: true
         default: false
+        }
+    }
+
+    /// How it uses a vault.
+    fileprivate var use: VaultUses.Kind {
+        switch self {
+        case .commit, .commitPart, .undo, .deleteAll: .changing
+        case .subscribe: .lasting
+        default: .reading
         }
     }
 

@@ -17,7 +17,11 @@ import VaultAgent
 
     init() throws {
         home = try TestHome()
-        agent = try LocalAgent(in: home) { $0.lookTime = .milliseconds(5) }
+        agent = try LocalAgent(in: home) { limits in
+            limits.lookTime = .milliseconds(5)
+            limits.nextLookTime = .milliseconds(20)
+            limits.closingTime = .seconds(300)
+        }
         vault = try agent.unlockedVault()
     }
 
@@ -34,11 +38,15 @@ import VaultAgent
         }
     }
 
-    /// Stores an item as another process does, and leaves nothing open.
-    private func storeBesideTheAgent(_ key: TokenKey, _ policy: AccessPolicy) throws {
+    /// Does something as another process does, and leaves nothing open.
+    private func besideTheAgent(_ body: (FileTokenStorage.Blocking) throws -> Void) throws {
         let other = try home.open()
         defer { other.close() }
-        try other.storage(service: "s").store(token: "fake", for: key, policy: policy)
+        try body(other.storage(service: "s"))
+    }
+
+    private func storeBesideTheAgent(_ key: TokenKey, _ policy: AccessPolicy) throws {
+        try besideTheAgent { _ = try $0.store(token: "fake", for: key, policy: policy) }
     }
 
     private func waitUntilClosed() -> Bool {
@@ -100,6 +108,72 @@ import VaultAgent
         // The last one went, so it is closed by itself.
         #expect(waitUntilClosed())
         expectLocked { _ = try storage.retrieve(for: "open") }
+    }
+
+    /// A client that reads all the time does not keep it open.
+    @Test func whoReadsMeanwhileIsWaitedFor() throws {
+        let isOver = Mutex(false)
+        let running = Monitor(2)
+        for _ in 0..<2 {
+            WorkerThread(name: "reader").run { [agent] in
+                let storage = agent.vault().storage(service: "s")
+                while !isOver.withLock({ $0 }) { _ = try? storage.retrieve(for: "dark") }
+                running.announce { $0 -= 1 }
+            }
+        }
+        for _ in 0..<100 {
+            try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+            try storage.store(token: "fake", for: "dark", policy: .whenUnlocked)
+            try vault.lock()
+            // Those who read look for a moment whether it is still the same vault.
+            #expect(!agent.server.vaults.isAnyOpen)
+        }
+        isOver.withLock { $0 = true }
+        running.wait { $0 == 0 ? () : nil }
+    }
+
+    /// What nothing leads to any more can be read no more: its file system can be unmounted.
+    @Test(arguments: [false, true])
+    func oneThatWasRemovedIsClosed(withItsDirectory: Bool) throws {
+        try storage.store(token: "fake", for: "open", policy: .afterFirstUnlock)
+        if withItsDirectory {
+            let directory = home.vault.removingLastComponent()
+            for name in try PosixDirectory(directory).names() {
+                try #require(unlink(directory.appending(name).string) == 0)
+            }
+            try #require(rmdir(directory.string) == 0)
+        } else {
+            try #require(unlink(home.vault.string) == 0)
+        }
+        try vault.lock()
+        #expect(waitUntilClosed())
+    }
+
+    /// What another process deletes is noticed, though no client comes.
+    @Test func oneWhoseLastReadableItemAnotherProcessDeletesIsClosed() throws {
+        try storage.store(token: "fake", for: "open", policy: .afterFirstUnlock)
+        try vault.lock()
+        #expect(try vault.lockState() == .afterFirstUnlock)
+        try besideTheAgent { try $0.delete(for: "open") }
+        #expect(waitUntilClosed())
+    }
+
+    /// Those that are closed take no room from those that are open.
+    @Test func oneMoreCanBeUnlockedHoweverManyAreClosed() throws {
+        let home = try TestHome()
+        let agent = try LocalAgent(in: home) { $0.vaults = 2 }
+        let paths = (0..<4).map { home.path.appending("vault \($0)") }
+        for path in paths {
+            try BlockingFileVault.create(
+                at: path, unlockMethod: TestHome.keyFile, configuration: home.configuration
+            ).close()
+            let vault = BlockingAgentVault(at: path, agent: home.place, timeout: .seconds(300))
+            try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+            try vault.lock()
+            #expect(try vault.lockState() == .locked)
+        }
+        #expect(try AgentControl.vaults(at: home.place).map(\.path) == Array(paths.suffix(2)))
+        withExtendedLifetime(agent) {}
     }
 
     @Test func oneThatLocksByItselfIsClosed() throws {

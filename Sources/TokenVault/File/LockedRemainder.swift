@@ -41,7 +41,13 @@ extension BlockingFileVault {
         try during("lock") { () throws(TokenStorageError) in
             try checkUsable()
             guard let session = state.withLock({ $0.session }) else { throw .file(.locked) }
-            try session.log.lookAtOthers()
+            do throws(TokenStorageError) {
+                try session.log.lookAtOthers()
+            } catch {
+                // What has no name any more is never back.
+                guard error.code == .unavailable, session.log.hasNoName else { throw error }
+                return LockedRemainder(hasReadableItems: false, emptyFile: nil)
+            }
             try session.refreshKeys()
             return try session.log.remainder { [ring = session.ring] policy, setTag, version in
                 if case .keys = ring.access(policy: policy, setTag: setTag, version: version) {
@@ -54,6 +60,11 @@ extension BlockingFileVault {
 }
 
 extension VaultLog {
+    /// Whether the file that is open was removed.
+    fileprivate var hasNoName: Bool {
+        (try? state.withLock { $0.file }.attributes().links) == 0
+    }
+
     fileprivate func remainder(
         where isReadable: (_ policy: UInt8, _ setTag: UInt64, _ keyVersion: UInt32) -> Bool
     ) throws(TokenStorageError) -> LockedRemainder {

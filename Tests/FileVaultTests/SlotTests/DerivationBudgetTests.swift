@@ -45,6 +45,19 @@ import TokenVaultPlatform
         }
     }
 
+    /// Also while others have some of it.
+    @Test func whatCanNeverBeHadIsNotWaitedForBehindOthers() throws {
+        let budget = budget(1_000, patience: .seconds(300), available: 800)
+        let first = try budget.take(80, until: nil)
+        #expect {
+            _ = try budget.take(771, until: nil)
+        } throws: {
+            guard case .tooMuch(let most)? = $0 as? DerivationBudget.Refusal else { return false }
+            return most == 770
+        }
+        withExtendedLifetime(first) {}
+    }
+
     @Test func whoWaitsHasItWhenOthersAreDone() throws {
         let budget = budget(100, patience: .seconds(300))
         var first: DerivationBudget.Share? = try budget.take(100, until: nil)

@@ -5,7 +5,7 @@ package import TokenVaultPlatform
 package final class DerivationBudget: Sendable {
     /// Why there is no memory.
     package enum Refusal: Error {
-        /// More is asked for than there is, in bytes, when nothing else is derived.
+        /// More is asked for than there can be, in bytes, when nothing else is derived.
         case tooMuch(allowed: UInt64)
         /// Others have it, and kept it for longer than was waited.
         case inUse
@@ -60,9 +60,12 @@ package final class DerivationBudget: Sendable {
         let limit = min(patience, deadline?.remaining ?? patience)
         state.withLock { $0.waiters += 1 }
         let refusal: Refusal?? = state.wait(atMost: limit) { state -> Refusal?? in
-            // What others have taken may not be used yet, and count as available.
-            let allowed = min(length, available().map { $0 / 8 * 7 } ?? length)
-            if state.taken == 0, wanted > allowed { return .some(.tooMuch(allowed: allowed)) }
+            let available = available()
+            // What there can be when others have given back theirs.
+            let most = min(length, available.map { ($0 + state.taken) / 8 * 7 } ?? length)
+            if wanted > most { return .some(.tooMuch(allowed: most)) }
+            // What others have taken may not be used yet, and count as available: it is subtracted, though it may count twice.
+            let allowed = min(length, available.map { $0 / 8 * 7 } ?? length)
             guard allowed >= state.taken, allowed - state.taken >= wanted else { return nil }
             state.taken += wanted
             state.mostTaken = max(state.mostTaken, state.taken)
