@@ -70,8 +70,15 @@ extension BlockingFileVault {
     /// Looks at the path that this device remembers: one small file is read, and where it names another path, the
     /// file there.
     func findPlace() throws(TokenStorageError) -> PlaceFinding {
-        guard let store = secretStore, let here = location.absolutePath else { return .here }
-        guard let place = try store.place() else { return .unknown }
+        guard let store = secretStore else { return .here }
+        return try findPlace(store, rememberedAt: try store.place())
+    }
+
+    private func findPlace(
+        _ store: StateStore, rememberedAt place: FilePath?
+    ) throws(TokenStorageError) -> PlaceFinding {
+        guard let here = location.absolutePath else { return .here }
+        guard let place else { return .unknown }
         if place == here { return .here }
         let own = try? location.directory.attributes(of: location.name)
         if let other = try VaultPlaces.living(store, here: here, identity: own?.identity, vault: store.vault)
@@ -82,13 +89,15 @@ extension BlockingFileVault {
     }
 
     /// Throws `unexpectedVault` when this device remembers another vault at the path, `insecurePermissions` when other users may
-    /// put one there, `duplicateVault` when this is a copy of a vault that is elsewhere. Returns whether it may be read as a copy.
-    func checkPlace() throws(TokenStorageError) -> Bool {
+    /// put one there, `duplicateVault` when this is a copy of a vault that is elsewhere, unless it may be read as one.
+    func checkPlace() throws(TokenStorageError) -> PlaceFinding {
         try location.requireTrustedDirectory()
-        if let store = secretStore { try VaultPlaces.requireExpected(store, at: location.absolutePath) }
-        guard case .elsewhere(let path) = try findPlace() else { return false }
-        guard configuration.opensCopies else { throw .duplicate(path) }
-        return true
+        guard let store = secretStore else { return .here }
+        let place = try store.place()
+        try VaultPlaces.requireExpected(store, rememberedAt: place, at: location.absolutePath)
+        let finding = try findPlace(store, rememberedAt: place)
+        if case .elsewhere(let path) = finding, !configuration.opensCopies { throw .duplicate(path) }
+        return finding
     }
 
     /// What a person should know of where this file is.
@@ -101,9 +110,15 @@ extension BlockingFileVault {
         return ["this is a copy: the vault is \(path.string)"]
     }
 
-    /// Remembers the path of a vault that was moved, and of one that this device has seen and no path of.
-    func rememberMove() {
+    /// Remembers the path of a vault that was moved, and of one that this device has seen and no path of; `finding` is what it
+    /// was before.
+    func rememberMove(after finding: PlaceFinding) {
+        switch finding {
+        case .here, .elsewhere: return
+        case .moved, .unknown: break
+        }
         guard let here = location.absolutePath, let store = secretStore else { return }
+        // Another process may have remembered it meanwhile.
         switch try? findPlace() {
         case .here, .elsewhere, nil: return
         case .moved: try? store.rememberPlace(here)

@@ -77,7 +77,8 @@ extension BlockingFileVault {
 
     /// The unlock of a vault that was not unlocked yet.
     private func unlockFirst(mending: Bool, by opening: Opening) throws(TokenStorageError) {
-        let isCopy = try checkPlace()
+        let place = try checkPlace()
+        let isCopy = if case .elsewhere = place { true } else { false }
         let opened = try openSession(isCopy: isCopy, by: opening)
         do throws(TokenStorageError) {
             try beginCounting()
@@ -96,7 +97,7 @@ extension BlockingFileVault {
         tellObservers(ofFirstUnlock: !lost)
         guard mending, !isCopy, location.obstacle == nil else { return }
         // Who may be reading a copy decides nothing.
-        if !configuration.opensCopies { rememberMove() }
+        if !configuration.opensCopies { rememberMove(after: place) }
         if opened.ring.facts.hasPasscodeSlot == false { try? opened.removeDestroyedItems() }
         healIfNeeded(opened)
         try? renewOwnSet(opened)

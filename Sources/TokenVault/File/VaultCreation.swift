@@ -109,7 +109,9 @@ struct VaultRemoval {
         let stores = vaults.compactMap { vault in
             location.state.map { StateStore(directory: $0, vault: vault) }
         }
-        for store in stores { try VaultPlaces.requireExpected(store, at: location.absolutePath) }
+        for store in stores {
+            try VaultPlaces.requireExpected(store, rememberedAt: store.place(), at: location.absolutePath)
+        }
         let own = stores.filter { !location.isCopy(of: $0.vault, $0) }
         // By another name all that was in it would still be there. That name itself may go.
         if own.count == stores.count { try SecondNames(location: location).requireNone(of: file) }

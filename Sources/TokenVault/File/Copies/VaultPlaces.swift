@@ -27,10 +27,12 @@ enum VaultPlaces {
         }
     }
 
-    /// Throws `unexpectedVault` when this device remembers another vault at `here` than that of `store`. A vault that is itself
-    /// remembered there took the place of others on purpose.
-    static func requireExpected(_ store: StateStore, at here: FilePath?) throws(TokenStorageError) {
-        guard let here, try store.place() != here else { return }
+    /// Throws `unexpectedVault` when this device remembers another vault at `here` than that of `store`, which it remembers at
+    /// `place`. A vault that is itself remembered there took the place of others on purpose.
+    static func requireExpected(
+        _ store: StateStore, rememberedAt place: FilePath?, at here: FilePath?
+    ) throws(TokenStorageError) {
+        guard let here, place != here else { return }
         let expected = StateStore.vaults(rememberedAt: [here], in: store.directory)
         guard !expected.isEmpty, !expected.contains(store.vault) else { return }
         throw .file(.unexpectedVault, underlying: "this device expects another one at \(here.string)")

@@ -44,7 +44,7 @@ struct VaultRestoration {
         try occupant?.check(is: copy.vault)
         if !isAdopting, let state = place.state {
             let store = StateStore(directory: state, vault: copy.vault)
-            try VaultPlaces.requireExpected(store, at: place.absolutePath)
+            try VaultPlaces.requireExpected(store, rememberedAt: store.place(), at: place.absolutePath)
         }
         if let occupant { try SecondNames(location: place).requireNone(of: occupant.file) }
         let identity = try onDisk { () throws(SystemFailure) in try copy.file.attributes().identity }
