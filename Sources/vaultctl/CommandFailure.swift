@@ -57,7 +57,7 @@ struct CommandFailure: Error, Equatable {
         var told = self
         told.happened =
             cause?.code == .locked ? "locked by the agent, which holds the vault" : "\(happened) by the agent"
-        told.happened += "; \(variable) does not count while it does"
+        told.happened += "; \(variable) is not used while an agent holds it"
         let option = variable == "VAULTCTL_KEY_FILE" ? "--key-file" : "--passphrase-file"
         told.advice = "\"vaultctl unlock\" it, or give \(option) or --no-agent"
         return told

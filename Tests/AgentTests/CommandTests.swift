@@ -102,13 +102,13 @@ import VaultAgent
         #expect(passedOver.status == 4)
         #expect(
             passedOver.error
-                == "vaultctl: locked by the agent, which holds the vault; VAULTCTL_KEY_FILE does not count while it does: "
+                == "vaultctl: locked by the agent, which holds the vault; VAULTCTL_KEY_FILE is not used while an agent holds it: "
                 + "\"vaultctl unlock\" it, or give --key-file or --no-agent\n")
         let words = try home.file("words", "fake words")
         #expect(
             try home.run("retrieve", "dark", with: ["VAULTCTL_PASSPHRASE_FILE=\(words)"]).error
-                .contains("VAULTCTL_PASSPHRASE_FILE does not count while it does"))
-        #expect(try home.run("list", with: [variable]).error.contains("VAULTCTL_KEY_FILE does not count"))
+                .contains("VAULTCTL_PASSPHRASE_FILE is not used while an agent holds it"))
+        #expect(try home.run("list", with: [variable]).error.contains("VAULTCTL_KEY_FILE is not used"))
         #expect(!locked.error.contains("does not count"))
         #expect(try home.run("retrieve", "dark", "--no-agent", with: [variable]).output == "a")
         #expect(try home.run("retrieve", "dark", "--key-file", home.keyFile).output == "a")

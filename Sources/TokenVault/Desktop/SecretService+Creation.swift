@@ -81,11 +81,12 @@ extension KeyringAccess {
         if let label {
             guard try finder.collection(labelled: label) == nil else {
                 throw .secretService(
-                    .conflict, underlying: "there is a keyring of that name", advice: "choose another label")
+                    .alreadyExists, underlying: "there is a keyring of that name",
+                    advice: "choose another label")
             }
         } else if hasDefault {
             throw .secretService(
-                .conflict, underlying: "there is a default keyring",
+                .alreadyExists, underlying: "there is a default keyring",
                 advice: "use that one, or choose a label for another keyring")
         }
         let made = SecretService.CreatedKeyring(

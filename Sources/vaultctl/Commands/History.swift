@@ -6,8 +6,9 @@ struct History: VaultCommand {
         abstract: "List an item's present value and those it replaced, without secrets.",
         discussion: """
             The newest comes first; a line has the generation, when the value was stored, and its policy. Values that were \
-            replaced stay in the vault's file until the item is deleted or the vault is compacted, which happens by \
-            itself as well. "vaultctl compact --keep-values" says how many stay. "vaultctl undo" brings one back.
+            replaced stay in the vault's file until the item is deleted or the vault is compacted. That happens by itself as \
+            well, in a small vault whenever any item is deleted. "vaultctl compact --keep-values" says how many stay all the \
+            same. "vaultctl undo" brings one back.
 
             Examples:
               vaultctl history access_token

@@ -21,6 +21,7 @@ struct KeyringCreate: VaultCommand {
         discussion: """
             It becomes the default keyring when there is none. Its passphrase is read with --passphrase-file or \
             --passphrase-fd, or asked for twice on the terminal; where there is no terminal, the desktop asks. \
+            VAULTCTL_PASSPHRASE_FILE is for vaults and is not read. \
             Exit status 9 when there is a keyring with that label, or without --label a default one.
 
             Examples:

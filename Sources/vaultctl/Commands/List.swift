@@ -51,17 +51,25 @@ struct List: VaultCommand {
             }
         }
         guard listing.hidden > 0 else { return .done }
-        throw Self.failure(hiding: listing, state)
+        let isKeyring = session.backend == .secretService
+        throw Self.failure(
+            hiding: listing, state,
+            unlocking: isKeyring ? "unlock their keyring to see them all" : Self.unlocking)
     }
 
+    private static let unlocking = "unlock to see them all"
+
     /// Why items are not shown. Of several reasons the one with the highest status is told first.
-    static func failure(hiding listing: TokenListing, _ state: LockState) -> CommandFailure {
-        failure(hiding: listing, state) { $0 == 1 ? "1 item is" : "\($0) items are" }
+    static func failure(
+        hiding listing: TokenListing, _ state: LockState, unlocking: String = unlocking
+    ) -> CommandFailure {
+        failure(hiding: listing, state, unlocking: unlocking) { $0 == 1 ? "1 item is" : "\($0) items are" }
     }
 
     /// The same, where `items` says so many of them are.
     static func failure(
-        hiding listing: TokenListing, _ state: LockState, _ items: (Int) -> String
+        hiding listing: TokenListing, _ state: LockState, unlocking: String = unlocking,
+        _ items: (Int) -> String
     ) -> CommandFailure {
         let reasons = listing.hiddenReasons
         let others = listing.hidden - reasons.values.reduce(0, +)
@@ -83,7 +91,7 @@ struct List: VaultCommand {
         let dark = (reasons[.locked] ?? 0) + (state == .unlocked ? 0 : others)
         if dark > 0 {
             parts.append(
-                CommandFailure(.locked, "\(items(dark)) not shown while locked", "unlock to see them all"))
+                CommandFailure(.locked, "\(items(dark)) not shown while locked", unlocking))
         }
         var failure =
             parts.first ?? CommandFailure(.wrongDevice, "\(items(others)) not shown", "list them elsewhere")

@@ -188,11 +188,13 @@ struct Status: VaultCommand {
             if let items { output.line("items:       \(items)") }
             if let agent {
                 let idle = agent.idleTime.map { "locks it after \(Self.span($0)) without use" }
-                let isClosed = agent.state == .locked
-                output.line(
-                    "agent:       "
-                        + (isClosed
-                            ? "keeps it locked" : "holds it, \(idle ?? "until it is told to lock it")"))
+                let holding =
+                    switch agent.state {
+                    case .locked: "keeps it locked"
+                    case .afterFirstUnlock: "serves what may be read after the first unlock"
+                    case .unlocked: "holds it, \(idle ?? "until it is told to lock it")"
+                    }
+                output.line("agent:       \(holding)")
                 if let obstacle = agent.sessionObstacle {
                     output.line(
                         "session:     does not lock it: \(CommandFailure.printable(obstacle)); \"vaultctl lock\" does"

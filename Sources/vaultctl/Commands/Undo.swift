@@ -7,7 +7,8 @@ struct Undo: VaultCommand {
         discussion: """
             Stores the value before the present one again, or with --to another one of "vaultctl history", with its policy, \
             label, attributes and expiry. A policy that a session without the root key had chosen is not brought back. What is \
-            replaced joins the history: a second undo takes the first one back. The value of a deleted item is gone.
+            replaced joins the history: a second undo takes the first one back. The value of a deleted item is gone, and so \
+            is what compaction has removed: see "vaultctl help history".
 
             Examples:
               vaultctl undo access_token

@@ -17,7 +17,7 @@ struct LocationOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The keyring that new items go to, by its label; else VAULTCTL_COLLECTION, else the default keyring.",
+            "The keyring that new items go to, by its label; else VAULTCTL_COLLECTION, else the default keyring. An item that is there is read, replaced and deleted in whichever keyring it is.",
             valueName: "label"))
     var collection: String?
 

@@ -50,7 +50,9 @@ extension FileTokenStorage.Blocking: BlockingItemHistory {
         else {
             throw .file(
                 .notFound, underlying: "the file has no such earlier value of the item",
-                advice: "compaction removed it, unless the vault keeps replaced values")
+                advice:
+                    "compaction removed it; \"vaultctl compact --keep-values 5\" has the vault keep five from now on"
+            )
         }
         return .store(
             earlier.secret, for: key,
