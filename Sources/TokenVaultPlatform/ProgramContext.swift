@@ -77,6 +77,35 @@ package enum ProgramContext {
         return FilePath(platformString: current).pushing(path)
     }
 
+    /// `path` from the root, with the links that lead there followed as far as they go (`readlink`); what is missing is taken as
+    /// it is written.
+    package static func resolved(_ path: FilePath) -> FilePath {
+        var rest = ArraySlice(absolute(path).components)
+        var result = FilePath("/")
+        var buffer = [CChar](repeating: 0, count: 4_097)
+        var links = 0
+        while let component = rest.popFirst() {
+            switch component.kind {
+            case .currentDirectory: continue
+            case .parentDirectory: result.removeLastComponent()
+            case .regular:
+                let next = result.appending(component)
+                let count = next.withPlatformString { readlink($0, &buffer, buffer.count - 1) }
+                // As many as the kernel follows.
+                guard count > 0, links < 40 else {
+                    result = next
+                    continue
+                }
+                links += 1
+                buffer[count] = 0
+                let target = FilePath(platformString: buffer)
+                if target.isAbsolute { result = FilePath("/") }
+                rest = ArraySlice(Array(target.components) + rest)
+            }
+        }
+        return result
+    }
+
     /// Leaves the directory that the program was started in, which may be gone or unmounted while it runs (`chdir`).
     package static func leaveDirectory() { _ = chdir("/") }
 

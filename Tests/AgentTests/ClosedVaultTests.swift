@@ -233,6 +233,38 @@ import VaultAgent
         #expect(try storage.retrieve(for: "k") == "fake")
     }
 
+    /// Also one that nothing leads to when it locks: what is mounted there can be unmounted.
+    @Test func oneWhoseDirectoryIsAwayIsClosed() throws {
+        try storage.store(token: "fake", for: "k", policy: .whenUnlocked)
+        let (path, away) = (home.vault.removingLastComponent().string, home.path.appending("away").string)
+        try #require(rename(path, away) == 0)
+        #expect(try vault.lock())
+        #expect(!agent.server.vaults.isAnyOpen && openFiles == [])
+        #expect(try vault.lockState() == .locked)
+        try #require(rename(away, path) == 0)
+        try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+        #expect(try storage.retrieve(for: "k") == "fake")
+    }
+
+    /// By every path that led to it.
+    @Test func oneWhoseDirectoryIsAwayCanBeLocked() throws {
+        try storage.store(token: "fake", for: "k", policy: .whenUnlocked)
+        let (path, away) = (home.vault.removingLastComponent(), home.path.appending("away"))
+        let link = home.path.appending("link")
+        try #require(symlink("vaults", link.string) == 0)
+        try #require(rename(path.string, away.string) == 0)
+        let name = try #require(home.vault.lastComponent)
+        for path in [link, home.path.appending("./link/../vaults")] {
+            try #require(rename(away.string, home.vault.removingLastComponent().string) == 0)
+            try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+            try #require(rename(home.vault.removingLastComponent().string, away.string) == 0)
+            let other = BlockingAgentVault(
+                at: path.appending(name), agent: home.place, timeout: .seconds(300))
+            #expect(try other.lock())
+            #expect(try vault.lockState() == .locked)
+        }
+    }
+
     @Test func itCanBeLetGoOf() throws {
         try vault.lock()
         #expect(try vault.release())

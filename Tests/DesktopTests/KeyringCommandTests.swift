@@ -132,8 +132,13 @@ import TokenVaultPlatform
         try makeTheirs("default", "k", "theirs\n")
         #expect(try run("retrieve", "k") == "theirs\n=0\n")
         #expect(try run("retrieve", "k", "--json").contains(#""value":"theirs\n""#))
+        #expect(try run("info", "k").hasSuffix("=0\n"))
         #expect(try run("delete", "k").hasSuffix("=3\n"))
         #expect(try run("list") == "=0\n")
+        // What a producer that failed writes replaces nothing that was printed, and no key is free that prints something.
+        #expect(try run("store", "k").hasSuffix("=1\n"))
+        #expect(try run("store", "k", "--if-absent", input: "ours").hasSuffix("=9\n"))
+        #expect(try run("retrieve", "k") == "theirs\n=0\n")
         #expect(try run("store", "k", input: "ours") == "=0\n")
         #expect(try run("retrieve", "k") == "ours=0\n")
         #expect(try run("delete", "k") == "=0\n")
@@ -148,6 +153,7 @@ import TokenVaultPlatform
         try desktop.tell("create_in", [other, "theirs", "fake"] + theirs)
         try desktop.tell("restart_keyring")
         #expect(try run("retrieve", "k").hasSuffix("=4\n"))
+        #expect(try run("info", "k").hasSuffix("=4\n"))
         #expect(try run("retrieve", "absent").hasSuffix("=3\n"))
         // A new one of ours does not wait for theirs.
         #expect(try run("store", "k", input: "ours") == "=0\n")

@@ -44,9 +44,10 @@ extension BlockingFileVault {
             do throws(TokenStorageError) {
                 try session.log.lookAtOthers()
             } catch {
-                // What has no name any more is never back.
-                guard error.code == .unavailable, session.log.hasNoName else { throw error }
-                return LockedRemainder(hasReadableItems: false, emptyFile: nil)
+                guard error.code == .unavailable else { throw error }
+                // Nothing leads to the file now: what it had when it was read last is all that is known. What has no name any
+                // more is never back.
+                if session.log.hasNoName { return LockedRemainder(hasReadableItems: false, emptyFile: nil) }
             }
             try session.refreshKeys()
             return try session.log.remainder { [ring = session.ring] policy, setTag, version in

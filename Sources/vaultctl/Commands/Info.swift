@@ -24,7 +24,7 @@ struct Info: VaultCommand {
         let session = try Session(console, location.arguments, unlock.arguments)
         let key = try Settings.key(key)
         let service = try Settings.service(service.service)
-        let storage = try session.storage(service: service)
+        let storage = try session.storage(service: service, orOthers: true)
         guard let metadata = try calling({ () throws(TokenStorageError) in try storage.metadata(for: key) })
         else { throw .notFound }
         if format.json {

@@ -48,6 +48,9 @@ struct Store: VaultCommand {
         let secret = try readSecret(console)
         let generation: Generation?
         do throws(CommandFailure) {
+            if session.backend == .secretService, ifAbsent || isGuarded(secret) {
+                try requireNoOthers(key, try session.storage(service: service, orOthers: true))
+            }
             let commit = try replace(key, in: storage, with: secret, details, expectation)
             generation = commit.generation
             commit.policyResets.forEach(console.notePolicyReset)
@@ -76,13 +79,30 @@ struct Store: VaultCommand {
         return .done
     }
 
+    /// Throws as ``replace(_:in:with:_:_:)`` for an item of another program, which is what the key gives where there is none of ours.
+    private func requireNoOthers(
+        _ key: TokenKey, _ storage: any BlockingTokenStorage
+    ) throws(CommandFailure) {
+        let item = try calling { () throws(TokenStorageError) in try storage.item(for: key) }
+        guard let item else { return }
+        if ifAbsent {
+            throw CommandFailure(TokenStorageError(.conflict, operation: "store", backend: "vaultctl"))
+        }
+        guard item.secret.isEmpty else { throw .emptyReplacement }
+    }
+
+    /// Whether `secret` may be the end of a producer that failed.
+    private func isGuarded(_ secret: Secret) -> Bool {
+        secret.isEmpty && !allowEmpty && !StandardStream.input.isTerminal && !ifAbsent
+    }
+
     /// Stores `secret`. Fails when an empty one from standard input would replace one with contents: a producer that
     /// failed may have written it.
     private func replace(
         _ key: TokenKey, in storage: any BlockingTokenStorage, with secret: Secret, _ details: TokenDetails,
         _ expectation: TokenChange.Expectation
     ) throws(CommandFailure) -> TokenCommit {
-        let isGuarded = secret.isEmpty && !allowEmpty && !StandardStream.input.isTerminal && !ifAbsent
+        let isGuarded = isGuarded(secret)
         var attempts = 0
         while true {
             var checked = expectation

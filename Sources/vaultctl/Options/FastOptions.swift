@@ -73,8 +73,12 @@ enum FastOptions {
 
     /// `--name=value` taken apart.
     private static func split(_ argument: String) -> (name: String, value: String?) {
-        guard let equals = argument.firstIndex(of: "=") else { return (argument, nil) }
-        return (String(argument[..<equals]), String(argument[argument.index(after: equals)...]))
+        // By bytes: a value may begin with what joins the character before it.
+        guard let equals = argument.utf8.firstIndex(of: UInt8(ascii: "=")) else { return (argument, nil) }
+        return (
+            String(decoding: argument.utf8[..<equals], as: UTF8.self),
+            String(decoding: argument.utf8[argument.utf8.index(after: equals)...], as: UTF8.self)
+        )
     }
 }
 

@@ -51,7 +51,7 @@ extension FileTokenStorage.Blocking: BlockingItemHistory {
             throw .file(
                 .notFound, underlying: "the file has no such earlier value of the item",
                 advice:
-                    "compaction removed it; \"vaultctl compact --keep-values 5\" has the vault keep five from now on"
+                    "compaction removed it, or a rename, merge or restore; \"vaultctl compact --keep-values 5\" has the vault keep five from now on"
             )
         }
         return .store(
