@@ -46,6 +46,11 @@ import Testing
             RetrieveArguments(key: "k", service: "s", json: true)
         ),
         (["retrieve", "--service=a=b", "k"], RetrieveArguments(key: "k", service: "a=b")),
+        (["retrieve", "--service=\u{301}", "k"], RetrieveArguments(key: "k", service: "\u{301}")),
+        (
+            ["retrieve", "k", "--service=\u{200D}=\u{FE0F}"],
+            RetrieveArguments(key: "k", service: "\u{200D}=\u{FE0F}")
+        ),
         (["retrieve", "--service=", "k"], RetrieveArguments(key: "k", service: "")),
         (["retrieve", "--service", "-", "k"], RetrieveArguments(key: "k", service: "-")),
         (["retrieve", "help"], RetrieveArguments(key: "help")),

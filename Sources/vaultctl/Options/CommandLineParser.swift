@@ -17,7 +17,7 @@ enum CommandLineParser {
         if arguments.first == "help" { try checkTopic(arguments.dropFirst()) }
         try checkSingleDashes(arguments)
         do {
-            var parsed = try VaultControl.parseAsRoot(withEmptyValues(arguments))
+            var parsed = try VaultControl.parseAsRoot(separatingValues(arguments))
             if let command = parsed as? any VaultCommand { return .command(command) }
             if [VaultControl.self, Slot.self, Device.self].contains(where: { $0 == type(of: parsed) }) {
                 return .helpWanted(VaultControl.helpMessage(for: type(of: parsed)))
@@ -61,7 +61,7 @@ enum CommandLineParser {
     static func retrieveArguments(
         _ arguments: [String], root: any ParsableCommand.Type = VaultControl.self
     ) -> RetrieveArguments? {
-        let parsed = try? root.parseAsRoot(withEmptyValues(arguments))
+        let parsed = try? root.parseAsRoot(separatingValues(arguments))
         return (parsed as? Retrieve)?.arguments
     }
 
@@ -69,21 +69,27 @@ enum CommandLineParser {
     static func tokenArguments(
         _ arguments: [String], root: any ParsableCommand.Type = VaultControl.self
     ) -> TokenArguments? {
-        let parsed = try? root.parseAsRoot(withEmptyValues(arguments))
+        let parsed = try? root.parseAsRoot(separatingValues(arguments))
         return (parsed as? Token)?.arguments
     }
 
     /// ArgumentParser takes `--label=` for `--label` and would swallow the next argument as its value, and
     /// `--json=` for `--json`. Written as two arguments, the second one empty, the first means what it
-    /// says; the second is left to be refused.
-    static func withEmptyValues(_ arguments: [String]) -> [String] {
-        guard arguments.contains(where: { $0.utf8.last == UInt8(ascii: "=") }) else { return arguments }
+    /// says; the second is left to be refused. It does not find the `=` before a value that begins with what joins the character
+    /// before it either.
+    static func separatingValues(_ arguments: [String]) -> [String] {
+        let equals = UInt8(ascii: "=")
+        guard arguments.contains(where: { $0.utf8.last == equals || joined($0) != nil }) else {
+            return arguments
+        }
         var result: [String] = []
         var isLiteral = false
         for argument in arguments {
             if argument == "--" { isLiteral = true }
             let name = argument.dropFirst(2).dropLast()
-            if isLiteral || !argument.hasPrefix("--") || argument.last != "=" {
+            if !isLiteral, let (name, value) = joined(argument), OptionNames.valued.contains(name) {
+                result += ["--\(name)", value]
+            } else if isLiteral || !argument.hasPrefix("--") || argument.last != "=" {
                 result.append(argument)
             } else if OptionNames.valued.contains(String(name)) {
                 result += ["--\(name)", ""]
@@ -94,5 +100,17 @@ enum CommandLineParser {
             }
         }
         return result
+    }
+
+    /// The name and the value of an option, where the value begins with what joins the `=` to one character.
+    private static func joined(_ argument: String) -> (name: String, value: String)? {
+        let bytes = argument.utf8
+        guard bytes.starts(with: "--".utf8), let equals = bytes.firstIndex(of: UInt8(ascii: "=")),
+            argument.firstIndex(of: "=") != equals, bytes.index(after: equals) != bytes.endIndex
+        else { return nil }
+        return (
+            String(decoding: bytes[bytes.index(bytes.startIndex, offsetBy: 2)..<equals], as: UTF8.self),
+            String(decoding: bytes[bytes.index(after: equals)...], as: UTF8.self)
+        )
     }
 }
