@@ -44,7 +44,7 @@ import TokenVaultAuth
         #expect(try home.run("token", "work").output == "fake-2")
     }
 
-    /// That the vault is locked is not all there is to say, also where a key file is named that does not count.
+    /// That the vault is locked is not all there is to say, also where a key file is named that is not used.
     @Test(arguments: [nil, "VAULTCTL_KEY_FILE"])
     func thatTokensAreLostIsSaid(_ variable: String?) throws {
         let home = try home(before: "lock")
@@ -52,7 +52,7 @@ import TokenVaultAuth
         let outcome = try home.start(["token", "work", "--timeout", "10"], without: variable).end()
         #expect(outcome.status == 4 && outcome.output.isEmpty, "\(outcome.status) \(outcome.error)")
         #expect(outcome.error.contains("could not be stored and are lost: locked"), "\(outcome.error)")
-        #expect(outcome.error.contains("does not count") == (variable == nil), "\(outcome.error)")
+        #expect(outcome.error.contains("is not used while") == (variable == nil), "\(outcome.error)")
     }
 
     /// The agent is gone, and a key is at hand.
