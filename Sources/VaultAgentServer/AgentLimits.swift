@@ -36,9 +36,9 @@ package struct AgentLimits: Sendable {
     package var unusedTime: Duration? = .seconds(600)
     /// How often it looks, otherwise, whether it can still be reached, and what of its vaults locked by itself.
     package var lookTime: Duration = .seconds(1)
-    /// After how long it looks again whether a vault that is locked can be closed, which had something to read.
+    /// The pause before the next look at a locked vault that could not be closed.
     package var nextLookTime: Duration = .seconds(60)
-    /// How long who locks waits for what the agent then closes.
+    /// How long the answer to a lock waits for vaults to be closed.
     package var closingTime: Duration = .seconds(1)
     /// How long the end waits for requests that are under way.
     package var endTime: Duration = .seconds(10)

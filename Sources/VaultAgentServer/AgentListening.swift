@@ -63,8 +63,8 @@ package struct AgentListening {
         directory.isAt(place.directory) && directory.identity(of: AgentPlace.socketName) == identity
     }
 
-    /// Takes the socket away from where clients look, before the agent ends. A client that came just before is returned
-    /// instead, and the socket is back. One that was passed on stays, and whoever comes to it waits for the next agent.
+    /// Takes the socket away from where clients look, before the agent ends. Returns a client that came just before, with the
+    /// socket back in its place. A socket that a service manager passed on stays there: its clients wait for the next agent.
     func withdraw() -> UnixSocket? {
         guard isOurs, isInPlace else { return listener.acceptNow() }
         directory.rename(AgentPlace.socketName, to: Self.withdrawnName)

@@ -10,7 +10,7 @@ extension ClientConnection {
         let outgoing = WipedBuffer(capacity: 4 << 10)
         defer {
             end()
-            // The vault may be closed from here on, however long this object is referred to.
+            // The vault can be closed now, even while this object is still referenced.
             endUse()
         }
         do throws(SystemFailure) {

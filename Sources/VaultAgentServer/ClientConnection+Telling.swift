@@ -9,7 +9,7 @@ extension ClientConnection {
     func tell(_ changes: TokenChanges, as id: UInt32, _ incoming: WipedBuffer) {
         let teller = WorkerThread(name: "agent-teller")
         guard teller.isRunning else { return }
-        // Changes are told however busy the threads are that other tasks run on.
+        // On a thread of its own: the threads that tasks share may all be blocked.
         let task = Task.detached(executorPreference: teller) { [self] in
             // The next change is taken when the one before was sent: what waits meanwhile is bounded and merged.
             var locks = toldLocks

@@ -138,7 +138,7 @@ final class ClientConnection: Sendable {
         state.withLock { $0.told = (changes, use, locks) }
     }
 
-    /// Notes that nothing is told any more: the vault is no longer in use for it.
+    /// Ends the subscription's use of the vault, if there is one.
     func endUse() {
         let told = state.withLock { state in
             defer { state.told = nil }

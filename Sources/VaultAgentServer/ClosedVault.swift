@@ -2,8 +2,8 @@ internal import SystemPackage
 internal import TokenVault
 internal import VaultAgent
 
-/// What the agent keeps of a vault that was closed when it locked, since nothing in it could be read: that it is locked, for
-/// whoever asks, until it is unlocked again. No key and no descriptor is among it.
+/// The agent's record of a vault that was closed when it locked, since nothing in it could be read. Clients get `locked` until
+/// the next unlock. It has no key and no descriptor.
 struct ClosedVault: Sendable {
     let facts: VaultFacts
     let idleTime: Duration?
@@ -22,7 +22,7 @@ struct ClosedVault: Sendable {
     /// Whether the vault had no item when it was closed, and nothing was written to its file since.
     func isKnownToBeEmpty(at path: FilePath) -> Bool { emptyFile?.isUnchanged(at: path) ?? false }
 
-    /// What whoever asks for an item hears, as from the vault itself.
+    /// The vault's own error for an operation on an item.
     func locked(_ operation: String) -> TokenStorageError {
         TokenStorageError(.locked, operation: operation, backend: "file")
     }

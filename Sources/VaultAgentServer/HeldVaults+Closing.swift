@@ -29,23 +29,22 @@ extension HeldVaults {
         }
     }
 
-    /// A use of a vault that is being unlocked at `path`, before whoever locks it may have it closed: it can be asked for its
-    /// state all the same.
+    /// Returns a use of a vault that is being unlocked at `path`: a lock does not close it before the unlock is answered.
     func use(of vault: BlockingFileVault, at path: FilePath) -> VaultUse {
         state.withLock { state in
-            // Another may have taken its place.
+            // Another vault may have taken its place.
             let held = state.vaults[path].flatMap { $0.vault === vault ? $0 : nil }
             return VaultUse(vault, held?.uses ?? VaultUses(), .changing)
         }
     }
 
-    /// Keeps nothing any more of a vault that was closed when it locked, if another one is at its path by now. Whether it is so.
+    /// Forgets a vault that was closed when it locked, if another vault is at its path now. Returns whether that is so.
     func forgetIfReplaced(_ closed: ClosedVault, at path: FilePath) -> Bool {
         guard let now = BlockingFileVault.identifier(ofFileAt: path), now != closed.identifier else {
             return false
         }
         state.withLock { state in
-            // That one may have been unlocked, and closed again, meanwhile.
+            // The other vault may have been unlocked and closed meanwhile.
             if state.closed[path]?.identifier == closed.identifier { state.closed[path] = nil }
         }
         return true
@@ -64,8 +63,8 @@ extension HeldVaults {
         close(vaults, atMost: .zero)
     }
 
-    /// Closes those of `vaults` that are locked, used by nobody and have nothing to read; waits for that for `duration` at most.
-    /// Each has a thread, since what is looked for in the file system may take for ever.
+    /// Closes those of `vaults` that are locked, not in use and without anything to read; waits for that for `duration` at most.
+    /// Each has a thread, since its file system may hang.
     func close(_ vaults: [BlockingFileVault], atMost duration: Duration) {
         let locked = vaults.filter { Self.isLocked($0) }
         let identities = Set(locked.map { ObjectIdentifier($0) })
@@ -87,7 +86,7 @@ extension HeldVaults {
         _ = closing.wait(atMost: duration) { $0.isDisjoint(with: identities) ? () : nil }
     }
 
-    /// Looks whether it can be closed, again each time that somebody was at it meanwhile.
+    /// Closes the vault if nothing in it can be read. Looks again each time that it was used meanwhile, until `deadline`.
     private func closeIfUnused(_ vault: BlockingFileVault, by deadline: Deadline) {
         repeat {
             guard let (path, held) = state.withLock({ $0.vaults.first { $0.value.vault === vault } }),
@@ -106,8 +105,8 @@ extension HeldVaults {
         } while !deadline.hasPassed
     }
 
-    /// Closes a vault of which nothing can be read, after it was changed so often. False when somebody came meanwhile: whoever
-    /// is at it has it open, and may have stored what can be read.
+    /// Closes a vault that had nothing to read after so many changes. Returns false when it was used meanwhile: there may be
+    /// something to read by now.
     private func close(
         _ vault: BlockingFileVault, at path: FilePath, _ remainder: LockedRemainder, after changes: UInt64
     ) -> Bool {

@@ -4,8 +4,8 @@ package import TokenVault
 internal import TokenVaultPlatform
 internal import VaultAgent
 
-/// The vaults that the agent holds: those that somebody has unlocked since it started. They stay held when they lock; of one
-/// in which nothing can be read then, no file stays open: see ``ClosedVault``.
+/// The vaults that the agent holds: those that a client unlocked since the agent started. They stay held when they lock. A locked
+/// vault in which nothing can be read has no file open: see ``ClosedVault``.
 package final class HeldVaults: Sendable {
     /// A vault that is held, with its file open.
     struct Held: Sendable {
@@ -35,7 +35,7 @@ package final class HeldVaults: Sendable {
         let tell: @Sendable ([BlockingFileVault]) -> Void
     }
 
-    /// Vaults that somebody locked while the one at a path is unlocked. What is unlocked meanwhile is meant too.
+    /// The vaults that were locked while an unlock at a path is under way. A lock also means a vault that is being unlocked.
     struct Locks {
         /// Where the vault is that is unlocked.
         let path: FilePath

@@ -1,7 +1,7 @@
 internal import TokenVault
 internal import TokenVaultPlatform
 
-/// How a vault that is held is used: it is not closed while somebody is at it.
+/// The uses of a vault that is held: it is not closed while one is under way.
 final class VaultUses: Sendable {
     enum Kind {
         case reading
@@ -39,10 +39,10 @@ final class VaultUses: Sendable {
         }
     }
 
-    /// How often it was changed; `nil` while somebody is at it.
+    /// The number of changes; `nil` while a use is under way.
     var changesWhenIdle: UInt64? { state.withLock { $0.underWay == 0 ? $0.changes : nil } }
 
-    /// The same, waiting until nobody is at it, but for no use that lasts; `nil` also when somebody still is at the deadline.
+    /// The number of changes, once no use is under way. `nil` at once while a subscription is, and at the deadline.
     func changesWhenIdle(by deadline: Deadline) -> UInt64? {
         let found = state.wait(atMost: deadline.remaining) { state -> UInt64?? in
             if state.lasting > 0 { return .some(nil) }

@@ -79,7 +79,7 @@ enum AgentProgram {
             let signals = try SignalForwarder(SignalForwarder.ending)
             SignalForwarder.admit(SignalForwarder.ending)
             var limits = AgentLimits()
-            // What it is to unlock when it starts is why it runs, and nothing would start it anew.
+            // An agent with credentials unlocks vaults when it starts, and nothing would start it again.
             if !credentials.isEmpty { limits.unusedTime = nil }
             let server = try AgentServer(limits: limits)
             // First: what this learns of the session is known when the first client comes.

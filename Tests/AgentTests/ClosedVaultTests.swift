@@ -125,7 +125,7 @@ import VaultAgent
             try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
             try storage.store(token: "fake", for: "dark", policy: .whenUnlocked)
             try vault.lock()
-            // Those who read look for a moment whether it is still the same vault.
+            // A reader's request opens the file for a moment, to see whether it is still the same vault.
             #expect(!agent.server.vaults.isAnyOpen)
         }
         isOver.withLock { $0 = true }
@@ -198,7 +198,7 @@ import VaultAgent
         #expect(try vault.lockState() == .locked)
     }
 
-    /// An empty vault hides nothing, and says so until somebody writes to it.
+    /// An empty vault hides nothing, and says so until another process writes to it.
     @Test func whatIsEmptyIsKnownToBe() throws {
         try vault.lock()
         #expect(openFiles == [])

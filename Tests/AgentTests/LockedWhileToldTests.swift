@@ -1,3 +1,4 @@
+import Glibc
 import SystemPackage
 import Testing
 import TokenVault
@@ -46,6 +47,27 @@ import VaultAgent
         #expect(count < 500, "\(count)")
         try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
         #expect(try storage.list().items.count == 1_000)
+    }
+
+    /// Other code of the process may block every thread that its tasks share.
+    @Test func changesAreToldWhileTheThreadsOfTasksAreBlocked() throws {
+        let client = try RawClient(home.place)
+        try client.ask(.subscribe(service: "names"), home)
+        #expect(agent.wait(forSubscribers: 1, atMost: .seconds(300)))
+        let blocked = Monitor(0)
+        let isOver = Monitor(false)
+        defer { isOver.announce { $0 = true } }
+        for _ in 0..<64 {
+            Task.detached {
+                blocked.announce { $0 += 1 }
+                isOver.wait { $0 ? () : nil }
+            }
+        }
+        // This test has one of the threads. There may be fewer than processors.
+        let count = Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))) - 1
+        _ = blocked.wait(atMost: .seconds(10)) { $0 >= count ? () : nil }
+        try vault.storage(service: "names").store(token: "x", for: "told name")
+        #expect(try client.bytes(.max, orUntil: "told name").contains("told name"))
     }
 
     /// The answer to a subscription waits for its client, and behind it the names of what was stored before the lock.

@@ -80,7 +80,7 @@ import VaultAgent
         withExtendedLifetime(client) {}
     }
 
-    /// The test plays a service manager that starts an agent whenever somebody waits at the socket, a hundred times. Clients
+    /// The test plays a service manager that starts an agent whenever a client waits at the socket, a hundred times. Clients
     /// come while one ends, each time.
     @Test func noClientOfAServiceIsLost() throws {
         let listener = try ManagedSocket.listen(at: home.place.socket)

@@ -29,7 +29,7 @@ import Testing
         #expect(memory.unseen.intents == [path])
     }
 
-    /// Who listed while it ended may have seen a part of it.
+    /// A listing that was made while it ended may have a part of it.
     @Test(arguments: [false, true])
     func oneThatEndsCountsAsACommit(isLookedAt: Bool) {
         memory.watchCommits(in: "app")

@@ -130,7 +130,7 @@ import TokenVault
         #expect(try count(in: third) == 1 && count(in: other) == 0 && count(in: login) == 0)
     }
 
-    /// A store replaces every duplicate, also by who remembers the item that counts.
+    /// A store replaces every duplicate, also in a process that remembers the item that counts.
     @Test func aStoreByWhoHasReadLeavesNoDuplicate() throws {
         try desktop.tell("create_in", [other, "in other", "in other"] + Self.ours)
         try desktop.tell("create_in", [login, "in login", "in login"] + Self.ours)

@@ -9,8 +9,9 @@ struct Agent: VaultCommand {
         abstract: "Run the agent in the foreground.",
         discussion: """
             It holds the vaults that \"vaultctl unlock\" unlocks, and ends by SIGTERM or SIGINT; SIGHUP locks every \
-            vault. It also ends after ten minutes without a vault that is open and without clients, unless it has --credential. \"vaultctl unlock\" starts one by itself. To whoever waits for it, it says when it takes clients: by a byte \
-            through the descriptor of --ready-fd, and to systemd, whose units \"make install\" installs.
+            vault. Without --credential it also ends after ten minutes with no open vault and no client. \
+            \"vaultctl unlock\" starts one by itself. When it takes clients it writes a byte to the descriptor of --ready-fd, \
+            and notifies systemd, whose units \"make install\" installs.
 
             Examples:
               vaultctl agent

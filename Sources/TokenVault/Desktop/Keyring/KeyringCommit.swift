@@ -45,7 +45,7 @@ extension KeyringAccess {
     func asWriter<Value>(
         _ body: () throws(TokenStorageError) -> Value
     ) throws(TokenStorageError) -> Value {
-        // The name is the connection's: whoever gives it back takes it from every thread.
+        // The name belongs to the connection: one thread that gives it back would take it from the others.
         try service.writers.alone(call) { () throws(TokenStorageError) in try asOnlyWriter(body) }
     }
 

@@ -129,7 +129,7 @@ extension KeyringAccess {
 
     /// Items of these names went: those that no TokenVault deleted are told now, with a generation of our own.
     fileprivate func noteDeletions(_ names: [KeyringMemory.Name]) throws(TokenStorageError) {
-        // Whoever deleted them as a writer is done by then, and told of it.
+        // By then a writer that deleted some of them has finished, and has sent its notice.
         try asWriter { () throws(TokenStorageError) in
             for name in names where memory.announced(name).map({ !$0.isDeleted }) ?? true {
                 let search = try search(name.service.name, name.key)
