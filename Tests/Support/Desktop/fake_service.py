@@ -94,7 +94,9 @@ class Service(Object):
     def SearchItems(self, attributes, done, fail):
         if misbehave("search"):
             return
-        if "found-and-gone" in behaviours or "found-and-gone-later" in behaviours and items:
+        # In a search for a key; the first of all is one for commits under way.
+        is_gone = "found-and-gone" in behaviours or "found-and-gone-later" in behaviours and items
+        if is_gone and "account" in attributes:
             behaviours.difference_update({"found-and-gone", "found-and-gone-later"})
             say("gone")
             done(dbus.Array([ONLY + "/gone"], signature="o"), dbus.Array([], signature="o"))
