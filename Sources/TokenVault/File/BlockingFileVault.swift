@@ -57,16 +57,16 @@ public final class BlockingFileVault: Sendable {
     ) throws(TokenStorageError) -> BlockingFileVault {
         try during("open") { () throws(TokenStorageError) in
             try configuration.automaticLock?.check()
+            var location = try VaultLocation.real(path, configuration: configuration, creating: false)
             // What is read is remembered there. Where it cannot be made, an older copy is not noticed, as `status` says.
-            if let state = configuration.stateDirectory, !configuration.isReadOnly,
-                !configuration.opensCopies,
-                (try? SmallFile.exists(path)) == true
+            if location.state == nil, let state = configuration.stateDirectory,
+                !configuration.isReadOnly, !configuration.opensCopies,
+                (try? location.directory.attributes(of: location.name)) != nil
             {
                 try? PosixDirectory.makeAll(state)
+                location = try VaultLocation.real(path, configuration: configuration, creating: false)
             }
-            return try open(
-                at: try VaultLocation.real(path, configuration: configuration, creating: false),
-                configuration: configuration)
+            return try open(at: location, configuration: configuration)
         }
     }
 
