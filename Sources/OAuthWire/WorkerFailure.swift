@@ -13,6 +13,8 @@ package struct WorkerFailure: Codable, Error, Sendable, Equatable {
         case invalid
         /// What the provider says of itself cannot be used.
         case invalidMetadata
+        /// The provider's own name is another than the issuer's, has a slash more at its end, or one less.
+        case otherIssuer, issuerWithSlash, issuerWithoutSlash
         /// The provider does not offer it.
         case unsupported
         /// The provider's answer cannot be used.
@@ -27,6 +29,8 @@ package struct WorkerFailure: Codable, Error, Sendable, Equatable {
         /// No port of the loopback could be listened on.
         case cannotListen
         case invalidIDToken
+        /// An ID token was asked for, and none came.
+        case noIDToken
         case cancelled
         /// The worker was built without what it needs.
         case notBuilt
@@ -87,7 +91,9 @@ package struct WorkerFailure: Codable, Error, Sendable, Equatable {
             case .notSent: .notSent
             case .serverError: .serverError(status ?? 500)
             case .unusable: .unusable(status ?? 200)
-            case .notBuilt, .misunderstood, .invalid, .invalidMetadata, .unsupported: .refused("cannot_ask")
+            case .notBuilt, .misunderstood, .invalid, .invalidMetadata, .otherIssuer, .issuerWithSlash,
+                .issuerWithoutSlash, .unsupported:
+                .refused("cannot_ask")
             case .noAnswer, .timedOut, .cancelled: .timedOut
             default: .interrupted
             }

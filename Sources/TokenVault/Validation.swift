@@ -19,7 +19,7 @@ package struct Validation: Sendable {
     /// A service is 0 to 1,024 bytes (`invalidArgument`).
     package func check(service: String) throws(TokenStorageError) {
         guard NameRules.fits(service) else {
-            throw failure(.invalidArgument, "a service is at most 1,024 bytes of UTF-8")
+            throw failure(.invalidArgument, .limit(.service))
         }
     }
 
@@ -32,7 +32,7 @@ package struct Validation: Sendable {
     /// (`invalidArgument`).
     package func check(query: TokenQuery) throws(TokenStorageError) {
         guard query.prefix.utf8.count <= TokenKey.maximumLength else {
-            throw failure(.invalidArgument, "a prefix is at most 1,024 bytes")
+            throw failure(.invalidArgument, .limit(.prefix))
         }
         try check(attributes: query.attributes)
     }
@@ -48,13 +48,13 @@ package struct Validation: Sendable {
         if let label = details.label {
             guard label.utf8.count <= Self.longestLabel, !NameRules.hasControlCharacters(label) else {
                 throw failure(
-                    .invalidArgument, "a label is at most 1,024 bytes without control characters")
+                    .invalidArgument, .limit(.label))
             }
         }
         if let attributes = details.attributes { try check(attributes: attributes) }
         if case .at(let date) = details.expiry {
             guard Self.isWritable(date) else {
-                throw failure(.invalidArgument, "an expiry is in the years 1 to 9999")
+                throw failure(.invalidArgument, .limit(.expiry))
             }
         }
     }
@@ -78,11 +78,11 @@ package struct Validation: Sendable {
         for change in changes {
             var isFirst = touched.insert(change.key).inserted
             if case .rename(let target) = change.action, !touched.insert(target).inserted { isFirst = false }
-            if !isFirst { throw failure(.invalidArgument, "a commit changes each key once") }
+            if !isFirst { throw failure(.invalidArgument, .limit(.keyTwice)) }
         }
     }
 
-    /// The policies that `changes` ask for are among `supported` (`unsupportedPolicy`); `advice` names
+    /// The policies that `changes` ask for are among `supported` (`unsupportedPolicy`); the reason names
     /// one that is, or how to get this one.
     package func check(
         policiesOf changes: [TokenChange], supported: Set<AccessPolicy>, defaultPolicy: AccessPolicy
@@ -90,30 +90,32 @@ package struct Validation: Sendable {
         for change in changes {
             if case .delete = change.action { continue }
             guard let policy = change.details.policy, !supported.contains(policy) else { continue }
-            throw failure(.unsupportedPolicy, "use \(defaultPolicy.rawValue), or another supported policy")
+            throw failure(.unsupportedPolicy, .policyUnsupported(.policy(defaultPolicy)))
         }
     }
 
     private func check(attributes: TokenAttributes) throws(TokenStorageError) {
         guard attributes.count <= TokenAttributes.maximumCount else {
-            throw failure(.invalidArgument, "an item takes 64 attributes")
+            throw failure(.invalidArgument, .limit(.attributeCount))
         }
         var total = 0
         for (name, value) in attributes {
             guard Self.isUsable(name, value) else {
                 throw failure(
                     .invalidArgument,
-                    "an attribute's name and value are at most 1,024 bytes of UTF-8")
+                    .limit(.attribute))
             }
             total += name.utf8.count + value.utf8.count
         }
         guard total <= TokenAttributes.maximumLength else {
-            throw failure(.tooLarge, "the attributes of an item are at most 60 KiB")
+            throw failure(.tooLarge, .limit(.attributesLength))
         }
     }
 
-    private func failure(_ code: TokenStorageError.Code, _ advice: String? = nil) -> TokenStorageError {
-        TokenStorageError(code, operation: operation, backend: backend, advice: advice)
+    private func failure(_ code: TokenStorageError.Code, _ reason: TokenStorageError.Reason? = nil)
+        -> TokenStorageError
+    {
+        TokenStorageError(code, operation: operation, backend: backend, reason: reason)
     }
 
     private static func isUsable(_ name: String, _ value: String) -> Bool {

@@ -8,6 +8,8 @@ public indirect enum OAuthError: Error, Sendable, Equatable {
     case invalid(String)
     /// What the provider says of itself cannot be used (RFC 8414 section 3.3); the text says which part.
     case invalidMetadata(String)
+    /// The provider found at an issuer's address has another name (RFC 8414 section 3.3).
+    case issuerDiffers(IssuerDifference)
     /// The provider does not offer what was asked for; the text says what.
     case unsupported(String)
     /// A request failed. `RefreshFailure.Kind.refused` has the provider's `error` code; `invalid_grant` is of a
@@ -43,6 +45,8 @@ extension OAuthError: CustomStringConvertible {
         case .invalid(let what): "\(what) cannot be used: look at what was given"
         case .invalidMetadata(let what):
             "\(what) in the provider's metadata cannot be used: look at the issuer's address"
+        case .issuerDiffers(let difference):
+            "the issuer\(difference.note) in the provider's metadata cannot be used: look at the issuer's address"
         case .unsupported(let what): "the provider does not offer \(what): use another way to sign in"
         case .requestFailed(let failure):
             "\(failure): \(failure.isTemporary ? "try again later" : "look at the client's settings")"
@@ -59,6 +63,24 @@ extension OAuthError: CustomStringConvertible {
         case .cancelled: "cancelled: nobody was signed in"
         case .tokensLeft(let error):
             "\(error); what the provider gave could not be revoked: end the session at the provider"
+        }
+    }
+}
+
+/// How the name that a provider gives itself differs from the issuer that was asked for.
+public enum IssuerDifference: Sendable, Equatable, CaseIterable {
+    /// It is another name.
+    case otherName
+    /// The provider's name has a slash at its end, and the issuer has none.
+    case slashInMetadata
+    /// The issuer has a slash at its end, and the provider's name has none.
+    case slashInIssuer
+
+    var note: String {
+        switch self {
+        case .otherName: ""
+        case .slashInMetadata: " (with a slash at its end)"
+        case .slashInIssuer: " (without a slash at its end)"
         }
     }
 }

@@ -18,8 +18,6 @@ public struct AgentPlace: Hashable, Sendable {
     package static let socketName = "agent.sock"
     /// How errors of the way to the agent name their backend.
     package static let backend = "agent"
-    /// What is told when the system keeps this user out of the agent's directory.
-    package static let closedDirectory = "the agent's directory cannot be entered"
 }
 
 extension AgentPlace {
@@ -46,45 +44,32 @@ extension SocketDirectory.Failure {
     /// The failure as an error of the way to the agent.
     package var error: TokenStorageError {
         func error(
-            _ code: TokenStorageError.Code, _ underlying: String, _ advice: String
+            _ code: TokenStorageError.Code, _ reason: TokenStorageError.Reason
         ) -> TokenStorageError {
-            TokenStorageError(
-                code, operation: "", backend: AgentPlace.backend, underlying: underlying, advice: advice)
+            TokenStorageError(code, operation: "", backend: AgentPlace.backend, reason: reason)
         }
         return switch self {
         case .system(let failure):
             switch failure.errno {
             case Errno.timedOut:
-                error(.timedOut, "the agent does not take the connection", "try again, or restart the agent")
+                error(.timedOut, .deadline(.agentConnection))
             case .tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory:
-                error(
-                    .resourcesExhausted, "\(failure.call): \(failure.errno.description)",
-                    "close other files or programs")
+                error(.resourcesExhausted, .tooManyFilesForAgent(.init(failure)))
             case .permissionDenied, Errno.notPermitted:
                 // No reason to ask again.
-                error(
-                    .insecurePermissions, AgentPlace.closedDirectory,
-                    "name a directory of this user's, mode 0700")
+                error(.insecurePermissions, .agentDirectoryClosed)
             case .fileNameTooLong:
-                error(
-                    .invalidArgument, "the path of the agent's directory is too long",
-                    "name a shorter one: XDG_RUNTIME_DIR")
+                error(.invalidArgument, .limit(.socketPath))
             default:
-                error(
-                    .unavailable, "no agent: \(failure.call): \(failure.errno.description)",
-                    "start it with \"vaultctl unlock\"")
+                error(.unavailable, .agentMissing(.init(failure)))
             }
         case .foreign(let what):
-            error(.insecurePermissions, what, "make it this user's alone, mode 0700, or remove it")
+            error(.insecurePermissions, .agentDirectoryForeign(what))
         case .occupied:
-            error(
-                .alreadyExists, "something that is no socket of the agent is in its place",
-                "look at what it is, and remove it")
-        case .inUse: error(.conflict, "another agent runs", "use that one, or end it first")
+            error(.alreadyExists, .exists(.agentPlace))
+        case .inUse: error(.conflict, .changedMeanwhile(.otherAgent))
         case .held:
-            error(
-                .unavailable, "another program keeps the agent's directory locked",
-                "end that program; fuser(1) names it when it is given the directory")
+            error(.unavailable, .agent(.directoryLocked))
         }
     }
 }

@@ -34,8 +34,7 @@ package struct AgentListening {
         guard isInPlace else {
             throw TokenStorageError(
                 .unavailable, operation: "agent", backend: AgentPlace.backend,
-                underlying: "the socket that was passed on is not where clients look for the agent",
-                advice: "have the service manager listen at \(place.socket)")
+                reason: .agentSocketElsewhere(expected: place.socket.string))
         }
         self.place = place
     }
@@ -47,10 +46,7 @@ package struct AgentListening {
         if case .system(let failure) = failure {
             // It is not there to be started otherwise.
             error.code = .unavailable
-            error.underlying =
-                "the directory \(place.directory) cannot be \(failure.call == "mkdir" ? "made" : "used"): "
-                + failure.errno.description
-            error.advice = "check XDG_RUNTIME_DIR, which has to name a directory of yours, or unset it"
+            error.reason = .agentDirectoryUnusable(path: place.directory.string, .init(failure))
         }
         return error
     }

@@ -140,6 +140,6 @@ extension TokenStorageError {
     static var tooManyParts: TokenStorageError {
         TokenStorageError(
             .resourcesExhausted, operation: "commit", backend: AgentPlace.backend,
-            underlying: "the agent has no room for so much at once", advice: "commit less, or try again")
+            reason: .shortage(.commitRoom))
     }
 }

@@ -103,8 +103,7 @@ package final class HeldVaults: Sendable {
         guard path == reference.path else {
             throw TokenStorageError(
                 .invalidArgument, operation: "unlock", backend: AgentPlace.backend,
-                underlying: "the vault's path leads through a link, or is too long",
-                advice: "name it from the root, without links, and in 4,095 bytes at most")
+                reason: .limit(.linkedPath))
         }
         // One that was let go of while its key was derived says nothing of what is at the path now.
         for _ in 1..<Self.mostReleases {
@@ -202,7 +201,7 @@ package final class HeldVaults: Sendable {
         if isLocked {
             throw TokenStorageError(
                 .locked, operation: "unlock", backend: AgentPlace.backend,
-                underlying: "it was locked again meanwhile")
+                reason: .changedMeanwhile(.lockedAgain))
         }
         if isGone { throw TokenStorageError(.closed, operation: "unlock", backend: AgentPlace.backend) }
     }
@@ -240,9 +239,7 @@ package final class HeldVaults: Sendable {
     }
 
     private static let tooManyVaults = TokenStorageError(
-        .resourcesExhausted, operation: "unlock", backend: AgentPlace.backend,
-        underlying: "the agent holds as many vaults as it may",
-        advice: "end it with \"vaultctl agent --stop\", and unlock those that are used")
+        .resourcesExhausted, operation: "unlock", backend: AgentPlace.backend, reason: .shortage(.heldVaults))
 
     /// Unlocks the vault at `path` without a client, and holds it; it locks when it is told to, not when it is idle. Throws
     /// as ``TokenVault/BlockingFileVault/unlock(with:mending:)``.

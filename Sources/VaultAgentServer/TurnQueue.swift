@@ -118,15 +118,16 @@ final class TurnQueue: Sendable {
 
 extension TokenStorageError {
     /// There was no turn to unlock.
-    static let othersUnlock = noTurn("unlock", "others are unlocking")
+    static let othersUnlock = noTurn("unlock", .unlocking)
     /// There was no turn to list.
-    static let othersList = noTurn("list", "others are listing")
+    static let othersList = noTurn("list", .listing)
     /// Who asked does not wait any more.
     static let nobodyWaits = TokenStorageError(.closed, operation: "", backend: AgentPlace.backend)
 
-    private static func noTurn(_ operation: String, _ reason: String) -> TokenStorageError {
+    private static func noTurn(
+        _ operation: String, _ reason: TokenStorageError.Reason.Deadline
+    ) -> TokenStorageError {
         TokenStorageError(
-            .timedOut, operation: operation, backend: AgentPlace.backend, underlying: reason,
-            advice: "try again")
+            .timedOut, operation: operation, backend: AgentPlace.backend, reason: .deadline(reason))
     }
 }

@@ -22,35 +22,28 @@ struct CredentialUnlock {
         guard let path = ServiceCredentials.path(of: name) else {
             throw TokenStorageError(
                 .unavailable, operation: "credential", backend: "agent",
-                underlying: "CREDENTIALS_DIRECTORY is not set",
-                advice: "give the unit the credential: LoadCredential=\(name):PATH")
+                reason: .credential(name, .noDirectory))
         }
         guard SmallFile.isRegular(path) || (try? SmallFile.exists(path)) != true else {
             throw TokenStorageError(
-                .unavailable, operation: "credential", backend: "agent",
-                underlying: "the unit's credential \(name) is no file",
-                advice: "give the unit the credential: LoadCredential=\(name):PATH")
+                .unavailable, operation: "credential", backend: "agent", reason: .credential(name, .notAFile))
+        }
+        let method: UnlockMethod
+        do throws(TokenStorageError) {
+            method = try .keyFile(at: path)
+        } catch {
+            var error = error
+            error.operation = "credential"
+            error.reason = .credential(name, .unreadable(error.reason))
+            throw error
         }
         do throws(TokenStorageError) {
-            try vaults.unlock(at: vault, with: try .keyFile(at: path), stateDirectory: stateDirectory)
+            try vaults.unlock(at: vault, with: method, stateDirectory: stateDirectory)
         } catch {
-            throw named(error)
+            guard error.code == .wrongPassphrase else { throw error }
+            var error = error
+            error.reason = .credential(name, .noSlot)
+            throw error
         }
-    }
-
-    /// The error with the credential in it, where it is about that.
-    private func named(_ error: TokenStorageError) -> TokenStorageError {
-        var named = error
-        switch error.operation {
-        case "key file":
-            named.operation = "credential"
-            named.underlying = "the unit's credential \(name)\(error.underlying.map { ": \($0)" } ?? "")"
-            named.advice = "give the unit the credential: LoadCredential=\(name):PATH"
-        default:
-            guard error.code == .wrongPassphrase else { return error }
-            named.underlying = "no slot of the vault has the credential \(name)"
-            named.advice = "add it, where it is there: \"vaultctl slot add systemd-credential \(name)\""
-        }
-        return named
     }
 }

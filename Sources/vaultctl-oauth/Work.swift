@@ -142,6 +142,9 @@ extension WorkerFailure {
         switch error {
         case .invalid(let what): self.init(Kind.invalid, what)
         case .invalidMetadata(let what): self.init(Kind.invalidMetadata, what)
+        case .issuerDiffers(.otherName): self.init(Kind.otherIssuer)
+        case .issuerDiffers(.slashInMetadata): self.init(Kind.issuerWithSlash)
+        case .issuerDiffers(.slashInIssuer): self.init(Kind.issuerWithoutSlash)
         case .unsupported(let what): self.init(Kind.unsupported, what)
         case .requestFailed(let failure): self.init(failure)
         case .malformedResponse(let what): self.init(Kind.malformedResponse, what)
@@ -151,6 +154,7 @@ extension WorkerFailure {
         case .wrongState: self.init(Kind.wrongState)
         case .timedOut: self.init(Kind.timedOut)
         case .cannotListen: self.init(Kind.cannotListen)
+        case .invalidIDToken(.missing): self.init(Kind.noIDToken)
         case .invalidIDToken(let problem): self.init(Kind.invalidIDToken, problem.description)
         case .cancelled: self.init(Kind.cancelled)
         case .tokensLeft(let reason):

@@ -36,15 +36,15 @@ struct CommandFailure: Error, Equatable {
         }
         self.init(
             ExitStatus(error.code), happened,
-            Self.advice(for: error) ?? error.advice ?? Self.advice(for: error.code) ?? error.code.nextStep)
-        if error.underlying == AgentPlace.closedDirectory {
+            Self.advice(for: error.reason) ?? error.advice ?? Self.advice(for: error.code)
+                ?? error.code.nextStep)
+        switch error.reason {
+        case .agentDirectoryClosed:
             self.happened = "the agent's directory \(AgentPlaces.own.directory) cannot be used"
-            advice = AgentStarter.closedAdvice
-        } else if error.code == .insecurePermissions, error.backend == AgentPlace.backend,
-            let reason = error.underlying
-        {
+        case .agentDirectoryForeign(let what):
             // It is about no file, and says all by itself.
-            self.happened = reason
+            self.happened = what
+        default: break
         }
         mayBeDone = error.code == .outcomeUnknown
         cause = error
@@ -105,69 +105,6 @@ struct CommandFailure: Error, Equatable {
             // How emoji are drawn; and a blank that is a symbol by its category.
             scalar.value == 0x2800
                 || scalar.properties.isDefaultIgnorableCodePoint && !(0xfe0e...0xfe0f).contains(scalar.value)
-        }
-    }
-
-    /// Advice in terms of this program, where the library's is for programs.
-    private static func advice(for error: TokenStorageError) -> String? {
-        switch (error.code, error.underlying) {
-        case (.readOnly, WritingObstacle.reasonWhenAsked): "leave --read-only out"
-        case (.wrongDevice, let reason?) where reason.hasPrefix("no device key at"):
-            "the state directory may not be the one it was stored with: check HOME, XDG_STATE_HOME, --state-dir; if it "
-                + "is, \(foreign)"
-        case (.unavailable, _)
-        where ["create the vault first", "create it first"].contains {
-            error.advice?.hasPrefix($0) == true
-        }:
-            "\"vaultctl init\" creates the vault; else check --vault and HOME"
-        // Advice for programs, which says less.
-        case (.notPermitted, _) where error.advice?.hasPrefix("unlock with a passphrase") == true:
-            advice(for: .notPermitted)
-        default: nil
-        }
-    }
-
-    /// What there is to do about an item that another device stored.
-    private static let foreign =
-        "read it on the device that stored it; here, use another key, or \"vaultctl device remove\" that device, "
-        + "with all that only it may read"
-
-    /// Advice in terms of this program, where it has any that is better than the library's.
-    private static func advice(for code: TokenStorageError.Code) -> String? {
-        switch code.kind {
-        case .locked: "\"vaultctl unlock\" it, or give --passphrase-file or --key-file"
-        case .wrongDevice: foreign
-        case .notPermitted:
-            "\"vaultctl unlock --passphrase-file …\", or with another slot that leads to it; an item that a key file alone is to read takes "
-                + "\"vaultctl set KEY --policy after-first-unlock-this-device-only\""
-        case .notFound:
-            "\"vaultctl list\" shows the keys of this service, which is the one of --service, else VAULTCTL_SERVICE, else "
-                + "\"default\"; with --all-services those of every one"
-        case .slotNotFound: "\"vaultctl slot list\" shows their numbers"
-        case .lastSlot: "add another one first, with \"vaultctl slot add\""
-        case .tooManySlots: "remove one first, with \"vaultctl slot remove\""
-        case .conflict: "\"vaultctl info\" shows the generation it has now"
-        case .corrupt:
-            "\"vaultctl verify\" says where, \"vaultctl salvage\" copies out what is whole, \"vaultctl restore\" puts "
-                + "a backup in its place"
-        case .rolledBack:
-            "put the newest copy back; if this is the one to go on with, \"vaultctl restore\" it, on purpose"
-        case .forked:
-            "\"vaultctl merge COPY\" takes what a copy has into the vault; \"vaultctl adopt\" makes this file the vault as "
-                + "it is"
-        case .unexpectedVault:
-            "put the expected vault back; \"vaultctl adopt\" takes this one, \"vaultctl destroy --forget\" forgets the other"
-        case .duplicateVault:
-            "use the other, or make this one the vault with \"vaultctl adopt\"; \"vaultctl export\" reads what may leave "
-                + "the device from either"
-        case .unavailable: "create a vault with \"vaultctl init\", or check --vault"
-        case .notAVault: "check --vault; a backup is put there with \"vaultctl restore\""
-        case .insecurePermissions: "make it yours, with mode 0600 (chmod 600)"
-        case .invalidArgument: "see \"vaultctl help\" for what the options take"
-        case .outcomeUnknown: "compare it with the generation that \"vaultctl info\" shows"
-        case .timedOut: "try again, with a longer --timeout if need be"
-        case .unsupportedPolicy: "choose another --policy"
-        default: nil
         }
     }
 }

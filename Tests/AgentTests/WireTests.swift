@@ -168,7 +168,8 @@ import VaultAgent
         }
         #expect(read == listing)
         let error = TokenStorageError(
-            .conflict, operation: "store", backend: "file", underlying: "u", advice: "a", generation: 9)
+            .conflict, operation: "store", backend: "file",
+            reason: .other(explanation: "u", advice: "a"), generation: 9)
         let item = TokenItem(metadata: Samples.metadata, secret: Secret(utf8: "not a real token"))
         let commit = TokenCommit(generation: 12, existed: [true, false])
         let facts = VaultFacts(
@@ -203,7 +204,7 @@ import VaultAgent
         try Samples.exchange { writer in
             writer.append(text: "heatDeath")
             for text in ["retrieve", "file"] { writer.append(text: text) }
-            for _ in 0..<3 { writer.append(flag: false) }
+            for _ in 0..<4 { writer.append(flag: false) }
         } read: { (reader) throws(WireError) in
             #expect(try reader.error().code == .unavailable)
         }

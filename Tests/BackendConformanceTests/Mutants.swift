@@ -318,7 +318,7 @@ let mutants: [Mutant] = [
                 return try await base.commit(changes)
             } catch let failure {
                 var error = failure
-                error.advice = "look at \(changes.first?.key.name ?? "it")"
+                error.reason = .other(explanation: nil, advice: "look at \(changes.first?.key.name ?? "it")")
                 throw error
             }
         }

@@ -79,8 +79,8 @@ import TokenVault
         }
         #expect(TokenStorageError.Code(rawValue: "no such code") == nil)
         let error = TokenStorageError(
-            .ioFailure, operation: "store", backend: "file", underlying: "fdatasync: Input/output error",
-            advice: "check the disk")
+            .ioFailure, operation: "store", backend: "file",
+            reason: .other(explanation: "fdatasync: Input/output error", advice: "check the disk"))
         #expect(
             "\(error)"
                 == "store: the system could not read or write (fdatasync: Input/output error): check the disk"

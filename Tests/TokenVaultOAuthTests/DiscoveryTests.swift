@@ -70,18 +70,18 @@ import TokenVaultAuth
         let server = try await server(issuer: issuer)
         #expect(
             await failure { () async throws(OAuthError) in try await discover(server.origin) }
-                == .invalidMetadata("the issuer"))
+                == .issuerDiffers(.otherName))
     }
 
     @Test func anIssuerIsComparedByteForByte() async throws {
         let server = try await server()
         #expect(
             await failure { () async throws(OAuthError) in try await discover("\(server.origin)/") }
-                == .invalidMetadata("the issuer (without a slash at its end)"))
+                == .issuerDiffers(.slashInIssuer))
         let other = try await self.server(issuer: server.origin)
         #expect(
             await failure { () async throws(OAuthError) in try await discover(other.origin) }
-                == .invalidMetadata("the issuer"))
+                == .issuerDiffers(.otherName))
     }
 
     @Test(arguments: [

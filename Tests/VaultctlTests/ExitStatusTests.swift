@@ -31,7 +31,8 @@ import TokenVault
 
     @Test func aLineIsOneLine() {
         let error = TokenStorageError(
-            .corrupt, operation: "open", backend: "file", underlying: "pread: a\nb", advice: "c\u{1b}[2Jd")
+            .corrupt, operation: "open", backend: "file",
+            reason: .other(explanation: "pread: a\nb", advice: "c\u{1b}[2Jd"))
         #expect(CommandFailure(error).line == "vaultctl: \(error.code.summary) (pread: a?b): c?[2Jd")
     }
 

@@ -32,8 +32,7 @@ struct ChoiceMemory: Sendable {
             else {
                 throw TokenStorageError(
                     .corrupt, operation: "choose", backend: StorageChooser.backend,
-                    advice:
-                        "remove \(Self.fileName(service)) from the directory that choices are remembered in")
+                    reason: .damagedChoice(file: Self.fileName(service)))
             }
             return name
         }
@@ -86,8 +85,7 @@ struct ChoiceMemory: Sendable {
     ) -> TokenStorageError {
         TokenStorageError(
             code, operation: "choose", backend: StorageChooser.backend,
-            underlying: "\(failure.call): \(failure.errno.description)",
-            advice: "check the directory that choices are remembered in")
+            reason: .choiceDirectory(.init(failure)))
     }
 
     private func onThread<Value: Sendable>(

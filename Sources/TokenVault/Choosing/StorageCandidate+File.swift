@@ -5,8 +5,8 @@ extension StorageCandidate {
     /// The file vault at `path`, opened and unlocked with `method` when it is picked. The name is `file`.
     ///
     /// A missing vault is `unavailable`, or made when `createsWhenMissing` says so; but not when this device
-    /// remembers that one was made there and is gone, perhaps with its disk: that is `ioFailure`. A vault
-    /// that is there and does not open is what opening throws, `wrongPassphrase` and `corrupt` for example.
+    /// remembers one there whose file is missing, perhaps with its disk: then the reason is `vaultMissing`, and no
+    /// other candidate takes its place. A vault that is there and does not open is what opening throws, `wrongPassphrase` and `corrupt` for example.
     public static func file(
         at path: FilePath, configuration: FileVaultConfiguration, createsWhenMissing: Bool = false,
         unlockedWith method: @escaping @autoclosure @Sendable () throws(TokenStorageError) -> UnlockMethod
@@ -19,7 +19,7 @@ extension StorageCandidate {
                 if createsWhenMissing { return .canBeMade }
                 throw TokenStorageError(
                     .unavailable, operation: "open", backend: TokenStorageError.fileBackend,
-                    underlying: "no such file", advice: "create the vault first, or check the path")
+                    reason: .noVault(path: path.string))
             },
             storage: { (service) async throws(TokenStorageError) in
                 let method = try method()
@@ -57,19 +57,16 @@ private struct VaultPlace: Sendable {
     let path: FilePath
     let configuration: FileVaultConfiguration
 
-    /// Whether there is a file. Throws `ioFailure` when that cannot be told, and when the vault that was made
-    /// there is gone.
+    /// Whether there is a file. Throws `ioFailure` when that cannot be told, and `unavailable` when the
+    /// file of the vault that this device remembers there is missing.
     func isTaken() throws(TokenStorageError) -> Bool {
         do {
             if try SmallFile.exists(path) { return true }
         } catch {
-            if error.errno != .notDirectory { throw failure("\(error.call): \(error.errno.description)") }
+            if error.errno != .notDirectory { throw failure(.ioFailure, .systemCall(.init(error))) }
         }
         guard !isRemembered else {
-            throw failure(
-                "the vault that was made there is gone",
-                advice:
-                    "mount its disk or put it back; \"vaultctl destroy --forget\" forgets it")
+            throw failure(.unavailable, .vaultMissing(path: path.string))
         }
         return false
     }
@@ -85,9 +82,9 @@ private struct VaultPlace: Sendable {
         return StateStore.remembersVault(at: paths.compactMap(\.self), in: directory)
     }
 
-    private func failure(_ underlying: String, advice: String? = nil) -> TokenStorageError {
-        TokenStorageError(
-            .ioFailure, operation: "open", backend: TokenStorageError.fileBackend, underlying: underlying,
-            advice: advice)
+    private func failure(
+        _ code: TokenStorageError.Code, _ reason: TokenStorageError.Reason
+    ) -> TokenStorageError {
+        TokenStorageError(code, operation: "open", backend: TokenStorageError.fileBackend, reason: reason)
     }
 }

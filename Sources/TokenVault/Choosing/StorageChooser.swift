@@ -72,10 +72,10 @@ public struct StorageChooser: Sendable {
     public func remember(_ name: String, service: String) async throws(TokenStorageError) {
         try check(service)
         guard candidates.contains(where: { $0.name == name }) else {
-            throw failure(.invalidArgument, advice: "name one of the candidates")
+            throw failure(.invalidArgument, .limit(.candidate))
         }
         guard case .kept? = await memory?.keep(name, service: service, replacing: true) else {
-            throw failure(.ioFailure, advice: "check the directory that choices are remembered in")
+            throw failure(.ioFailure, .choiceDirectory(nil))
         }
     }
 
@@ -92,7 +92,7 @@ public struct StorageChooser: Sendable {
         remembered name: String, _ service: String
     ) async throws(TokenStorageError) -> StorageChoice {
         guard let candidate = candidates.first(where: { $0.name == name }) else {
-            throw failure(.unavailable, advice: Self.rememberedAdvice)
+            throw failure(.unavailable, .chosenStorageMissing(nil))
         }
         let look = await look(at: candidate, service)
         switch (look.finding, look.storage) {
@@ -102,11 +102,11 @@ public struct StorageChooser: Sendable {
                 findings: candidates.map { ($0.name, $0.name == name ? look.finding : .wasNotLookedAt) },
                 isRemembered: true)
         case (.isUnavailable(var error), nil):
-            error.advice = Self.rememberedAdvice
+            error.reason = .chosenStorageMissing(error.reason)
             throw error
         case (.isUnusable(let error), nil): throw error
         // To be made, where tokens were kept before: they are gone, and that is not for a new store to hide.
-        default: throw failure(.unavailable, advice: Self.rememberedAdvice)
+        default: throw failure(.unavailable, .chosenStorageMissing(nil))
         }
     }
 
@@ -125,8 +125,7 @@ public struct StorageChooser: Sendable {
             if look.finding == .holdsItems { break }
         }
         guard let picked else {
-            let reasons = findings.map { "\($0.name): \($0.finding)" }.joined(separator: "; ")
-            throw failure(.unavailable, underlying: reasons.isEmpty ? nil : reasons)
+            throw failure(.unavailable, .noCandidate(findings.map { "\($0.name): \($0.finding)" }))
         }
         findings += candidates.dropFirst(findings.count).map { ($0.name, .wasNotLookedAt) }
         var storage = picked.storage
@@ -143,7 +142,9 @@ public struct StorageChooser: Sendable {
         do throws(TokenStorageError) {
             guard try await candidate.presence() == .isThere else { return (.isEmpty, nil) }
         } catch {
-            return (error.code == .unavailable ? .isUnavailable(error) : .isUnusable(error), nil)
+            // What may return may hold the tokens.
+            let isAbsent = error.code == .unavailable && !error.mayReturn
+            return (isAbsent ? .isUnavailable(error) : .isUnusable(error), nil)
         }
         do throws(TokenStorageError) {
             let storage = try await candidate.open(service)
@@ -161,19 +162,16 @@ public struct StorageChooser: Sendable {
         let names = candidates.map(\.name)
         guard Set(names.map { TokenKey($0) }).count == names.count,
             names.allSatisfy({ StorageCandidate.isName($0) })
-        else { throw failure(.invalidArgument, advice: "each candidate needs a usable name of its own") }
+        else { throw failure(.invalidArgument, .limit(.candidateNames)) }
     }
 
     private func failure(
-        _ code: TokenStorageError.Code, underlying: String? = nil, advice: String? = nil
+        _ code: TokenStorageError.Code, _ reason: TokenStorageError.Reason? = nil
     ) -> TokenStorageError {
-        TokenStorageError(
-            code, operation: "choose", backend: Self.backend, underlying: underlying, advice: advice)
+        TokenStorageError(code, operation: "choose", backend: Self.backend, reason: reason)
     }
 
     static let backend = "chooser"
-    private static let rememberedAdvice =
-        "the tokens are kept there: make it available again, or move them and choose anew"
 }
 
 extension StorageChoice {

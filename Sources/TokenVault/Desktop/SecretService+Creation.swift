@@ -50,14 +50,10 @@ extension SecretService {
     ) throws(TokenStorageError) -> CreatedKeyring {
         try call.during("create") { () throws(TokenStorageError) in
             if let passphrase, passphrase.isEmpty {
-                throw .secretService(
-                    .invalidArgument, underlying: "an empty passphrase",
-                    advice: "it would leave the keyring unencrypted: choose another")
+                throw .secretService(.invalidArgument, .limit(.emptyKeyringPassphrase))
             }
             guard label.map(Self.isLabel) ?? true else {
-                throw .secretService(
-                    .invalidArgument, underlying: "a label that is empty, or has control characters",
-                    advice: "choose another")
+                throw .secretService(.invalidArgument, .limit(.keyringLabel))
             }
             return try withKeyring(call, mayAsk: false) { (access) throws(TokenStorageError) in
                 try access.asWriter { () throws(TokenStorageError) in
@@ -80,14 +76,10 @@ extension KeyringAccess {
         let hasDefault = try finder.defaultCollection() != nil
         if let label {
             guard try finder.collection(labelled: label) == nil else {
-                throw .secretService(
-                    .alreadyExists, underlying: "there is a keyring of that name",
-                    advice: "choose another label")
+                throw .secretService(.alreadyExists, .exists(.keyringOfThatName))
             }
         } else if hasDefault {
-            throw .secretService(
-                .alreadyExists, underlying: "there is a default keyring",
-                advice: "use that one, or choose a label for another keyring")
+            throw .secretService(.alreadyExists, .exists(.defaultKeyring))
         }
         let made = SecretService.CreatedKeyring(
             label: label ?? CollectionFinder.defaultLabel, isDefault: !hasDefault)
@@ -110,9 +102,7 @@ extension KeyringAccess {
             body: link.make.tuple([properties, secret]))
         let reply = try ask([method])[0]
         if case .error(let name, let text) = reply, BusErrorName.isNoMethod(name) {
-            throw .secretService(
-                .unavailable, underlying: "\(name): \(text)",
-                advice: "this service makes keyrings with its own prompt alone: leave the passphrase out")
+            throw .secretService(.unavailable, .onlyPromptedCreation("\(name): \(text)"))
         }
         let path = try KeyringLink.values(reply, "(o)")[0].text
         guard let path, path != "/" else { throw KeyringLink.unexpected }

@@ -96,7 +96,7 @@ extension StorageCandidate {
     ///
     /// `unavailable` where there is no libsecret, no session bus, no Secret Service on it or no keyring; a
     /// locked one is there, and the person is asked to unlock it if `configuration` allows that. One that
-    /// ends while it is asked, or does not start, is `ioFailure`: it may have the tokens.
+    /// ends during the call, or does not start, may have the tokens: no other candidate takes its place.
     public static func secretService(
         _ configuration: SecretServiceConfiguration = SecretServiceConfiguration()
     ) -> StorageCandidate {
@@ -104,15 +104,8 @@ extension StorageCandidate {
         return StorageCandidate(
             name: TokenStorageError.secretServiceBackend,
             probe: { () throws(TokenStorageError) in
-                do throws(TokenStorageError) {
-                    _ = try await keyring.storage(service: "probe").lockState()
-                    return .isThere
-                } catch {
-                    guard error.mayBeBack else { throw error }
-                    var error = error
-                    error.code = .ioFailure
-                    throw error
-                }
+                _ = try await keyring.storage(service: "probe").lockState()
+                return .isThere
             },
             storage: { (service) throws(TokenStorageError) in keyring.storage(service: service) })
     }

@@ -106,9 +106,7 @@ extension SecretServiceTokenStorage {
                 try rules.check(
                     policiesOf: changes, supported: supportedPolicies, defaultPolicy: defaultPolicy)
             } catch {
-                throw TokenStorageError.secretService(
-                    .unsupportedPolicy,
-                    advice: "a keyring keeps when-unlocked only; the file vault keeps every policy")
+                throw TokenStorageError.secretService(.unsupportedPolicy, .policyUnsupported(.fileVault))
             }
             return try secretService.commit(changes, to: service, for: call)
         }
@@ -124,9 +122,7 @@ extension SecretServiceTokenStorage {
                 operation: operation, backend: TokenStorageError.secretServiceBackend)
             try rules.check(service: service)
             guard keepsVaultKeys || !Bytes.areEqual(service, SecretServiceVaultKeys.service) else {
-                throw .secretService(
-                    .invalidArgument, underlying: "a service that is set aside",
-                    advice: "it holds the keys of vaults: change a vault's slots instead")
+                throw .secretService(.invalidArgument, .limit(.reservedService))
             }
             return rules
         }

@@ -87,7 +87,7 @@ extension BlockingFileVault {
                     $0.device != Keybag.ClassSet.portable && $0.device.hexadecimal == id
                 }
                 guard let index else {
-                    throw .file(.notFound, underlying: "no such device", advice: "list the devices")
+                    throw .file(.notFound, .missing(.device))
                 }
                 let set = keybag.sets.remove(at: index)
                 // First the key, durably, then the classes, while nobody else enrols.
@@ -113,8 +113,7 @@ extension BlockingFileVault {
         let version = keybag.freshVersion
         if isFirst {
             guard keybag.sets.count < Keybag.maximumSets else {
-                throw .file(
-                    .tooManySlots, underlying: "and as many devices", advice: "remove a device first")
+                throw .file(.tooManySlots, .slots(.devicesFull))
             }
             let secrets = KeybagKeys.DeviceSecrets(device: device)
             let policies: [AccessPolicy] = [.whenUnlockedThisDeviceOnly, .afterFirstUnlockThisDeviceOnly]
@@ -136,8 +135,7 @@ extension BlockingFileVault {
         {
             try addPasscodeClass(to: &keybag, roots: roots)
         } else if !isFirst {
-            throw .file(
-                .alreadyExists, underlying: "this device is enrolled", advice: "it can be used as it is")
+            throw .file(.alreadyExists, .exists(.enrolment))
         }
     }
 
@@ -145,9 +143,7 @@ extension BlockingFileVault {
     private func stateStore(_ session: VaultSession) throws(TokenStorageError) -> StateStore {
         if let store = secretStore { return store }
         guard let path = configuration.stateDirectory else {
-            throw .file(
-                .unavailable, underlying: "no state directory was given",
-                advice: "open the vault with one that this device keeps")
+            throw .file(.unavailable, .missing(.stateDirectory))
         }
         let directory = try onDisk { () throws(SystemFailure) in
             try PosixDirectory.makeAll(path)

@@ -5,7 +5,7 @@ internal import TokenVaultCrypto
 extension BlockingFileVault {
     func currentKeybag(_ session: VaultSession) throws(TokenStorageError) -> Keybag {
         try session.log.withFreshState { _ in }
-        let copy = try session.log.currentKeybagCopy(in: session.log.state.withLock { $0 })
+        let copy = try session.log.readKeybagInUse()
         do { return try Keybag(decoding: copy) } catch { throw .file(.corrupt) }
     }
 
@@ -25,7 +25,7 @@ extension BlockingFileVault {
                 do throws(KeybagKeys.Failure) {
                     try KeybagKeys.check(current, roots: roots)
                 } catch {
-                    throw .file(.conflict, advice: "the vault got a new root meanwhile; unlock it again")
+                    throw .file(.conflict, .changedMeanwhile(.root))
                 }
                 try change(&keybag)
                 keybag.generation += 1
@@ -64,12 +64,12 @@ extension BlockingFileVault {
         try session.refreshKeys()
         guard let roots = session.ring.roots else { throw session.ring.lockedError }
         guard roots.all != nil else {
-            throw .file(.notPermitted, advice: KeyRing.Roots.adviceWithoutRoot)
+            throw .file(.notPermitted, .permission(.everything))
         }
         do throws(KeybagKeys.Failure) {
             return try roots.copied()
         } catch {
-            if session.ring.isUnlocked { throw .file(.resourcesExhausted, underlying: "no guarded memory") }
+            if session.ring.isUnlocked { throw .file(.resourcesExhausted, .shortage(.guardedMemory)) }
             throw .file(.locked)
         }
     }
@@ -85,7 +85,4 @@ extension KeyRing.Roots {
             throw .crypto(error)
         }
     }
-
-    static let adviceWithoutRoot =
-        "unlock with a passphrase, a recovery key or another slot that opens everything"
 }

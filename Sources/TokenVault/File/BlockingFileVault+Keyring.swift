@@ -36,9 +36,7 @@ extension BlockingFileVault {
         try during("unlock") { () throws(TokenStorageError) in
             let keys = try usableKeys(in: keyring)
             guard !keys.isEmpty else {
-                throw .file(
-                    .locked, underlying: "the keyring has no key of this vault",
-                    advice: "unlock it another way, and add a slot for this keyring")
+                throw .file(.locked, .slots(.keyringHasNoKey))
             }
             for (_, key) in keys {
                 do throws(TokenStorageError) {
@@ -65,7 +63,7 @@ extension BlockingFileVault {
         try during("slot add") { () throws(TokenStorageError) in
             guard try session().ring.roots != nil else { throw .file(.locked) }
             for (_, key) in try usableKeys(in: keyring) where try opensSlot(key) {
-                throw .file(.alreadyExists, advice: "the keyring opens this vault already")
+                throw .file(.alreadyExists, .exists(.keyringSlot))
             }
             let (name, key) = try Self.freshKey(in: keyring, vault: identifier, of: location.name)
             do throws(TokenStorageError) {
@@ -139,7 +137,7 @@ extension BlockingFileVault {
         let name = Random.bytes(8).hexadecimal
         try keyring.add(key, vault: vault, name: name, label: "TokenVault: key of \(file)")
         guard try keyring.keys(vault: vault)[name] == key else {
-            throw .file(.ioFailure, underlying: "the keyring does not give back what was stored")
+            throw .file(.ioFailure, .slots(.keyringGivesOtherKey))
         }
         return (name, key)
     }

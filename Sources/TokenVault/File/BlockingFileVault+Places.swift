@@ -53,7 +53,7 @@ extension BlockingFileVault {
             let occupant = there ? try vaults(at: path, configuration) : nil
             for vault in try lost.forget(among: occupant) {
                 guard let keyring else { continue }
-                try clear(keyring, of: vault, "the vault is forgotten; its key is left in the keyring")
+                try clear(keyring, of: vault, isForgotten: true)
             }
         }
     }

@@ -61,9 +61,7 @@ extension BlockingFileVault {
                     of: before, with: .passphrase(current), within: configuration.derivationLimit)
             }
             guard slot.kind == .passphrase else {
-                throw .file(
-                    .notPermitted, underlying: "a recovery key is not changed",
-                    advice: "remove the slot of the lost passphrase and add a new one")
+                throw .file(.notPermitted, .permission(.changeRecoveryKey))
             }
             return try replaceRoot(
                 [(old: .passphrase(current), new: .passphrase(new))] + methods.map { (old: $0, new: $0) },
@@ -104,7 +102,7 @@ extension BlockingFileVault {
                 passcode: held.passcode == nil ? nil : fresh.passcode)
             try replaceKeybag(session, roots: held, to: reach) { (keybag) throws(TokenStorageError) in
                 guard keybag == before else {
-                    throw .file(.conflict, advice: "the slots were changed meanwhile; try again")
+                    throw .file(.conflict, .changedMeanwhile(.slots))
                 }
                 if losesPasscode {
                     if try !isCopy() { try secretStore?.removePepper() }
@@ -114,9 +112,7 @@ extension BlockingFileVault {
             }
         } catch {
             guard isPepperGone else { throw error }
-            throw .file(
-                .outcomeUnknown, underlying: error.underlying,
-                advice: "the items that need a passphrase are gone; try again")
+            throw .file(.outcomeUnknown, .passcodeItemsDeleted(until: .keyRotation, error.reason))
         }
         prepared.wipe()
         if losesPasscode { try session.removeDestroyedItems() }

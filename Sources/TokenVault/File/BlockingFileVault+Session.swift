@@ -46,8 +46,7 @@ extension BlockingFileVault {
     /// Throws `closed`, also for what a forked child has of its parent's vault.
     func checkUsable() throws(TokenStorageError) {
         guard !isInherited else {
-            throw .file(
-                .closed, underlying: "the process forked", advice: "open the vault again in the child")
+            throw .file(.closed, .permission(.fork))
         }
         if isClosed { throw .file(.closed) }
         lockIfDue()

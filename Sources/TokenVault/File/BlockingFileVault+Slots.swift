@@ -22,9 +22,7 @@ extension BlockingFileVault {
                     of: before, with: .passphrase(current), within: configuration.derivationLimit)
             }
             guard old.kind == .passphrase else {
-                throw .file(
-                    .notPermitted, underlying: "a recovery key is not changed",
-                    advice: "remove the slot of the lost passphrase and add a new one")
+                throw .file(.notPermitted, .permission(.changeRecoveryKey))
             }
             let slot = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
                 try KeybagKeys.makeSlot(
@@ -34,7 +32,7 @@ extension BlockingFileVault {
             }
             try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
                 guard let index = keybag.slots.firstIndex(of: old) else {
-                    throw .file(.conflict, advice: "the passphrase was changed meanwhile")
+                    throw .file(.conflict, .changedMeanwhile(.passphrase))
                 }
                 keybag.slots[index] = slot
             }
@@ -67,7 +65,7 @@ extension BlockingFileVault {
         try during("slot add") { () throws(TokenStorageError) in
             try method.checkAsNew()
             guard scope != .afterFirstUnlock || !method.slotKind.isAttended else {
-                throw .file(.invalidArgument, advice: "a passphrase or recovery key opens everything")
+                throw .file(.invalidArgument, .limit(.slotScope))
             }
             let cost = try configuration.keyDerivationCost.checked()
             let session = try session()
@@ -76,9 +74,7 @@ extension BlockingFileVault {
             let before = try currentKeybag(session)
             let isFirstPassphrase = method.isPassphrase && !before.hasPassphrase
             if method.isPassphrase, !isFirstPassphrase, held.passcode == nil {
-                throw .file(
-                    .notPermitted,
-                    advice: "unlock with the passphrase that is there; if it is lost, remove its slot first")
+                throw .file(.notPermitted, .permission(.passphraseToReplace))
             }
             if isFirstPassphrase {
                 let passcode: SymmetricKey
@@ -96,12 +92,11 @@ extension BlockingFileVault {
             try handingOver(VaultSlot(made))
             try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
                 guard keybag.nextSlot == before.nextSlot else {
-                    throw .file(.conflict, advice: "another slot was added meanwhile; try again")
+                    throw .file(.conflict, .changedMeanwhile(.slotAdded))
                 }
                 if isFirstPassphrase {
                     guard !keybag.hasPassphrase else {
-                        throw .file(
-                            .conflict, advice: "a passphrase was added meanwhile; unlock with it first")
+                        throw .file(.conflict, .changedMeanwhile(.passphraseAdded))
                     }
                     try addPasscodeClass(to: &keybag, roots: finalRoots)
                 }
@@ -129,9 +124,7 @@ extension BlockingFileVault {
                     let had = keybag.hasPassphrase
                     keybag.slots.remove(at: index)
                     guard keybag.slots.contains(where: { $0.scope == .all }) else {
-                        throw .file(
-                            .lastSlot, underlying: "the others open only what may be read after first unlock",
-                            advice: "add another one that opens everything first")
+                        throw .file(.lastSlot, .permission(.lastFullSlot))
                     }
                     guard had, !keybag.hasPassphrase else { return }
                     // First what wraps the class goes, durably, then the class: at no point is there a
@@ -142,9 +135,7 @@ extension BlockingFileVault {
                 }
             } catch {
                 guard removedLastPassphrase else { throw error }
-                throw .file(
-                    .outcomeUnknown, underlying: error.underlying,
-                    advice: "the items that need a passphrase are gone; remove the slot again")
+                throw .file(.outcomeUnknown, .passcodeItemsDeleted(until: .slotRemoval, error.reason))
             }
             if removedLastPassphrase { try session.removeDestroyedItems() }
         }

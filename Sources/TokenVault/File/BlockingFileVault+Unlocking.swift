@@ -37,8 +37,7 @@ extension BlockingFileVault {
             try method.check()
             if let session = state.withLock({ $0.session }) {
                 try session.log.withFreshState { _ in }
-                let snapshot = session.log.state.withLock { $0 }
-                let current = try session.log.currentKeybagCopy(in: snapshot)
+                let current = try session.log.readKeybagInUse()
                 let fresh = try openKeybag(current, with: method)
                 try beginCounting()
                 session.ring.replace(with: fresh.ring, unlessToldToLockSince: orders)
@@ -109,7 +108,7 @@ extension BlockingFileVault {
         repeat {
             if let session = try openSessionOnce(isCopy: isCopy, by: opening) { return session }
         } while !deadline.hasPassed
-        throw .file(.timedOut, advice: "other processes keep changing the vault's slots; try again")
+        throw .file(.timedOut, .deadline(.keybagChanges))
     }
 
     /// The session, or `nil` when the keybag that was read was no longer the one in use by the time that
@@ -127,7 +126,7 @@ extension BlockingFileVault {
                 ring = try opening(copy.bytes)
             } catch {
                 // One that says more than that no slot fits, or that a recovery key is mistyped.
-                if error.code != .wrongPassphrase || error.underlying != nil { failure = error }
+                if error.code != .wrongPassphrase || error.reason != nil { failure = error }
                 continue
             }
             let session = try VaultSession(
@@ -149,9 +148,7 @@ extension BlockingFileVault {
             if !isNamed, !isCopy, location.obstacle != nil {
                 // To say that it counts is to write.
                 ring.wipeEverything()
-                failure = .file(
-                    .readOnly, underlying: "a crash interrupted a change of the unlock methods",
-                    advice: "unlock the vault once where it can be written to")
+                failure = .file(.readOnly, .slots(.interruptedChange))
                 continue
             }
             if !isNamed, !isCopy {
@@ -220,34 +217,22 @@ extension KeybagKeys {
         switch failure {
         case .noSlot: return .file(.wrongPassphrase)
         case .mistyped(let groups):
-            let numbers = groups.map { "\($0)" }.joined(separator: ", ")
-            return .file(
-                .wrongPassphrase, underlying: "group \(numbers) of the recovery key is mistyped",
-                advice: "type it again")
-        case .noRoot: return .file(.notPermitted, advice: KeyRing.Roots.adviceWithoutRoot)
+            return .file(.wrongPassphrase, .mistypedGroups(groups))
+        case .noRoot: return .file(.notPermitted, .permission(.everything))
         case .memory(let needed, let allowed):
             return .file(
                 .resourcesExhausted,
-                underlying:
-                    "the passphrase takes \(needed >> 20) MiB, and the control group has \(allowed >> 20) MiB left",
-                advice: "raise its memory.max, or unlock with a key file")
+                .derivationMemoryOfGroup(needed: Int(needed >> 20), left: Int(allowed >> 20)))
         case .budget(let needed, .tooMuch(let allowed)):
             return .file(
-                .resourcesExhausted,
-                underlying:
-                    "the passphrase takes \(needed >> 20) MiB, and there are \(allowed >> 20) MiB for it",
-                advice: "end other programs, unlock with a key file, or leave the agent out with --no-agent")
+                .resourcesExhausted, .derivationMemory(needed: Int(needed >> 20), left: Int(allowed >> 20)))
         case .budget(let needed, .inUse):
-            return .file(
-                .resourcesExhausted,
-                underlying: "the passphrase takes \(needed >> 20) MiB, which other unlocks have",
-                advice: "try again when they are done")
+            return .file(.resourcesExhausted, .derivationMemoryInUse(needed: Int(needed >> 20)))
         case .time(let needed):
-            let seconds = (needed / .milliseconds(100)).rounded(.up) / 10
             return .file(
                 .timedOut,
-                underlying: "deriving the passphrase's key takes at least \(seconds) s, which are not left")
-        case .corrupt: return .file(.corrupt, underlying: "the keybag does not authenticate")
+                .derivationTime(milliseconds: 100 * Int((needed / .milliseconds(100)).rounded(.up))))
+        case .corrupt: return .file(.corrupt, .damaged(.keybag))
         case .crypto(let error): return .crypto(error)
         }
     }

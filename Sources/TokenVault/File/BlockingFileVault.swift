@@ -225,13 +225,14 @@ public final class BlockingFileVault: Sendable {
             let removed = try VaultRemoval(location: location, lockTimeout: configuration.lockLimit)
                 .remove()
             guard let keyring, let removed else { return }
-            try clear(keyring, of: removed, "the vault is removed; its key is left in the keyring")
+            try clear(keyring, of: removed, isForgotten: false)
         }
     }
 
-    /// Removes the keys of `vault` from `keyring`. What keeps it from that is thrown with `advice`.
+    /// Removes the keys of `vault` from `keyring`. What keeps it from that is thrown; `isForgotten`
+    /// says that the vault itself was.
     static func clear(
-        _ keyring: any KeyringItems, of vault: VaultIdentifier, _ advice: String
+        _ keyring: any KeyringItems, of vault: VaultIdentifier, isForgotten: Bool
     ) throws(TokenStorageError) {
         do throws(TokenStorageError) {
             let vault = vault.hexadecimal
@@ -240,7 +241,7 @@ public final class BlockingFileVault: Sendable {
             }
         } catch {
             var error = error
-            error.advice = advice
+            error.reason = .keyLeftInKeyring(isForgotten: isForgotten, error.reason)
             throw error
         }
     }

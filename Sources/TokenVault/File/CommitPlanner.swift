@@ -138,9 +138,7 @@ struct CommitPlanner: ~Copyable {
             }
             switch rule {
             case .fail:
-                throw .file(
-                    .alreadyExists, underlying: "a key has another value here",
-                    advice: "nothing of this commit was imported; say whether to skip or replace such keys")
+                throw .file(.alreadyExists, .differingValues(nil))
             case .skip:
                 report.skipped += 1
                 return
@@ -197,13 +195,11 @@ struct CommitPlanner: ~Copyable {
         case .locked: throw session.ring.lockedError
         case .closed: throw .file(.closed)
         case .notPermitted where policy == .whenPasscodeSetThisDeviceOnly:
-            throw .file(.notPermitted, advice: "unlock with a passphrase")
+            throw .file(.notPermitted, .permission(.passcodeItems))
         case .notPermitted:
-            throw .file(
-                .notPermitted,
-                advice: "unlock with a passphrase, or choose a policy that may be read after first unlock")
+            throw .file(.notPermitted, .permission(.storing))
         case .wrongDevice, .destroyed, .unsupported:
-            throw .file(.unsupportedPolicy, advice: adviceAgainst(policy))
+            throw .file(.unsupportedPolicy, .policyUnsupported(alternative(to: policy)))
         }
     }
 
@@ -214,14 +210,11 @@ struct CommitPlanner: ~Copyable {
         return value
     }
 
-    private func adviceAgainst(_ policy: AccessPolicy) -> String {
+    private func alternative(to policy: AccessPolicy) -> TokenStorageError.Reason.Alternative {
         let facts = session.ring.facts
-        if policy == .whenPasscodeSetThisDeviceOnly, facts.isEnrolled, !facts.hasPasscodeSlot {
-            return "add a passphrase first; items of this policy live as long as it does"
-        }
-        return
-            "this device has no key in the vault; enrol it (\"vaultctl device enrol\"), or use when-unlocked or "
-            + "after-first-unlock"
+        let lacksPassphrase =
+            policy == .whenPasscodeSetThisDeviceOnly && facts.isEnrolled && !facts.hasPasscodeSlot
+        return lacksPassphrase ? .afterPassphrase : .afterEnrolment
     }
 
     private func identifier(
@@ -257,7 +250,7 @@ struct CommitPlanner: ~Copyable {
         let opened = try session.sealer.openMetadata(
             bytes, in: 0..<bytes.count, of: item, generation: existing.found.generation,
             keys: existing.keys)
-        guard let opened else { throw .file(.corrupt, underlying: "a damaged item") }
+        guard let opened else { throw .file(.corrupt, .damaged(.item)) }
         return opened
     }
 
@@ -268,7 +261,7 @@ struct CommitPlanner: ~Copyable {
         let opened = try session.sealer.openBody(
             bytes, in: 0..<bytes.count, of: item, generation: existing.found.generation,
             keys: existing.keys)
-        guard let opened else { throw .file(.corrupt, underlying: "a damaged item") }
+        guard let opened else { throw .file(.corrupt, .damaged(.item)) }
         return opened
     }
 }

@@ -216,8 +216,24 @@ public struct VerificationReport: Sendable {
     public struct Problem: Sendable, Hashable {
         /// The offset in the file, in bytes.
         public let offset: Int
+        /// What is damaged; `nil` where something else kept the vault from being read.
+        public let part: TokenStorageError.Reason.DamagedPart?
         /// What is wrong there.
         public let description: String
+
+        /// Damage of `part` at `offset`.
+        init(_ part: TokenStorageError.Reason.DamagedPart, at offset: Int) {
+            self.offset = offset
+            self.part = part
+            description = part.name
+        }
+
+        /// That `error`, which names no part of the file, kept it from being read.
+        init(_ error: TokenStorageError) {
+            offset = 0
+            part = nil
+            description = error.underlying ?? error.code.summary
+        }
     }
 
     /// Frames that were checked.

@@ -56,7 +56,7 @@ struct VaultCreation {
             try location.directory.attributes(of: location.name)
         }
         guard existing == nil else {
-            throw .file(.alreadyExists, advice: "open it instead, or choose another path")
+            throw .file(.alreadyExists, .exists(.vaultFile))
         }
     }
 
@@ -170,15 +170,15 @@ extension UnlockMethod {
         switch self {
         case .passphrase(let passphrase):
             guard (1...Secret.maximumLength).contains(passphrase.count) else {
-                throw .file(.invalidArgument, advice: "a passphrase is not empty and at most 1 MiB")
+                throw .file(.invalidArgument, .limit(.passphrase))
             }
         case .keyFile(let contents):
             guard (32...4_096).contains(contents.count) else {
-                throw .file(.invalidArgument, advice: "a key file has 32 to 4,096 bytes")
+                throw .file(.invalidArgument, .limit(.keyFile))
             }
         case .secretService(let key):
             guard key.count == Self.keyringKeyLength else {
-                throw .file(.invalidArgument, advice: "a keyring's key has 32 bytes")
+                throw .file(.invalidArgument, .limit(.keyringKey))
             }
         case .recoveryKey: break
         }
@@ -190,9 +190,7 @@ extension UnlockMethod {
         try check()
         if case .passphrase(let passphrase) = self, case .mistyped = RecoveryKey.read(passphrase.spellings[0])
         {
-            throw .file(
-                .invalidArgument, underlying: "the passphrase reads like a mistyped recovery key",
-                advice: "choose another")
+            throw .file(.invalidArgument, .limit(.passphraseLikeRecoveryKey))
         }
     }
 }
@@ -204,7 +202,7 @@ extension KeyDerivationCost {
         guard passes >= Int(least.passes), passes <= Int(most.passes), memory >= Int(least.memory),
             memory <= Int(most.memory)
         else {
-            throw .file(.invalidArgument, advice: "a cost is 3 to 12 passes over 64 MiB to 2 GiB")
+            throw .file(.invalidArgument, .limit(.cost))
         }
         return PasswordHashCost(passes: UInt32(passes), memory: UInt64(memory))
     }

@@ -36,9 +36,7 @@ package struct VaultLocation: Sendable {
     /// the file that is open would not be in the vault that everybody else opens.
     func requireDirectory() throws(TokenStorageError) {
         guard let absoluteParent, directory.isReplaced(at: absoluteParent) else { return }
-        throw .file(
-            .unavailable, underlying: "the vault's directory was moved or replaced",
-            advice: "put it back, or close the vault and open it where it is")
+        throw .file(.unavailable, .missing(.vaultDirectory))
     }
 
     /// Throws `insecurePermissions` when other users may put another file in the vault's place.
@@ -47,14 +45,10 @@ package struct VaultLocation: Sendable {
         switch access {
         case .owner, .group: return
         case .everyone:
-            throw .file(
-                .insecurePermissions, underlying: "every user may replace files in the vault's directory",
-                advice: "make the directory yours alone: chmod go-w \(directory.shellWord)")
+            throw .file(.insecurePermissions, .writableByOthers(.vaultDirectory(directory.string)))
         case .otherUser(let user):
             throw .file(
-                .insecurePermissions,
-                underlying: "the vault's directory belongs to \(ProcessFacts.name(ofUser: user))",
-                advice: TokenStorageError.adviceForForeignPlace)
+                .insecurePermissions, .ownedByAnotherUser(.vaultDirectory(directory.string), user: user))
         }
     }
 
@@ -78,13 +72,11 @@ package struct VaultLocation: Sendable {
         guard let last = path.lastComponent, last.kind == .regular, let name = String(validating: last),
             name.utf8.count <= 200
         else {
-            throw .file(
-                .invalidArgument,
-                advice: "the path of a vault ends in a name of UTF-8, at most 200 bytes of it")
+            throw .file(.invalidArgument, .limit(.vaultName))
         }
         // The vault beside it makes and removes files of such names.
         guard !name.hasSuffix(".torn"), !(name.hasPrefix(".") && name.hasSuffix(".new")) else {
-            throw .file(.invalidArgument, advice: "a vault is not named .….new or ….torn")
+            throw .file(.invalidArgument, .limit(.vaultNameEnding))
         }
         var parent = path.parent
         if parent.isEmpty { parent = "." }
@@ -117,21 +109,14 @@ package struct VaultLocation: Sendable {
             {
                 throw .vaultIsGone(at: path)
             }
-            throw .file(
-                .unavailable, underlying: "no such directory: \(path.parent.string)",
-                advice: "create the vault first, or check the path and HOME")
+            throw .file(.unavailable, .noDirectory(path: path.parent.string))
         }
         // Whoever may rename in it takes the anchor away, and an older copy of the vault goes unseen.
         if let own, own.owner != ProcessFacts.user {
-            throw .file(
-                .insecurePermissions,
-                underlying: "the state directory belongs to \(ProcessFacts.name(ofUser: own.owner))",
-                advice: TokenStorageError.adviceForForeignPlace)
+            throw .file(.insecurePermissions, .ownedByAnotherUser(.stateDirectory, user: own.owner))
         }
         if let own, own.mode & 0o022 != 0 {
-            throw .file(
-                .insecurePermissions, underlying: "the state directory",
-                advice: "make the state directory yours alone: chmod 700 on it")
+            throw .file(.insecurePermissions, .writableByOthers(.stateDirectory))
         }
         return location
     }
@@ -142,24 +127,16 @@ package struct VaultLocation: Sendable {
         guard !isDirectory(path), let (place, owner) = FileAttributes.nearestDirectory(to: path),
             owner != ProcessFacts.user, owner != 0
         else { return }
-        throw .file(
-            .insecurePermissions, underlying: "\(place) belongs to \(ProcessFacts.name(ofUser: owner))",
-            advice: TokenStorageError.adviceForForeignPlace)
+        throw .file(.insecurePermissions, .ownedByAnotherUser(.path(place.string), user: owner))
     }
 
     /// That a directory may not be looked into, and whose it is.
     private static func closed(_ path: FilePath) -> TokenStorageError {
         guard let (place, owner) = FileAttributes.nearestDirectory(to: path), owner != ProcessFacts.user
         else {
-            return .file(
-                .unavailable, underlying: "\(path) may not be looked into",
-                advice: "check the modes of it and of the directories above it")
+            return .file(.unavailable, .directoryClosed(path: path.string, owner: nil, of: nil))
         }
-        return .file(
-            .unavailable,
-            underlying:
-                "\(path) may not be looked into: \(place) belongs to \(ProcessFacts.name(ofUser: owner))",
-            advice: TokenStorageError.adviceForForeignPlace)
+        return .file(.unavailable, .directoryClosed(path: path.string, owner: owner, of: place.string))
     }
 
     private static func isDirectory(_ path: FilePath) -> Bool {
@@ -180,10 +157,10 @@ package struct VaultLocation: Sendable {
     }
 
     /// What it means that nothing is there: this device may know that a vault was.
-    func absence(advice: String) -> TokenStorageError {
+    func absence(_ reason: TokenStorageError.Reason) -> TokenStorageError {
         isOfVaultThatIsGone
             ? .vaultIsGone(at: path)
-            : .file(.unavailable, underlying: "no such file: \(path)", advice: advice)
+            : .file(.unavailable, reason)
     }
 
     /// Whether this device remembers a vault there. Nothing is there by now.
@@ -242,10 +219,10 @@ extension FileAttributes {
     func requireRegularFile() throws(TokenStorageError) {
         switch kind {
         case .regular: return
-        case .directory: throw .file(.notAVault, underlying: "a directory")
+        case .directory: throw .file(.notAVault, .notARegularFile(.directory))
         case .symbolicLink:
-            throw .file(.notAVault, underlying: "a symbolic link", advice: "give the path it leads to")
-        case .other: throw .file(.notAVault, underlying: "a pipe, a socket or a device")
+            throw .file(.notAVault, .notARegularFile(.symbolicLink))
+        case .other: throw .file(.notAVault, .notARegularFile(.special))
         }
     }
 }

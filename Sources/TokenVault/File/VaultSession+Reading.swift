@@ -68,7 +68,7 @@ extension VaultSession {
                 continue
             }
             if let failed, failed.offset == entry.offset, failed.generation == entry.generation {
-                throw .damage(at: entry.offset, "a damaged item")
+                throw .damage(at: entry.offset, .item)
             }
             failed = entry
             try log.reloadIfReplaced()
@@ -117,8 +117,7 @@ extension VaultSession {
             if error.code == .locked { throw ring.lockedError }
             guard error.code == .wrongDevice, ring.facts.deviceTag == nil else { throw error }
             var error = error
-            error.underlying =
-                deviceKeyPath.map { "no device key at \($0)" } ?? "no state directory was given"
+            error.reason = .deviceKeyMissing(path: deviceKeyPath.map { "\($0)" })
             throw error
         }
     }
@@ -153,7 +152,7 @@ extension VaultSession {
             guard let metadata = try metadata(of: item, at: entry, from: file, keys) else {
                 // Deleted and erased since the list was taken, or damaged: a single read tells.
                 if let (now, _) = try log.entry(for: item), now.generation == entry.generation {
-                    throw .damage(at: entry.offset, "a damaged item")
+                    throw .damage(at: entry.offset, .item)
                 }
                 continue
             }
@@ -221,8 +220,8 @@ extension KeyRing.Access {
         case .closed: throw .file(.closed)
         case .wrongDevice: throw .file(.wrongDevice)
         case .notPermitted:
-            throw .file(.notPermitted, advice: "unlock with a passphrase, or another slot that leads to it")
-        case .unsupported: throw .file(.unsupportedFormat, underlying: "an unknown class of keys")
+            throw .file(.notPermitted, .permission(.item))
+        case .unsupported: throw .file(.unsupportedFormat, .newerFormat(.keyClass))
         }
     }
 }

@@ -18,7 +18,7 @@ extension VaultSession {
                     content, in: 0..<split, of: item, generation: entry.generation, keys: old),
                 let secret = try sealer.openBody(
                     content, in: split..<content.count, of: item, generation: entry.generation, keys: old)
-            else { throw .damage(at: entry.offset, "a damaged item") }
+            else { throw .damage(at: entry.offset, .item) }
             let origin = ring.policyOrigin(of: stored, item, under: old)
             // Without the root key the proof cannot be renewed: the next session that has it seals the item.
             if origin == .unknown { return nil }

@@ -41,7 +41,7 @@ final class VaultSession: Sendable {
             lockTimeout: configuration.lockLimit, tailBound: configuration.tailBound,
             announcer: announcer)
         if isCopy {
-            log.stop.withLock { $0 = WritingStop(.file(.duplicateVault, underlying: "a copy is only read")) }
+            log.stop.withLock { $0 = WritingStop(.file(.duplicateVault, .ancestry(.readOnlyCopy))) }
         }
         queue = CommitQueue(log: log)
     }
@@ -62,7 +62,7 @@ final class VaultSession: Sendable {
         guard log.keybagRecord.generation != ring.facts.keybagGeneration, !ring.changesRoot else { return }
         let (locks, replacements) = (ring.locks, ring.replacements)
         let facts = ring.facts
-        let copy = try log.currentKeybagCopy(in: log.state.withLock { $0 })
+        let copy = try log.readKeybagInUse()
         let keybag: Keybag
         do { keybag = try Keybag(decoding: copy) } catch { throw .file(.corrupt) }
         guard let roots = ring.roots, !facts.isStale else {

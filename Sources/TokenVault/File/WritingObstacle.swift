@@ -16,23 +16,5 @@ public enum WritingObstacle: String, Hashable, Sendable {
         }
     }
 
-    /// What is said of a write to a vault that was opened for reading only.
-    package static let reasonWhenAsked = "the vault was opened for reading only"
-
-    var error: TokenStorageError {
-        switch self {
-        case .asked:
-            .file(
-                .readOnly, underlying: Self.reasonWhenAsked,
-                advice: "open it for writing as well")
-        case .fileSystem:
-            .file(
-                .readOnly, underlying: "the vault is on a read-only file system",
-                advice: "mount it writable, or copy the vault to one that is")
-        case .permissions:
-            .file(
-                .readOnly, underlying: "this user may not write to the vault file",
-                advice: "run chmod 600 on it, and open it again")
-        }
-    }
+    var error: TokenStorageError { .file(.readOnly, .readOnly(self)) }
 }

@@ -45,7 +45,7 @@ struct MigrationRun {
         var done = 0
         for (pair, keys) in work {
             for key in keys {
-                if Task.isCancelled { throw .init(.cancelled, at: .source, advice: "run it again to go on") }
+                if Task.isCancelled { throw .init(.cancelled, at: .source, .missing(.cancelledMigration)) }
                 try await move(key, pair)
                 done += 1
                 progress?(MigrationProgress(done: done, total: total))
@@ -66,7 +66,7 @@ struct MigrationRun {
         let taken = Set(listing.items.map(\.key))
         guard !taken.isEmpty else { return }
         for key in keys where taken.contains(key) && !isOthers(key, pair) {
-            if Task.isCancelled { throw .init(.cancelled, at: .source, advice: "run it again to go on") }
+            if Task.isCancelled { throw .init(.cancelled, at: .source, .missing(.cancelledMigration)) }
             guard case .item(let item) = try await pair.read(key) else { continue }
             let copy = copy(of: item)
             guard pair.destination.supportedPolicies.contains(copy.policy) else { continue }
@@ -80,7 +80,7 @@ struct MigrationRun {
     }
 
     private static let conflict = MigrationStop(
-        .conflict, at: .destination, advice: "choose whether to skip or to replace what is there")
+        .conflict, at: .destination, .changedMeanwhile(.destination))
 
     /// Moves one item, anew when it changed at the source before it could be deleted there.
     private mutating func move(_ key: TokenKey, _ pair: MigrationPair) async throws(MigrationStop) {
@@ -108,7 +108,7 @@ struct MigrationRun {
             }
             // The very same item at both ends is one storage twice, and its only copy.
             guard there != item.metadata else {
-                throw .init(.invalidArgument, at: .destination, advice: "source and destination are the same")
+                throw .init(.invalidArgument, at: .destination, .limit(.sameStorage))
             }
             if try await delete(item.metadata, pair) { return }
             ours = there.generation
@@ -154,8 +154,7 @@ struct MigrationRun {
             case .other(let now) where now != generation: return try conflict(copy.key, pair)
             default:
                 throw .init(
-                    .corrupt, at: .destination,
-                    advice: "it does not give back what was stored; nothing of that was deleted")
+                    .corrupt, at: .destination, .damaged(.migratedItem))
             }
         case .moved:
             // Another run of the same migration may have been first.

@@ -112,9 +112,9 @@ public struct MigrationStop: Error, Equatable, Sendable {
     }
 
     /// The error with `code` of a migration itself.
-    init(_ code: TokenStorageError.Code, at side: Side, advice: String) {
+    init(_ code: TokenStorageError.Code, at side: Side, _ reason: TokenStorageError.Reason) {
         self.init(
-            TokenStorageError(code, operation: "migrate", backend: side.rawValue, advice: advice), at: side)
+            TokenStorageError(code, operation: "migrate", backend: side.rawValue, reason: reason), at: side)
     }
 }
 

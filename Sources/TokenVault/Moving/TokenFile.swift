@@ -23,7 +23,7 @@ struct TokenFile: Sendable {
     /// The file at `path`. Throws `unavailable` when there is no such directory.
     static func at(_ path: FilePath) throws(TokenStorageError) -> TokenFile {
         guard let name = path.lastComponent?.string, path.lastComponent?.kind == .regular else {
-            throw .file(.invalidArgument, advice: "give the path of a file")
+            throw .file(.invalidArgument, .limit(.filePath))
         }
         let parent = path.parent
         return try onDisk { () throws(SystemFailure) in
@@ -37,7 +37,7 @@ struct TokenFile: Sendable {
         guard let file = try open(name, .read) else { return nil }
         let attributes = try checked(file)
         guard attributes.size <= Self.largest else {
-            throw .file(.tooLarge, underlying: "a file of tokens has at most 16 MiB")
+            throw .file(.tooLarge, .limit(.fileOfTokens))
         }
         var bytes = try onDisk { () throws(SystemFailure) in try file.read(attributes.size + 1, at: 0) }
         defer { SmallFile.wipe(&bytes) }
@@ -132,9 +132,7 @@ struct TokenFile: Sendable {
     }
 
     private static var changed: TokenStorageError {
-        .file(
-            .conflict, underlying: "the file changed while it was adopted",
-            advice: "end the programs that still write it, and try again")
+        .file(.conflict, .changedMeanwhile(.tokenFile))
     }
 
     private func open(_ name: String, _ access: FileAccess) throws(TokenStorageError) -> (any DiskFile)? {
@@ -144,8 +142,7 @@ struct TokenFile: Sendable {
             switch error.errno {
             case .noSuchFileOrDirectory: return nil
             case .tooManySymbolicLinkLevels:
-                throw .file(
-                    .insecurePermissions, underlying: "a symbolic link", advice: "give the path it leads to")
+                throw .file(.insecurePermissions, .notARegularFile(.symbolicLink))
             default: throw .system(error)
             }
         }
@@ -157,21 +154,17 @@ struct TokenFile: Sendable {
             (try file.attributes(), try directory.attributes(of: "."))
         }
         guard attributes.kind == .regular else {
-            throw .file(.invalidArgument, underlying: "not a regular file")
+            throw .file(.invalidArgument, .notARegularFile(.other))
         }
         let user = ProcessFacts.user
         guard attributes.owner == user, attributes.mode & 0o022 == 0 else {
-            throw .file(
-                .insecurePermissions, underlying: "others may have written the file",
-                advice: "look at what is in it; if it is right, make it yours alone: chmod 600")
+            throw .file(.insecurePermissions, .writableByOthers(.tokenFile))
         }
         // Root may do anything anyway, and a sticky directory keeps a file's name its owner's.
         guard let parent, parent.owner == user || parent.owner == 0,
             parent.mode & 0o022 == 0 || parent.mode & 0o1000 != 0
         else {
-            throw .file(
-                .insecurePermissions, underlying: "others may put files in its directory",
-                advice: "take their right to write from the directory: chmod go-w")
+            throw .file(.insecurePermissions, .writableByOthers(.tokenFileDirectory))
         }
         return attributes
     }

@@ -125,15 +125,13 @@ public struct TokenFileAdoption: Sendable {
                 plan.secrets = secrets.sorted { $0.key < $1.key }
                 return plan
             }
-            throw .file(
-                .decodingFailed, underlying: "no secrets could be made of the file",
-                advice: "it is left as it is; remove it if it is of no use")
+            throw .file(.decodingFailed, .damaged(.tokenFile))
         }
     }
 
     private static func check(_ read: Secret?, is secret: Secret) throws(TokenStorageError) {
         guard read == secret else {
-            throw .file(.corrupt, underlying: "a secret was not read back as it was stored").during("adopt")
+            throw .file(.corrupt, .damaged(.secretNotReadBack)).during("adopt")
         }
     }
 
@@ -165,10 +163,7 @@ public struct TokenFileAdoption: Sendable {
                 }
                 switch rule {
                 case .fail:
-                    throw TokenStorageError.file(
-                        .conflict, underlying: "the storage has another secret under a key of the file",
-                        advice: "say whether to keep or to replace what is stored"
-                    ).during("adopt")
+                    throw TokenStorageError.file(.conflict, .changedMeanwhile(.storedSecret)).during("adopt")
                 case .keepStored:
                     summary.kept.insert(key)
                     return

@@ -87,9 +87,8 @@ struct LeaseTaker: Sendable {
             } catch {
                 throw .storage(
                     TokenStorageError(
-                        .unavailable, operation: "refresh", backend: "auth",
-                        underlying: "the lease file: \(error.call): \(error.errno.description)",
-                        advice: "make its directory writable, or name another place for it"))
+                        .unavailable, operation: "refresh", backend: "auth", reason: .leaseFile(.init(error)))
+                )
             }
             if deadline.hasPassed { throw .timedOut }
             // A lock can only be asked for.

@@ -24,8 +24,7 @@ struct SessionStore: Sendable {
         guard (1...1_000).contains(account.utf8.count) else {
             throw .storage(
                 TokenStorageError(
-                    .invalidKey, operation: "sign in", backend: "auth",
-                    advice: "an account is 1 to 1,000 bytes of UTF-8"))
+                    .invalidKey, operation: "sign in", backend: "auth", reason: .limit(.account)))
         }
     }
 

@@ -86,7 +86,8 @@ extension RefreshFailure: CustomStringConvertible {
         leavesTokens ? "\(reason); what it gave meanwhile could not be revoked" : reason
     }
 
-    private var reason: String {
+    /// The description, without what could not be revoked.
+    package var reason: String {
         switch kind {
         case .invalidGrant: "the server does not accept the refresh token any more (invalid_grant)"
         case .refused("id_token_mismatch"):

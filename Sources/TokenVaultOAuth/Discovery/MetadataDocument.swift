@@ -39,23 +39,23 @@ struct MetadataDocument: Codable {
         case authorizationResponseIssParameterSupported = "authorization_response_iss_parameter_supported"
     }
 
-    /// The metadata in `body`, if it is of `issuer`. Throws `invalidMetadata`.
+    /// The metadata in `body`, if it is of `issuer`. Throws `invalidMetadata`, `issuerDiffers`.
     static func metadata(in body: [UInt8], of issuer: String) throws(OAuthError) -> ProviderMetadata {
         guard let document = try? JSONDecoder().decode(Self.self, from: Data(body)) else {
             throw .invalidMetadata("the document")
         }
         // RFC 8414 section 3.3: identical, or a provider could speak for another.
         guard document.issuer.utf8.elementsEqual(issuer.utf8) else {
-            throw .invalidMetadata("the issuer" + difference(document.issuer, from: issuer))
+            throw .issuerDiffers(difference(document.issuer, from: issuer))
         }
         return try document.metadata()
     }
 
     /// What people overlook when they copy an issuer's address.
-    private static func difference(_ found: String, from asked: String) -> String {
-        if found.utf8.elementsEqual("\(asked)/".utf8) { return " (with a slash at its end)" }
-        if asked.utf8.elementsEqual("\(found)/".utf8) { return " (without a slash at its end)" }
-        return ""
+    private static func difference(_ found: String, from asked: String) -> IssuerDifference {
+        if found.utf8.elementsEqual("\(asked)/".utf8) { return .slashInMetadata }
+        if asked.utf8.elementsEqual("\(found)/".utf8) { return .slashInIssuer }
+        return .otherName
     }
 
     /// What it says, looked at. Throws `invalidMetadata`.

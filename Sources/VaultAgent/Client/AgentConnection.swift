@@ -61,9 +61,7 @@ package final class AgentConnection: Sendable {
     }
 
     private static let outOfReach = TokenStorageError(
-        .unavailable, operation: "", backend: AgentPlace.backend,
-        underlying: "an agent runs, and nobody listens at its socket",
-        advice: "end it with \"pkill vaultctl-agent\", and unlock anew")
+        .unavailable, operation: "", backend: AgentPlace.backend, reason: .agent(.notListening))
 
     /// Whether another request can be made.
     package var isUsable: Bool { exchange.withLock { $0.isUsable } }
@@ -175,8 +173,7 @@ package final class AgentConnection: Sendable {
             exchange.outgoing.removeAll()
             throw .unreachable(
                 TokenStorageError(
-                    .tooLarge, operation: "", backend: AgentPlace.backend,
-                    advice: "see the limits of an item"))
+                    .tooLarge, operation: "", backend: AgentPlace.backend, reason: .limit(.itemSize)))
         }
         do throws(SystemFailure) {
             if exchange.receiveTimeout != timeout {
@@ -212,9 +209,7 @@ package final class AgentConnection: Sendable {
                 throw .interrupted(
                     Self.error(
                         .unavailable,
-                        error == .version
-                            ? "the agent speaks another version of the protocol"
-                            : "the agent's answer cannot be read"))
+                        .agent(error == .version ? .otherVersion : .unreadableAnswer)))
             }
             switch answer {
             case .value(let value): return value
@@ -238,7 +233,7 @@ package final class AgentConnection: Sendable {
         let answered = try reader.integer(UInt32.self)
         _ = try reader.integer(UInt8.self)
         if kind == .goodbye {
-            return .failure(.unreachable(error(.unavailable, "the agent ended the connection")))
+            return .failure(.unreachable(error(.unavailable, .agent(.endedConnection))))
         }
         guard answered == id, exchange.isGreeted else { throw .outOfBounds }
         switch kind {
@@ -263,7 +258,7 @@ package final class AgentConnection: Sendable {
                     return (try WireFrame.kind(of: incoming, range), range)
                 }
             } catch {
-                throw .interrupted(Self.error(.unavailable, "the agent's answer cannot be read"))
+                throw .interrupted(Self.error(.unavailable, .agent(.unreadableAnswer)))
             }
             do throws(SystemFailure) {
                 // Also of one who sends without end.
@@ -281,10 +276,10 @@ package final class AgentConnection: Sendable {
         }
     }
 
-    private static func error(_ code: TokenStorageError.Code, _ underlying: String) -> TokenStorageError {
-        TokenStorageError(
-            code, operation: "", backend: AgentPlace.backend, underlying: underlying,
-            advice: "see whether the agent runs: \"vaultctl status\"")
+    private static func error(
+        _ code: TokenStorageError.Code, _ reason: TokenStorageError.Reason
+    ) -> TokenStorageError {
+        TokenStorageError(code, operation: "", backend: AgentPlace.backend, reason: reason)
     }
 
     private func error(for failure: SystemFailure) -> TokenStorageError {
@@ -293,11 +288,9 @@ package final class AgentConnection: Sendable {
             // Stopped or hanging: a person can end it, and do without it meanwhile.
             TokenStorageError(
                 .timedOut, operation: "", backend: AgentPlace.backend,
-                underlying: place?.holder.map { "the agent, process \($0), did not answer" }
-                    ?? "the agent did not answer",
-                advice: "continue or end that process, or leave the agent out with --no-agent")
+                reason: .agentSilent(process: place?.holder))
         default:
-            Self.error(.unavailable, "the agent went away: \(failure.call): \(failure.errno.description)")
+            Self.error(.unavailable, .agentLost(.init(failure)))
         }
     }
 }

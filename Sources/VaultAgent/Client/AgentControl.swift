@@ -55,8 +55,7 @@ package enum AgentControl {
             guard backOff.wait(until: deadline) else {
                 throw TokenStorageError(
                     .timedOut, operation: "agent", backend: AgentPlace.backend,
-                    underlying: "it still answers what was asked before",
-                    advice: "wait, or end it with \"pkill vaultctl-agent\"")
+                    reason: .deadline(.earlierRequest))
             }
         }
         return wasRunning

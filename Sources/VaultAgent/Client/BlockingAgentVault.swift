@@ -267,8 +267,7 @@ public final class BlockingAgentVault: Sendable {
         guard process == ProcessFacts.identifier else {
             throw .refused(
                 TokenStorageError(
-                    .closed, operation: "", backend: AgentPlace.backend, underlying: "the process forked",
-                    advice: "ask the agent anew in the child"))
+                    .closed, operation: "", backend: AgentPlace.backend, reason: .permission(.agentFork)))
         }
         let (isClosed, connection) = state.withLock { ($0.isClosed, $0.connections.popLast()) }
         guard !isClosed else {
@@ -310,13 +309,12 @@ extension AgentConnection.Failure {
         case .refused(let reason), .absent(let reason), .unreachable(let reason): error = reason
         case .notHeld:
             error = TokenStorageError(
-                .locked, operation: operation, backend: AgentPlace.backend,
-                underlying: "the agent does not hold the vault", advice: "unlock it: \"vaultctl unlock\"")
+                .locked, operation: operation, backend: AgentPlace.backend, reason: .agent(.doesNotHoldVault))
         case .interrupted(let reason):
             error = reason
             if isWrite {
                 error.code = .outcomeUnknown
-                error.advice = "look whether it happened, and decide anew"
+                error.reason = .agentOutcomeUnknown(error.reason)
             }
         }
         if error.operation.isEmpty { error.operation = operation }

@@ -17,6 +17,9 @@ package enum AgentWire {
     static let maximumPolicyResets = 512
     /// The longest text of an error.
     static let maximumText = 4_096
+    /// How many values the reason of an error has at most, and how many causes are behind it.
+    static let maximumReasonValues = 64
+    static let maximumReasonDepth = 4
     /// The largest label, attribute or name.
     static let maximumDetail = 64 << 10
 

@@ -80,9 +80,31 @@ extension WireWriter {
         append(text: error.code.rawValue)
         append(text: Self.fitting(error.operation))
         append(text: Self.fitting(error.backend))
+        append(error.reason) { append(CodedReason($0)) }
+        // For a client of an older version, which may not know the reason.
         append(error.underlying) { append(text: Self.fitting($0)) }
         append(error.advice) { append(text: Self.fitting($0)) }
         append(error.generation) { append($0) }
+    }
+
+    package func append(_ reason: CodedReason, depth: Int = 0) {
+        append(text: reason.name)
+        let values = reason.values.prefix(AgentWire.maximumReasonValues)
+        append(UInt8(values.count))
+        for value in values {
+            switch value {
+            case .reason(let cause) where depth < AgentWire.maximumReasonDepth:
+                append(UInt8(3))
+                append(cause, depth: depth + 1)
+            case .reason, .none: append(UInt8(0))
+            case .number(let number):
+                append(UInt8(1))
+                append(UInt64(bitPattern: number))
+            case .text(let text):
+                append(UInt8(2))
+                append(text: Self.fitting(text))
+            }
+        }
     }
 
     /// `text`, without what is beyond the limit of an error's texts.
@@ -199,15 +221,37 @@ extension WireReader {
         let code = TokenStorageError.Code(rawValue: name) ?? .unavailable
         let operation = try text(limit: AgentWire.maximumText)
         let backend = try text(limit: AgentWire.maximumText)
-        let underlying = try optional { (reader) throws(WireError) in
+        let coded = try optional { (reader) throws(WireError) in try reader.reason(depth: 0) }
+        let explanation = try optional { (reader) throws(WireError) in
             try reader.text(limit: AgentWire.maximumText)
         }
         let advice = try optional { (reader) throws(WireError) in
             try reader.text(limit: AgentWire.maximumText)
         }
+        let described: TokenStorageError.Reason? =
+            explanation == nil && advice == nil ? nil : .other(explanation: explanation, advice: advice)
         return TokenStorageError(
-            code, operation: operation, backend: backend, underlying: underlying, advice: advice,
+            code, operation: operation, backend: backend, reason: coded?.reason ?? described,
             generation: try optional { (reader) throws(WireError) in try reader.generation() })
+    }
+
+    private mutating func reason(depth: Int) throws(WireError) -> CodedReason {
+        let name = try text(limit: AgentWire.maximumText)
+        let count = Int(try integer(UInt8.self))
+        guard count <= AgentWire.maximumReasonValues else { throw .outOfBounds }
+        var values: [CodedReason.Value] = []
+        for _ in 0..<count {
+            switch try integer(UInt8.self) {
+            case 0: values.append(.none)
+            case 1: values.append(.number(Int64(bitPattern: try integer(UInt64.self))))
+            case 2: values.append(.text(try text(limit: AgentWire.maximumText)))
+            case 3:
+                guard depth < AgentWire.maximumReasonDepth else { throw .outOfBounds }
+                values.append(.reason(try reason(depth: depth + 1)))
+            default: throw .outOfBounds
+            }
+        }
+        return CodedReason(name: name, values: values)
     }
 }
 

@@ -164,13 +164,17 @@ struct Initialize: VaultCommand {
     private static func placed(
         _ failure: CommandFailure, _ path: FilePath, state: FilePath?
     ) -> CommandFailure {
-        guard failure.cause?.code == .unavailable, failure.advice.contains("vaultctl init") else {
-            return failure
+        guard let cause = failure.cause, cause.code == .unavailable else { return failure }
+        let reason: String
+        switch cause.reason {
+        case .noDirectory: reason = ""
+        default:
+            // What has advice of its own is not about the directory.
+            guard cause.advice == nil else { return failure }
+            reason = cause.underlying.map { " (\($0))" } ?? ""
         }
         func isDirectory(_ path: FilePath) -> Bool { (try? PosixDirectory(path.isEmpty ? "." : path)) != nil }
         var placed = failure
-        let reason =
-            failure.cause?.underlying.flatMap { $0.hasPrefix("no such directory") ? nil : " (\($0))" } ?? ""
         if let state, isDirectory(path.parent), !isDirectory(state) {
             placed.happened = "the state directory \(state) cannot be made or entered\(reason)"
             placed.advice = "check --state-dir, XDG_STATE_HOME and HOME"

@@ -95,7 +95,7 @@ struct RevocationOptions: ParsableArguments {
         do throws(TokenStorageError) {
             report = try change { done, total in console.progress.show("Sealing anew", done, of: total) }
         } catch {
-            guard error.code == .notPermitted, error.underlying?.hasSuffix("would be lost") == true else {
+            guard case .slotWouldBeLost? = error.reason else {
                 throw CommandFailure(error)
             }
             throw CommandFailure(

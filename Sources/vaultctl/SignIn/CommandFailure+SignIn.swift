@@ -236,38 +236,35 @@ extension CommandFailure {
         switch failure.kind {
         case .invalidGrant, .refused:
             self.init(
-                .refused, "\(failure.refreshFailure)", "check --client-id, the client's secret and --scope")
+                .refused, failure.refreshFailure.reason, "check --client-id, the client's secret and --scope")
         case .throttled, .serverError:
-            self.init(.unavailable, "\(failure.refreshFailure)", "try again later")
+            self.init(.unavailable, failure.refreshFailure.reason, "try again later")
         case .notSent where failure.isNotTrusted ?? false:
-            self.init(.unavailable, "\(failure.refreshFailure)", "check --issuer; \(Self.trusting)")
+            self.init(.unavailable, failure.refreshFailure.reason, "check --issuer; \(Self.trusting)")
         case .notSent, .unusable, .interrupted:
             self.init(
-                .unavailable, "\(failure.refreshFailure)", "check --issuer and the network, and try again")
+                .unavailable, failure.refreshFailure.reason, "check --issuer and the network, and try again")
         case .noAnswer:
             self.init(
                 .timedOut, "the provider did not answer in time",
                 "try again, with a longer --timeout if need be")
         case .invalid: self.init(.usage, "\(detail) cannot be used", "check what was given")
+        case .issuerWithSlash:
+            self.init(
+                .unavailable, "the provider's own name has a slash at its end, and --issuer has none",
+                "give --issuer with the slash")
+        case .issuerWithoutSlash:
+            self.init(
+                .unavailable, "the provider's own name has no slash at its end, and --issuer has one",
+                "give --issuer without the slash")
+        case .otherIssuer:
+            self.init(
+                .unavailable, "the provider found there has another name than --issuer says",
+                "give --issuer letter for letter as the \"issuer\" in its metadata; those are at what you gave with "
+                    + "/.well-known/openid-configuration behind it")
         case .invalidMetadata:
-            switch failure.detail {
-            case "the issuer (with a slash at its end)":
-                self.init(
-                    .unavailable, "the provider's own name has a slash at its end, and --issuer has none",
-                    "give --issuer with the slash")
-            case "the issuer (without a slash at its end)":
-                self.init(
-                    .unavailable, "the provider's own name has no slash at its end, and --issuer has one",
-                    "give --issuer without the slash")
-            case "the issuer":
-                self.init(
-                    .unavailable, "the provider found there has another name than --issuer says",
-                    "give --issuer letter for letter as the \"issuer\" in its metadata; those are at what you gave with "
-                        + "/.well-known/openid-configuration behind it")
-            default:
-                self.init(
-                    .unavailable, "\(detail) in the provider's metadata cannot be used", "check --issuer")
-            }
+            self.init(
+                .unavailable, "\(detail) in the provider's metadata cannot be used", "check --issuer")
         case .unsupported:
             self.init(
                 .unavailable, "the provider does not offer \(detail)",
@@ -287,12 +284,11 @@ extension CommandFailure {
                 .unavailable, "the port that the browser is to come back to could not be listened on",
                 "give another --redirect-port, 0 for any that is free, or sign in with --device")
         case .invalidIDToken:
-            let isMissing = failure.detail == "missing"
+            self.init(.refused, "the provider's ID token is not accepted (\(detail))", "sign in again")
+        case .noIDToken:
             self.init(
-                .refused, "the provider's ID token is not accepted (\(detail))",
-                isMissing
-                    ? "leave --scope openid out, or have the provider give this client OpenID Connect"
-                    : "sign in again")
+                .refused, "the provider's ID token is not accepted (missing)",
+                "leave --scope openid out, or have the provider give this client OpenID Connect")
         case .cancelled: self.init(.failure, "cancelled", "sign in again")
         case .notBuilt:
             self.init(
@@ -308,10 +304,7 @@ extension CommandFailure {
             advice += "; end such a session at the provider's own page"
         }
         guard failure.leavesTokens ?? false else { return }
-        // A refresh's failure says so itself.
-        if !happened.hasSuffix("could not be revoked") {
-            happened += "; what the provider gave meanwhile could not be revoked"
-        }
+        happened += "; what the provider gave meanwhile could not be revoked"
         advice += "; end the session at the provider's own page"
     }
 }

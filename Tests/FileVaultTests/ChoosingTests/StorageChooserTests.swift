@@ -285,9 +285,11 @@ final class ScriptedStore: Sendable {
         try directory.rename("test.vault", to: "elsewhere", replacing: false)
         for remembers in [true, false] {
             let chooser = chooser([making, other.candidate], remembers: remembers)
-            #expect(
-                await code { () throws(TokenStorageError) in try await chooser.choose(service: service) }
-                    == .ioFailure)
+            let error = await #expect(throws: TokenStorageError.self) {
+                try await chooser.choose(service: service)
+            }
+            #expect(error?.code == .unavailable)
+            #expect(error?.reason == .vaultMissing(path: sandbox.vault.string))
         }
         try directory.rename("elsewhere", to: "test.vault", replacing: false)
         #expect(try await chooser([making]).choose(service: service).storage.retrieve(for: "token") == "fake")

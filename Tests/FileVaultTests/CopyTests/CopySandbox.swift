@@ -63,7 +63,9 @@ func failure(_ body: () throws -> Void) -> TokenStorageError? {
         return nil
     } catch {
         return error as? TokenStorageError
-            ?? TokenStorageError(.internalError, operation: "", backend: "", underlying: "\(error)")
+            ?? TokenStorageError(
+                .internalError, operation: "", backend: "",
+                reason: .other(explanation: "\(error)", advice: nil))
     }
 }
 

@@ -104,7 +104,7 @@ import TokenVaultPlatform
             for (name, call) in try calls(on: path) where name != "restore" {
                 let failed = failure(call)
                 #expect(failed?.code == .unavailable, "\(name): \(failed)")
-                let isGone = failed?.underlying?.hasPrefix("the vault file is gone: ") == true
+                let isGone = failed?.reason == .vaultMissing(path: sandbox.vault.string)
                 #expect(isGone == (path == sandbox.vault), "\(name): \(failed)")
                 #expect(failed?.advice?.contains("vaultctl restore") == isGone, "\(name): \(failed)")
             }
@@ -118,7 +118,7 @@ import TokenVaultPlatform
         let failed = failure {
             _ = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
         }
-        #expect(failed?.underlying?.hasPrefix("the vault file is gone: ") == true)
+        #expect(failed?.reason == .vaultMissing(path: sandbox.vault.string))
         let another = failure {
             _ = try BlockingFileVault.open(at: other, configuration: sandbox.configuration)
         }

@@ -3,78 +3,55 @@ extension TokenStorageError {
     static let secretServiceBackend = "secret-service"
 
     static func secretService(
-        _ code: Code, underlying: String? = nil, advice: String? = nil, generation: Generation? = nil
+        _ code: Code, _ reason: Reason? = nil, generation: Generation? = nil
     ) -> TokenStorageError {
         TokenStorageError(
-            code, operation: "", backend: secretServiceBackend, underlying: underlying, advice: advice,
-            generation: generation)
+            code, operation: "", backend: secretServiceBackend, reason: reason, generation: generation)
     }
 
     /// There is no session bus, or it cannot be reached.
     static func noBus(_ reason: String) -> TokenStorageError {
-        .secretService(
-            .unavailable, underlying: reason,
-            advice: "there is no D-Bus session here: run inside a desktop session, or use the file vault")
+        .secretService(.unavailable, .noSessionBus(reason))
     }
 
     /// The bus went away during the call.
-    static var busIsLost: TokenStorageError {
-        .passing(
-            "the connection to the session bus was lost", "try again when the desktop session is back")
-    }
-
-    /// Something that was there, or will be.
-    static func passing(_ underlying: String, _ advice: String) -> TokenStorageError {
-        var error = TokenStorageError.secretService(.unavailable, underlying: underlying, advice: advice)
-        error.mayBeBack = true
-        return error
-    }
+    static var busIsLost: TokenStorageError { .secretService(.unavailable, .keyring(.busLost)) }
 
     /// Nobody on the bus keeps secrets.
     static func noService(_ reason: String) -> TokenStorageError {
-        .secretService(
-            .unavailable, underlying: reason,
-            advice:
-                "start a Secret Service (gnome-keyring-daemon, KWallet, KeePassXC), or use the file vault")
+        .secretService(.unavailable, .noSecretService(reason))
     }
 
     /// The bus knows a service, which did not start.
     static func didNotStart(_ reason: String) -> TokenStorageError {
-        .passing(reason, "the Secret Service did not start: see its log, or start it by hand")
+        .secretService(.unavailable, .serviceDidNotStart(reason))
     }
 
     /// The service ended, or was replaced by another one, during the call.
     static func serviceIsLost(_ reason: String) -> TokenStorageError {
-        .passing(reason, "the Secret Service ended during the call: try again when it is back")
+        .secretService(.unavailable, .serviceEnded(reason))
     }
 
     /// The keyring is locked and nobody is to be asked.
     static var keyringIsLocked: TokenStorageError {
-        .secretService(.locked, advice: "unlock the keyring, or allow prompts, and try again")
+        .secretService(.locked, .keyring(.locked))
     }
 
     /// A change of an item that another program made.
     static var itemOfAnotherProgram: TokenStorageError {
-        .secretService(
-            .notPermitted, underlying: "another program made the item", advice: "delete it with that program")
+        .secretService(.notPermitted, .permission(.itemOfAnotherProgram))
     }
 
     /// The person said no.
     static var promptWasDismissed: TokenStorageError {
-        .secretService(
-            .locked, underlying: "the prompt was dismissed, or could not be shown",
-            advice: "the keyring stays locked until the person unlocks it")
+        .secretService(.locked, .keyring(.promptDismissed))
     }
 
     /// There is no collection to keep items in.
     static func noCollection(_ name: String?) -> TokenStorageError {
         name == nil
-            ? .secretService(
-                .unavailable, underlying: "the Secret Service has no default keyring",
-                advice: "create one with \"vaultctl keyring create\"")
-            : .secretService(
-                .unavailable, underlying: "there is no keyring of that name",
-                advice: "create it with \"vaultctl keyring create --label NAME\"")
+            ? .secretService(.unavailable, .keyring(.noDefault))
+            : .secretService(.unavailable, .keyring(.noneOfThatName))
     }
 
     /// What an error of the bus or of the service means, when the call has no better use for it.
@@ -85,15 +62,13 @@ extension TokenStorageError {
         case BusErrorName.noReply, BusErrorName.disconnected: return .serviceIsLost(said)
         case BusErrorName.isLocked: return .keyringIsLocked
         case BusErrorName.accessDenied:
-            return .secretService(
-                .notPermitted, underlying: said,
-                advice: "the bus does not let this program do that: see its sandbox's permissions")
+            return .secretService(.notPermitted, .busDenied(said))
         case BusErrorName.limitsExceeded, BusErrorName.noMemory:
-            return .secretService(.resourcesExhausted, underlying: said)
+            return .secretService(.resourcesExhausted, .busError(said))
         default:
             // `org.freedesktop.DBus.Error.Spawn.*`: the service is known and did not start.
             if name.hasPrefix(BusErrorName.spawnPrefix) { return .didNotStart(said) }
-            return .secretService(.ioFailure, underlying: said)
+            return .secretService(.ioFailure, .busError(said))
         }
     }
 }

@@ -12,9 +12,7 @@ internal import CSecret
         }
         let part = unsafe missing.map { unsafe String(cString: $0) } ?? "libsecret-1.so.0"
         return .failure(
-            .secretService(
-                .unavailable, underlying: "dlopen: no \(part)",
-                advice: "install libsecret (Debian and Ubuntu: libsecret-1-0), or use the file vault"))
+            .secretService(.unavailable, .noLibrary(part)))
     }()
 
     /// The library. Throws `unavailable` with what is missing when it is not installed.

@@ -62,11 +62,7 @@ struct CollectionFinder: KeyringPrompting {
         if let path = values[0].text, path != "/" { return path }
         guard let prompt = values[1].text, prompt != "/" else { throw KeyringLink.unexpected }
         guard let made = try run(prompt: prompt) else {
-            var error = TokenStorageError.noCollection(label)
-            error.underlying = "the prompt for a new keyring was dismissed, or could not be shown"
-            error.advice =
-                "give its passphrase: \"vaultctl keyring create --passphrase-file FILE\""
-            throw error
+            throw .secretService(.unavailable, .keyring(.creationDismissed))
         }
         guard made.isOf("o"), let path = made.text, path != "/" else { throw KeyringLink.unexpected }
         return path

@@ -116,12 +116,11 @@ struct CommitPlan {
         _ intent: CommitIntent, _ access: KeyringAccess, _ writer: KeyringWriter
     ) throws(TokenStorageError) {
         guard intent.outcomes.count <= CommitIntent.mostChanges else {
-            throw .secretService(
-                .tooLarge, advice: "commit at most \(CommitIntent.mostChanges) changes at once")
+            throw .secretService(.tooLarge, .tooManyChanges(most: CommitIntent.mostChanges))
         }
         let bytes = intent.encode()
         guard bytes.count <= Self.largestCommit else {
-            throw .secretService(.tooLarge, advice: "commit at most 32 MiB at once")
+            throw .secretService(.tooLarge, .limit(.commitLength))
         }
         let secret = try access.session.encrypt(
             Base64.encode(bytes), contentType: WireEncoding.base64.contentType)
@@ -138,9 +137,7 @@ struct CommitPlan {
             isFinished = true
         } catch {
             throw .secretService(
-                .outcomeUnknown, underlying: error.underlying,
-                advice: "it is finished by the next write: read the items then", generation: intent.generation
-            )
+                .outcomeUnknown, .commitUnfinished(error.reason), generation: intent.generation)
         }
     }
 
@@ -171,8 +168,7 @@ extension KeyringAccess {
         let path = found.item.path
         let reply = try ask([link.secretMethod(path, session)])[0]
         guard let bytes = try secretBytes(reply, path) else {
-            throw .secretService(
-                .ioFailure, underlying: "another program deleted the item meanwhile", advice: "try again")
+            throw .secretService(.ioFailure, .changedMeanwhile(.keyringItem))
         }
         return try decode(bytes, found.item.encoding)
     }

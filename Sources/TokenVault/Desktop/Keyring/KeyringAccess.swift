@@ -43,8 +43,8 @@ struct KeyringAccess: KeyringPrompting {
         }
     }
 
-    static let collectionIsGone = TokenStorageError.passing(
-        "the keyring was deleted, or another one made the default, during the call", "try again")
+    static let collectionIsGone = TokenStorageError.secretService(
+        .unavailable, .changedMeanwhile(.keyringReplaced))
 
     // How many calls are in flight at once: the bus keeps a few hundred for each connection.
     static let mostAtOnce = 100
@@ -91,10 +91,7 @@ extension SecretService {
                     try access.unlock(locked)
                     unlocked.formUnion(locked)
                 } else if error == KeyringAccess.sessionIsGone {
-                    throw .secretService(
-                        .ioFailure,
-                        underlying: "the Secret Service answers for another session than this one",
-                        advice: "end it and start it anew")
+                    throw .secretService(.ioFailure, .keyring(.foreignSession))
                 } else {
                     throw error
                 }
@@ -116,5 +113,6 @@ extension SecretService {
 
 extension KeyringAccess {
     /// The service does not know the session: it is another process than the one that opened it.
-    static let sessionIsGone = TokenStorageError.passing(BusErrorName.noSession, "try again")
+    static let sessionIsGone = TokenStorageError.secretService(
+        .unavailable, .changedMeanwhile(.keyringSession))
 }

@@ -79,7 +79,6 @@ extension KeyringLink {
     }
 
     static var unexpected: TokenStorageError {
-        .secretService(
-            .ioFailure, underlying: "the Secret Service answered in another form than its interface says")
+        .secretService(.ioFailure, .keyring(.unexpectedAnswer))
     }
 }

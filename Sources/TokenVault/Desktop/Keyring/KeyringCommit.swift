@@ -69,9 +69,7 @@ extension KeyringAccess {
         let replies = try link.connection.replies(to: [serial] + (alias.map { [$0] } ?? []), for: call)
         let reply = replies[0]
         if case .error(BusErrorName.accessDenied, let text) = reply {
-            throw .secretService(
-                .notPermitted, underlying: text,
-                advice: "a sandbox needs --own-name=\(BusName.writer) to write to the keyring")
+            throw .secretService(.notPermitted, .writerNameDenied(name: BusName.writer, text))
         }
         _ = try KeyringLink.values(reply, "(u)")
         try call.wait(isLost: { link.isLost }) { $0.isWriter ? () : nil }

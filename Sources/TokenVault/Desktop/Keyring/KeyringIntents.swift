@@ -24,9 +24,7 @@ extension KeyringAccess {
             } catch {
                 guard error.code == .outcomeUnknown else { throw error }
                 // Unknown is the end of that commit; the call's own is not begun.
-                throw .secretService(
-                    .unavailable, underlying: error.underlying,
-                    advice: "an earlier commit could not be finished: try again")
+                throw .secretService(.unavailable, .earlierCommitUnfinished(error.reason))
             }
         }
     }
@@ -101,17 +99,15 @@ extension KeyringAccess {
         else { return intents }
         // Its keyring was unlocked meanwhile.
         guard round < Self.mostSearches else {
-            throw .passing("commits come and go all the time", "try again")
+            throw .secretService(.unavailable, .changedMeanwhile(.keyringCommits))
         }
         return try commitsUnderWay(in: service, round: round + 1)
     }
 
     private static let newerCommit = TokenStorageError.secretService(
-        .unsupportedFormat, underlying: "a newer TokenVault left a commit of this service unfinished",
-        advice: "use that one; it finishes the commit with its next write")
+        .unsupportedFormat, .newerFormat(.keyringCommit))
     private static let damagedCommit = TokenStorageError.secretService(
-        .corrupt, underlying: "a commit of this service was left unfinished and cannot be read",
-        advice: "delete the item of schema \(CommitIntent.schema), and its changes with it")
+        .corrupt, .unreadableCommit(schema: CommitIntent.schema))
 
     /// Where commits under way are in locked collections, of whichever service.
     func lockedCommits() throws(TokenStorageError) -> Set<String> {

@@ -73,9 +73,7 @@ final class KeyringLink: Sendable {
                 try SecretSession(connection, cancellable: cancellable)
             }
             if session.isPlain, !configuration.allowsPlainSession {
-                throw .secretService(
-                    .notPermitted, underlying: "the service offers no encrypted session",
-                    advice: "allow plain sessions if whoever can listen on this bus may see the secrets")
+                throw .secretService(.notPermitted, .permission(.plainSession))
             }
             state.withLock { if $0.epoch == epoch { $0.session = session } }
             return session

@@ -16,7 +16,7 @@ extension KeyringAccess {
             }
             gone.formUnion(missing)
         }
-        throw .passing("items come and go all the time", "try again")
+        throw .secretService(.unavailable, .changedMeanwhile(.keyringItems))
     }
 
     static let mostSearches = 8

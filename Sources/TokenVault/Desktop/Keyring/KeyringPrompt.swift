@@ -51,9 +51,7 @@ extension KeyringPrompting {
         } catch {
             if error.code == .timedOut || error.code == .cancelled { link.connection.tell(dismiss) }
             guard error.code == .timedOut else { throw error }
-            throw .secretService(
-                .timedOut, underlying: "nobody answered the prompt",
-                advice: "unlock the keyring and try again")
+            throw .secretService(.timedOut, .deadline(.prompt))
         }
     }
 }

@@ -181,12 +181,10 @@ extension KeyringAccess {
         _ bytes: SecretBytes, _ encoding: WireEncoding?
     ) throws(TokenStorageError) -> Secret {
         guard let encoding else {
-            throw .secretService(.unsupportedFormat, advice: "a newer version stored this item")
+            throw .secretService(.unsupportedFormat, .newerFormat(.keyringItem))
         }
         guard let secret = encoding.decode(bytes) else {
-            throw .secretService(
-                .corrupt, underlying: "an item's secret is not in the encoding its attributes tell",
-                advice: "store it anew")
+            throw .secretService(.corrupt, .damaged(.keyringEncoding))
         }
         return secret
     }

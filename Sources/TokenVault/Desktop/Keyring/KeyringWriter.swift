@@ -99,7 +99,7 @@ struct KeyringWriter {
             return result
         } catch {
             // The person may have agreed before the service ended.
-            throw error.code == .unavailable ? unknown(error.underlying) : error
+            throw error.code == .unavailable ? unknown(error.reason) : error
         }
     }
 
@@ -113,17 +113,17 @@ struct KeyringWriter {
         do {
             reply = try access.ask([method])[0]
         } catch {
-            throw unknown(error.underlying)
+            throw unknown(error.reason)
         }
         guard case .error(let name, let text) = reply else { return reply }
         switch name {
         case BusErrorName.noSession: throw KeyringAccess.sessionIsGone
-        case BusErrorName.noReply, BusErrorName.disconnected: throw unknown("\(name): \(text)")
+        case BusErrorName.noReply, BusErrorName.disconnected: throw unknown(.busError("\(name): \(text)"))
         default: return reply
         }
     }
 
-    private func unknown(_ reason: String?) -> TokenStorageError {
-        .secretService(.outcomeUnknown, underlying: reason, generation: generation)
+    private func unknown(_ reason: TokenStorageError.Reason?) -> TokenStorageError {
+        .secretService(.outcomeUnknown, reason, generation: generation)
     }
 }

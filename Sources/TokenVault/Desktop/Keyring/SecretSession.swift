@@ -38,7 +38,7 @@ internal import TokenVaultCrypto
         guard let value = unsafe value else { throw .secretService(.resourcesExhausted) }
         defer { unsafe library.c.pointee.secret_value_unref(UnsafeMutableRawPointer(value)) }
         guard let encoded = unsafe library.c.pointee.secret_service_encode_dbus_secret(service, value)
-        else { throw .secretService(.resourcesExhausted, underlying: "secret_service_encode_dbus_secret") }
+        else { throw .secretService(.resourcesExhausted, .shortage(.encryption)) }
         return unsafe Variant(library, keeping: encoded)
     }
 

@@ -45,7 +45,7 @@ final class LoginLink {
                 cancellable: cancellable)
         } catch {
             var error = error
-            error.underlying = "no system bus: \(error.reason)"
+            error.reason = .noSystemBus(error.reason)
             throw error
         }
         hangUp = connection.hangUpWatch()
@@ -87,7 +87,7 @@ final class LoginLink {
             do throws(TokenStorageError) {
                 try take(signal)
             } catch {
-                (isUnanswered, obstacle) = (true, error.reason)
+                (isUnanswered, obstacle) = (true, error.explanation)
             }
         }
         return !arrived.isEmpty
@@ -98,7 +98,7 @@ final class LoginLink {
         do throws(TokenStorageError) {
             try begin()
         } catch {
-            obstacle = error.reason
+            obstacle = error.explanation
         }
     }
 
@@ -203,7 +203,7 @@ final class LoginLink {
 
 extension TokenStorageError {
     /// What went wrong on the way to logind.
-    var reason: String { underlying ?? "logind does not answer" }
+    var explanation: String { underlying ?? "logind does not answer" }
 }
 
 extension BusMethod {

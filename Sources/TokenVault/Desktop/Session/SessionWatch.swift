@@ -97,7 +97,7 @@ private final class Watcher: Sendable {
 
     func run() {
         let library: SecretLibrary
-        do throws(TokenStorageError) { library = try .load() } catch { return note(error.reason) }
+        do throws(TokenStorageError) { library = try .load() } catch { return note(error.explanation) }
         var pause = configuration.pause
         while !hasEnded {
             do throws(TokenStorageError) {
@@ -107,7 +107,7 @@ private final class Watcher: Sendable {
                 note("the connection to the system bus was lost")
                 pause = configuration.pause
             } catch {
-                note(error.reason)
+                note(error.explanation)
             }
             if !hasEnded { event.wait(atMost: pause) }
             pause = min(pause * 2, .seconds(60))

@@ -42,7 +42,7 @@ struct CheckedCopy {
                 file, checkingBy: { ContentChecker(ring: ring) }, progress)
         } catch {
             guard error.code == .corrupt else { throw error }
-            throw .damagedCopy(error.underlying)
+            throw .damagedCopy(error.reason)
         }
         let state = surveyed.state
         self.state = state
@@ -52,12 +52,10 @@ struct CheckedCopy {
             let there = try KeybagCopies(reading: file).whole
             if !isKnown, there.contains(where: { Keybag.digest(of: $0.bytes) == state.keybag.digest }) {
                 // It came after the copy was opened.
-                throw .file(
-                    .conflict, underlying: "its unlock methods or devices were changed meanwhile",
-                    advice: "try again")
+                throw .file(.conflict, .changedMeanwhile(.copy))
             }
             throw candidates.contains { $0.keybag.generation > state.keybag.generation }
-                ? .damagedCopy("no copy of the keybag is the one in use") : .file(.wrongPassphrase)
+                ? .damagedCopy(.damaged(.keybagInUse)) : .file(.wrongPassphrase)
         }
         keybag = opened.keybag
         let ring = opened.ring
@@ -73,12 +71,12 @@ struct CheckedCopy {
         }
         notes = try Self.notes(report)
         guard let held = opened.ring.roots, held.all != nil else {
-            throw .file(.notPermitted, advice: KeyRing.Roots.adviceWithoutRoot)
+            throw .file(.notPermitted, .permission(.everything))
         }
         do throws(KeybagKeys.Failure) {
             roots = try held.copied()
         } catch {
-            throw .file(.resourcesExhausted, underlying: "no guarded memory")
+            throw .file(.resourcesExhausted, .shortage(.guardedMemory))
         }
     }
 
@@ -117,14 +115,16 @@ struct CheckedCopy {
                 content, in: 0..<split, of: item, generation: entry.generation, keys: keys),
             let secret = try sealer.openBody(
                 content, in: split..<content.count, of: item, generation: entry.generation, keys: keys)
-        else { throw .damage(at: entry.offset, "a damaged item") }
+        else { throw .damage(at: entry.offset, .item) }
         return TokenItem(metadata: ring.metadata(stored, of: item, under: keys), secret: secret)
     }
 
     /// What is wrong with what does not come along. Throws `corrupt` where something else is.
     private static func notes(_ report: VerificationReport) throws(TokenStorageError) -> [String] {
         let inLog = report.problems.filter { $0.offset >= VaultFormat.logStart }
-        if let first = inLog.first { throw .damagedCopy("\(first.description) at byte \(first.offset)") }
+        if let first = inLog.first {
+            throw .damagedCopy(first.part.map { .damage($0, offset: first.offset) })
+        }
         return report.problems.map { "in the copy: \($0.description)" }
             + report.notes.map { "in the copy: \($0)" }
     }
@@ -159,7 +159,7 @@ struct CheckedCopy {
 }
 
 extension TokenStorageError {
-    static func damagedCopy(_ what: String?) -> TokenStorageError {
-        .file(.corrupt, underlying: what.map { "the copy: \($0)" } ?? "the copy")
+    static func damagedCopy(_ cause: Reason?) -> TokenStorageError {
+        .file(.corrupt, .damagedCopy(cause))
     }
 }

@@ -122,9 +122,7 @@ struct FreshFile {
         do {
             try place.directory.synchronize()
         } catch {
-            throw .file(
-                .outcomeUnknown, underlying: "\(error.call): \(error.errno.description)",
-                advice: "the copy is in the place, but a power cut may take that back; check the disk")
+            throw .file(.outcomeUnknown, .renameMayBeLost(.init(error)))
         }
     }
 }

@@ -121,7 +121,7 @@ struct LogSalvage {
         reach.include(sequence: frame.header.generation)
         let type = RecordType(rawValue: frame.header.type)
         if type == nil, frame.header.type < RecordType.firstIgnorable {
-            throw .file(.unsupportedFormat, underlying: "an unknown record")
+            throw .file(.unsupportedFormat, .newerFormat(.record))
         }
         guard type == .genesis || type == .keybag || type == .ancestry else { return }
         guard isWhole, let payload = try contents(of: frame) else { return }

@@ -20,16 +20,10 @@ struct LostVaults {
     func forget(among occupant: [VaultIdentifier]?) throws(TokenStorageError) -> [VaultIdentifier] {
         let vaults = identifiers
         if let occupant, occupant.isEmpty || vaults.isEmpty || vaults.contains(where: occupant.contains) {
-            throw .file(
-                .alreadyExists, underlying: "there is a file in the vault's place",
-                advice:
-                    "only a vault that is gone can be forgotten; \"vaultctl destroy\" removes one that is there"
-            )
+            throw .file(.alreadyExists, .exists(.vaultToForget))
         }
         guard let state, !vaults.isEmpty else {
-            throw .file(
-                .unavailable, underlying: "this device knows no vault that was there",
-                advice: "check --vault and --state-dir; \"vaultctl init\" makes a vault there")
+            throw .file(.unavailable, .missing(.vaultToForget))
         }
         for vault in vaults { try StateStore(directory: state, vault: vault).removeAll() }
         return vaults

@@ -175,7 +175,7 @@ struct MergedItems {
         guard let opened = try copy.open(source.item, source.entry, &scanner),
             let policy = AccessPolicy(number: source.entry.policy),
             case .keys(let keys) = ours.ring.accessForWriting(policy)
-        else { throw .damage(at: source.entry.offset, "a damaged item") }
+        else { throw .damage(at: source.entry.offset, .item) }
         var metadata = opened.metadata
         if let key = source.key { metadata.key = key }
         let item = try ours.codec.item(service: metadata.service, key: metadata.key)

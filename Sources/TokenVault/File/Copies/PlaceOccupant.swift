@@ -19,7 +19,7 @@ struct PlaceOccupant {
             switch error.errno {
             case .noSuchFileOrDirectory: return nil
             case .tooManySymbolicLinkLevels:
-                throw .file(.notAVault, underlying: "a symbolic link", advice: "give the path it leads to")
+                throw .file(.notAVault, .notARegularFile(.symbolicLink))
             default: throw .system(error)
             }
         }
@@ -35,18 +35,10 @@ struct PlaceOccupant {
         identity = attributes.identity
         isEmpty = attributes.size == 0
         guard isEmpty || magic.contains(Keybag.magic) else {
-            throw .file(
-                .notAVault, underlying: "what is in the vault's place",
-                advice:
-                    "move it away and try again, as with: mv \(place.path.shellWord) "
-                    + "\(FilePath(bytes: place.path.bytes + Array(".aside".utf8)).shellWord)")
+            throw .file(.notAVault, .occupied(path: place.path.string))
         }
         guard attributes.owner == ProcessFacts.user else {
-            throw .file(
-                .insecurePermissions,
-                underlying:
-                    "the file in the vault's place belongs to \(ProcessFacts.name(ofUser: attributes.owner))",
-                advice: TokenStorageError.adviceForForeignPlace)
+            throw .file(.insecurePermissions, .ownedByAnotherUser(.vaultPlace, user: attributes.owner))
         }
     }
 
@@ -54,9 +46,7 @@ struct PlaceOccupant {
     func check(is vault: VaultIdentifier) throws(TokenStorageError) {
         guard !isEmpty, let whole = try? KeybagCopies(reading: file).whole, !whole.isEmpty else { return }
         guard whole.contains(where: { $0.keybag.vault == vault }) else {
-            throw .file(
-                .alreadyExists, underlying: "another vault is in the place",
-                advice: "choose another path, or move that vault away first")
+            throw .file(.alreadyExists, .exists(.otherVault))
         }
     }
 

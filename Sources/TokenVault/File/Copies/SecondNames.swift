@@ -20,13 +20,7 @@ struct SecondNames {
     func requireNone(of file: any DiskFile) throws(TokenStorageError) {
         let count = try count(of: file)
         guard count > 0 else { return }
-        let names = count == 1 ? "another name" : "\(count) other names"
-        throw .file(
-            .duplicateVault,
-            underlying: "the vault file has \(names), a hard link, which would stay with the old file",
-            advice:
-                "find what else it is called with: find / -xdev -samefile \(location.path.shellWord); remove that name, "
-                + "or make it a copy, and try again")
+        throw .file(.duplicateVault, .hardLinks(count: count, path: location.path.string))
     }
 
     /// Removes what a crash left beside `file`, whose lock the caller holds.

@@ -36,7 +36,7 @@ extension VaultCopy {
             guard let first = keybags.first else { throw .file(.locked) }
             // As for restoring: a new life of the log takes all of the keys.
             guard first.ring.roots?.all != nil else {
-                throw .file(.notPermitted, advice: KeyRing.Roots.adviceWithoutRoot)
+                throw .file(.notPermitted, .permission(.everything))
             }
             let codec = FrameCodec(vault: vault, keys: first.ring.log)
             try lockForReading(file, until: Deadline(after: configuration.lockLimit))

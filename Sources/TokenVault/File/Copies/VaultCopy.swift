@@ -78,9 +78,9 @@ public final class VaultCopy: Sendable {
             file = try location.directory.open(location.name, .read)
         } catch {
             switch error.errno {
-            case .noSuchFileOrDirectory: throw location.absence(advice: "check the path")
+            case .noSuchFileOrDirectory: throw location.absence(.noCopy(path: location.path.string))
             case .tooManySymbolicLinkLevels:
-                throw .file(.notAVault, underlying: "a symbolic link", advice: "give the path it leads to")
+                throw .file(.notAVault, .notARegularFile(.symbolicLink))
             default: throw .system(error)
             }
         }
@@ -101,9 +101,7 @@ public final class VaultCopy: Sendable {
                 try file.read(Frame.prefixLength, at: VaultFormat.logStart)
             }
             guard error.code == .corrupt || Frame.length(ofPrefix: first) != nil else { throw error }
-            throw .file(
-                .corrupt, underlying: "both copies of the keybag are damaged, and nothing opens the rest",
-                advice: "use another copy of the vault")
+            throw .file(.corrupt, .damaged(.bothKeybagsOfCopy))
         }
     }
 
@@ -145,7 +143,7 @@ public final class VaultCopy: Sendable {
                         OpenedKeybag(bytes: candidate.bytes, keybag: candidate.keybag, ring: ring))
                 } catch {
                     let error = KeybagKeys.error(for: error)
-                    if error.code != .wrongPassphrase || error.underlying != nil { failure = error }
+                    if error.code != .wrongPassphrase || error.reason != nil { failure = error }
                 }
             }
             guard !fitting.isEmpty else { throw failure }
@@ -163,7 +161,7 @@ public final class VaultCopy: Sendable {
                 .filter { $0.value.count == UnlockMethod.keyringKeyLength }
                 .sorted { $0.key < $1.key }.prefix(Keybag.maximumSlots)
             guard !keys.isEmpty else {
-                throw .file(.locked, underlying: "the keyring has no key of this vault")
+                throw .file(.locked, .slots(.keyringHasNoKey))
             }
             for (_, key) in keys {
                 do throws(TokenStorageError) {
@@ -199,7 +197,7 @@ public final class VaultCopy: Sendable {
             try location.directory.attributes(of: location.name)
         }
         guard there == nil || there?.identity == identity else {
-            throw .file(.conflict, underlying: "the copy was replaced", advice: "try again")
+            throw .file(.conflict, .changedMeanwhile(.copyFile))
         }
     }
 

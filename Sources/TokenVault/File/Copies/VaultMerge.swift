@@ -12,16 +12,14 @@ struct VaultMerge {
 
     func run() throws(TokenStorageError) -> MergeReport {
         guard ours.vault == theirs.vault else {
-            throw .file(
-                .unexpectedVault, underlying: "\(theirs.path) is a copy of another vault",
-                advice: "\"vaultctl export\" and \"vaultctl import\" bring items from one vault to another")
+            throw .file(.unexpectedVault, .copyOfAnotherVault(path: theirs.path.string))
         }
         if !isRehearsal, ours.configuration.isReadOnly { throw WritingObstacle.asked.error }
         try place.requireTrustedDirectory()
         let deadline = Deadline(after: ours.configuration.lockLimit)
         while true {
             guard let occupant = try PlaceOccupant(of: place) else {
-                throw place.absence(advice: "\"vaultctl restore\" puts a copy in its place")
+                throw place.absence(.noVaultToMergeInto(path: place.path.string))
             }
             try WriterLock(file: occupant.file).take(.exclusive, until: deadline)
             defer { occupant.file.unlock() }
@@ -49,8 +47,7 @@ struct VaultMerge {
         let copied = theirs.file
         let identity = try onDisk { () throws(SystemFailure) in try copied.attributes().identity }
         guard identity != occupant.identity else {
-            throw .file(
-                .invalidArgument, advice: "the copy is the vault itself: give the path of another file")
+            throw .file(.invalidArgument, .limit(.mergedWithItself))
         }
         try theirs.lockForReading(copied, until: deadline)
         defer { copied.unlock() }
@@ -63,9 +60,7 @@ struct VaultMerge {
         var history = try our.history()
         let theirHistory = try their.history()
         guard let plan = MergePlan(ours: history, theirs: theirHistory) else {
-            throw .file(
-                .invalidArgument, underlying: "the two files have no commit in common",
-                advice: "\"vaultctl export\" and \"vaultctl import\" bring items from one to the other")
+            throw .file(.invalidArgument, .ancestry(.nothingInCommon))
         }
         let anchor = Anchor(directory: place.state, vault: ours.vault, key: our.codec.keys.anchor)
         let anchored = try anchor.read()
@@ -93,7 +88,7 @@ struct VaultMerge {
             try KeybagKeys.sign(&keybag, roots: our.roots)
         }
         guard let bytes = keybag.encoded() else {
-            throw .file(.tooManySlots, underlying: "the devices of both files do not fit into one")
+            throw .file(.tooManySlots, .slots(.devicesOfBothFiles))
         }
         let fresh = try FreshFile(in: place, isAlone: false)
         let state: LogState
@@ -129,8 +124,6 @@ struct VaultMerge {
         let commit = Ancestry.Commit(sequence: anchored.sequence, head: anchored.head)
         if history.contains(commit) { return }
         if history.mayHaveLeftOut(commit) { throw .forkedBeyondMemory }
-        throw .file(
-            .forked, underlying: "neither of the two files has what this device has seen",
-            advice: "merge the file that has it, or \"vaultctl adopt\" the vault as it is")
+        throw .file(.forked, .ancestry(.neitherHasAll))
     }
 }

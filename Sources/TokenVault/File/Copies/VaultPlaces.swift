@@ -35,7 +35,7 @@ enum VaultPlaces {
         guard let here, place != here else { return }
         let expected = StateStore.vaults(rememberedAt: [here], in: store.directory)
         guard !expected.isEmpty, !expected.contains(store.vault) else { return }
-        throw .file(.unexpectedVault, underlying: "this device expects another one at \(here.string)")
+        throw .file(.unexpectedVault, .otherVaultExpected(path: here.string))
     }
 
     /// Whether the file at `place` is the one with `identity`.
@@ -51,6 +51,6 @@ enum VaultPlaces {
 extension TokenStorageError {
     /// The same vault is at `path` as well.
     static func duplicate(_ path: FilePath) -> TokenStorageError {
-        .file(.duplicateVault, underlying: "the other is \(path.string)")
+        .file(.duplicateVault, .vaultIsElsewhere(path: path.string))
     }
 }

@@ -162,10 +162,7 @@ struct VaultRestoration {
             }
         } catch {
             guard isAdopting else { return }
-            throw .file(
-                .outcomeUnknown, underlying: "the state directory: \(error.underlying ?? error.code.summary)",
-                advice: "the file is ready, but this device does not know it for the vault; see to the state "
-                    + "directory and adopt it again")
+            throw .file(.outcomeUnknown, .placeNotRemembered(error.reason))
         }
     }
 }

@@ -17,7 +17,7 @@ extension BlockingFileVault {
         try during("export") { () throws(TokenStorageError) in
             guard let last = path.lastComponent, last.kind == .regular, let name = String(validating: last)
             else {
-                throw .file(.invalidArgument, advice: "give the path of a file, whose name is UTF-8")
+                throw .file(.invalidArgument, .limit(.exportPath))
             }
             let plan = try exportPlan(passphrase, allOrNothing: allOrNothing)
             let parent = path.parent
@@ -96,9 +96,7 @@ extension BlockingFileVault {
         /// Throws `wrongDevice` when `count` items stay behind and none may.
         func requireAll(staying count: Int) throws(TokenStorageError) {
             guard allOrNothing, count > 0 else { return }
-            throw .file(
-                .wrongDevice, underlying: "\(count) items may not leave this device",
-                advice: "give them a portable policy, or export without all-or-nothing")
+            throw .file(.wrongDevice, .itemsBoundToDevice(count))
         }
     }
 
@@ -122,7 +120,7 @@ extension BlockingFileVault {
             case .keys(let keys) where !keys.policy.isThisDeviceOnly: plan.items.append(item)
             case .notPermitted where AccessPolicy(number: entry.policy)?.isThisDeviceOnly == false:
                 // An export that leaves out what it could take would look whole.
-                throw .file(.notPermitted, advice: KeyRing.Roots.adviceWithoutRoot)
+                throw .file(.notPermitted, .permission(.everything))
             case .keys, .wrongDevice, .notPermitted, .unsupported, .closed: plan.staying += 1
             case .locked: throw .file(.locked)
             case .destroyed: break

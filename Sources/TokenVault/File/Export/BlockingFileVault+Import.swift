@@ -26,7 +26,7 @@ extension BlockingFileVault {
                 file = try StreamFile.reading(path, spoolingIn: beside, deadline: configuration.deadline)
             } catch {
                 guard error.errno == .noSuchFileOrDirectory else { throw Self.streamFailure(error) }
-                throw .file(.unavailable, underlying: "no such export", advice: "check its path")
+                throw .file(.unavailable, .missing(.export))
             }
             return try importItems(file, passphrase, rule, progress)
         }
@@ -75,7 +75,7 @@ extension BlockingFileVault {
                 return (names, inOrder: names.sorted())
             }
             if Self.haveOneTwice(parts.map(\.inOrder)) {
-                throw .file(.invalidArgument, advice: "an import stores each key once")
+                throw .file(.invalidArgument, .limit(.importedKeyTwice))
             }
             let names = parts.count == 1 ? parts[0].0 : parts.flatMap(\.0)
             return try session.importItems(items, named: names, rule)
@@ -101,11 +101,9 @@ extension BlockingFileVault {
     private static func streamFailure(_ failure: SystemFailure) -> TokenStorageError {
         switch failure.call {
         case "poll" where failure.errno == .timedOut:
-            .file(.timedOut, underlying: "the export has not come to its end")
+            .file(.timedOut, .deadline(.export))
         case "read", "poll":
-            .file(
-                .ioFailure, underlying: "what is read: \(failure.errno.description)",
-                advice: "check where it comes from")
+            .file(.ioFailure, .inputUnreadable(failure.errno.rawValue))
         default: .system(failure)
         }
     }
@@ -127,19 +125,17 @@ extension BlockingFileVault {
         var differing = 0
         try reader.readItems { (item) throws(TokenStorageError) in
             count += 1
-            if count.isMultiple(of: 64) { try configuration.deadline.check("nothing was imported") }
+            if count.isMultiple(of: 64) { try configuration.deadline.check(.deadline(.importing)) }
             let metadata = item.metadata
             let name = try session.log.codec.item(service: metadata.service, key: metadata.key)
             guard names.insert(name).inserted else {
-                throw .file(.corrupt, underlying: "the export has a key twice")
+                throw .file(.corrupt, .damaged(.exportedKeyTwice))
             }
             guard rule == .fail, let there = try session.item(name) else { return }
             if !there.isSame(as: item) { differing += 1 }
         }
         guard differing == 0 else {
-            throw .file(
-                .alreadyExists, underlying: "keys that have another value here: \(differing)",
-                advice: "nothing was imported; say whether to skip or replace them")
+            throw .file(.alreadyExists, .differingValues(differing))
         }
         session.log.importsUnderWay.withLock { $0 += 1 }
         defer {
@@ -151,7 +147,7 @@ extension BlockingFileVault {
         try reader.readItems { (item) throws(TokenStorageError) in
             if done.isMultiple(of: 64) {
                 try configuration.deadline.check(
-                    "\(batch.report.handled) of \(count) items are done; the same import goes on from there")
+                    .importUnfinished(done: batch.report.handled, of: count))
                 progress?(done, count)
             }
             try batch.add(item)

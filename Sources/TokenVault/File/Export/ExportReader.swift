@@ -20,15 +20,13 @@ struct ExportReader {
             header = try ExportHeader(decoding: front)
         } catch {
             if error == .newerVersion {
-                throw .file(.unsupportedFormat, underlying: "the export", advice: "use a newer version")
+                throw .file(.unsupportedFormat, .newerFormat(.export))
             }
             // What a pipe brings is seen here only.
             guard front.first != UInt8(ascii: "{") else {
-                throw .file(
-                    .corrupt, underlying: "no export: it begins like lines of JSON",
-                    advice: "import those with \"vaultctl import --format ndjson\"")
+                throw .file(.corrupt, .damaged(.linesOfJSON))
             }
-            throw Self.damage("not an export, or cut short")
+            throw Self.damage(.notAnExport)
         }
         keys = try Self.keys(passphrase, header, within: limit)
     }
@@ -42,7 +40,7 @@ struct ExportReader {
                 passphrase: spelling, salt: header.salt, cost: header.cost, within: limit)
             if constantTimeEqual(keys.commitment, header.commitment) { return keys }
         }
-        throw .file(.wrongPassphrase, advice: "give the passphrase that the export was made with")
+        throw .file(.wrongPassphrase, .slots(.passphraseOfExport))
     }
 
     /// Every item, in the order of the file, each as soon as it is authentic. Throws `corrupt` when anything
@@ -63,13 +61,13 @@ struct ExportReader {
             offset += 4 + sealed.count
             guard let (plaintext, isLast) = stream.open(sealed, associatedData: front),
                 let message = try? ExportMessage(decoding: plaintext)
-            else { throw Self.damage("a damaged item before byte \(offset)") }
+            else { throw Self.damage(.damagedItem, offset) }
             switch message {
             case .item(let policy, let metadata, let secret):
                 guard !isLast, let policy = AccessPolicy(number: policy), !policy.isThisDeviceOnly,
                     let stored = try? ItemCoding.decodeMetadata(metadata, policy: policy, generation: 0),
                     let secret = try? ItemCoding.decodeBody(secret)
-                else { throw Self.damage("an unreadable item before byte \(offset)") }
+                else { throw Self.damage(.unreadableItem, offset) }
                 count += 1
                 var metadata = stored.metadata
                 metadata.isPolicyFromLimitedSession =
@@ -77,7 +75,7 @@ struct ExportReader {
                 try body(TokenItem(metadata: metadata, secret: secret))
             case .end(let items):
                 guard isLast, items == count, try isEnd(offset) else {
-                    throw Self.damage("an unexpected end at byte \(offset)")
+                    throw Self.damage(.unexpectedEnd, offset)
                 }
                 return
             }
@@ -89,10 +87,10 @@ struct ExportReader {
         let prefix = try onDisk { () throws(SystemFailure) in try file.read(4, at: offset) }
         var reader = ByteReader(prefix)
         guard let length = try? reader.integer(UInt32.self), Int(length) <= ExportMessage.longest else {
-            throw Self.damage("cut off or damaged at byte \(offset)")
+            throw Self.damage(.cutOffOrDamaged, offset)
         }
         let sealed = try onDisk { () throws(SystemFailure) in try file.read(Int(length), at: offset + 4) }
-        guard sealed.count == Int(length) else { throw Self.damage("cut off at byte \(offset)") }
+        guard sealed.count == Int(length) else { throw Self.damage(.cutOff, offset) }
         return sealed
     }
 
@@ -101,7 +99,9 @@ struct ExportReader {
         return try onDisk { () throws(SystemFailure) in try file.read(1, at: offset) }.isEmpty
     }
 
-    private static func damage(_ what: String) -> TokenStorageError {
-        .file(.corrupt, underlying: "the export: \(what)", advice: "export anew, or use another copy of it")
+    private static func damage(
+        _ damage: TokenStorageError.Reason.ExportDamage, _ offset: Int? = nil
+    ) -> TokenStorageError {
+        .file(.corrupt, .damagedExport(damage, offset: offset))
     }
 }

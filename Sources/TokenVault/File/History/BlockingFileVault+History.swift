@@ -11,8 +11,7 @@ extension BlockingFileVault {
     public func keepReplacedValues(_ count: Int) throws(TokenStorageError) {
         try during("keep") { () throws(TokenStorageError) in
             guard let number = UInt16(exactly: count), count <= Keybag.mostKeptValues else {
-                throw .file(
-                    .invalidArgument, underlying: "a vault keeps 0 to \(Keybag.mostKeptValues) values")
+                throw .file(.invalidArgument, .keptValues(most: Keybag.mostKeptValues))
             }
             let session = try session()
             let roots = try heldRoots(session)

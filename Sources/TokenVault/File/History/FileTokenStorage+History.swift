@@ -40,19 +40,13 @@ extension FileTokenStorage.Blocking: BlockingItemHistory {
         let values = try session.log.values(of: item).0
         guard let present = values.first else { throw .file(.notFound) }
         if generation?.rawValue == present.generation {
-            throw .file(
-                .invalidArgument, underlying: "the item has this value now",
-                advice: "take another generation from the item's history")
+            throw .file(.invalidArgument, .limit(.keptGeneration))
         }
         let before = values.dropFirst().first { !session.isDestroyed($0.policy, $0.setTag, $0.keyVersion) }
         guard let wanted = generation ?? before.map({ Generation(rawValue: $0.generation) }),
             let earlier = try session.item(item, storedAs: wanted)
         else {
-            throw .file(
-                .notFound, underlying: "the file has no such earlier value of the item",
-                advice:
-                    "compaction removed it, or a rename, merge or restore; \"vaultctl compact --keep-values 5\" has the vault keep five from now on"
-            )
+            throw .file(.notFound, .missing(.earlierValue))
         }
         return .store(
             earlier.secret, for: key,

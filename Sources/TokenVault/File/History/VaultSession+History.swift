@@ -28,7 +28,7 @@ extension VaultSession {
                 if let metadata = try metadata(of: item, at: entry, from: file, keys) {
                     listing.items.append(metadata)
                 } else if position == 0, try log.entry(for: item)?.0.generation == entry.generation {
-                    throw .damage(at: entry.offset, "a damaged item")
+                    throw .damage(at: entry.offset, .item)
                 }
                 // An earlier value that does not open was erased meanwhile, or is damaged: `verify` says which.
             } else if position == 0, listing.hidden > 0 {
@@ -51,7 +51,7 @@ extension VaultSession {
         if let opened { return opened }
         // Erased when the item was deleted meanwhile.
         let isStillThere = try log.values(of: item).0.contains { $0.generation == entry.generation }
-        if isStillThere { throw .damage(at: entry.offset, "a damaged value") }
+        if isStillThere { throw .damage(at: entry.offset, .value) }
         return nil
     }
 }

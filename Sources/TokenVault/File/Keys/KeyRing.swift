@@ -205,7 +205,7 @@ final class KeyRing: Sendable {
         let (hasLostRoot, isWiped) = state.withLock { ($0.facts.hasLostRoot, $0.isWiped) }
         if isWiped { return .file(.closed) }
         return hasLostRoot
-            ? .file(.locked, underlying: "its keys were replaced meanwhile", advice: "unlock it again")
+            ? .file(.locked, .changedMeanwhile(.keys))
             : .file(.locked)
     }
 

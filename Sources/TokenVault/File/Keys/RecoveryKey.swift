@@ -30,7 +30,7 @@ public struct RecoveryKey: Sendable {
         case .key(let key): self = key
         case .mistyped(let groups): throw KeybagKeys.error(for: .mistyped(groups)).during("recovery key")
         case .somethingElse:
-            throw .file(.invalidArgument, advice: "a recovery key is eight groups of five characters")
+            throw .file(.invalidArgument, .limit(.recoveryKey))
                 .during("recovery key")
         }
     }

@@ -41,10 +41,7 @@ struct RootChange {
             }
         }
         guard lost.isEmpty || droppingOthers else {
-            let names = lost.map { "\($0.id) (\($0.kind.rawValue))" }.joined(separator: ", ")
-            throw .file(
-                .notPermitted, underlying: "slot \(names) would be lost",
-                advice: "give what opens it as well, or say that it may go")
+            throw .file(.notPermitted, .slotWouldBeLost(lost.map { .init(id: $0.id, kind: $0.kind) }))
         }
         removed += lost
         guard kept.contains(where: { $0.slot.scope == .all }) else { throw .file(.lastSlot) }

@@ -48,9 +48,7 @@ struct StateStore: Sendable {
             }
         } catch {
             guard error.errno == .noSuchFileOrDirectory else {
-                throw .file(
-                    .ioFailure, underlying: "the device key: \(error.call): \(error.errno.description)",
-                    advice: "see what is in its place in the state directory")
+                throw .file(.ioFailure, .deviceKeyUnreadable(.init(error)))
             }
         }
         try removeDevice()

@@ -22,7 +22,7 @@ public struct AutomaticLock: Hashable, Sendable {
     /// Throws `invalidArgument` for a duration that is not above zero.
     func check() throws(TokenStorageError) {
         guard duration > .zero else {
-            throw .file(.invalidArgument, advice: "a vault locks itself after more than no time")
+            throw .file(.invalidArgument, .limit(.lockInterval))
         }
     }
 

@@ -20,11 +20,10 @@ extension Deadline {
 }
 
 extension Deadline? {
-    /// Throws `timedOut` when there is one and it has passed. For long work, between its parts: `state` is what came of
-    /// it by then.
-    func check(_ state: String? = nil) throws(TokenStorageError) {
+    /// Throws `timedOut` when there is one and it has passed. For long work, between its parts.
+    func check(_ reason: TokenStorageError.Reason? = nil) throws(TokenStorageError) {
         guard let self, self.hasPassed else { return }
-        throw .file(.timedOut, underlying: state)
+        throw .file(.timedOut, reason)
     }
 }
 

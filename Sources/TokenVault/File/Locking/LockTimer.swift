@@ -54,7 +54,7 @@ package final class LockTimer: Sendable {
         guard !state.isRunning else { return }
         let thread = WorkerThread(name: "vault-lock")
         guard thread.isRunning else {
-            throw .file(.resourcesExhausted, underlying: "no thread that would lock the vault")
+            throw .file(.resourcesExhausted, .shortage(.threadForLock))
         }
         state.isRunning = true
         isIdle.withLock { $0 = false }

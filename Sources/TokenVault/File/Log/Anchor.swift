@@ -150,9 +150,7 @@ final class Anchor: Sendable {
     func read(requiringNotSettledAgainst epoch: Epoch) throws(TokenStorageError) -> AnchorSlot? {
         let anchored = try read()
         guard let anchored, anchored.epoch.isOfAnother(than: epoch) else { return anchored }
-        throw .file(
-            .duplicateVault, underlying: "another file has become the vault meanwhile",
-            advice: "open the vault where it is now; to have this file, settle it with \"vaultctl adopt\"")
+        throw .file(.duplicateVault, .ancestry(.becameElsewhere))
     }
 
     /// The file, with room for both slots; with `synced`, durable under its name.

@@ -145,7 +145,7 @@ struct FrameCodec: Sendable {
 
     private static func header(_ plaintext: [UInt8], _ count: Int) throws(TokenStorageError) -> FrameHeader {
         guard let header = try? FrameHeader(decoding: plaintext, count: count) else {
-            throw .file(.unsupportedFormat, underlying: "an unknown frame header")
+            throw .file(.unsupportedFormat, .newerFormat(.frameHeader))
         }
         return header
     }

@@ -128,6 +128,6 @@ final class IndexReader: Sendable {
     private func offset(of page: Int) -> Int { summary.start + IndexFormat.offset(ofPage: page) }
 
     private func damage(_ page: Int) -> TokenStorageError {
-        .damage(at: offset(of: page), "a damaged page of the index")
+        .damage(at: offset(of: page), .indexPage)
     }
 }

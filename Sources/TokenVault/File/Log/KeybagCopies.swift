@@ -23,7 +23,7 @@ struct KeybagCopies {
         if failures.contains(.newerVersion) { throw .file(.unsupportedFormat) }
         let hasMagic = copies.contains { $0.bytes.starts(with: Keybag.magic) }
         throw hasMagic
-            ? .file(.corrupt, underlying: "both copies of the keybag are damaged") : .file(.notAVault)
+            ? .file(.corrupt, .damaged(.bothKeybags)) : .file(.notAVault)
     }
 
     /// The copies that are whole, newest first, each once.
@@ -47,8 +47,24 @@ extension VaultLog {
             $0.keybag.generation == state.keybag.generation
                 && Keybag.digest(of: $0.bytes) == state.keybag.digest
         }
-        guard let named else { throw .file(.corrupt, underlying: "no copy of the keybag is the one in use") }
+        guard let named else { throw .file(.corrupt, .damaged(.keybagInUse)) }
         return named.bytes
+    }
+
+    /// The copy of the keybag in use, read without the vault's lock. A change by another thread or process replaces both
+    /// copies; the log names its copy by then, and that copy is read. Throws `corrupt` when neither copy is in use.
+    func readKeybagInUse() throws(TokenStorageError) -> [UInt8] {
+        var looked = state.withLock { $0 }
+        while true {
+            do throws(TokenStorageError) {
+                return try currentKeybagCopy(in: looked)
+            } catch {
+                guard error.code == .corrupt else { throw error }
+                let now = try withFreshState { $0 }
+                guard now.keybag != looked.keybag || now.identity != looked.identity else { throw error }
+                looked = now
+            }
+        }
     }
 
     /// Replaces the keybag. `change` makes the new copy from the current one, under the lock.
@@ -90,11 +106,9 @@ extension VaultLog {
         do throws(TokenStorageError) {
             try writeKeybag(former, copy: copy, to: file)
         } catch {
-            let reason = TokenStorageError.file(
-                .readOnly, underlying: failure.underlying,
-                advice: "the disk failed; check it and open the vault again")
+            let reason = TokenStorageError.file(.readOnly, .keybagNotWritten(failure.reason))
             stop.withLock { $0 = WritingStop(reason) }
-            throw .file(.outcomeUnknown, underlying: failure.underlying)
+            throw .file(.outcomeUnknown, failure.reason)
         }
     }
 
@@ -129,7 +143,7 @@ extension VaultLog {
             }
             guard keybag.generation == record.generation + 1,
                 try KeybagCopies(reading: file).copies.contains(where: { $0.bytes == copy })
-            else { throw .file(.conflict, advice: "another process changed the keybag; try again") }
+            else { throw .file(.conflict, .changedMeanwhile(.keybag)) }
             // The copy is visible and perhaps not durable, and a sync that failed once does not write it
             // later: it is written again before the log names it.
             for (index, other) in try KeybagCopies(reading: file).copies.enumerated()

@@ -169,10 +169,10 @@ extension LogScanner {
             let bytes = bytes(at: entry.offset, entry.frameLength),
             let header = try codec.header(in: bytes, at: 0), header.item == item,
             header.generation == entry.generation, header.frameLength == entry.frameLength
-        else { throw .damage(at: entry.offset, "a damaged frame") }
+        else { throw .damage(at: entry.offset, .frame) }
         let content = Array(bytes[Frame.contentOffset..<Frame.contentOffset + entry.contentLength])
         guard Digest(of: content) == header.contentDigest else {
-            throw .damage(at: entry.offset, "a damaged value")
+            throw .damage(at: entry.offset, .value)
         }
         return content
     }

@@ -17,7 +17,7 @@ extension LogLoader {
             return
         }
         // Bytes that do not check in a place that was durable are damage, not an older copy.
-        if isSameEpoch, case .failing(let place) = stop { throw .damage(at: place, "a damaged frame") }
+        if isSameEpoch, case .failing(let place) = stop { throw .damage(at: place, .frame) }
         throw isOlder(state, than: anchored) ? .file(.rolledBack) : .forked
     }
 
@@ -50,7 +50,7 @@ extension LogLoader {
             let second = try ancestryFrame(behind: first, &scanner)
         else { return Ancestry() }
         guard let ancestry = try? Ancestry(decoding: try control(of: second, file: file)) else {
-            throw .damage(at: second.offset, "an unreadable record of the vault's past")
+            throw .damage(at: second.offset, .ancestryRecord)
         }
         return ancestry
     }
@@ -99,9 +99,5 @@ extension TokenStorageError {
     static let forked = file(.forked)
 
     /// The file does not tell any more whether it has what this device has seen.
-    static let forkedBeyondMemory = file(
-        .forked,
-        underlying:
-            "this device has seen the vault more than \(Ancestry.bound) commits ago, which is more than the file remembers",
-        advice: "adopt this file on purpose if it is the newest")
+    static let forkedBeyondMemory = file(.forked, .forkedBeyondMemory(commits: Ancestry.bound))
 }

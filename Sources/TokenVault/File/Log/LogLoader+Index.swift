@@ -93,7 +93,7 @@ extension LogLoader {
             (frame) throws(TokenStorageError) in
             try apply(frame, to: &walked, usingIndex: false)
         }
-        guard walked.chain == state.chain else { throw .damage(at: state.tail, "a frame out of place") }
+        guard walked.chain == state.chain else { throw .damage(at: state.tail, .frameOutOfPlace) }
         state.index = walked.index
         state.framesSinceIndex = walked.framesSinceIndex
         state.trail = walked.trail

@@ -5,7 +5,7 @@ extension LogLoader {
     /// What a look at the log saw.
     private enum Sight: Equatable {
         case ended(tail: Int, chain: Digest, stop: ScanEnd.Stop)
-        case failed(TokenStorageError.Code, String?)
+        case failed(TokenStorageError.Code, TokenStorageError.Reason?)
     }
 
     /// The state of the vault, without its lock. Changes nothing.
@@ -28,7 +28,7 @@ extension LogLoader {
                 sight = .ended(tail: loaded.state.tail, chain: loaded.state.chain, stop: loaded.stop)
             case .failure(let error):
                 guard error.code.mayBeOfOldFile else { throw error }
-                sight = .failed(error.code, error.underlying)
+                sight = .failed(error.code, error.reason)
             }
             if try !isAtPath(file) {
                 // An old file is rightly older than what the anchor says.

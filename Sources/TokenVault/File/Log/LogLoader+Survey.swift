@@ -22,11 +22,11 @@ extension LogLoader {
             file, codec, from: VaultFormat.logStart, head: isSameLife ? anchored?.head : nil,
             checkingBy: maker)
         let found = try survey.run(expecting: state.size, progress)
-        if found.isOutOfPlace { throw .damage(at: found.place, "a frame out of place") }
+        if found.isOutOfPlace { throw .damage(at: found.place, .frameOutOfPlace) }
         var log = found.log
         var stop = try self.stop(at: found.place, in: file)
         cutToLastCommit(&log, &stop, found.place)
-        guard let last = log.last else { throw .damage(at: VaultFormat.logStart, "no first frame") }
+        guard let last = log.last else { throw .damage(at: VaultFormat.logStart, .noFirstFrame) }
         try take(log, upTo: last, into: &state)
         if let anchored {
             try check(&state, against: anchored, metHead: log.head != nil, stop: stop)
@@ -65,7 +65,7 @@ extension LogLoader {
         var scanner = LogScanner(file: state.file, codec: codec, chunk: 4 << 10)
         func scanned(_ frame: SurveyedFrame) throws(TokenStorageError) -> ScannedFrame {
             guard let found = try scanner.frame(at: frame.offset) else {
-                throw .damage(at: frame.offset, "a damaged frame")
+                throw .damage(at: frame.offset, .frame)
             }
             return found
         }
@@ -74,7 +74,7 @@ extension LogLoader {
             case .keybag: state.keybag = try keybag(of: try scanned(control), file: state.file)
             case .ancestry: state.ancestryLength = try scanned(control).header.frameLength
             case nil where control.type < RecordType.firstIgnorable:
-                throw .file(.unsupportedFormat, underlying: "an unknown record")
+                throw .file(.unsupportedFormat, .newerFormat(.record))
             default: break
             }
         }

@@ -1,3 +1,4 @@
+internal import SystemPackage
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
@@ -76,7 +77,7 @@ struct LogLoader {
         let file = try VaultFiles.open(location)
         let vaults = (try? KeybagCopies(reading: file).whole.map(\.keybag.vault)) ?? []
         guard vaults.isEmpty || vaults.contains(codec.vault) else {
-            throw .file(.unexpectedVault, underlying: "\(location.path) was replaced by another one")
+            throw .file(.unexpectedVault, .replacedVault(path: location.path.string))
         }
         return file
     }
@@ -115,7 +116,7 @@ struct LogLoader {
             if let anchored, frame.chain == anchored.head { metHead = true }
         }
         guard found.end > VaultFormat.logStart else {
-            throw .damage(at: VaultFormat.logStart, "no first frame")
+            throw .damage(at: VaultFormat.logStart, .noFirstFrame)
         }
         state.tail = found.end
         state.trailer = found.trailer
@@ -132,7 +133,7 @@ struct LogLoader {
     func attributes(of file: any DiskFile) throws(TokenStorageError) -> FileAttributes {
         let attributes = try onDisk { () throws(SystemFailure) in try file.attributes() }
         guard attributes.size > VaultFormat.logStart else {
-            throw .damage(at: attributes.size, "the file ends")
+            throw .damage(at: attributes.size, .end)
         }
         return attributes
     }
@@ -144,7 +145,7 @@ struct LogLoader {
         var front = LogScanner(file: file, codec: codec, chunk: 4 << 10)
         guard let first = try front.frame(at: VaultFormat.logStart),
             first.header.type == RecordType.genesis.rawValue, try front.isWhole(first)
-        else { throw .damage(at: VaultFormat.logStart, "no first frame") }
+        else { throw .damage(at: VaultFormat.logStart, .noFirstFrame) }
         let genesis = try genesis(of: first, file: file)
         var state = LogState(
             file: file, identity: attributes.identity, size: attributes.size, tail: VaultFormat.logStart,
@@ -161,7 +162,7 @@ struct LogLoader {
         let payload = try control(of: frame, file: file)
         // A control record is padded to eight bytes; genesis is a multiple of it.
         guard let record = try? GenesisRecord(decoding: payload) else {
-            throw .damage(at: frame.offset, "an unreadable first frame")
+            throw .damage(at: frame.offset, .firstFrame)
         }
         return record
     }
@@ -170,7 +171,7 @@ struct LogLoader {
     func keybag(of frame: ScannedFrame, file: any DiskFile) throws(TokenStorageError) -> KeybagRecord {
         let payload = try control(of: frame, file: file)
         guard let record = try? KeybagRecord(decoding: payload) else {
-            throw .damage(at: frame.offset, "an unreadable keybag record")
+            throw .damage(at: frame.offset, .keybagRecord)
         }
         return record
     }
@@ -183,7 +184,7 @@ struct LogLoader {
         }
         guard frame.header.metadataLength == 0,
             let payload = try codec.openControl(sealed, header: frame.header)
-        else { throw .damage(at: frame.offset, "a damaged control record") }
+        else { throw .damage(at: frame.offset, .controlRecord) }
         return payload
     }
 
@@ -208,7 +209,7 @@ struct LogLoader {
         case .index: state.newIndex = frame
         case nil:
             guard header.type >= RecordType.firstIgnorable else {
-                throw .file(.unsupportedFormat, underlying: "an unknown record")
+                throw .file(.unsupportedFormat, .newerFormat(.record))
             }
         }
         state.chain = frame.chain

@@ -64,7 +64,7 @@ struct LogReach {
     func next() throws(TokenStorageError) -> (epoch: Epoch, sequence: UInt64, keybag: UInt64) {
         guard epoch < UInt64(Int64.max), sequence < VaultFormat.largestSequence, keybag < UInt64(Int64.max)
         else {
-            throw .file(.corrupt, underlying: "the log's numbers have come to their end")
+            throw .file(.corrupt, .damaged(.numbers))
         }
         return (Epoch(number: epoch + 1, identifier: Epoch.freshIdentifier()), sequence + 1, keybag + 1)
     }

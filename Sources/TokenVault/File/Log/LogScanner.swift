@@ -91,7 +91,7 @@ struct LogScanner {
                 offset: offset, header: header,
                 chain: try codec.chain(after: window, at: offset - windowStart))
             guard frame.header.previous == chain else {
-                throw .damage(at: offset, "a frame out of place")
+                throw .damage(at: offset, .frameOutOfPlace)
             }
             chain = frame.chain
             offset = frame.end
@@ -151,9 +151,9 @@ struct LogScanner {
         var offset = start
         while offset < end {
             guard let frame = try frame(at: offset), frame.end <= end else {
-                throw .damage(at: offset, "a damaged frame")
+                throw .damage(at: offset, .frame)
             }
-            guard frame.header.previous == chain else { throw .damage(at: offset, "a frame out of place") }
+            guard frame.header.previous == chain else { throw .damage(at: offset, .frameOutOfPlace) }
             try body(frame)
             chain = frame.chain
             offset = frame.end

@@ -63,7 +63,7 @@ final class LogSurvey<Contents: ContentChecking & ~Copyable>: Sendable {
             let chunk = try outcome.get()
             number += 1
             guard number < SurveyedLog.mostChunks else {
-                throw .file(.resourcesExhausted, underlying: "a log of more than 250 GiB")
+                throw .file(.resourcesExhausted, .shortage(.logSize))
             }
             guard chunk.previous == chain || chunk.frames.isEmpty else {
                 end.isOutOfPlace = true

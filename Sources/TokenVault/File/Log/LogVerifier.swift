@@ -33,7 +33,7 @@ struct LogVerifier {
     }
 
     private mutating func describe(_ faults: FrameFaults, at offset: Int, type: RecordType?, isLive: Bool) {
-        if faults.contains(.trailer) { problem(offset, "a damaged frame's end") }
+        if faults.contains(.trailer) { problem(offset, .frameEnd) }
         if faults.contains(.digest) {
             // The value of an item that was replaced or deleted is overwritten on purpose.
             if type == .item, !isLive, faults.contains(.erased) { return }
@@ -44,12 +44,12 @@ struct LogVerifier {
                 return
             }
             switch type {
-            case .index, .indexPages: problem(offset, "a damaged index")
-            default: problem(offset, isLive ? "a damaged item" : "a damaged value that is no longer in use")
+            case .index, .indexPages: problem(offset, .index)
+            default: problem(offset, isLive ? .item : .replacedValue)
             }
         } else if faults.contains(.unopened) {
             let isControl = type == .genesis || type == .keybag || type == .ancestry
-            problem(offset, isControl ? "a control record that does not open" : "an item that does not open")
+            problem(offset, isControl ? .unopenedControlRecord : .unopenedItem)
         }
     }
 
@@ -57,9 +57,9 @@ struct LogVerifier {
         for (index, copy) in try KeybagCopies(reading: file).copies.enumerated() {
             let place = index * VaultFormat.keybagLength
             switch copy.keybag {
-            case .failure: problem(place, "a damaged copy of the keybag")
+            case .failure: problem(place, .keybagCopy)
             case .success where Keybag.digest(of: copy.bytes) != named.digest:
-                problem(place, "a copy of the keybag that is not the one in use")
+                problem(place, .otherKeybagCopy)
             case .success: break
             }
         }
@@ -77,10 +77,10 @@ struct LogVerifier {
                 $0.offset == pointer.offset && $0.type == RecordType.index.rawValue
             }
             if !index {
-                problem(VaultFormat.pointerStart, "a pointer that leads to no index")
+                problem(VaultFormat.pointerStart, .pointerToNoIndex)
             }
         } catch {
-            if error != .wrongMagic { problem(VaultFormat.pointerStart, "a damaged pointer to the index") }
+            if error != .wrongMagic { problem(VaultFormat.pointerStart, .indexPointer) }
         }
     }
 
@@ -97,14 +97,14 @@ struct LogVerifier {
         let start = max(begin, end)
         let head = try onDisk { () throws(SystemFailure) in try file.read(8, at: start) }
         guard head.count(where: { $0 != 0 }) >= 4 else {
-            problem(place, "bytes where there should be zeros")
+            problem(place, .bytesAmongZeros)
             return
         }
         report.notes.append(
             "what is left of a commit that a crash cut short, at byte \(start); the next write removes it")
     }
 
-    private mutating func problem(_ offset: Int, _ description: String) {
-        report.problems.append(VerificationReport.Problem(offset: offset, description: description))
+    private mutating func problem(_ offset: Int, _ part: TokenStorageError.Reason.DamagedPart) {
+        report.problems.append(VerificationReport.Problem(part, at: offset))
     }
 }

@@ -85,7 +85,7 @@ extension VaultLog {
             if case .failing(let place) = stop {
                 try TailClassifier(file: file, codec: codec).requireTorn(at: place)
                 if let anchored, anchored.epoch == state.epoch, anchored.sequence > state.sequence {
-                    throw .damage(at: place, "a damaged frame that had been acknowledged")
+                    throw .damage(at: place, .acknowledgedFrame)
                 }
                 try cut(&state)
             }
@@ -215,7 +215,7 @@ extension VaultLog {
             error.code = .outcomeUnknown
             throw error
         }
-        throw .file(.outcomeUnknown, underlying: "another file took the vault's place")
+        throw .file(.outcomeUnknown, .ancestry(.tookPlace))
     }
 
     func advanceAnchor(_ state: inout LogState) {
@@ -243,7 +243,7 @@ extension VaultLog {
                 try moveToNewFile(from: file, tellingReaders: .afterwards)
             } catch {
                 stopWriting(after: failure)
-                throw .file(.outcomeUnknown, underlying: "\(failure.call): \(failure.errno.description)")
+                throw .file(.outcomeUnknown, .systemCall(.init(failure)))
             }
         }
         var error = TokenStorageError.system(failure)

@@ -30,6 +30,6 @@ struct OddSight<Sight: Equatable> {
         if times > 0 { return true }
         // One look may have taken all of the time.
         if looks < 3 { return false }
-        throw .file(.timedOut, advice: "another process is writing; try again")
+        throw .file(.timedOut, .deadline(.writer))
     }
 }

@@ -23,7 +23,7 @@ struct TailClassifier {
         {
             return
         }
-        throw .damage(at: failing, "a damaged frame")
+        throw .damage(at: failing, .frame)
     }
 
     /// Whether there is anything but zeros.
@@ -60,7 +60,7 @@ struct TailClassifier {
             {
                 guard let header = try codec.header(in: window, at: position) else { continue }
                 if header.groupStart > UInt64(failing) {
-                    throw .damage(at: failing, "a damaged frame in front of a whole one")
+                    throw .damage(at: failing, .frameBeforeWholeFrame)
                 }
             }
             start += Self.window

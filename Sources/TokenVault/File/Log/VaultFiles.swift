@@ -26,9 +26,9 @@ enum VaultFiles {
                     try location.directory.open(location.name, .read)
                 }
             case .noSuchFileOrDirectory:
-                throw location.absence(advice: "create it first, or check the path")
+                throw location.absence(.noVault(path: location.path.string))
             case .tooManySymbolicLinkLevels:
-                throw .file(.notAVault, underlying: "a symbolic link", advice: "give the path it leads to")
+                throw .file(.notAVault, .notARegularFile(.symbolicLink))
             default:
                 throw .system(error)
             }
@@ -52,12 +52,10 @@ extension FileAttributes {
     /// Throws `insecurePermissions` for a vault's file, at `path`, that is another user's or open to others.
     func requirePrivate(_ path: FilePath) throws(TokenStorageError) {
         guard owner == ProcessFacts.user else {
-            throw .file(
-                .insecurePermissions, underlying: "\(path) belongs to \(ProcessFacts.name(ofUser: owner))",
-                advice: TokenStorageError.adviceForForeignPlace)
+            throw .file(.insecurePermissions, .ownedByAnotherUser(.path(path.string), user: owner))
         }
         guard mode & 0o077 == 0 else {
-            throw .file(.insecurePermissions, advice: "keep them out, with: chmod 600 \(path.shellWord)")
+            throw .file(.insecurePermissions, .writableByOthers(.path(path.string)))
         }
     }
 }

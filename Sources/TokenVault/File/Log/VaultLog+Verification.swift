@@ -72,8 +72,7 @@ extension LogLoader {
         } catch {
             if error.code != .corrupt { throw error }
         }
-        return VerificationReport.Problem(
-            offset: block.offset, description: "an index that is not of what the log holds")
+        return VerificationReport.Problem(.otherIndex, at: block.offset)
     }
 
     /// Surveys `file` as ``survey(_:checkingBy:_:)`` does, and says what is wrong with all of it but its index.
@@ -104,8 +103,12 @@ extension Result<VerificationReport, TokenStorageError> {
 extension VerificationReport {
     /// That `error` kept the vault from being looked at any further.
     package init(of error: TokenStorageError) {
-        let damage = error.damage ?? (0, error.underlying ?? error.code.summary)
-        let problem = Problem(offset: damage.offset, description: damage.what)
+        let problem =
+            if case .damage(let part, let offset)? = error.reason {
+                Problem(part, at: offset)
+            } else {
+                Problem(error)
+            }
         self.init(
             frames: 0, items: 0, checkedByDigestOnly: 0, bytes: 0,
             problems: error.code == .rolledBack ? [] : [problem], notes: [])

@@ -19,7 +19,7 @@ struct WriterLock {
                 throw .system(error)
             }
             if !backOff.wait(until: deadline) {
-                throw .file(.timedOut, advice: "another process is writing; try again")
+                throw .file(.timedOut, .deadline(.writer))
             }
         }
     }
@@ -32,10 +32,7 @@ struct WriterLock {
         } catch {
             switch error.errno {
             case .noLocks, .notSupportedOnSocket, .noFunction, Errno.invalidArgument:
-                throw .file(
-                    .unavailable,
-                    underlying: "the file system takes no locks (\(error.errno.description))",
-                    advice: "keep the vault on a local disk, or open it for reading only")
+                throw .file(.unavailable, .noLocks(error.errno.rawValue))
             default: throw .system(error)
             }
         }

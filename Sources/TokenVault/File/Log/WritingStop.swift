@@ -18,9 +18,7 @@ struct WritingStop: Sendable {
     /// After a failure that leaves open what is on the disk, also where the kernel says later that all of it is. What moves to a
     /// new file is written anew, to its last byte.
     init(after failure: SystemFailure) {
-        error = .file(
-            .readOnly, underlying: "\(failure.call): \(failure.errno.description)",
-            advice: "the disk failed; check it and try again: what is there moves to a new file then")
+        error = .file(.readOnly, .writingStopped(.init(failure)))
         isMendable = true
     }
 
