@@ -157,6 +157,42 @@ import TokenVaultPlatform
         #expect(try vault.lockState() == .unlocked)
     }
 
+    /// A change of slots between a look at the log and the read of the keybag replaces the copy that the log named.
+    @Test(arguments: ["list", "slots", "unlock"])
+    func changesOfSlotsWhileTheKeybagIsReadAreFollowed(_ call: String) throws {
+        let disk = SimulatedDisk(try SimulatedVault.fresh())
+        let state = disk.directory(1)
+        let writer = try SimulatedVault.open(at: SimulatedVault.location(disk.directory(0), state))
+        let isDue = Mutex(0)
+        let failures = Mutex<[TokenStorageError]>([])
+        let directory = HookedDirectory(
+            disk.directory(0),
+            beforeReadingKeybags: {
+                let number = isDue.withLock { due in
+                    defer { due = max(0, due - 1) }
+                    return due
+                }
+                guard number > 0 else { return }
+                do throws(TokenStorageError) {
+                    _ = try writer.addSlot(
+                        .keyFile(Secret([UInt8](repeating: UInt8(number), count: 32))))
+                } catch {
+                    failures.withLock { $0.append(error) }
+                }
+            },
+            beforeSynchronizing: {})
+        let reader = try SimulatedVault.open(at: SimulatedVault.location(directory, state))
+        _ = try writer.addSlot(SimulatedVault.key("second"))
+        isDue.withLock { $0 = 3 }
+        switch call {
+        case "list": _ = try reader.storage(service: SimulatedVault.service).list()
+        case "slots": #expect(try reader.slots().count == 5)
+        default: try reader.unlock(with: SimulatedVault.key("first"))
+        }
+        #expect(isDue.withLock { $0 } == 0 && failures.withLock { $0 } == [])
+        #expect(try reader.lockState() == .unlocked && writer.verify().isClean)
+    }
+
     /// What is written but not synced may yet fail: a reader of the same handle sees it only once it is
     /// acknowledged. Another process may see it from when it is written, and no longer when it was taken back.
     @Test func aReaderDuringASyncThatFailsSeesWhatWasThere() throws {

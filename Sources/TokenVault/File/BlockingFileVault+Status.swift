@@ -12,7 +12,13 @@ extension BlockingFileVault {
                 try session.refreshKeys()
             }
             let lockState = try lockState()
-            let (session, keybag, notes) = state.withLock { ($0.session, $0.keybag, $0.notes) }
+            let (session, known, notes) = state.withLock { ($0.session, $0.keybag, $0.notes) }
+            var keybag = known
+            // Another process may have changed the slots.
+            if let session, session.log.keybagRecord.generation != keybag.generation {
+                keybag = try currentKeybag(session)
+                remember(keybag)
+            }
             var status = VaultStatus(
                 state: lockState, items: nil, fileSize: 0, reclaimable: nil, rollbackProtection: .none,
                 device: nil, slots: keybag.slots.map { VaultSlot($0) }, unlockedBy: nil,
