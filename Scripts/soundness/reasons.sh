@@ -17,9 +17,17 @@ check() {
             found=1
         fi
     }
-    forbid 'a message is compared: use the reason' \
-        "[.[:space:](]$texts[?!]*\.(hasPrefix|hasSuffix|contains|starts|firstRange|ranges|split|wholeMatch|firstMatch|prefixMatch)\b"
-    forbid 'a message is compared: use the reason' "[.[:space:](]$texts[?!]*[[:space:]]*(==|!=|~=)[[:space:]]*[^n[:space:]]"
+    local calls='(hasPrefix|hasSuffix|contains|starts|firstRange|ranges|split|wholeMatch|firstMatch|prefixMatch)'
+    local why='a message is compared: use the reason'
+    # The text, perhaps unwrapped or changed by other calls, is asked …
+    forbid "$why" "(^|[.[:space:](!])$texts[?!)]*([[:space:]]\?\?[^)]*\))?(\.[a-z][A-Za-z]*\(\)[?!]*)*\.$calls\b"
+    # … compared, on either side, but with nil …
+    forbid "$why" "(^|[.[:space:](!])$texts[?!]*[[:space:]]*(==|!=|~=)[[:space:]]*([^n[:space:]]|n[^i]|ni[^l])"
+    forbid "$why" "(==|!=|~=)[[:space:]]*[A-Za-z]+[?!]?\.$texts\b"
+    # … looked for in something else, or switched over.
+    forbid "$why" "\.$calls\([A-Za-z]+[?!]?\.$texts\b"
+    forbid "$why" "switch[[:space:]][^{]*\.$texts\b"
+    forbid "$why" "(\"\\\\\\((error|failure)\\)\"|(error|failure)\\.description)\\.$calls\\b"
     # A text of several words, in whatever variable the other one is. /proc has such names.
     forbid 'compared with a sentence: use a reason or a code' \
         "(hasPrefix|hasSuffix|contains|starts\(with:|==|!=|case)[[:space:]]*\(?\"[^\"]*[[:alpha:]] [[:alpha:]][^\"]*\"" \
@@ -44,7 +52,10 @@ SWIFT
     planted=$directory/TokenVault/File/Planted.swift
     for violation in 'if error.advice?.hasPrefix(word) == true {}' 'if underlying.hasSuffix(lost) {}' \
         'if failure.happened.contains(word) {}' 'if error.underlying == AgentPlace.closed {}' \
-        'if error.advice != "try again" {}' 'where reason.hasPrefix("no device key at"):' \
+        'if error.advice != "try again" {}' 'if error.underlying == noAgent {}' \
+        'if AgentPlace.closed == error.underlying {}' 'if known.contains(error.advice) {}' \
+        'if error.underlying?.lowercased().contains(word) == true {}' 'if (error.underlying ?? "").hasPrefix(word) {}' \
+        'switch error.underlying {' 'if "\(error)".contains(word) {}' 'if error.description.hasSuffix(word) {}' 'where reason.hasPrefix("no device key at"):' \
         'case "the issuer (with a slash at its end)":' 'if text == "vault is gone" {}' \
         'throw .file(.locked, .other(explanation: "words", advice: nil))'
     do

@@ -41,7 +41,7 @@ struct CommandFailure: Error, Equatable {
         switch error.reason {
         case .agentDirectoryClosed:
             self.happened = "the agent's directory \(AgentPlaces.own.directory) cannot be used"
-        case .agentDirectoryForeign(let what):
+        case .agentDirectoryForeign(let what) where error.code == .insecurePermissions:
             // It is about no file, and says all by itself.
             self.happened = what
         default: break

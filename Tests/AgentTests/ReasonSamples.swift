@@ -49,6 +49,7 @@ extension TokenStorageError.Reason {
                 .credential("tokens", $0)
             }
         case .other: [.other(explanation: "e", advice: "a"), .other(explanation: nil, advice: "a")]
+        case .unknownOutcome: [self, .unknownOutcome(.keyring(.busLost))]
         case .choiceDirectory: [self, .choiceDirectory(nil)]
         case .deviceKeyMissing: [self, .deviceKeyMissing(path: nil)]
         case .directoryClosed: [self, .directoryClosed(path: "/p", owner: nil, of: nil)]
@@ -71,7 +72,8 @@ extension TokenStorageError.Reason {
         case .limit: .tooManyChanges(most: 1_000)
         case .tooManyChanges: .other(explanation: "e", advice: "a")
         case .other: .systemCall(Self.call)
-        case .systemCall: .writingStopped(Self.call)
+        case .systemCall: .unknownOutcome(cause)
+        case .unknownOutcome: .writingStopped(Self.call)
         case .writingStopped: .keybagNotWritten(cause)
         case .keybagNotWritten: .renameMayBeLost(Self.call)
         case .renameMayBeLost: .inputUnreadable(5)

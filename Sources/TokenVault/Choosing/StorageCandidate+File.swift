@@ -66,7 +66,7 @@ private struct VaultPlace: Sendable {
             if error.errno != .notDirectory { throw failure(.ioFailure, .systemCall(.init(error))) }
         }
         guard !isRemembered else {
-            throw failure(.unavailable, .vaultMissing(path: path.string))
+            throw TokenStorageError.vaultIsGone(at: path).during("open")
         }
         return false
     }

@@ -26,7 +26,9 @@ public struct StorageCandidate: Sendable {
     /// A candidate.
     ///
     /// `probe` says whether the store is there, and makes none. It throws `unavailable` when it is not there
-    /// and not to be made, and nothing else for that: *any other error says that it is there and cannot be used*, so that items may be in it.
+    /// and not to be made, and nothing else for that: *any other error says that it is there and cannot be used*, so that items may be in it. So does `unavailable` with the reason
+    /// ``TokenStorageError/Reason/vaultMissing(path:)``, ``TokenStorageError/Reason/serviceEnded(_:)`` or
+    /// ``TokenStorageError/Reason/serviceDidNotStart(_:)``: the store may return.
     /// `storage` opens or makes it, unlocks it if need be, and gives the storage of a service; whatever it
     /// throws, `unavailable` too, says that the store is there and cannot be used. Both are bounded in time.
     public init(name: String, probe: @escaping Probe, storage: @escaping Factory) {

@@ -43,7 +43,8 @@ public struct StorageChooser: Sendable {
 
     /// Picks the store of `service`.
     ///
-    /// Throws `unavailable` when no candidate is there or the remembered one is not; the error of a
+    /// Throws `unavailable` when no candidate is there or the remembered one is not, and with the reason `vaultMissing` when
+    /// the file of a vault is missing: its tokens may return, so no other store may take its place. Also throws the error of a
     /// candidate that is there and cannot be used, its name as the error's backend; `invalidArgument` for an
     /// unusable service, or names that are unusable or not different; `corrupt` and `ioFailure` when what is
     /// remembered cannot be read.

@@ -56,7 +56,7 @@ extension TokenStorageError.Reason {
         case vaultDirectory(String)
         /// The state directory.
         case stateDirectory
-        /// What is where a vault is to be.
+        /// A file at the path of a vault.
         case vaultPlace
         /// A file with tokens in plain text.
         case tokenFile

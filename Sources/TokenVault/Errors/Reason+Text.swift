@@ -22,6 +22,7 @@ extension TokenStorageError.Reason {
         case .other(let explanation, let advice): ReasonText(explanation, advice: advice)
         case .systemCall(let call):
             ReasonText(call.text, advice: code == .outcomeUnknown ? nil : call.advice)
+        case .unknownOutcome(let cause): ReasonText(cause?.text(code).explanation)
         case .writingStopped(let call):
             ReasonText(
                 call.text,

@@ -10,12 +10,14 @@ extension TokenStorageError {
         case limit(Limit)
         /// A commit has more changes than the storage takes at once.
         case tooManyChanges(most: Int)
-        /// A storage of the caller's own has another reason.
+        /// A storage outside this package has another reason, or an agent has one that this version does not know.
         case other(explanation: String?, advice: String?)
 
         // MARK: What the system did
         /// A system call failed.
         case systemCall(SystemCall)
+        /// A write may have happened, for the reason given.
+        case unknownOutcome(Reason?)
         /// The disk failed, and the vault is not written to until it is opened again or the log moves to a new file.
         case writingStopped(SystemCall)
         /// A copy of the keybag could not be written, for the reason given.
@@ -130,11 +132,11 @@ extension TokenStorageError {
         case slots(Slots)
         /// The items that need a passphrase were deleted, and the change after that has an unknown outcome, for the reason given.
         case passcodeItemsDeleted(until: Step, Reason?)
-        /// Items that may not leave this device, by number.
+        /// So many items may not leave this device.
         case itemsBoundToDevice(Int)
-        /// Keys that have another value here, by number; `nil` when that is not counted.
+        /// So many keys have another value here; `nil` when they are not counted.
         case differingValues(Int?)
-        /// The policy is not supported; the first of these is.
+        /// The policy is not supported; the alternative is.
         case policyUnsupported(Alternative)
         /// A vault keeps at most so many earlier values.
         case keptValues(most: Int)
@@ -175,13 +177,13 @@ extension TokenStorageError {
         // MARK: The agent
         /// The agent's directory cannot be entered.
         case agentDirectoryClosed
-        /// Something else in the way to the agent; a system call, where one failed.
+        /// The agent cannot be reached for another reason.
         case agent(Agent)
-        /// The agent cannot be asked, since this process or the system has too many open files.
+        /// The agent cannot be asked, since the process or the system is out of descriptors or memory.
         case tooManyFilesForAgent(SystemCall)
         /// No agent answers at the socket.
         case agentMissing(SystemCall)
-        /// The agent ended the connection.
+        /// A system call failed on the connection to the agent.
         case agentLost(SystemCall)
         /// The agent did not answer in time; the number of its process, where that is known.
         case agentSilent(process: Int32?)

@@ -1,5 +1,5 @@
 extension TokenStorageError {
-    /// A reason a call can fail. New reasons may come: a `switch` needs a `default`.
+    /// A kind of failure. New codes may come: a `switch` needs a `default`.
     public struct Code: Hashable, Sendable {
         /// The reasons known to this version, for exhaustive switches inside the package.
         package let kind: Kind

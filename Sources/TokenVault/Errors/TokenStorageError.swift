@@ -15,7 +15,7 @@
 ///
 /// An error never carries a key, a secret, a label or an attribute.
 public struct TokenStorageError: Error, Sendable, Equatable {
-    /// The reason.
+    /// What kind of failure it is.
     public var code: Code
     /// What was being done: `store`, `unlock`, `verify` …
     public var operation: String
@@ -46,7 +46,7 @@ public struct TokenStorageError: Error, Sendable, Equatable {
     /// What to do next, or where the damage is, in words for a person.
     public var advice: String? { reason?.text(code).advice }
 
-    /// Whether what is not available was there before, or is known and did not start: it may hold what is looked for.
+    /// Whether what is unavailable may return: a vault that is missing, a service that ended. It may hold the items.
     var mayReturn: Bool {
         switch reason {
         case .vaultMissing, .serviceDidNotStart, .serviceEnded, .keyring(.busLost): true

@@ -17,7 +17,8 @@ extension BlockingFileVault {
             // Another process may have changed the slots.
             if let session, session.log.keybagRecord.generation != keybag.generation {
                 keybag = try currentKeybag(session)
-                remember(keybag)
+                let newer = keybag
+                state.withLock { if $0.keybag.generation == known.generation { $0.keybag = newer } }
             }
             var status = VaultStatus(
                 state: lockState, items: nil, fileSize: 0, reclaimable: nil, rollbackProtection: .none,

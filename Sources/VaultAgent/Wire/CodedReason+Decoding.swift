@@ -14,6 +14,7 @@ extension CodedReason {
         case "tooManyChanges": .tooManyChanges(most: try values.number())
         case "other": .other(explanation: try values.optionalText(), advice: try values.optionalText())
         case "systemCall": .systemCall(try values.call())
+        case "unknownOutcome": .unknownOutcome(try values.cause())
         case "writingStopped": .writingStopped(try values.call())
         case "keybagNotWritten": .keybagNotWritten(try values.cause())
         case "renameMayBeLost": .renameMayBeLost(try values.call())

@@ -32,6 +32,7 @@ package struct CodedReason: Equatable {
             case .tooManyChanges(let most): Self("tooManyChanges", .count(most))
             case .other(let explanation, let advice): Self("other", .optional(explanation), .optional(advice))
             case .systemCall(let call): Self("systemCall", call)
+            case .unknownOutcome(let cause): Self("unknownOutcome", .cause(cause))
             case .writingStopped(let call): Self("writingStopped", call)
             case .keybagNotWritten(let cause): Self("keybagNotWritten", .cause(cause))
             case .renameMayBeLost(let call): Self("renameMayBeLost", call)

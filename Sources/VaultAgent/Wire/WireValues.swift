@@ -81,7 +81,7 @@ extension WireWriter {
         append(text: Self.fitting(error.operation))
         append(text: Self.fitting(error.backend))
         append(error.reason) { append(CodedReason($0)) }
-        // For a client of an older version, which may not know the reason.
+        // For a client that does not know the reason.
         append(error.underlying) { append(text: Self.fitting($0)) }
         append(error.advice) { append(text: Self.fitting($0)) }
         append(error.generation) { append($0) }

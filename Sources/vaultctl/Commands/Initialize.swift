@@ -168,6 +168,7 @@ struct Initialize: VaultCommand {
         let reason: String
         switch cause.reason {
         case .noDirectory: reason = ""
+        case .noVault: reason = cause.underlying.map { " (\($0))" } ?? ""
         default:
             // What has advice of its own is not about the directory.
             guard cause.advice == nil else { return failure }

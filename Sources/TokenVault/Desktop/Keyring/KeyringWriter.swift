@@ -124,6 +124,6 @@ struct KeyringWriter {
     }
 
     private func unknown(_ reason: TokenStorageError.Reason?) -> TokenStorageError {
-        .secretService(.outcomeUnknown, reason, generation: generation)
+        .secretService(.outcomeUnknown, .unknownOutcome(reason), generation: generation)
     }
 }

@@ -51,8 +51,8 @@ extension VaultLog {
         return named.bytes
     }
 
-    /// The copy of the keybag in use, read without the vault's lock. A change by another thread or process replaces both
-    /// copies; the log names its copy by then, and that copy is read. Throws `corrupt` when neither copy is in use.
+    /// The copy of the keybag in use, read without the vault's lock. A change by another thread or process may
+    /// replace both copies meanwhile. The log names the new copy by then, so the log and the copies are read again. Throws `corrupt` when neither copy is in use.
     func readKeybagInUse() throws(TokenStorageError) -> [UInt8] {
         var looked = state.withLock { $0 }
         while true {
@@ -108,7 +108,7 @@ extension VaultLog {
         } catch {
             let reason = TokenStorageError.file(.readOnly, .keybagNotWritten(failure.reason))
             stop.withLock { $0 = WritingStop(reason) }
-            throw .file(.outcomeUnknown, failure.reason)
+            throw .file(.outcomeUnknown, .unknownOutcome(failure.reason))
         }
     }
 
