@@ -113,7 +113,7 @@ extension TokenStorageError.Reason.Deadline {
         case .keybagChanges:
             ReasonText(advice: "other processes keep changing the vault's slots; try again")
         case .listing: ReasonText("others are listing", advice: "try again")
-        case .prompt: ReasonText("nobody answered the prompt", advice: "unlock the keyring and try again")
+        case .prompt: ReasonText("the prompt was not answered", advice: "unlock the keyring and try again")
         case .unlocking: ReasonText("others are unlocking", advice: "try again")
         case .writer: ReasonText(advice: "another process is writing; try again")
         }

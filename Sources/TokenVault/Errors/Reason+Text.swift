@@ -99,7 +99,7 @@ extension TokenStorageError.Reason {
         case .chosenStorageMissing(let cause):
             ReasonText(
                 cause?.text(code).explanation,
-                advice: "the tokens are kept there: make it available again, or move them and choose anew")
+                advice: "the tokens are kept there: make it available again, or move them and choose again")
         case .directoryClosed(let path, let owner?, let place?):
             ReasonText(
                 "\(path) may not be looked into: \(place) belongs to \(ProcessFacts.name(ofUser: owner))",
@@ -263,7 +263,8 @@ extension TokenStorageError.Reason {
                 advice: "have the service manager listen at \(expected)")
         case .agentOutcomeUnknown(let cause):
             ReasonText(
-                cause?.text(code).explanation, advice: "look whether it happened, and decide anew")
+                cause?.text(code).explanation, advice: "check whether the write happened before you repeat it"
+            )
         case .credential(let name, let credential): credential.text(name, code)
         }
     }

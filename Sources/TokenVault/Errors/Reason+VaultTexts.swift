@@ -46,7 +46,7 @@ extension TokenStorageError.Reason.Damaged {
         case .keybagInUse: ReasonText("no copy of the keybag is the one in use")
         case .keyringEncoding:
             ReasonText(
-                "an item's secret is not in the encoding its attributes tell", advice: "store it anew")
+                "an item's secret is not in the encoding its attributes tell", advice: "store it again")
         case .linesOfJSON:
             ReasonText(
                 "no export: it begins like lines of JSON",
@@ -75,7 +75,7 @@ extension TokenStorageError.Reason.ExportDamage {
             case .unreadableItem: ("an unreadable item", "before")
             }
         let place = offset.map { " \(preposition) byte \($0)" } ?? ""
-        return ReasonText("the export: \(what)\(place)", advice: "export anew, or use another copy of it")
+        return ReasonText("the export: \(what)\(place)", advice: "export again, or use another copy of it")
     }
 }
 
@@ -157,7 +157,7 @@ extension TokenStorageError.Reason.Changed {
 extension TokenStorageError.Reason.Permission {
     var text: ReasonText {
         switch self {
-        case .agentFork: ReasonText("the process forked", advice: "ask the agent anew in the child")
+        case .agentFork: ReasonText("the process forked", advice: "connect to the agent again in the child")
         case .changeRecoveryKey:
             ReasonText(
                 "a recovery key is not changed",
@@ -180,7 +180,7 @@ extension TokenStorageError.Reason.Permission {
         case .plainSession:
             ReasonText(
                 "the service offers no encrypted session",
-                advice: "allow plain sessions if whoever can listen on this bus may see the secrets")
+                advice: "allow plain sessions if every program on this bus may see the secrets")
         case .storing:
             ReasonText(
                 advice: "unlock with a passphrase, or choose a policy that may be read after first unlock")
@@ -238,7 +238,7 @@ extension TokenStorageError.Reason.Keyring {
         case .foreignSession:
             ReasonText(
                 "the Secret Service answers for another session than this one",
-                advice: "end it and start it anew")
+                advice: "stop the Secret Service and start it again")
         case .locked: ReasonText(advice: "unlock the keyring, or allow prompts, and try again")
         case .noDefault:
             ReasonText(
@@ -272,8 +272,8 @@ extension TokenStorageError.Reason.Agent {
         case .endedConnection: ReasonText("the agent ended the connection", advice: Self.adviceToLook)
         case .notListening:
             ReasonText(
-                "an agent runs, and nobody listens at its socket",
-                advice: "end it with \"pkill vaultctl-agent\", and unlock anew")
+                "an agent runs and does not listen at its socket",
+                advice: "end it with \"pkill vaultctl-agent\", and unlock again")
         case .otherVersion:
             ReasonText("the agent speaks another version of the protocol", advice: Self.adviceToLook)
         case .unreadableAnswer: ReasonText("the agent's answer cannot be read", advice: Self.adviceToLook)

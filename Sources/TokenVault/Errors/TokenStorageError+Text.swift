@@ -59,7 +59,7 @@ extension TokenStorageError.Code {
         case .unsupportedPolicy: "use a policy from supportedPolicies, or the file vault"
         case .notText: "read it as bytes"
         case .encodingFailed, .decodingFailed: "check the type that was stored"
-        case .conflict: "read it again and decide anew"
+        case .conflict: "read it again before you write"
         case .notFound: "list the keys to see what is there"
         case .alreadyExists: "choose another name, or delete the old one first"
         case .locked: "unlock and try again"
