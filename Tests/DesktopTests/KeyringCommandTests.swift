@@ -148,6 +148,46 @@ import TokenVaultPlatform
         #expect(try run("retrieve", "absent").hasSuffix("=4\n"))
     }
 
+    /// Names that TokenVault writes in Base64 stand there as they are when another program wrote them.
+    @Test(arguments: [
+        "", "two\nlines", "tokenvault:base64:", "tokenvault:base64:Zm9v", "tokenvault:base64:%",
+    ])
+    func anItemOfAnotherProgramIsReadWhateverItsNames(_ name: String) throws {
+        try makeTheirs(name, name, "theirs")
+        try makeTheirs(name, "plain", "of the service")
+        try makeTheirs(name, nil, "nameless")
+        #expect(try run("retrieve", name, "--service", name) == "theirs=0\n")
+        #expect(try run("info", name, "--service", name).hasSuffix("=0\n"))
+        #expect(try run("retrieve", "plain", "--service", name) == "of the service=0\n")
+        #expect(try run("store", name, "--service", name, input: "ours") == "=0\n")
+        #expect(try run("retrieve", name, "--service", name) == "ours=0\n")
+        #expect(try run("delete", name, "--service", name) == "=0\n")
+        #expect(try run("retrieve", name, "--service", name) == "theirs=0\n")
+        let key = "\(desktop.path)/vault.key"
+        #expect(try desktop.run(vaultctl, "init", "--key-file", key) == "")
+        let ends = ["--from", "secret-service", "--to", "file", "--key-file", key]
+        #expect(
+            try desktop.run([vaultctl, "migrate", "--all-services"] + ends)
+                == "2 found, 2 copied, 0 already there, 2 verified, 0 deleted, 1 passed over\n")
+        #expect(
+            try desktop.run(vaultctl, "retrieve", name, "--service", name, "--key-file", key) == "theirs")
+        try desktop.tell("lock")
+        #expect(try run("retrieve", name, "--service", name).hasSuffix("=4\n"))
+    }
+
+    /// What TokenVault writes for one name is another name of another program.
+    @Test func anEncodedNameIsNoNameOfAnother() throws {
+        let written = "tokenvault:base64:"
+        #expect(
+            try run("store", "k", "--service", "", "--collection", "Other", input: "ours") == "=0\n")
+        try makeTheirs(written, "k", "theirs")
+        #expect(try run("retrieve", "k", "--service", "") == "ours=0\n")
+        #expect(try run("retrieve", "k", "--service", written) == "theirs=0\n")
+        try desktop.tell("lock", other)
+        #expect(try run("retrieve", "k", "--service", written) == "theirs=0\n")
+        #expect(try run("retrieve", "k", "--service", "").hasSuffix("=4\n"))
+    }
+
     @Test func aLockedItemOfAnotherProgramIsFour() throws {
         let theirs = ["xdg:schema", "com.example.Theirs", "service", "default", "account", "k"]
         try desktop.tell("create_in", [other, "theirs", "fake"] + theirs)

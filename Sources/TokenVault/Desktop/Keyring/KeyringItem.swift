@@ -40,12 +40,34 @@ struct KeyringItem: Sendable {
 
     // MARK: - Attributes
 
-    /// What finds every item of a service, or of one key of it, and those of other programs with the same names.
-    /// A search for a schema finds nothing in a keyring of gnome-keyring that was not unlocked yet.
+    /// A search for names in every keyring, and whose items it finds by them.
+    struct Search {
+        let query: TokenAttributes
+        let findsOurs: Bool
+        let findsOthers: Bool
+    }
+
+    /// The searches for the items of a service, or of one key of it. Other programs write each name as it is, so that
+    /// one that ``WireName`` encodes takes a search of its own to find theirs.
+    static func searches(service: String, key: TokenKey?, withOthers: Bool) -> [Search] {
+        let ours = search(service: service, key: key)
+        let others = names(service, key?.name)
+        if ours == others { return [Search(query: ours, findsOurs: true, findsOthers: true)] }
+        let searchForOurs = Search(query: ours, findsOurs: true, findsOthers: false)
+        guard withOthers else { return [searchForOurs] }
+        return [searchForOurs, Search(query: others, findsOurs: false, findsOthers: true)]
+    }
+
+    /// Finds the items of ours of a service, or of one key of it. A search for a schema finds nothing in a keyring of
+    /// gnome-keyring that was not unlocked yet.
     static func search(service: String, key: TokenKey? = nil) -> TokenAttributes {
+        names(WireName.encode(service), key.map { WireName.encode($0.name) })
+    }
+
+    private static func names(_ service: String, _ account: String?) -> TokenAttributes {
         var query = TokenAttributes()
-        query[serviceName] = WireName.encode(service)
-        if let key { query[accountName] = WireName.encode(key.name) }
+        query[serviceName] = service
+        if let account { query[accountName] = account }
         return query
     }
 
@@ -92,41 +114,49 @@ struct KeyringItem: Sendable {
         Bytes.areEqual(item.metadata.service, service) && (key == nil || key == item.metadata.key)
     }
 
-    /// Whose item has these attributes in the keyring; `nil` when they are not of an item of ours, which has
+    /// The names of an item of ours with these attributes; `nil` when another program made it, or when they are no
     /// names that a caller can give.
     static func name(in attributes: TokenAttributes) -> KeyringMemory.Name? {
-        guard let found = attributes[schemaName], Bytes.areEqual(found, schema) else { return nil }
-        return anyName(in: attributes)
+        guard isOurs(attributes) else { return nil }
+        return name(
+            attributes[serviceName].flatMap { WireName.name(in: $0) },
+            attributes[accountName].flatMap { WireName.name(in: $0) })
     }
 
-    /// The service and key that attributes in the keyring name, whichever program made the item; `nil` when they are no
-    /// names that a caller can give.
+    /// The names of an item with these attributes, whichever program made it; `nil` when they are no names that a
+    /// caller can give. Other programs' names stay as they are written.
     static func anyName(in attributes: TokenAttributes) -> KeyringMemory.Name? {
-        guard let service = attributes[serviceName].flatMap({ WireName.name(in: $0) }),
-            let account = attributes[accountName].flatMap({ WireName.name(in: $0) }),
-            NameRules.fits(service), NameRules.fits(account)
-        else { return nil }
+        isOurs(attributes) ? name(in: attributes) : name(attributes[serviceName], attributes[accountName])
+    }
+
+    private static func name(_ service: String?, _ account: String?) -> KeyringMemory.Name? {
+        guard let service, let account, NameRules.fits(service), NameRules.fits(account) else { return nil }
         return KeyringMemory.Name(service, TokenKey(account))
+    }
+
+    private static func isOurs(_ attributes: TokenAttributes) -> Bool {
+        Bytes.areEqual(attributes[schemaName], schema)
     }
 
     /// The service that attributes name, whatever else they are; `nil` when they name none.
     static func serviceName(in attributes: TokenAttributes) -> String? {
-        attributes[serviceName].flatMap { WireName.decode($0) }
+        let written = attributes[serviceName]
+        return isOurs(attributes) ? written.flatMap { WireName.decode($0) } : written
     }
 
     /// The program that an item belongs to: a TokenVault, another one that gave it a service and an account, or
-    /// another one that did not.
-    enum Owner { case ours, others, neither }
+    /// another one that did not. It is unknown where the service does not show the schema.
+    enum Owner { case ours, others, neither, unknown }
 
-    /// The owner of an item with these attributes in a locked keyring. Without attributes it may be ours.
+    /// The owner of an item with these attributes in a locked keyring.
     static func owner(ofLocked attributes: TokenAttributes?) -> Owner {
-        guard let attributes else { return .ours }
+        guard let attributes else { return .unknown }
         if let schema = attributes[hashed + schemaName] {
             if Bytes.areEqual(schema, hashedSchema) { return .ours }
         } else if let schema = attributes[schemaName] {
             if Bytes.areEqual(schema, Self.schema) { return .ours }
         } else {
-            return .ours
+            return .unknown
         }
         let isNamed = [serviceName, accountName].allSatisfy {
             attributes[$0] != nil || attributes[hashed + $0] != nil
@@ -139,9 +169,13 @@ struct KeyringItem: Sendable {
         String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
     }
 
-    /// Whether attributes in the keyring are those of an item of that service and key.
-    static func areAttributes(_ attributes: TokenAttributes, of service: String, _ key: TokenKey) -> Bool {
-        attributes.contains(query(service: service, key: key))
+    /// Whether attributes in the keyring are those of an item of that service and key: of ours, or of another program.
+    static func areAttributes(
+        _ attributes: TokenAttributes, of service: String, _ key: TokenKey, isOthers: Bool
+    ) -> Bool {
+        attributes.contains(
+            isOthers
+                ? names(service, key.name) : query(service: service, key: key))
     }
 
     /// The encoding that an item's attributes tell; `nil` when they tell of one, or of a policy, that a newer
@@ -177,14 +211,13 @@ struct KeyringItem: Sendable {
     /// is left out, or made fit.
     init?(path: String, properties: [String: Variant], orOthers: Bool = false) {
         guard let attributes = properties["Attributes"]?.attributes else { return nil }
-        let own = Self.name(in: attributes)
-        isOthers = own == nil
-        guard let name = own ?? (orOthers ? Self.anyName(in: attributes) : nil) else { return nil }
+        let isOthers = !Self.isOurs(attributes)
+        guard orOthers || !isOthers, let name = Self.anyName(in: attributes) else { return nil }
         let changed = properties["Modified"]?.number ?? 0
         let label = ItemLabel(reading: properties["Label"]?.text ?? "", changed: changed)
         var others = TokenAttributes()
         for (name, value) in attributes {
-            guard let value = WireName.decode(value) else { continue }
+            guard let value = isOthers ? value : WireName.decode(value) else { continue }
             if name.utf8.starts(with: Self.escape.utf8) {
                 let written = String(decoding: name.utf8.dropFirst(Self.escape.utf8.count), as: UTF8.self)
                 if let name = WireName.decode(written) { others[name] = value }
@@ -199,7 +232,8 @@ struct KeyringItem: Sendable {
         let expires = date(Self.expiresName).flatMap { Validation.isWritable($0) ? $0 : nil }
         let modified = Microseconds.date(label.generation.rawValue)
         self.path = path
-        encoding = own == nil ? .text : Self.encoding(in: attributes)
+        self.isOthers = isOthers
+        encoding = isOthers ? .text : Self.encoding(in: attributes)
         isLocked = properties["Locked"]?.bool ?? false
         metadata = TokenMetadata(
             key: name.key, service: name.service.name, policy: .whenUnlocked,

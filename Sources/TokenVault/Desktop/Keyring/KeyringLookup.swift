@@ -3,16 +3,27 @@ extension KeyringAccess {
     /// What the keyrings have of a service: of one key, or of all. What locked ones have is not read. Throws `ioFailure`
     /// when what is found is always gone before it is looked at.
     func search(_ name: String, _ key: TokenKey?) throws(TokenStorageError) -> KeyringSearch {
+        let searches = KeyringItem.searches(service: name, key: key, withOthers: readsOthers)
         var gone: Set<String> = []
         for _ in 0..<Self.mostSearches {
             try call.check()
             let moment = memory.moment
-            let paths = try paths(of: KeyringItem.search(service: name, key: key))
-            let found = try properties(at: paths.unlocked)
-            let missing = Set(paths.unlocked).subtracting(found.map(\.path))
+            let (paths, isHomeLocked) = try paths(ofEach: searches.map(\.query), asksHome: true)
+            let found = try paths.map { (paths) throws(TokenStorageError) in
+                try properties(at: paths.unlocked)
+            }
+            let missing = Set(paths.flatMap(\.unlocked)).subtracting(found.joined().map(\.path))
             // Replaced meanwhile: what took its place is found by another search. A service may list what is gone for ever.
             if missing.isSubset(of: gone) {
-                return try search(name, key, paths, found, since: moment)
+                var search = KeyringSearch(home: collection, isHomeLocked: isHomeLocked)
+                for (index, names) in searches.enumerated() {
+                    add(found[index], to: &search, name, key, names)
+                    for (path, owner) in try owners(ofLocked: paths[index].locked) {
+                        add(locked: path, owner, to: &search, names)
+                    }
+                }
+                remember(search, name, since: moment)
+                return search
             }
             gone.formUnion(missing)
         }
@@ -21,24 +32,39 @@ extension KeyringAccess {
 
     static let mostSearches = 8
 
-    /// What was found at `paths`, searched after `moment`.
-    private func search(
-        _ name: String, _ key: TokenKey?, _ paths: Paths,
-        _ found: [(path: String, properties: [String: Variant])], since moment: UInt64
-    ) throws(TokenStorageError) -> KeyringSearch {
-        var search = KeyringSearch(home: collection, isHomeLocked: paths.isHomeLocked)
+    /// Adds to `search` the items that `names` found in unlocked collections.
+    private func add(
+        _ found: [(path: String, properties: [String: Variant])], to search: inout KeyringSearch,
+        _ name: String, _ key: TokenKey?, _ names: KeyringItem.Search
+    ) {
         for (path, properties) in found {
             let item = KeyringItem(path: path, properties: properties, orOthers: readsOthers)
             if properties["Locked"]?.bool == true {
                 // Locked since it was found, or read from a service that was started since.
-                search.add(locked: path, KeyringItem.owner(ofLocked: properties["Attributes"]?.attributes))
-            } else if let item, KeyringItem.isItem(item, of: name, key) {
-                search.add(item)
-            } else {
+                let owner = KeyringItem.owner(ofLocked: properties["Attributes"]?.attributes)
+                add(locked: path, owner, to: &search, names)
+            } else if let item {
+                if KeyringItem.isItem(item, of: name, key) { search.add(item) }
+            } else if names.findsOthers {
                 search.nameless += 1
             }
         }
-        for (path, owner) in try owners(ofLocked: paths.locked) { search.add(locked: path, owner) }
+    }
+
+    /// Adds to `search` an item that `names` found in a locked collection. An item of another writer has other names.
+    private func add(
+        locked path: String, _ owner: KeyringItem.Owner, to search: inout KeyringSearch,
+        _ names: KeyringItem.Search
+    ) {
+        switch owner {
+        case .ours: if names.findsOurs { search.add(locked: path, owner) }
+        case .others, .neither: if names.findsOthers { search.add(locked: path, owner) }
+        case .unknown: search.add(locked: path, names.findsOurs ? .ours : .others)
+        }
+    }
+
+    /// Keeps in memory the items of ours that a search found alone.
+    private func remember(_ search: KeyringSearch, _ name: String, since moment: UInt64) {
         for (key, found) in search.ours {
             // A locked keyring may have an item that counts more, and a store is to replace every duplicate: the key is
             // searched each time.
@@ -47,7 +73,6 @@ extension KeyringAccess {
             }
             noteRead(found.item)
         }
-        return search
     }
 
     /// The item of a key that counts for a reader; `nil` when it is absent. Throws `locked` when a locked keyring may
@@ -135,26 +160,30 @@ extension KeyringAccess {
     /// The paths of what any of `queries` finds in all collections. `asksHome` also asks whether the collection for
     /// new items is locked.
     func paths(of queries: TokenAttributes..., asksHome: Bool = true) throws(TokenStorageError) -> Paths {
+        let (each, isHomeLocked) = try paths(ofEach: queries, asksHome: asksHome)
+        return Paths(
+            unlocked: Array(Set(each.flatMap(\.unlocked))), locked: Array(Set(each.flatMap(\.locked))),
+            isHomeLocked: isHomeLocked)
+    }
+
+    /// The paths of what each of `queries` finds in all collections, and whether the collection for new items is locked;
+    /// false when `asksHome` is.
+    private func paths(
+        ofEach queries: [TokenAttributes], asksHome: Bool
+    ) throws(TokenStorageError) -> (found: [(unlocked: [String], locked: [String])], isHomeLocked: Bool) {
         var methods = queries.map { link.searchMethod($0) }
         if asksHome, let collection {
             methods.append(link.propertyMethod(collection, "Locked", of: BusName.collection))
         }
         let replies = try ask(methods)
-        let state = replies.count > queries.count ? replies[queries.count] : nil
-        if let state { try checkCollection([state]) }
-        let isLocked = try state.map { (state) throws(TokenStorageError) in
-            try KeyringLink.property(state).bool
+        var isHomeLocked = false
+        if replies.count > queries.count {
+            try checkCollection([replies[queries.count]])
+            isHomeLocked = try KeyringLink.property(replies[queries.count]).bool != false
         }
-        var unlocked: Set<String> = []
-        var locked: Set<String> = []
-        for reply in replies.prefix(queries.count) {
-            let found = try KeyringLink.found(reply)
-            unlocked.formUnion(found.unlocked)
-            locked.formUnion(found.locked)
-        }
-        return Paths(
-            unlocked: Array(unlocked), locked: Array(locked),
-            isHomeLocked: isLocked.map { $0 != false } ?? false)
+        var found: [(unlocked: [String], locked: [String])] = []
+        for reply in replies.prefix(queries.count) { found.append(try KeyringLink.found(reply)) }
+        return (found, isHomeLocked)
     }
 
     /// The items of ours among those at `paths`.

@@ -31,9 +31,7 @@ extension KeyringAccess {
                 continue
             }
             guard let attributes = try KeyringLink.property(replies[1]).attributes,
-                known.item.isOthers
-                    ? attributes.contains(KeyringItem.search(service: service, key: key))
-                    : KeyringItem.areAttributes(attributes, of: service, key)
+                KeyringItem.areAttributes(attributes, of: service, key, isOthers: known.item.isOthers)
             else {
                 memory.forget(path: path)
                 continue

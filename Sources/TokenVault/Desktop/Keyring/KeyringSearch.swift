@@ -47,7 +47,7 @@ struct KeyringSearch {
     /// An item of a locked keyring.
     mutating func add(locked path: String, _ owner: KeyringItem.Owner) {
         switch owner {
-        case .ours: locked.append(path)
+        case .ours, .unknown: locked.append(path)
         case .others: lockedOthers.append(path)
         case .neither: nameless += 1
         }
