@@ -12,8 +12,8 @@ package final class SocketDirectory: Sendable {
     package enum Failure: Error, Equatable, Sendable {
         /// The system said so.
         case system(SystemFailure)
-        /// It is no directory of this user's alone, or what is in it is not this user's.
-        case foreign(String)
+        /// The directory at `path` is no directory of this user's alone, or what is in it is not this user's.
+        case foreign(Foreign, path: String)
         /// Something else is where the socket should be.
         case occupied
         /// Another process listens there.
@@ -22,7 +22,22 @@ package final class SocketDirectory: Sendable {
         case held
     }
 
+    /// The part that is not this user's alone.
+    package enum Foreign: Equatable, Sendable {
+        /// The directory is a link, or another kind of file.
+        case notADirectory
+        /// Another user owns the directory.
+        case ownedByAnotherUser
+        /// Other users may open the directory.
+        case openToOthers
+        /// A program of another user answers at the socket.
+        case answeredByAnotherUser
+        /// Another user owns the socket.
+        case socketOfAnotherUser
+    }
+
     private let descriptor: CInt
+    private let path: FilePath
     // The process that has taken it; 0 for none.
     private let taker = Atomic<Int32>(0)
 
@@ -39,20 +54,21 @@ package final class SocketDirectory: Sendable {
             let reason = Errno(rawValue: errno)
             // With O_DIRECTORY, a link is no directory.
             if reason == .notDirectory || reason == .tooManySymbolicLinkLevels {
-                throw .foreign("the agent's directory \(path) is a link or no directory")
+                throw .foreign(.notADirectory, path: path.string)
             }
             throw .system(SystemFailure(reason, "open"))
         }
         descriptor = opened
+        self.path = path
         var information = stat()
         guard fstat(descriptor, &information) == 0 else {
             throw .system(SystemFailure(Errno(rawValue: errno), "fstat"))
         }
         guard information.st_uid == geteuid() else {
-            throw .foreign("the agent's directory \(path) is another user's")
+            throw .foreign(.ownedByAnotherUser, path: path.string)
         }
         guard information.st_mode & 0o077 == 0 else {
-            throw .foreign("others may look into the agent's directory \(path)")
+            throw .foreign(.openToOthers, path: path.string)
         }
     }
 
@@ -94,7 +110,7 @@ package final class SocketDirectory: Sendable {
             return (socket, try socket.peer().user)
         }
         guard user == ProcessFacts.user else {
-            throw .foreign("another user's program answers for the agent")
+            throw .foreign(.answeredByAnotherUser, path: path.string)
         }
         return socket
     }
@@ -145,7 +161,7 @@ package final class SocketDirectory: Sendable {
         if fstatat(descriptor, name, &information, AT_SYMLINK_NOFOLLOW) == 0 {
             guard clinux_is_socket(information.st_mode) != 0 else { throw .occupied }
             guard information.st_uid == geteuid() else {
-                throw .foreign("the agent's socket is another user's")
+                throw .foreign(.socketOfAnotherUser, path: path.string)
             }
             unlinkat(descriptor, name, 0)
         }

@@ -63,13 +63,25 @@ extension SocketDirectory.Failure {
             default:
                 error(.unavailable, .agentMissing(.init(failure)))
             }
-        case .foreign(let what):
-            error(.insecurePermissions, .agentDirectoryForeign(what))
+        case .foreign(let part, let path):
+            error(.insecurePermissions, .agentDirectoryForeign(part.reported, path: path))
         case .occupied:
             error(.alreadyExists, .exists(.agentPlace))
         case .inUse: error(.conflict, .changedMeanwhile(.otherAgent))
         case .held:
             error(.unavailable, .agent(.directoryLocked))
+        }
+    }
+}
+
+extension SocketDirectory.Foreign {
+    fileprivate var reported: TokenStorageError.Reason.ForeignAgent {
+        switch self {
+        case .notADirectory: .notADirectory
+        case .ownedByAnotherUser: .ownedByAnotherUser
+        case .openToOthers: .openToOthers
+        case .answeredByAnotherUser: .answeredByAnotherUser
+        case .socketOfAnotherUser: .socketOfAnotherUser
         }
     }
 }

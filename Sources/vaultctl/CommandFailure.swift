@@ -41,9 +41,9 @@ struct CommandFailure: Error, Equatable {
         switch error.reason {
         case .agentDirectoryClosed:
             self.happened = "the agent's directory \(AgentPlaces.own.directory) cannot be used"
-        case .agentDirectoryForeign(let what) where error.code == .insecurePermissions:
+        case .agentDirectoryForeign where error.code == .insecurePermissions:
             // It is about no file, and says all by itself.
-            self.happened = what
+            self.happened = error.underlying ?? happened
         default: break
         }
         mayBeDone = error.code == .outcomeUnknown

@@ -36,6 +36,8 @@ extension TokenStorageError.Reason {
         case .slots: Slots.allCases.map { .slots($0) }
         case .keyring: Keyring.allCases.map { .keyring($0) }
         case .agent: Agent.allCases.map { .agent($0) }
+        case .agentDirectoryForeign:
+            ForeignAgent.allCases.map { .agentDirectoryForeign($0, path: "/p") }
         case .ownedByAnotherUser: Self.places.map { .ownedByAnotherUser($0, user: .max) }
         case .writableByOthers: Self.places.map { .writableByOthers($0) }
         case .readOnly: [.readOnly(.asked), .readOnly(.fileSystem), .readOnly(.permissions)]
@@ -149,7 +151,7 @@ extension TokenStorageError.Reason {
         case .tooManyFilesForAgent: .agentMissing(Self.call)
         case .agentMissing: .agentLost(Self.call)
         case .agentLost: .agentSilent(process: 4_711)
-        case .agentSilent: .agentDirectoryForeign("s")
+        case .agentSilent: .agentDirectoryForeign(.notADirectory, path: "/p")
         case .agentDirectoryForeign: .agentDirectoryUnusable(path: "/p", Self.call)
         case .agentDirectoryUnusable: .agentSocketElsewhere(expected: "/p")
         case .agentSocketElsewhere: .agentOutcomeUnknown(cause)

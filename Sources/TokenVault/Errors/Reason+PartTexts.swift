@@ -223,3 +223,16 @@ extension TokenStorageError.Reason.Existing {
         }
     }
 }
+
+extension TokenStorageError.Reason.ForeignAgent {
+    /// What is wrong with the agent's directory at `path`.
+    func text(_ path: String) -> String {
+        switch self {
+        case .notADirectory: "the agent's directory \(path) is a link or no directory"
+        case .ownedByAnotherUser: "the agent's directory \(path) is another user's"
+        case .openToOthers: "others may look into the agent's directory \(path)"
+        case .answeredByAnotherUser: "another user's program answers for the agent"
+        case .socketOfAnotherUser: "the agent's socket is another user's"
+        }
+    }
+}

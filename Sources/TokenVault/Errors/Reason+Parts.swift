@@ -183,6 +183,21 @@ extension TokenStorageError.Reason {
         case directoryLocked, doesNotHoldVault, endedConnection, notListening, otherVersion, unreadableAnswer
     }
 
+    /// The part of the agent's directory that is not this user's alone.
+    @nonexhaustive
+    public enum ForeignAgent: String, CaseIterable, Hashable, Sendable {
+        /// The directory is a link, or another kind of file.
+        case notADirectory
+        /// Another user owns the directory.
+        case ownedByAnotherUser
+        /// Other users may open the directory.
+        case openToOthers
+        /// A program of another user answers at the socket.
+        case answeredByAnotherUser
+        /// Another user owns the socket.
+        case socketOfAnotherUser
+    }
+
     /// What is the matter with a systemd credential.
     @nonexhaustive
     public enum Credential: Hashable, Sendable {

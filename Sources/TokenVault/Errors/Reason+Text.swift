@@ -250,8 +250,9 @@ extension TokenStorageError.Reason {
             ReasonText(
                 process.map { "the agent, process \($0), did not answer" } ?? "the agent did not answer",
                 advice: "continue or end that process, or leave the agent out with --no-agent")
-        case .agentDirectoryForeign(let what):
-            ReasonText(what, advice: "make it this user's alone, mode 0700, or remove it")
+        case .agentDirectoryForeign(let part, let path):
+            ReasonText(
+                part.text(path), advice: "make it this user's alone, mode 0700, or remove it")
         case .agentDirectoryUnusable(let path, let call):
             ReasonText(
                 "the directory \(path) cannot be \(call.name == "mkdir" ? "made" : "used"): "

@@ -187,8 +187,8 @@ extension TokenStorageError {
         case agentLost(SystemCall)
         /// The agent did not answer in time; the number of its process, where that is known.
         case agentSilent(process: Int32?)
-        /// The agent's directory, or what is in it, has a wrong owner or mode; what that is.
-        case agentDirectoryForeign(String)
+        /// The agent's directory at `path`, or the socket in it, is not this user's alone.
+        case agentDirectoryForeign(ForeignAgent, path: String)
         /// The directory of the agent cannot be made or used.
         case agentDirectoryUnusable(path: String, SystemCall)
         /// The socket that the service manager passed on is not the expected one.

@@ -5,8 +5,7 @@ internal import TokenVaultCrypto
 extension BlockingFileVault {
     func currentKeybag(_ session: VaultSession) throws(TokenStorageError) -> Keybag {
         try session.log.withFreshState { _ in }
-        let copy = try session.log.readKeybagInUse()
-        do { return try Keybag(decoding: copy) } catch { throw .file(.corrupt) }
+        return try session.log.readKeybagInUse().keybag
     }
 
     /// Changes the keybag durably, and takes the keys that it gives now. `fresh` are the roots it has afterwards,

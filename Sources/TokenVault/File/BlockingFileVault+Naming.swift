@@ -6,9 +6,7 @@ extension BlockingFileVault {
     /// however damaged the rest is; links are followed. Nothing of that is authenticated. `nil` for what is no vault, and when
     /// it cannot be read.
     package static func identifier(ofFileAt path: FilePath) -> String? {
-        guard SmallFile.isRegular(path), let file = try? PosixFile(reading: path),
-            let copies = try? KeybagCopies(reading: file)
-        else { return nil }
-        return copies.whole.first?.keybag.vault.hexadecimal
+        guard SmallFile.isRegular(path), let file = try? PosixFile(reading: path) else { return nil }
+        return (try? VaultFile(file).keybags)?.vaults.first?.hexadecimal
     }
 }

@@ -63,8 +63,7 @@ extension BlockingFileVault {
         at path: FilePath, _ configuration: FileVaultConfiguration
     ) throws(TokenStorageError) -> [VaultIdentifier] {
         let location = try VaultLocation.real(path, configuration: configuration, creating: false)
-        guard let file = try? VaultFiles.open(location) else { return [] }
-        return try KeybagCopies(reading: file).whole.map(\.keybag.vault)
+        return try (try? VaultFile.open(location, for: .use))?.keybags.vaults ?? []
     }
 
     /// Looks at the path that this device remembers: one small file is read, and where it names another path, the

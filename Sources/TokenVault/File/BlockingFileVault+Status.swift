@@ -6,20 +6,9 @@ extension BlockingFileVault {
     /// and what the system failed with.
     public func status() throws(TokenStorageError) -> VaultStatus {
         try during("status") { () throws(TokenStorageError) in
-            try checkUsable()
-            if let session = state.withLock({ $0.session }) {
-                try session.log.lookAtOthers()
-                try session.refreshKeys()
-            }
+            let keybag = try newestKeybag()
             let lockState = try lockState()
-            let (session, known, notes) = state.withLock { ($0.session, $0.keybag, $0.notes) }
-            var keybag = known
-            // Another process may have changed the slots.
-            if let session, session.log.keybagRecord.generation != keybag.generation {
-                keybag = try currentKeybag(session)
-                let newer = keybag
-                state.withLock { if $0.keybag.generation == known.generation { $0.keybag = newer } }
-            }
+            let (session, notes) = state.withLock { ($0.session, $0.notes) }
             var status = VaultStatus(
                 state: lockState, items: nil, fileSize: 0, reclaimable: nil, rollbackProtection: .none,
                 device: nil, slots: keybag.slots.map { VaultSlot($0) }, unlockedBy: nil,
@@ -31,9 +20,9 @@ extension BlockingFileVault {
             if let obstacle = location.obstacle { status.notes.append(obstacle.note) }
             if location.locksReaders { status.notes.append(Self.noteOnRemoteFiles) }
             guard let session else {
-                let file = try VaultFiles.open(location)
-                status.fileSize = try onDisk { () throws(SystemFailure) in try file.attributes().size }
-                status.note(SecondNames(location: location).note(of: file))
+                let opened = try VaultFile.open(location, for: .use)
+                status.fileSize = opened.attributes.size
+                status.note(SecondNames(location: location).note(of: opened.file))
                 return status
             }
             status.note(SecondNames(location: location).note(of: session.log.state.withLock { $0.file }))
@@ -70,6 +59,24 @@ extension BlockingFileVault {
     /// What unlocking mended or could not mend, in words for a person; part of ``VaultStatus/notes``.
     package var notesOfUnlocking: [String] { isInherited ? [] : state.withLock { $0.notes } }
 
-    /// The unlock methods, in the order they were added. Throws `closed`.
-    public func slots() throws(TokenStorageError) -> [VaultSlot] { try status().slots }
+    /// The unlock methods, in the order they were added. Before the first unlock they are as the keybag says unauthenticated, and
+    /// as they were when the vault was opened. Throws as ``status()``.
+    public func slots() throws(TokenStorageError) -> [VaultSlot] {
+        try during("status") { () throws(TokenStorageError) in
+            try newestKeybag().slots.map { VaultSlot($0) }
+        }
+    }
+
+    /// The keybag in use, with the changes of other processes; before the first unlock, as it was when the vault was opened.
+    private func newestKeybag() throws(TokenStorageError) -> Keybag {
+        try checkUsable()
+        let (session, known) = state.withLock { ($0.session, $0.keybag) }
+        guard let session else { return known }
+        try session.log.lookAtOthers()
+        try session.refreshKeys()
+        guard session.log.keybagRecord.generation != known.generation else { return known }
+        let newer = try currentKeybag(session)
+        state.withLock { if $0.keybag.generation == known.generation { $0.keybag = newer } }
+        return newer
+    }
 }

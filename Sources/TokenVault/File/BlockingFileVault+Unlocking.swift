@@ -37,17 +37,17 @@ extension BlockingFileVault {
             try method.check()
             if let session = state.withLock({ $0.session }) {
                 try session.log.withFreshState { _ in }
-                let current = try session.log.readKeybagInUse()
-                let fresh = try openKeybag(current, with: method)
+                let current = try session.log.readKeybagInUse().keybag
+                let ring = try openKeybag(current, with: method)
                 try beginCounting()
-                session.ring.replace(with: fresh.ring, unlessToldToLockSince: orders)
-                state.withLock { $0.keybag = fresh.keybag }
+                session.ring.replace(with: ring, unlessToldToLockSince: orders)
+                state.withLock { $0.keybag = current }
                 try countAgain()
                 tellObservers(ofFirstUnlock: false)
                 return
             }
-            try unlockFirst(mending: mending) { (bytes) throws(TokenStorageError) in
-                try openKeybag(bytes, with: method).ring
+            try unlockFirst(mending: mending) { (copy) throws(TokenStorageError) in
+                try openKeybag(copy.keybag, with: method)
             }
         }
     }
@@ -61,9 +61,9 @@ extension BlockingFileVault {
             let made = keybag.encoded()
             var unused: KeyRing? = ring
             defer { unused?.wipeEverything() }
-            try unlockFirst(mending: true) { (bytes) throws(TokenStorageError) in
-                guard bytes == made, let ring = unused else {
-                    return try openKeybag(bytes, with: method).ring
+            try unlockFirst(mending: true) { (copy) throws(TokenStorageError) in
+                guard copy.bytes == made, let ring = unused else {
+                    return try openKeybag(copy.keybag, with: method)
                 }
                 unused = nil
                 return ring
@@ -71,14 +71,14 @@ extension BlockingFileVault {
         }
     }
 
-    /// What opens the keybag of these bytes.
-    private typealias Opening = ([UInt8]) throws(TokenStorageError) -> KeyRing
+    /// Opens a copy of the keybag.
+    private typealias Opening = (KeybagCopy) throws(TokenStorageError) -> KeyRing
 
     /// The unlock of a vault that was not unlocked yet.
     private func unlockFirst(mending: Bool, by opening: Opening) throws(TokenStorageError) {
         let place = try checkPlace()
         let isCopy = if case .elsewhere = place { true } else { false }
-        let opened = try openSession(isCopy: isCopy, by: opening)
+        let (opened, keybags) = try openSession(isCopy: isCopy, by: opening)
         do throws(TokenStorageError) {
             try beginCounting()
         } catch {
@@ -98,32 +98,59 @@ extension BlockingFileVault {
         // Who may be reading a copy decides nothing.
         if !configuration.opensCopies { rememberMove(after: place) }
         if opened.ring.facts.hasPasscodeSlot == false { try? opened.removeDestroyedItems() }
-        healIfNeeded(opened)
+        healIfNeeded(opened, keybags)
         try? renewOwnSet(opened)
     }
 
-    private func openSession(isCopy: Bool, by opening: Opening) throws(TokenStorageError) -> VaultSession {
+    private func openSession(
+        isCopy: Bool, by opening: Opening
+    ) throws(TokenStorageError) -> (VaultSession, KeybagCopies) {
         // A change of the keybag while a key is derived leaves the copy that was read behind.
         let deadline = Deadline(after: configuration.lockLimit)
         repeat {
-            if let session = try openSessionOnce(isCopy: isCopy, by: opening) { return session }
+            if let opened = try openSessionOnce(isCopy: isCopy, by: opening) { return opened }
         } while !deadline.hasPassed
         throw .file(.timedOut, .deadline(.keybagChanges))
     }
 
-    /// The session, or `nil` when the keybag that was read was no longer the one in use by the time that
-    /// it had opened, and another one is there now.
+    /// The file to unlock, and the copies of its keybag: as the vault was opened with them, unless others are there by now.
+    private func openedFile() throws(TokenStorageError) -> (any DiskFile, KeybagCopies) {
+        let opened = state.withLock { state in
+            defer { state.opened = nil }
+            return state.opened
+        }
+        guard let opened, try isInPlace(opened.file) else {
+            let file = try VaultFile.open(location, for: .use)
+            return (file.file, try file.keybags)
+        }
+        let front = try KeybagCopies.front(of: opened.file.file)
+        let isSame = front == opened.file.front
+        return (opened.file.file, isSame ? opened.keybags : try KeybagCopies(front: front))
+    }
+
+    /// Whether `opened` is at the vault's path, and still this user's alone.
+    private func isInPlace(_ opened: VaultFile) throws(TokenStorageError) -> Bool {
+        let location = location
+        let there = try onDisk { () throws(SystemFailure) in
+            try location.directory.attributes(of: location.name)
+        }
+        guard let there, there.identity == opened.attributes.identity else { return false }
+        try there.requirePrivate(location.path)
+        return true
+    }
+
+    /// The session and the copies of the keybag, or `nil` when the keybag that was read was no longer the one in use by the
+    /// time that it had opened, and another one is there now.
     private func openSessionOnce(
         isCopy: Bool, by opening: Opening
-    ) throws(TokenStorageError) -> VaultSession? {
-        let file = try VaultFiles.open(location)
-        let copies = try KeybagCopies(reading: file)
+    ) throws(TokenStorageError) -> (VaultSession, KeybagCopies)? {
+        let (file, copies) = try openedFile()
         var failure = TokenStorageError.file(.wrongPassphrase)
         var wasLeftBehind = false
         for copy in copies.whole {
             let ring: KeyRing
             do throws(TokenStorageError) {
-                ring = try opening(copy.bytes)
+                ring = try opening(copy)
             } catch {
                 // One that says more than that no slot fits, or that a recovery key is mistyped.
                 if error.code != .wrongPassphrase || error.reason != nil { failure = error }
@@ -133,12 +160,8 @@ extension BlockingFileVault {
                 ring: ring, location: location, file: file, store: secretStore,
                 configuration: configuration, hub: hub, isCopy: isCopy)
             let record = session.log.keybagRecord
-            let isNamed =
-                copy.keybag.generation == record.generation
-                && Keybag.digest(of: copy.bytes) == record.digest
-            // One newer than the log names: a change whose last steps a crash prevented. Nobody was
-            // told that it happened, and it may count as happened.
-            guard isNamed || copy.keybag.generation == record.generation + 1 else {
+            let isNamed = copy.isNamed(by: record)
+            guard isNamed || copy.isNext(after: record) else {
                 // An older copy opens the log but no longer the vault.
                 ring.wipeEverything()
                 if copy.keybag.generation > record.generation { failure = .file(.rolledBack) }
@@ -153,7 +176,7 @@ extension BlockingFileVault {
             }
             if !isNamed, !isCopy {
                 do throws(TokenStorageError) {
-                    try session.log.nameKeybag(copy.bytes)
+                    try session.log.nameKeybag(copy)
                 } catch {
                     // Whoever began that change was still at it, or another one came between.
                     guard error.code == .conflict else { throw error }
@@ -162,35 +185,28 @@ extension BlockingFileVault {
                 }
             }
             state.withLock { $0.keybag = copy.keybag }
-            return session
+            return (session, copies)
         }
         if wasLeftBehind {
-            let now = try KeybagCopies(reading: try VaultFiles.open(location))
+            let now = try VaultFile.open(location, for: .use).keybags
             if now.whole.first?.bytes != copies.whole.first?.bytes { return nil }
         }
         throw failure
     }
 
     func openKeybag(
-        _ bytes: [UInt8], with method: UnlockMethod
-    ) throws(TokenStorageError) -> (keybag: Keybag, ring: KeyRing) {
-        let keybag: Keybag
-        do { keybag = try Keybag(decoding: bytes) } catch { throw .file(.corrupt) }
+        _ keybag: Keybag, with method: UnlockMethod
+    ) throws(TokenStorageError) -> KeyRing {
         let secrets = try secretStore?.load() ?? KeybagKeys.DeviceSecrets()
-        return (
-            keybag,
-            try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
-                try KeybagKeys.open(
-                    keybag, with: method, secrets: secrets, within: configuration.derivationLimit)
-            }
-        )
+        return try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+            try KeybagKeys.open(
+                keybag, with: method, secrets: secrets, within: configuration.derivationLimit)
+        }
     }
 
-    /// Mends a damaged copy of the keybag. Failing is no reason to refuse the unlock.
-    private func healIfNeeded(_ session: VaultSession) {
-        guard let copies = try? KeybagCopies(reading: session.log.state.withLock { $0.file }) else { return }
-        let bytes = copies.copies.map(\.bytes)
-        guard bytes[0] != bytes[1] else { return }
+    /// Mends a copy of the keybag that is not like the other one. Failing is no reason to refuse the unlock.
+    private func healIfNeeded(_ session: VaultSession, _ keybags: KeybagCopies) {
+        guard keybags.copies[0].bytes != keybags.copies[1].bytes else { return }
         let wasDamaged = try? session.queue.alone { () throws(TokenStorageError) in
             try session.log.healKeybag()
         }

@@ -26,6 +26,14 @@ public final class BlockingFileVault: Sendable {
         var keybag: Keybag
         var notes: [String] = []
         var secretStore: StateStore?
+        /// The file as it was opened, for the first attempt to unlock.
+        var opened: OpenedFile?
+    }
+
+    /// The vault's file, and the copies of its keybag as they were read.
+    struct OpenedFile {
+        var file: VaultFile
+        var keybags: KeybagCopies
     }
 
     /// What the vault keeps on this device; `nil` without a state directory.
@@ -33,7 +41,7 @@ public final class BlockingFileVault: Sendable {
 
     private init(
         location: VaultLocation, configuration: FileVaultConfiguration, keybag: Keybag,
-        notes: [String] = []
+        opened: OpenedFile? = nil
     ) {
         path = location.path
         vault = keybag.vault
@@ -43,8 +51,9 @@ public final class BlockingFileVault: Sendable {
             rule: configuration.automaticLock, timer: configuration.lockTimer ?? .shared)
         state = Mutex(
             State(
-                keybag: keybag, notes: notes,
-                secretStore: location.state.map { StateStore(directory: $0, vault: keybag.vault) }))
+                keybag: keybag,
+                secretStore: location.state.map { StateStore(directory: $0, vault: keybag.vault) },
+                opened: opened))
     }
 
     // MARK: - Opening
@@ -76,14 +85,15 @@ public final class BlockingFileVault: Sendable {
         try during("open") { () throws(TokenStorageError) in
             var location = location
             if configuration.isReadOnly { location.obstacle = .asked }
-            let (file, obstacle) = try VaultFiles.openNoting(location)
-            location.obstacle = obstacle
+            let opened = try VaultFile.open(location, for: .use)
+            location.obstacle = opened.obstacle
             // Where readers lock as well, one that cannot should hear of it now.
-            if location.locksReaders { try WriterLock(file: file).requireLocks() }
-            let copies = try KeybagCopies(reading: file)
+            if location.locksReaders { try WriterLock(file: opened.file).requireLocks() }
+            let copies = try opened.keybags
             guard let newest = copies.whole.first else { throw .file(.corrupt) }
             return BlockingFileVault(
-                location: location, configuration: configuration, keybag: newest.keybag)
+                location: location, configuration: configuration, keybag: newest.keybag,
+                opened: location.locksReaders ? nil : OpenedFile(file: opened, keybags: copies))
         }
     }
 
@@ -142,6 +152,7 @@ public final class BlockingFileVault: Sendable {
         let session = state.withLock { state in
             defer {
                 state.session = nil
+                state.opened = nil
                 state.isClosed = true
             }
             return state.session

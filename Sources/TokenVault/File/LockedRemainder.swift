@@ -22,10 +22,10 @@ package struct EmptyVaultFile: Sendable {
         do {
             let location = try VaultLocation.real(
                 path, configuration: FileVaultConfiguration(stateDirectory: nil), creating: false)
-            let file = try VaultFiles.open(location)
-            let probe = try file.read(
+            let opened = try VaultFile.open(location, for: .use)
+            let probe = try opened.file.read(
                 Frame.checksumLength + Frame.prefixLength, at: tail - Frame.checksumLength)
-            return try file.attributes().identity == identity && probe.starts(with: trailer)
+            return opened.attributes.identity == identity && probe.starts(with: trailer)
                 && Frame.length(ofPrefix: probe, at: Frame.checksumLength) == nil
         } catch {
             return false

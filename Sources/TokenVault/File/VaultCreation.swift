@@ -102,7 +102,7 @@ struct VaultRemoval {
     func remove() throws(TokenStorageError) -> VaultIdentifier? {
         let location = location
         var removed: VaultIdentifier?
-        let file = try VaultFiles.open(location)
+        let file = try VaultFile.open(location, for: .use).file
         try WriterLock(file: file).take(.exclusive, until: Deadline(after: lockTimeout))
         defer { file.unlock() }
         let vaults = try identifiers(in: file)
@@ -112,7 +112,10 @@ struct VaultRemoval {
         for store in stores {
             try VaultPlaces.requireExpected(store, rememberedAt: store.place(), at: location.absolutePath)
         }
-        let own = stores.filter { !location.isCopy(of: $0.vault, $0) }
+        var own: [StateStore] = []
+        for store in stores where try !VaultPlaces.isCopy(at: location.absolutePath, store) {
+            own.append(store)
+        }
         // By another name all that was in it would still be there. That name itself may go.
         if own.count == stores.count { try SecondNames(location: location).requireNone(of: file) }
         // Without the keys nothing but the file itself would be left, and that could not be removed.
@@ -140,24 +143,11 @@ struct VaultRemoval {
     /// what is no vault is left alone.
     private func identifiers(in file: any DiskFile) throws(TokenStorageError) -> [VaultIdentifier] {
         do {
-            return try KeybagCopies(reading: file).whole.prefix(1).map(\.keybag.vault)
+            return Array(try KeybagCopies(reading: file).vaults.prefix(1))
         } catch {
             if error.code == .notAVault { throw error }
             return []
         }
-    }
-}
-
-extension VaultLocation {
-    /// Whether this is a copy of `vault`, which itself is where it was made: what this device keeps is then the
-    /// vault's, and nothing done with the copy may make the vault's items unreadable.
-    func isCopy(of vault: VaultIdentifier, _ store: StateStore) -> Bool {
-        guard let place = try? store.place(), let here = absolutePath, place != here,
-            let original = try? VaultLocation.real(
-                place, configuration: FileVaultConfiguration(stateDirectory: nil), creating: false),
-            let file = try? VaultFiles.open(original), let copies = try? KeybagCopies(reading: file)
-        else { return false }
-        return copies.whole.contains { $0.keybag.vault == vault }
     }
 }
 

@@ -62,9 +62,7 @@ final class VaultSession: Sendable {
         guard log.keybagRecord.generation != ring.facts.keybagGeneration, !ring.changesRoot else { return }
         let (locks, replacements) = (ring.locks, ring.replacements)
         let facts = ring.facts
-        let copy = try log.readKeybagInUse()
-        let keybag: Keybag
-        do { keybag = try Keybag(decoding: copy) } catch { throw .file(.corrupt) }
+        let keybag = try log.readKeybagInUse().keybag
         guard let roots = ring.roots, !facts.isStale else {
             ring.markStale(keybag, unlessReplacedSince: replacements)
             return

@@ -103,7 +103,7 @@ extension CodedReason {
         case "agentMissing": .agentMissing(try values.call())
         case "agentLost": .agentLost(try values.call())
         case "agentSilent": .agentSilent(process: values.skipNone() ? nil : try values.number())
-        case "agentDirectoryForeign": .agentDirectoryForeign(try values.text())
+        case "agentDirectoryForeign": .agentDirectoryForeign(try values.part(), path: try values.text())
         case "agentDirectoryUnusable":
             try {
                 let call = try values.call()

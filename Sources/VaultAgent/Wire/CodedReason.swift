@@ -125,7 +125,8 @@ package struct CodedReason: Equatable {
             case .agentLost(let call): Self("agentLost", call)
             case .agentSilent(let process):
                 Self("agentSilent", process.map { .number(Int64($0)) } ?? .none)
-            case .agentDirectoryForeign(let what): Self("agentDirectoryForeign", .text(what))
+            case .agentDirectoryForeign(let part, let path):
+                Self("agentDirectoryForeign", .raw(part), .text(path))
             case .agentDirectoryUnusable(let path, let call):
                 Self(
                     "agentDirectoryUnusable", .text(call.name), .number(Int64(call.errorNumber)), .text(path))

@@ -56,11 +56,11 @@ struct ConflictCopies {
     }
 
     private func isVault(_ file: (any DiskFile)?, orItself: Bool = false) -> Bool {
-        guard let file, let attributes = try? file.attributes(), attributes.kind == .regular,
+        guard let file, let found = try? VaultFile(file),
             let own = try? location.directory.attributes(of: location.name),
-            orItself || attributes.identity != own.identity, let copies = try? KeybagCopies(reading: file)
+            orItself || found.attributes.identity != own.identity
         else { return false }
-        return copies.whole.contains { $0.keybag.vault == vault }
+        return found.isOf(vault)
     }
 
     /// Whether `name` is what a program makes of `original` in a conflict: Syncthing

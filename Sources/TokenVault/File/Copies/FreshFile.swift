@@ -48,19 +48,19 @@ struct FreshFile {
         }
     }
 
-    /// Takes the name of `occupant`, whose lock the caller holds, and returns where that is kept.
+    /// Takes the name of `existing`, whose lock the caller holds, and returns where that is kept.
     func replace(
-        _ occupant: PlaceOccupant, last: ScannedFrame?, codec: FrameCodec, keepingAside: Bool
+        _ existing: ExistingFile, last: ScannedFrame?, codec: FrameCodec, keepingAside: Bool
     ) throws(TokenStorageError) -> FilePath? {
         var aside: String?
         do throws(TokenStorageError) {
             // It comes first: what is kept says so too, and nothing is the worse for it.
-            try? occupant.announceReplacement(behind: last, codec)
-            if keepingAside, !occupant.isEmpty {
+            try? existing.announceReplacement(behind: last, codec)
+            if keepingAside, !existing.isEmpty {
                 // Whatever others could do with it, they cannot with what is kept.
-                let old = occupant.file
+                let old = existing.file
                 try onDisk { () throws(SystemFailure) in try old.makePrivate() }
-                aside = try keep(occupant)
+                aside = try keep(existing)
             }
             let (name, place) = (name, place)
             try onDisk { () throws(SystemFailure) in
@@ -70,14 +70,14 @@ struct FreshFile {
             if let aside { try? place.directory.remove(aside) }
             remove()
             // What was written behind the log stays there, and is not to come and go.
-            try? occupant.file.synchronize()
+            try? existing.file.synchronize()
             throw error
         }
         return aside.map { place.path.parent.appending($0) }
     }
 
     /// Gives the file in the place a second name, or its bytes another file where there are no second names.
-    private func keep(_ occupant: PlaceOccupant) throws(TokenStorageError) -> String {
+    private func keep(_ existing: ExistingFile) throws(TokenStorageError) -> String {
         var number = 1
         while true {
             let name = number == 1 ? "\(place.name).replaced" : "\(place.name).replaced-\(number)"
@@ -91,7 +91,7 @@ struct FreshFile {
                 case .fileExists: break
                 case Errno.noSpace, .ioError, .readOnlyFileSystem, .permissionDenied: throw .system(error)
                 default:
-                    try copyBytes(of: occupant, to: name)
+                    try copyBytes(of: existing, to: name)
                     return name
                 }
             }
@@ -99,8 +99,8 @@ struct FreshFile {
         }
     }
 
-    private func copyBytes(of occupant: PlaceOccupant, to name: String) throws(TokenStorageError) {
-        let (directory, source) = (place.directory, occupant.file)
+    private func copyBytes(of existing: ExistingFile, to name: String) throws(TokenStorageError) {
+        let (directory, source) = (place.directory, existing.file)
         let kept = try onDisk { () throws(SystemFailure) in try directory.open(name, .create) }
         do {
             var offset = 0

@@ -101,9 +101,9 @@ extension VaultCopy {
         do throws(TokenStorageError) {
             var builder = try LogBuilder(
                 file: fresh.file, codec: codec, tailBound: configuration.tailBound, epoch: life.epoch,
-                baseSequence: life.sequence, keybagCopy: keybag.bytes,
+                baseSequence: life.sequence, keybagCopy: keybag.copy.bytes,
                 keybag: KeybagRecord(
-                    generation: keybag.keybag.generation, digest: Keybag.digest(of: keybag.bytes)),
+                    generation: keybag.keybag.generation, digest: Keybag.digest(of: keybag.copy.bytes)),
                 ancestry: past)
             var scanner = LogScanner(file: file, codec: codec, chunk: 256 << 10)
             for (position, (item, entry)) in items.enumerated() {

@@ -20,25 +20,19 @@ public final class VaultCopy: Sendable {
     let location: VaultLocation
     let configuration: FileVaultConfiguration
     let file: any DiskFile
-    private let candidates: [Candidate]
+    private let candidates: [KeybagCopy]
     private let opened = Mutex<[OpenedKeybag]>([])
-
-    /// A copy of the keybag that is whole.
-    private struct Candidate {
-        var bytes: [UInt8]
-        var keybag: Keybag
-    }
 
     /// A keybag that an unlock method opened, and its keys.
     struct OpenedKeybag: Sendable {
-        var bytes: [UInt8]
-        var keybag: Keybag
+        var copy: KeybagCopy
         var ring: KeyRing
+
+        var keybag: Keybag { copy.keybag }
 
         /// Whether the log names it, or one before it: a change whose last steps a crash prevented.
         func isNamed(by record: KeybagRecord) -> Bool {
-            keybag.generation == record.generation && Keybag.digest(of: bytes) == record.digest
-                || keybag.generation == record.generation + 1
+            copy.isNamed(by: record) || copy.isNext(after: record)
         }
     }
 
@@ -47,8 +41,9 @@ public final class VaultCopy: Sendable {
         path = location.path
         self.location = location
         self.configuration = configuration
-        file = try Self.openFile(location)
-        candidates = try Self.keybags(in: file)
+        let opened = try VaultFile.open(location, for: .copy)
+        file = opened.file
+        candidates = try Self.keybags(in: opened)
     }
 
     /// Opens the file at `path`. `configuration` names the state directory of this device, with which
@@ -71,32 +66,13 @@ public final class VaultCopy: Sendable {
         try VaultCopy(location, configuration)
     }
 
-    private static func openFile(_ location: VaultLocation) throws(TokenStorageError) -> any DiskFile {
-        try location.requireRegularFile()
-        let file: any DiskFile
-        do {
-            file = try location.directory.open(location.name, .read)
-        } catch {
-            switch error.errno {
-            case .noSuchFileOrDirectory: throw location.absence(.noCopy(path: location.path.string))
-            case .tooManySymbolicLinkLevels:
-                throw .file(.notAVault, .notARegularFile(.symbolicLink))
-            default: throw .system(error)
-            }
-        }
-        let attributes = try onDisk { () throws(SystemFailure) in try file.attributes() }
-        try attributes.requireRegularFile()
-        return file
-    }
-
-    private static func keybags(in file: any DiskFile) throws(TokenStorageError) -> [Candidate] {
+    private static func keybags(in opened: VaultFile) throws(TokenStorageError) -> [KeybagCopy] {
         do throws(TokenStorageError) {
-            return try KeybagCopies(reading: file).whole.map { Candidate(bytes: $0.bytes, keybag: $0.keybag) }
+            return try opened.keybags.whole
         } catch {
             guard error.code == .corrupt || error.code == .notAVault else { throw error }
-            if let bytes = try KeybagCopies.pieced(file), let keybag = try? Keybag(decoding: bytes) {
-                return [Candidate(bytes: bytes, keybag: keybag)]
-            }
+            if let pieced = KeybagCopies.pieced(opened.front) { return [pieced] }
+            let file = opened.file
             let first = try onDisk { () throws(SystemFailure) in
                 try file.read(Frame.prefixLength, at: VaultFormat.logStart)
             }
@@ -139,8 +115,7 @@ public final class VaultCopy: Sendable {
                     let ring = try KeybagKeys.open(
                         candidate.keybag, with: method, secrets: secrets,
                         within: configuration.derivationLimit)
-                    fitting.append(
-                        OpenedKeybag(bytes: candidate.bytes, keybag: candidate.keybag, ring: ring))
+                    fitting.append(OpenedKeybag(copy: candidate, ring: ring))
                 } catch {
                     let error = KeybagKeys.error(for: error)
                     if error.code != .wrongPassphrase || error.reason != nil { failure = error }
@@ -203,9 +178,7 @@ public final class VaultCopy: Sendable {
 
     /// Whether a copy of the keybag is whole that the log's `record` names.
     func hasKeybag(namedBy record: KeybagRecord) -> Bool {
-        candidates.contains {
-            $0.keybag.generation == record.generation && Keybag.digest(of: $0.bytes) == record.digest
-        }
+        candidates.contains { $0.isNamed(by: record) }
     }
 
     /// What this device keeps for the vault.

@@ -18,42 +18,42 @@ struct VaultMerge {
         try place.requireTrustedDirectory()
         let deadline = Deadline(after: ours.configuration.lockLimit)
         while true {
-            guard let occupant = try PlaceOccupant(of: place) else {
+            guard let existing = try ExistingFile(at: place) else {
                 throw place.absence(.noVaultToMergeInto(path: place.path.string))
             }
-            try WriterLock(file: occupant.file).take(.exclusive, until: deadline)
-            defer { occupant.file.unlock() }
-            guard try isStillThere(occupant) else {
+            try WriterLock(file: existing.file).take(.exclusive, until: deadline)
+            defer { existing.file.unlock() }
+            guard try isStillThere(existing) else {
                 if deadline.hasPassed { throw .file(.timedOut) }
                 continue
             }
-            return try merge(into: occupant, until: deadline)
+            return try merge(into: existing, until: deadline)
         }
     }
 
-    private func isStillThere(_ occupant: PlaceOccupant) throws(TokenStorageError) -> Bool {
+    private func isStillThere(_ existing: ExistingFile) throws(TokenStorageError) -> Bool {
         let place = place
         let there = try onDisk { () throws(SystemFailure) in
             try place.directory.attributes(of: place.name)
         }
-        return there?.identity == occupant.identity
+        return there?.identity == existing.identity
     }
 
-    /// Merges into `occupant`, whose lock the caller holds.
+    /// Merges into `existing`, whose lock the caller holds.
     private func merge(
-        into occupant: PlaceOccupant, until deadline: Deadline
+        into existing: ExistingFile, until deadline: Deadline
     ) throws(TokenStorageError) -> MergeReport {
-        try SecondNames(location: place).requireNone(of: occupant.file)
+        try SecondNames(location: place).requireNone(of: existing.file)
         let copied = theirs.file
         let identity = try onDisk { () throws(SystemFailure) in try copied.attributes().identity }
-        guard identity != occupant.identity else {
+        guard identity != existing.identity else {
             throw .file(.invalidArgument, .limit(.mergedWithItself))
         }
         try theirs.lockForReading(copied, until: deadline)
         defer { copied.unlock() }
         try theirs.requireInPlace(identity)
 
-        let our = try CheckedCopy(ours, file: occupant.file, progress: progress)
+        let our = try CheckedCopy(ours, file: existing.file, progress: progress)
         defer { our.wipe() }
         let their = try CheckedCopy(theirs, file: copied, progress: progress)
         defer { their.wipe() }
@@ -74,7 +74,7 @@ struct VaultMerge {
         var reach = LogReach()
         for state in [our.state, their.state] { reach.include(state) }
         if let anchored { reach.include(anchored) }
-        try reach.include(occupant.file, our.codec)
+        try reach.include(existing.file, our.codec)
         let life = try reach.next()
 
         let items = try MergedItems(plan, ours: our, theirs: their, generation: life.sequence)
@@ -108,7 +108,7 @@ struct VaultMerge {
         }
         var report = items.report
         report.replaced = try fresh.replace(
-            occupant, last: occupant.isClean(our, upTo: reach.lastFrame) ? reach.lastFrame : nil,
+            existing, last: existing.isClean(our, upTo: reach.lastFrame) ? reach.lastFrame : nil,
             codec: our.codec, keepingAside: true)
         defer { fresh.file.unlock() }
         try fresh.settle()

@@ -15,16 +15,22 @@ enum VaultPlaces {
                 place, configuration: FileVaultConfiguration(stateDirectory: nil), creating: false)
             let (directory, name) = (original.directory, original.name)
             let file = try onDisk { () throws(SystemFailure) in try directory.open(name, .read) }
-            let attributes = try onDisk { () throws(SystemFailure) in try file.attributes() }
-            guard attributes.kind == .regular, attributes.identity != identity,
-                try KeybagCopies(reading: file).whole.contains(where: { $0.keybag.vault == vault })
-            else { return nil }
+            let found = try VaultFile(file)
+            guard found.attributes.identity != identity, found.isOf(vault) else { return nil }
             return (place, file)
         } catch {
             // That the system could not look says nothing of what is there.
             if error.code == .resourcesExhausted || error.code == .ioFailure { throw error }
             return nil
         }
+    }
+
+    /// Whether what is at `here` is a copy of the vault of `store`, which itself is where this device remembers it: what the
+    /// device keeps is then the vault's, and nothing done with the copy may make the vault's items unreadable. Throws as
+    /// ``living(_:here:identity:vault:)``.
+    static func isCopy(at here: FilePath?, _ store: StateStore) throws(TokenStorageError) -> Bool {
+        guard let here else { return false }
+        return try living(store, here: here, identity: nil, vault: store.vault) != nil
     }
 
     /// Throws `unexpectedVault` when this device remembers another vault at `here` than that of `store`, which it remembers at

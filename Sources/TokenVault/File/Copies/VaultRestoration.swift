@@ -14,57 +14,57 @@ struct VaultRestoration {
         if copy.configuration.isReadOnly { throw WritingObstacle.asked.error }
         let deadline = Deadline(after: copy.configuration.lockLimit)
         while true {
-            let occupant = try PlaceOccupant(of: place)
-            if let occupant {
-                try WriterLock(file: occupant.file).take(.exclusive, until: deadline)
+            let existing = try ExistingFile(at: place)
+            if let existing {
+                try WriterLock(file: existing.file).take(.exclusive, until: deadline)
             }
-            defer { occupant?.file.unlock() }
-            guard try isStillThere(occupant) else {
+            defer { existing?.file.unlock() }
+            guard try isStillThere(existing) else {
                 if deadline.hasPassed { throw .file(.timedOut) }
                 continue
             }
-            return try restore(over: occupant, until: deadline)
+            return try restore(over: existing, until: deadline)
         }
     }
 
     /// Whether the path still leads to what was locked.
-    private func isStillThere(_ occupant: PlaceOccupant?) throws(TokenStorageError) -> Bool {
+    private func isStillThere(_ existing: ExistingFile?) throws(TokenStorageError) -> Bool {
         let place = place
         let there = try onDisk { () throws(SystemFailure) in
             try place.directory.attributes(of: place.name)
         }
-        return there?.identity == occupant?.identity
+        return there?.identity == existing?.identity
     }
 
-    /// Puts the copy over `occupant`, whose lock the caller holds.
+    /// Puts the copy over `existing`, whose lock the caller holds.
     private func restore(
-        over occupant: PlaceOccupant?, until deadline: Deadline
+        over existing: ExistingFile?, until deadline: Deadline
     ) throws(TokenStorageError) -> RestoreReport {
         try place.requireTrustedDirectory()
-        try occupant?.check(is: copy.vault)
+        try existing?.check(is: copy.vault)
         if !isAdopting, let state = place.state {
             let store = StateStore(directory: state, vault: copy.vault)
             try VaultPlaces.requireExpected(store, rememberedAt: store.place(), at: place.absolutePath)
         }
-        if let occupant { try SecondNames(location: place).requireNone(of: occupant.file) }
+        if let existing { try SecondNames(location: place).requireNone(of: existing.file) }
         let identity = try onDisk { () throws(SystemFailure) in try copy.file.attributes().identity }
         // By its path: a compaction may have put another file there since the copy was opened.
-        let isInPlace = occupant != nil && (occupant?.identity == identity || copy.path == place.path)
-        let source = isInPlace ? occupant?.file ?? copy.file : copy.file
+        let isInPlace = existing != nil && (existing?.identity == identity || copy.path == place.path)
+        let source = isInPlace ? existing?.file ?? copy.file : copy.file
         if !isInPlace { try copy.lockForReading(source, until: deadline) }
         defer { if !isInPlace { source.unlock() } }
         if !isInPlace { try copy.requireInPlace(identity) }
 
         let loaded = try CheckedCopy(copy, file: source, progress: progress)
         defer { loaded.wipe() }
-        let other = try otherFile(beside: occupant)
+        let other = try otherFile(beside: existing)
         var reach = LogReach()
         reach.include(loaded.state)
         if let other { try? reach.include(other.file, loaded.codec) }
         let anchor = Anchor(directory: place.state, vault: copy.vault, key: loaded.codec.keys.anchor)
         let anchored = try anchor.read()
         if let anchored { reach.include(anchored) }
-        if let occupant { try reach.include(occupant.file, loaded.codec) }
+        if let existing { try reach.include(existing.file, loaded.codec) }
         let life = try reach.next()
 
         var keybag = loaded.keybag
@@ -73,7 +73,7 @@ struct VaultRestoration {
             try KeybagKeys.sign(&keybag, roots: loaded.roots)
         }
         guard let bytes = keybag.encoded() else { throw .file(.internalError) }
-        let fresh = try FreshFile(in: place, isAlone: occupant == nil)
+        let fresh = try FreshFile(in: place, isAlone: existing == nil)
         let state: LogState
         do throws(TokenStorageError) {
             state = try loaded.write(
@@ -84,7 +84,7 @@ struct VaultRestoration {
             throw error
         }
         do throws(TokenStorageError) {
-            let former = anchored?.coming == nil ? nil : occupant?.state(in: place, loaded.codec)
+            let former = anchored?.coming == nil ? nil : existing?.state(in: place, loaded.codec)
             try anchor.expect(life.epoch, after: former, in: place)
         } catch {
             fresh.remove()
@@ -93,11 +93,11 @@ struct VaultRestoration {
         var report = RestoreReport(
             items: try state.index.figures().items, replaced: nil, staleCopy: other?.path,
             notes: loaded.notes + Self.notes(ofForeign: loaded.foreignItems)
-                + notes(of: loaded.keybag, replacing: occupant, anchored))
-        if let occupant {
-            let isSame = isInPlace ? true : try occupant.isIdentical(to: source)
+                + notes(of: loaded.keybag, replacing: existing, anchored))
+        if let existing {
+            let isSame = isInPlace ? true : try existing.isIdentical(to: source)
             report.replaced = try fresh.replace(
-                occupant, last: occupant.isClean(loaded, upTo: reach.lastFrame) ? reach.lastFrame : nil,
+                existing, last: existing.isClean(loaded, upTo: reach.lastFrame) ? reach.lastFrame : nil,
                 codec: loaded.codec, keepingAside: !isSame)
         } else {
             try fresh.takeName()
@@ -111,13 +111,13 @@ struct VaultRestoration {
 
     /// The same vault at another path that this device knows. Throws `duplicateVault` unless this is to settle that.
     private func otherFile(
-        beside occupant: PlaceOccupant?
+        beside existing: ExistingFile?
     ) throws(TokenStorageError) -> (path: FilePath, file: any DiskFile)? {
         guard let state = place.state, let here = place.absolutePath else { return nil }
         let store = StateStore(directory: state, vault: copy.vault)
         guard
             let other = try VaultPlaces.living(
-                store, here: here, identity: occupant?.identity, vault: copy.vault)
+                store, here: here, identity: existing?.identity, vault: copy.vault)
         else { return nil }
         guard isAdopting else { throw .duplicate(other.path) }
         return other
@@ -135,9 +135,9 @@ struct VaultRestoration {
 
     /// That other slots open the vault, or other devices are in it, from now on is worth knowing.
     private func notes(
-        of keybag: Keybag, replacing occupant: PlaceOccupant?, _ anchored: AnchorSlot?
+        of keybag: Keybag, replacing existing: ExistingFile?, _ anchored: AnchorSlot?
     ) -> [String] {
-        let former = occupant.flatMap { try? KeybagCopies(reading: $0.file).whole.first?.keybag }
+        let former = existing?.keybag
         let isOlder = (anchored?.keybagGeneration ?? 0) > keybag.generation
         var notes: [String] = []
         if former.map({ $0.slots != keybag.slots }) ?? isOlder {

@@ -82,10 +82,7 @@ extension VaultLog {
 
     /// How many replaced values of an item compaction keeps, as the keybag in use says.
     func keptValues(in state: LogState) throws(TokenStorageError) -> Int {
-        guard let keybag = try? Keybag(decoding: try currentKeybagCopy(in: state)) else {
-            throw .file(.corrupt)
-        }
-        return Int(keybag.keptValues)
+        Int(try currentKeybagCopy(in: state).keybag.keptValues)
     }
 
     /// Moves the live frames of `file`, whose lock the caller holds, to a new file, which is locked when
@@ -172,7 +169,7 @@ extension VaultLog {
     private func write(
         _ old: LogState, to fresh: any DiskFile, progress: ((Int, Int) -> Void)?, resealing: Resealing?
     ) throws(TokenStorageError) -> LogState {
-        let keybag = try currentKeybagCopy(in: old)
+        let keybag = try currentKeybagCopy(in: old).bytes
         let epoch = Epoch.next(after: old.epoch)
         // What an index block hides must not be lost with the old file.
         var walked = old

@@ -74,12 +74,12 @@ struct LogLoader {
 
     /// The file that is at the path by now. Throws `unexpectedVault` when it is another vault's.
     func openReplacement() throws(TokenStorageError) -> any DiskFile {
-        let file = try VaultFiles.open(location)
-        let vaults = (try? KeybagCopies(reading: file).whole.map(\.keybag.vault)) ?? []
+        let opened = try VaultFile.open(location, for: .use)
+        let vaults = (try? opened.keybags.vaults) ?? []
         guard vaults.isEmpty || vaults.contains(codec.vault) else {
             throw .file(.unexpectedVault, .replacedVault(path: location.path.string))
         }
-        return file
+        return opened.file
     }
 
     func isAtPath(_ file: any DiskFile) throws(TokenStorageError) -> Bool {

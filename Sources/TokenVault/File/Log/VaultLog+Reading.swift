@@ -66,9 +66,9 @@ extension VaultLog {
     /// A lock that no writer has, of the file that `state` tells of, if that is in place and is as it was read; else `nil`. The
     /// lock is of a file of its own: to lock the one in use again would change a lock that a writer of this process may have.
     private func lockAgainstWriters(_ state: LogState) throws(TokenStorageError) -> WriterLock? {
-        let file = try VaultFiles.open(location)
-        let identity = try onDisk { () throws(SystemFailure) in try file.attributes().identity }
-        guard identity == state.identity,
+        let opened = try VaultFile.open(location, for: .use)
+        let file = opened.file
+        guard opened.attributes.identity == state.identity,
             try onDisk({ () throws(SystemFailure) in try file.tryLock(.shared) })
         else { return nil }
         var isKept = false

@@ -100,11 +100,11 @@ final class VaultLog: Sendable {
     private func withFreshStateLocked<Value: Sendable>(
         _ body: (inout LogState) throws(TokenStorageError) -> Value
     ) throws(TokenStorageError) -> Value {
-        let file = try VaultFiles.open(location)
-        let lock = WriterLock(file: file)
+        let opened = try VaultFile.open(location, for: .use)
+        let lock = WriterLock(file: opened.file)
         try lock.take(.shared, until: Deadline(after: lockTimeout))
         defer { lock.release() }
-        let identity = try onDisk { () throws(SystemFailure) in try file.attributes().identity }
+        let identity = opened.attributes.identity
         return try withLockedState { (state) throws(TokenStorageError) in
             if !state.isCommitting {
                 if state.identity == identity { try refresh(&state) } else { try reload(&state) }

@@ -2,11 +2,10 @@ internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
 extension KeybagCopies {
-    /// A copy of the keybag put together from two damaged ones, sector by sector; `nil` when no choice of
+    /// A copy of the keybag put together from two damaged ones, `bytes`, sector by sector; `nil` when no choice of
     /// sectors gives back what was written. Both copies are the same but after a crash, and damage rarely hits
     /// the same sector of both.
-    static func pieced(_ file: any DiskFile) throws(TokenStorageError) -> [UInt8]? {
-        let bytes = try onDisk { () throws(SystemFailure) in try file.read(VaultFormat.pointerStart, at: 0) }
+    static func pieced(_ bytes: [UInt8]) -> KeybagCopy? {
         guard bytes.count == VaultFormat.pointerStart else { return nil }
         let length = VaultFormat.keybagLength
         let (first, second) = (Array(bytes[..<length]), Array(bytes[length...]))
@@ -20,7 +19,9 @@ extension KeybagCopies {
             for (number, sector) in different.enumerated() where choice >> number & 1 == 1 {
                 copy.replaceSubrange(sector, with: second[sector])
             }
-            if (try? Keybag(decoding: copy)) != nil { return copy }
+            if let keybag = try? Keybag(decoding: copy) {
+                return KeybagCopy(index: 0, bytes: copy, keybag: keybag)
+            }
         }
         return nil
     }

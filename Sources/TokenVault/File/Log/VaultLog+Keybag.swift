@@ -1,59 +1,25 @@
 internal import Synchronization
 internal import TokenVaultPlatform
 
-/// The two copies of the keybag at the front of the file.
-struct KeybagCopies {
-    /// Each copy's bytes, and its keybag or what is wrong with it.
-    let copies: [(bytes: [UInt8], keybag: Result<Keybag, FormatError>)]
-
-    /// Reads both. Throws `notAVault` when neither says it is one, `unsupportedFormat`, and `corrupt`
-    /// when neither is whole.
-    init(reading file: any DiskFile) throws(TokenStorageError) {
-        let bytes = try onDisk { () throws(SystemFailure) in try file.read(VaultFormat.pointerStart, at: 0) }
-        let half = VaultFormat.keybagLength
-        copies = [0, half].map { start in
-            let copy = start < bytes.count ? Array(bytes[start..<min(bytes.count, start + half)]) : []
-            return (copy, Result { () throws(FormatError) in try Keybag(decoding: copy) })
-        }
-        guard whole.isEmpty else { return }
-        let failures = copies.compactMap { copy -> FormatError? in
-            if case .failure(let error) = copy.keybag { return error }
-            return nil
-        }
-        if failures.contains(.newerVersion) { throw .file(.unsupportedFormat) }
-        let hasMagic = copies.contains { $0.bytes.starts(with: Keybag.magic) }
-        throw hasMagic
-            ? .file(.corrupt, .damaged(.bothKeybags)) : .file(.notAVault)
-    }
-
-    /// The copies that are whole, newest first, each once.
-    var whole: [(index: Int, bytes: [UInt8], keybag: Keybag)] {
-        var result: [(index: Int, bytes: [UInt8], keybag: Keybag)] = []
-        for (index, copy) in copies.enumerated() {
-            guard case .success(let keybag) = copy.keybag,
-                !result.contains(where: { $0.bytes == copy.bytes })
-            else { continue }
-            result.append((index, copy.bytes, keybag))
-        }
-        return result.sorted { $0.keybag.generation > $1.keybag.generation }
-    }
-}
-
+// The keybag as the log names it, and its changes.
 extension VaultLog {
     /// The copy of the keybag that the log names. Throws `corrupt` when neither copy is it.
-    func currentKeybagCopy(in state: LogState) throws(TokenStorageError) -> [UInt8] {
-        let copies = try KeybagCopies(reading: state.file)
-        let named = copies.whole.first {
-            $0.keybag.generation == state.keybag.generation
-                && Keybag.digest(of: $0.bytes) == state.keybag.digest
+    func currentKeybagCopy(in state: LogState) throws(TokenStorageError) -> KeybagCopy {
+        try currentKeybagCopy(in: state, among: try KeybagCopies(reading: state.file))
+    }
+
+    private func currentKeybagCopy(
+        in state: LogState, among copies: KeybagCopies
+    ) throws(TokenStorageError) -> KeybagCopy {
+        guard let named = copies.whole.first(where: { $0.isNamed(by: state.keybag) }) else {
+            throw .file(.corrupt, .damaged(.keybagInUse))
         }
-        guard let named else { throw .file(.corrupt, .damaged(.keybagInUse)) }
-        return named.bytes
+        return named
     }
 
     /// The copy of the keybag in use, read without the vault's lock. A change by another thread or process may
     /// replace both copies meanwhile. The log names the new copy by then, so the log and the copies are read again. Throws `corrupt` when neither copy is in use.
-    func readKeybagInUse() throws(TokenStorageError) -> [UInt8] {
+    func readKeybagInUse() throws(TokenStorageError) -> KeybagCopy {
         var looked = state.withLock { $0 }
         while true {
             do throws(TokenStorageError) {
@@ -75,17 +41,14 @@ extension VaultLog {
         _ change: (Keybag) throws(TokenStorageError) -> [UInt8]
     ) throws(TokenStorageError) {
         try whileWriting { file throws(TokenStorageError) in
-            let snapshot = state.withLock { $0 }
-            let current = try currentKeybagCopy(in: snapshot)
-            let keybag: Keybag
-            do { keybag = try Keybag(decoding: current) } catch { throw .file(.corrupt) }
             let copies = try KeybagCopies(reading: file)
+            let current = try currentKeybagCopy(in: state.withLock { $0 }, among: copies)
             // The spare is the copy that is not the one in use; if both are it, the second.
-            let spare = copies.copies[1].bytes == current ? (copies.copies[0].bytes == current ? 1 : 0) : 1
-            let fresh = try change(keybag)
+            let spare = 1 - current.index
+            let fresh = try change(current.keybag)
             do throws(TokenStorageError) {
                 try writeKeybag(fresh, copy: spare, to: file)
-                try name(fresh, generation: keybag.generation + 1, in: file)
+                try name(fresh, generation: current.keybag.generation + 1, in: file)
             } catch {
                 if error.code != .outcomeUnknown {
                     try takeBack(copies.copies[spare].bytes, copy: spare, in: file, after: error)
@@ -116,11 +79,11 @@ extension VaultLog {
     /// copy before the one in use, or one newer of which nobody was told.
     func healKeybag() throws(TokenStorageError) -> Bool {
         try whileWriting { file throws(TokenStorageError) in
-            let current = try currentKeybagCopy(in: state.withLock { $0 })
+            let copies = try KeybagCopies(reading: file)
+            let current = try currentKeybagCopy(in: state.withLock { $0 }, among: copies).bytes
             let record = keybagRecord
             var wasDamaged = false
-            for (index, copy) in try KeybagCopies(reading: file).copies.enumerated()
-            where copy.bytes != current {
+            for (index, copy) in copies.copies.enumerated() where copy.bytes != current {
                 let keybag = try? copy.keybag.get()
                 let isInnocent =
                     keybag?.vault == codec.vault
@@ -135,25 +98,22 @@ extension VaultLog {
 
     /// Names a copy in the log that is one newer than the one named: the last steps of a change that a
     /// crash cut short. Nothing to do when another process has done it meanwhile.
-    func nameKeybag(_ copy: [UInt8]) throws(TokenStorageError) {
+    func nameKeybag(_ copy: KeybagCopy) throws(TokenStorageError) {
         try whileWriting { file throws(TokenStorageError) in
             let record = keybagRecord
-            guard let keybag = try? Keybag(decoding: copy), Keybag.digest(of: copy) != record.digest else {
-                return
+            guard Keybag.digest(of: copy.bytes) != record.digest else { return }
+            let there = try KeybagCopies(reading: file).copies.map { $0.bytes == copy.bytes }
+            guard copy.isNext(after: record), there.contains(true) else {
+                throw .file(.conflict, .changedMeanwhile(.keybag))
             }
-            guard keybag.generation == record.generation + 1,
-                try KeybagCopies(reading: file).copies.contains(where: { $0.bytes == copy })
-            else { throw .file(.conflict, .changedMeanwhile(.keybag)) }
             // The copy is visible and perhaps not durable, and a sync that failed once does not write it
             // later: it is written again before the log names it.
-            for (index, other) in try KeybagCopies(reading: file).copies.enumerated()
-            where other.bytes == copy {
-                try writeKeybag(copy, copy: index, to: file)
+            for (index, isThere) in there.enumerated() where isThere {
+                try writeKeybag(copy.bytes, copy: index, to: file)
             }
-            try name(copy, generation: keybag.generation, in: file)
-            for (index, other) in try KeybagCopies(reading: file).copies.enumerated()
-            where other.bytes != copy {
-                try? writeKeybag(copy, copy: index, to: file)
+            try name(copy.bytes, generation: copy.keybag.generation, in: file)
+            for (index, isThere) in there.enumerated() where !isThere {
+                try? writeKeybag(copy.bytes, copy: index, to: file)
             }
         }
     }

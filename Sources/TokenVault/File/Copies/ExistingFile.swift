@@ -2,52 +2,28 @@ internal import SystemPackage
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// What is in the place that a copy is to take: the vault, perhaps damaged, or an empty file.
-struct PlaceOccupant {
-    let file: any DiskFile
-    let identity: FileIdentity
-    /// Whether there is nothing in it.
-    let isEmpty: Bool
+/// The file in the place that a copy is to take: the vault, perhaps damaged, or an empty file.
+struct ExistingFile {
+    private let opened: VaultFile
 
-    /// What is at `place`; `nil` when nothing is. Throws `notAVault` for what is no file of a vault and not empty:
+    var file: any DiskFile { opened.file }
+    var identity: FileIdentity { opened.attributes.identity }
+    /// Whether there is nothing in it.
+    var isEmpty: Bool { opened.isEmpty }
+    /// The newest whole copy of its keybag as it is now; `nil` when none is whole.
+    var keybag: Keybag? { (try? KeybagCopies(reading: file))?.whole.first?.keybag }
+
+    /// Opens what is at `place`; `nil` when nothing is. Throws `notAVault` for what is no file of a vault and not empty:
     /// nothing else is replaced. `insecurePermissions` for another user's file.
-    init?(of place: VaultLocation) throws(TokenStorageError) {
-        try place.requireRegularFile()
-        do {
-            file = try place.directory.open(place.name, .readWrite)
-        } catch {
-            switch error.errno {
-            case .noSuchFileOrDirectory: return nil
-            case .tooManySymbolicLinkLevels:
-                throw .file(.notAVault, .notARegularFile(.symbolicLink))
-            default: throw .system(error)
-            }
-        }
-        let opened = file
-        let attributes = try onDisk { () throws(SystemFailure) in try opened.attributes() }
-        try attributes.requireRegularFile()
-        let magic = try onDisk { () throws(SystemFailure) in
-            [
-                try opened.read(Keybag.magic.count, at: 0),
-                try opened.read(Keybag.magic.count, at: VaultFormat.keybagLength),
-            ]
-        }
-        identity = attributes.identity
-        isEmpty = attributes.size == 0
-        guard isEmpty || magic.contains(Keybag.magic) else {
-            throw .file(.notAVault, .occupied(path: place.path.string))
-        }
-        guard attributes.owner == ProcessFacts.user else {
-            throw .file(.insecurePermissions, .ownedByAnotherUser(.vaultPlace, user: attributes.owner))
-        }
+    init?(at place: VaultLocation) throws(TokenStorageError) {
+        guard let opened = try VaultFile.openIfThere(place, for: .replacement) else { return nil }
+        self.opened = opened
     }
 
     /// Throws `alreadyExists` when it is known to be another vault than `vault`.
     func check(is vault: VaultIdentifier) throws(TokenStorageError) {
-        guard !isEmpty, let whole = try? KeybagCopies(reading: file).whole, !whole.isEmpty else { return }
-        guard whole.contains(where: { $0.keybag.vault == vault }) else {
-            throw .file(.alreadyExists, .exists(.otherVault))
-        }
+        guard let vaults = try? KeybagCopies(reading: file).vaults, !vaults.isEmpty else { return }
+        guard vaults.contains(vault) else { throw .file(.alreadyExists, .exists(.otherVault)) }
     }
 
     /// Whether the bytes of `other` are the same.

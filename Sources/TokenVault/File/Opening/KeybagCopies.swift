@@ -1,0 +1,72 @@
+internal import TokenVaultPlatform
+
+/// A whole copy of the keybag: its bytes, and what they say.
+struct KeybagCopy: Sendable {
+    /// 0 for the first copy in the file, 1 for the second.
+    let index: Int
+    let bytes: [UInt8]
+    let keybag: Keybag
+
+    /// Whether the log's `record` names this copy.
+    func isNamed(by record: KeybagRecord) -> Bool {
+        keybag.generation == record.generation && Keybag.digest(of: bytes) == record.digest
+    }
+
+    /// Whether it is one newer than the copy that `record` names: a change whose last steps a crash prevented. No caller was
+    /// told that it happened, and it may count as happened.
+    func isNext(after record: KeybagRecord) -> Bool { keybag.generation == record.generation + 1 }
+}
+
+/// The two copies of the keybag at the front of the file.
+struct KeybagCopies: Sendable {
+    /// Each copy's bytes, and its keybag or what is wrong with it.
+    let copies: [(bytes: [UInt8], keybag: Result<Keybag, FormatError>)]
+
+    /// Reads both from `file`. Throws as ``init(front:)``, and what the system failed with.
+    init(reading file: any DiskFile) throws(TokenStorageError) {
+        try self.init(front: try Self.front(of: file))
+    }
+
+    /// Decodes both from the first ``VaultFormat/pointerStart`` bytes of a file, or fewer where it ends before. Throws
+    /// `notAVault` when neither says it is one, `unsupportedFormat`, and `corrupt` when neither is whole.
+    init(front: [UInt8]) throws(TokenStorageError) {
+        let half = VaultFormat.keybagLength
+        let first = Self.copy(Array(front.prefix(half)))
+        let second = Array(front.dropFirst(half).prefix(half))
+        // Both are the same, but between the steps of a change and after damage.
+        copies = [first, second == first.bytes ? first : Self.copy(second)]
+        guard whole.isEmpty else { return }
+        let failures = copies.compactMap { copy -> FormatError? in
+            if case .failure(let error) = copy.keybag { return error }
+            return nil
+        }
+        if failures.contains(.newerVersion) { throw .file(.unsupportedFormat) }
+        let hasMagic = copies.contains { $0.bytes.starts(with: Keybag.magic) }
+        throw hasMagic
+            ? .file(.corrupt, .damaged(.bothKeybags)) : .file(.notAVault)
+    }
+
+    /// The bytes of both copies, or fewer where `file` ends before.
+    static func front(of file: any DiskFile) throws(TokenStorageError) -> [UInt8] {
+        try onDisk { () throws(SystemFailure) in try file.read(VaultFormat.pointerStart, at: 0) }
+    }
+
+    private static func copy(_ bytes: [UInt8]) -> (bytes: [UInt8], keybag: Result<Keybag, FormatError>) {
+        (bytes, Result { () throws(FormatError) in try Keybag(decoding: bytes) })
+    }
+
+    /// The copies that are whole, newest first, each once.
+    var whole: [KeybagCopy] {
+        var result: [KeybagCopy] = []
+        for (index, copy) in copies.enumerated() {
+            guard case .success(let keybag) = copy.keybag,
+                !result.contains(where: { $0.bytes == copy.bytes })
+            else { continue }
+            result.append(KeybagCopy(index: index, bytes: copy.bytes, keybag: keybag))
+        }
+        return result.sorted { $0.keybag.generation > $1.keybag.generation }
+    }
+
+    /// The vaults that the whole copies name, unauthenticated.
+    var vaults: [VaultIdentifier] { whole.map(\.keybag.vault) }
+}

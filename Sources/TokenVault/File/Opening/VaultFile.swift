@@ -1,0 +1,137 @@
+internal import SystemPackage
+internal import TokenVaultPlatform
+
+/// A vault's file that was opened, and looked at before anything in it is believed. Every file of a vault is opened here.
+struct VaultFile: Sendable {
+    /// The reason to open it: how it is opened, and what must be true of it.
+    enum Purpose {
+        /// To work with the vault. It is opened for writing where that is possible, and must be this user's alone.
+        case use
+        /// To read a copy of the vault, whose owner and state do not matter.
+        case copy
+        /// To put another file in its place. It must be this user's, and a vault's or empty.
+        case replacement
+    }
+
+    let file: any DiskFile
+    /// As they were when it was opened.
+    let attributes: FileAttributes
+    /// The bytes of both copies of the keybag, or fewer where the file ends before.
+    let front: [UInt8]
+    /// What keeps the file from being written to; looked for when it is opened for use.
+    let obstacle: WritingObstacle?
+
+    /// Opens the file at `location`. Throws `unavailable` when there is none, `notAVault` for what is no regular file and,
+    /// but for a copy, for what has no keybag, `insecurePermissions` for a file of another user, and for one to use that others may
+    /// open, and what the system failed with.
+    static func open(
+        _ location: VaultLocation, for purpose: Purpose
+    ) throws(TokenStorageError) -> VaultFile {
+        if let found = try openIfThere(location, for: purpose) { return found }
+        let path = location.path.string
+        throw location.absence(purpose == .copy ? .noCopy(path: path) : .noVault(path: path))
+    }
+
+    /// The same; `nil` when nothing is there.
+    static func openIfThere(
+        _ location: VaultLocation, for purpose: Purpose
+    ) throws(TokenStorageError) -> VaultFile? {
+        try location.requireRegularFile()
+        let file: any DiskFile
+        let obstacle: WritingObstacle?
+        do {
+            (file, obstacle) = try openFile(location, for: purpose)
+        } catch {
+            switch error.errno {
+            case .noSuchFileOrDirectory: return nil
+            case .tooManySymbolicLinkLevels: throw .file(.notAVault, .notARegularFile(.symbolicLink))
+            default: throw .system(error)
+            }
+        }
+        let opened = try VaultFile(file, obstacle)
+        try opened.check(for: purpose, at: location.path)
+        return opened
+    }
+
+    /// The file, opened for writing where `purpose` asks for that; to be used, for reading where writing is not possible.
+    private static func openFile(
+        _ location: VaultLocation, for purpose: Purpose
+    ) throws(SystemFailure) -> (any DiskFile, WritingObstacle?) {
+        let (directory, name) = (location.directory, location.name)
+        switch purpose {
+        case .copy: return (try directory.open(name, .read), nil)
+        case .replacement: return (try directory.open(name, .readWrite), nil)
+        case .use:
+            if let obstacle = location.obstacle { return (try directory.open(name, .read), obstacle) }
+            do throws(SystemFailure) {
+                return (try directory.open(name, .readWrite), nil)
+            } catch {
+                guard let obstacle = WritingObstacle(error) else { throw error }
+                return (try directory.open(name, .read), obstacle)
+            }
+        }
+    }
+
+    /// Looks at `file`, whichever way it was opened. Throws `notAVault` for what is no regular file. Nothing else of it matters to
+    /// a caller that wants to know which vault a file is.
+    init(_ file: any DiskFile, _ obstacle: WritingObstacle? = nil) throws(TokenStorageError) {
+        self.file = file
+        self.obstacle = obstacle
+        attributes = try onDisk { () throws(SystemFailure) in try file.attributes() }
+        try attributes.requireRegularFile()
+        front = try KeybagCopies.front(of: file)
+    }
+
+    private func check(for purpose: Purpose, at path: FilePath) throws(TokenStorageError) {
+        // Advice to change the mode of a file that is no vault would be bad advice.
+        switch purpose {
+        case .copy: return
+        case .use:
+            guard hasMagic else { throw .file(.notAVault) }
+            try attributes.requirePrivate(path)
+        case .replacement:
+            guard isEmpty || hasMagic else { throw .file(.notAVault, .occupied(path: path.string)) }
+            guard attributes.owner == ProcessFacts.user else {
+                throw .file(.insecurePermissions, .ownedByAnotherUser(.vaultPlace, user: attributes.owner))
+            }
+        }
+    }
+
+    private var hasMagic: Bool {
+        front.starts(with: Keybag.magic)
+            || front.dropFirst(VaultFormat.keybagLength).starts(with: Keybag.magic)
+    }
+
+    var isEmpty: Bool { attributes.size == 0 }
+
+    /// The copies of the keybag as they were when the file was opened. Throws as ``KeybagCopies/init(front:)``.
+    var keybags: KeybagCopies {
+        get throws(TokenStorageError) { try KeybagCopies(front: front) }
+    }
+
+    /// Whether a whole copy of the keybag names `vault`. Nothing of that is authenticated.
+    func isOf(_ vault: VaultIdentifier) -> Bool { (try? keybags.vaults.contains(vault)) ?? false }
+}
+
+extension WritingObstacle {
+    /// The obstacle that a file cannot be opened for writing shows; `nil` for other failures.
+    fileprivate init?(_ failure: SystemFailure) {
+        switch failure.errno {
+        case .readOnlyFileSystem: self = .fileSystem
+        case .permissionDenied, .textFileBusy: self = .permissions
+        default: return nil
+        }
+    }
+}
+
+extension FileAttributes {
+    /// Throws `insecurePermissions` for a vault's file, at `path`, that is another user's or open to others.
+    func requirePrivate(_ path: FilePath) throws(TokenStorageError) {
+        guard owner == ProcessFacts.user else {
+            throw .file(.insecurePermissions, .ownedByAnotherUser(.path(path.string), user: owner))
+        }
+        guard mode & 0o077 == 0 else {
+            throw .file(.insecurePermissions, .writableByOthers(.path(path.string)))
+        }
+    }
+}
