@@ -51,9 +51,9 @@ SWIFT
     check "$directory" || { echo "sound code is refused"; exit 1; }
     planted=$directory/TokenVault/File/Planted.swift
     for violation in 'if error.advice?.hasPrefix(word) == true {}' 'if underlying.hasSuffix(lost) {}' \
-        'if failure.happened.contains(word) {}' 'if error.underlying == AgentPlace.closed {}' \
+        'if failure.happened.contains(word) {}' 'if error.underlying == AgentEndpoint.closed {}' \
         'if error.advice != "try again" {}' 'if error.underlying == noAgent {}' \
-        'if AgentPlace.closed == error.underlying {}' 'if known.contains(error.advice) {}' \
+        'if AgentEndpoint.closed == error.underlying {}' 'if known.contains(error.advice) {}' \
         'if error.underlying?.lowercased().contains(word) == true {}' 'if (error.underlying ?? "").hasPrefix(word) {}' \
         'switch error.underlying {' 'if "\(error)".contains(word) {}' 'if error.description.hasSuffix(word) {}' 'where reason.hasPrefix("no device key at"):' \
         'case "the issuer (with a slash at its end)":' 'if text == "vault is gone" {}' \

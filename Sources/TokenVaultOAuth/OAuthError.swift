@@ -35,7 +35,7 @@ public indirect enum OAuthError: Error, Sendable, Equatable {
     case cancelled
     /// Tokens came that are not used, for this reason, and the provider could not be told that they are over: they may be
     /// good there until they expire.
-    case tokensLeft(OAuthError)
+    case tokensNotRevoked(OAuthError)
 }
 
 extension OAuthError: CustomStringConvertible {
@@ -61,7 +61,7 @@ extension OAuthError: CustomStringConvertible {
         case .cannotListen: "no port of this machine could be listened on: use the device grant"
         case .invalidIDToken(let problem): "the ID token is not accepted (\(problem)): sign in again"
         case .cancelled: "cancelled: nobody was signed in"
-        case .tokensLeft(let error):
+        case .tokensNotRevoked(let error):
             "\(error); what the provider gave could not be revoked: end the session at the provider"
         }
     }

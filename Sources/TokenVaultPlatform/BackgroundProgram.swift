@@ -19,7 +19,7 @@ package struct BackgroundProgram: Sendable {
         /// Where this program's goes.
         case shared
         /// To ``BackgroundProgram/errors``, until it is ready. It has to lead it elsewhere by then:
-        /// ``StandardStream/drop()``.
+        /// ``StandardStream/discard()``.
         case kept
     }
 

@@ -11,7 +11,7 @@ package final class HelperProgram {
     private var input: CInt
     // Signals come here, unless somebody else takes them and gives notice.
     private let signals: SignalForwarder?
-    private let parting: Parting?
+    private let parting: ShutdownPolicy?
     // Whether the notice is still to have its effect.
     private var isExpectingNotice: Bool
     // Until when it may say something after that.
@@ -20,7 +20,7 @@ package final class HelperProgram {
     private var isOver = false
 
     /// What becomes of a program when the one that waits for its answer is to end. Somebody else takes the signals then.
-    package struct Parting: Sendable {
+    package struct ShutdownPolicy: Sendable {
         /// Says when, whether that was before or is later.
         let notice: EndingNotice
         /// For how long it may still answer then.
@@ -54,7 +54,7 @@ package final class HelperProgram {
     /// it is not to be started any more.
     package init(
         _ program: FilePath, _ arguments: [String], environment: [String], isSpokenTo: Bool,
-        parting: Parting? = nil
+        parting: ShutdownPolicy? = nil
     ) throws(SystemFailure) {
         self.parting = parting
         var said: [CInt] = [-1, -1]

@@ -50,7 +50,7 @@ package enum StandardStream: CInt, Sendable {
     }
 
     /// Leads what is written to the stream from now on nowhere (`/dev/null`).
-    package func drop() {
+    package func discard() {
         let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
         guard nowhere >= 0 else { return }
         dup2(nowhere, rawValue)

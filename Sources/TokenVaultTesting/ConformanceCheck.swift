@@ -6,11 +6,11 @@ public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible 
     public let name: String
     /// What the subject must be able to do for this check.
     public let requirements: Set<ConformanceCapability>
-    private let body: @Sendable (Scene) async throws -> Void
+    private let body: @Sendable (TestFixture) async throws -> Void
 
     init(
         _ name: String, requires requirements: Set<ConformanceCapability> = [],
-        _ body: @escaping @Sendable (Scene) async throws -> Void
+        _ body: @escaping @Sendable (TestFixture) async throws -> Void
     ) {
         self.name = name
         self.requirements = requirements
@@ -35,7 +35,7 @@ public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible 
             for requirement in requirements where !subject.capabilities.contains(requirement) {
                 throw ConformanceFailure.missing(requirement)
             }
-            try await body(Scene(subject))
+            try await body(TestFixture(subject))
         } catch var failure as ConformanceFailure {
             failure.check = name
             throw failure

@@ -32,7 +32,7 @@ package final class AgentServer: Sendable {
         budget = CommitBudget(limits.commitLength, share: limits.commitShare)
         waker = try WakeEvent()
         vaults.tellOfLocks { [weak self] vaults in
-            self?.takeBack(vaults)
+            self?.revoke(vaults)
         }
     }
 
@@ -91,7 +91,7 @@ package final class AgentServer: Sendable {
                     vaults.lockAll()
                     return .displaced
                 }
-                takeBack()
+                revoke()
                 vaults.closeUnused()
             }
             if socket == nil, let end = unusedEnd, end.hasPassed {
@@ -183,9 +183,9 @@ package final class AgentServer: Sendable {
         }
     }
 
-    /// Ends the connection that is the least loss: see ``LeastLoss``. False when all are at work.
+    /// Ends the connection that is the least loss: see ``EvictionOrder``. False when all are at work.
     private func makeRoom() -> Bool {
-        for (number, connection) in LeastLoss.order(connections.withLock { $0 })
+        for (number, connection) in EvictionOrder.order(connections.withLock { $0 })
         where connection.endUnlessWorking(sendingFor: .zero) {
             // Its thread is about to end, and counts no more.
             connections.announce { $0[number] = nil }
@@ -199,12 +199,12 @@ package final class AgentServer: Sendable {
             if case .subscribed = $0.value.current { true } else { false }
         }
         guard subscriptions.count >= limits.subscriptions else { return true }
-        return LeastLoss.order(subscriptions).first?.1.endUnlessWorking() ?? false
+        return EvictionOrder.order(subscriptions).first?.1.endUnlessWorking() ?? false
     }
 
     /// Has nothing told any more of what was read of `vaults`, which were locked, or, without them, of those that locked by
     /// themselves. Returns when nothing of it is on its way any more: a short answer has a moment to get there.
-    private func takeBack(_ vaults: [BlockingFileVault]? = nil) {
+    private func revoke(_ vaults: [BlockingFileVault]? = nil) {
         let remainders = connections.withLock { Array($0.values) }.compactMap { $0.revoke(vaults) }
         let end = Deadline(after: .milliseconds(5))
         for remainder in remainders { remainder.finish(by: end) }

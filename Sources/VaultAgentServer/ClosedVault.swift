@@ -5,7 +5,7 @@ internal import VaultAgent
 /// The agent's record of a vault that was closed when it locked, since nothing in it could be read. Clients get `locked` until
 /// the next unlock. It has no key and no descriptor.
 struct ClosedVault: Sendable {
-    let facts: VaultFacts
+    let facts: VaultInfo
     let idleTime: Duration?
     /// Its file, if it had no item.
     let emptyFile: EmptyVaultFile?

@@ -30,7 +30,7 @@ final class CommitBudget: Sendable {
         }
     }
 
-    func giveBack(_ length: Int, of process: Int32) {
+    func release(_ length: Int, of process: Int32) {
         guard length > 0 else { return }
         state.withLock { state in
             state.left += length
@@ -107,7 +107,7 @@ final class CommitParts {
         let size = length + Self.size(of: more)
         guard budget.take(size, for: process) else {
             changes = []
-            giveBack()
+            release()
             isRefused = true
             return false
         }
@@ -115,8 +115,8 @@ final class CommitParts {
         return true
     }
 
-    private func giveBack() {
-        budget.giveBack(length, of: process)
+    private func release() {
+        budget.release(length, of: process)
         length = 0
     }
 
@@ -127,7 +127,7 @@ final class CommitParts {
 
     /// Lets go of everything.
     func removeAll() {
-        giveBack()
+        release()
         request = nil
         changes = []
         deadline = nil
@@ -139,7 +139,7 @@ extension TokenStorageError {
     /// There is no room for a commit of that size now.
     static var tooManyParts: TokenStorageError {
         TokenStorageError(
-            .resourcesExhausted, operation: "commit", backend: AgentPlace.backend,
+            .resourcesExhausted, operation: "commit", backend: AgentEndpoint.backend,
             reason: .shortage(.commitRoom))
     }
 }

@@ -111,7 +111,7 @@ extension HeldVaults {
         _ vault: BlockingFileVault, at path: FilePath, _ remainder: LockedRemainder, after changes: UInt64
     ) -> Bool {
         let storage = vault.storage(service: "")
-        let facts = VaultFacts(
+        let facts = VaultInfo(
             identifier: vault.identifier, state: .locked, supportedPolicies: storage.supportedPolicies,
             defaultPolicy: storage.defaultPolicy)
         let (isOver, isLeaving) = state.withLock { state -> (Bool, Bool) in

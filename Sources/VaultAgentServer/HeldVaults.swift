@@ -89,7 +89,7 @@ package final class HeldVaults: Sendable {
     }
 
     /// Unlocks a vault, and holds it from then on: for who has a turn of ``unlockTurns``, and as long as that. Throws as
-    /// ``TokenVault/BlockingFileVault/unlock(with:mending:)``.
+    /// ``TokenVault/BlockingFileVault/unlock(with:repairing:)``.
     func unlock(
         _ reference: VaultReference, _ order: UnlockOrder, in turn: TurnQueue.Turn
     ) throws(TokenStorageError) -> VaultUse {
@@ -102,7 +102,7 @@ package final class HeldVaults: Sendable {
         let path = VaultReference(at: reference.path).path
         guard path == reference.path else {
             throw TokenStorageError(
-                .invalidArgument, operation: "unlock", backend: AgentPlace.backend,
+                .invalidArgument, operation: "unlock", backend: AgentEndpoint.backend,
                 reason: .limit(.linkedPath))
         }
         // One that was let go of while its key was derived says nothing of what is at the path now.
@@ -200,10 +200,10 @@ package final class HeldVaults: Sendable {
         // Who locked while the key was derived meant this too.
         if isLocked {
             throw TokenStorageError(
-                .locked, operation: "unlock", backend: AgentPlace.backend,
+                .locked, operation: "unlock", backend: AgentEndpoint.backend,
                 reason: .changedMeanwhile(.lockedAgain))
         }
-        if isGone { throw TokenStorageError(.closed, operation: "unlock", backend: AgentPlace.backend) }
+        if isGone { throw TokenStorageError(.closed, operation: "unlock", backend: AgentEndpoint.backend) }
     }
 
     /// Whether `method` leads to less than everything in `vault`, which is the one that is held, opened once more. With that,
@@ -215,7 +215,7 @@ package final class HeldVaults: Sendable {
         // These lead to everything, and are expensive to try twice.
         case .passphrase, .recoveryKey: return false
         case .keyFile, .secretService:
-            try vault.unlock(with: method, mending: false)
+            try vault.unlock(with: method, repairing: false)
             return !Self.isOpen(vault)
         }
     }
@@ -239,10 +239,11 @@ package final class HeldVaults: Sendable {
     }
 
     private static let tooManyVaults = TokenStorageError(
-        .resourcesExhausted, operation: "unlock", backend: AgentPlace.backend, reason: .shortage(.heldVaults))
+        .resourcesExhausted, operation: "unlock", backend: AgentEndpoint.backend,
+        reason: .shortage(.heldVaults))
 
     /// Unlocks the vault at `path` without a client, and holds it; it locks when it is told to, not when it is idle. Throws
-    /// as ``TokenVault/BlockingFileVault/unlock(with:mending:)``.
+    /// as ``TokenVault/BlockingFileVault/unlock(with:repairing:)``.
     package func unlock(
         at path: FilePath, with method: UnlockMethod, stateDirectory: FilePath?
     ) throws(TokenStorageError) {

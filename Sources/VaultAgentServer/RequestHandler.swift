@@ -221,7 +221,7 @@ struct RequestHandler: Sendable {
     ) throws(TokenStorageError) -> Consequence {
         try vault.refresh()
         let storage = vault.storage(service: "")
-        let facts = VaultFacts(
+        let facts = VaultInfo(
             identifier: vault.identifier, state: try vault.lockState(),
             supportedPolicies: storage.supportedPolicies, defaultPolicy: storage.defaultPolicy)
         writer.begin(.result, id: request.id)
@@ -292,6 +292,6 @@ extension AgentOperation {
 extension TokenStorageError {
     /// The answer does not fit into a frame.
     fileprivate static var tooLargeAnswer: TokenStorageError {
-        TokenStorageError(.tooLarge, operation: "retrieve", backend: AgentPlace.backend)
+        TokenStorageError(.tooLarge, operation: "retrieve", backend: AgentEndpoint.backend)
     }
 }

@@ -14,7 +14,7 @@ final class TurnQueue: Sendable {
             self.number = number
         }
 
-        deinit { queue.giveBack(number) }
+        deinit { queue.release(number) }
     }
 
     /// Why there is no turn.
@@ -113,7 +113,7 @@ final class TurnQueue: Sendable {
     /// How many wait.
     var waiters: Int { state.withLock { $0.waiting.count } }
 
-    private func giveBack(_ number: UInt64) { state.announce { $0.taken[number] = nil } }
+    private func release(_ number: UInt64) { state.announce { $0.taken[number] = nil } }
 }
 
 extension TokenStorageError {
@@ -122,12 +122,12 @@ extension TokenStorageError {
     /// There was no turn to list.
     static let othersList = noTurn("list", .listing)
     /// Who asked does not wait any more.
-    static let nobodyWaits = TokenStorageError(.closed, operation: "", backend: AgentPlace.backend)
+    static let nobodyWaits = TokenStorageError(.closed, operation: "", backend: AgentEndpoint.backend)
 
     private static func noTurn(
         _ operation: String, _ reason: TokenStorageError.Reason.Deadline
     ) -> TokenStorageError {
         TokenStorageError(
-            .timedOut, operation: operation, backend: AgentPlace.backend, reason: .deadline(reason))
+            .timedOut, operation: operation, backend: AgentEndpoint.backend, reason: .deadline(reason))
     }
 }

@@ -20,7 +20,7 @@ enum AgentProgram {
 
     /// Runs the agent that `arguments` ask for to its end; `nil` stands for arguments that are not UTF-8.
     static func run(_ arguments: [String]?) -> Int32 {
-        var place = AgentPlaces.own
+        var place = AgentEndpoints.own
         var ready: Int32?
         var credentials: [CredentialUnlock] = []
         var stateDirectory = UserDirectories.state?.appending("tokenvault")
@@ -30,7 +30,7 @@ enum AgentProgram {
             switch argument {
             case "--directory":
                 guard let path = rest.popFirst(), !path.isEmpty else { return refuse(usage) }
-                place = AgentPlace(directory: FilePath(path))
+                place = AgentEndpoint(directory: FilePath(path))
             case "--ready-fd":
                 guard let number = rest.popFirst().flatMap({ Int32($0) }), number > 2 else {
                     return refuse(usage)
@@ -92,7 +92,7 @@ enum AgentProgram {
                 try credential.perform(server.vaults, stateDirectory: stateDirectory)
             }
             // Who started it listens no longer.
-            if isInBackground { StandardStream.error.drop() }
+            if isInBackground { StandardStream.error.discard() }
             if let ready { try ReadySignal.send(to: ready) }
             notify(.ready)
             switch try server.run(listening, signals: signals, stopping: { notify(.stopping) }) {
@@ -139,5 +139,5 @@ enum AgentProgram {
 
 extension TokenStorageError {
     /// Whether it says that an agent listens in the same place.
-    fileprivate var isOfAnotherAgent: Bool { code == .conflict && backend == AgentPlace.backend }
+    fileprivate var isOfAnotherAgent: Bool { code == .conflict && backend == AgentEndpoint.backend }
 }

@@ -44,7 +44,7 @@ enum BenchmarkProgram {
     private static func measure(
         _ arguments: BenchmarkArguments, _ program: FilePath, _ leftovers: Leftovers
     ) throws(BenchmarkFailure) -> Results {
-        let interruption = try Interruption { leftovers.tell() }
+        let interruption = try SignalGuard { leftovers.tell() }
         let progress = ProgressLine()
         defer {
             progress.clear()
@@ -53,7 +53,7 @@ enum BenchmarkProgram {
         }
         let keeper = try ScratchKeeper(in: arguments.directory, program)
         defer { keeper.end() }
-        return try Course(
+        return try BenchmarkRun(
             arguments: arguments, scratch: keeper.path, program: program, interruption: interruption,
             leftovers: leftovers, progress: progress
         ).run()

@@ -17,13 +17,13 @@ enum WorkerProgram {
             say(.failed(WorkerFailure(.misunderstood, "the version")))
             return 0
         }
-        let caller = Caller(of: request.operation)
+        let caller = ParentProcess(of: request.operation)
         let signals = caller.heedSignals()
         defer { signals?.stop() }
         let reply = await answer(to: request, of: caller)
         // Nobody would have what the provider gave.
         if case .signedIn(let signedIn) = reply, caller.isGone || !say(reply) {
-            say(.failed(await takeBack(signedIn, of: request)))
+            say(.failed(await revoke(signedIn, of: request)))
         } else {
             say(reply)
         }
@@ -31,7 +31,7 @@ enum WorkerProgram {
     }
 
     /// Has what came of a sign-in revoked. What that leaves.
-    private static func takeBack(
+    private static func revoke(
         _ signedIn: WorkerReply.SignedIn, of request: WorkerRequest
     ) async -> WorkerFailure {
         var request = request
@@ -41,7 +41,7 @@ enum WorkerProgram {
         request.accessToken = signedIn.tokens.accessToken
         request.refreshToken = signedIn.tokens.refreshToken
         var failure = WorkerFailure(.cancelled)
-        if await Work(request, within: .seconds(5)).reply() != .revoked { failure.leavesTokens = true }
+        if await WorkerJob(request, within: .seconds(5)).reply() != .revoked { failure.leavesTokens = true }
         return failure
     }
 
@@ -76,12 +76,12 @@ enum WorkerProgram {
     }
 
     /// What came of it, within the time that the request gives. What is cancelled then may still have an answer.
-    private static func answer(to request: WorkerRequest, of caller: Caller) async -> WorkerReply {
+    private static func answer(to request: WorkerRequest, of caller: ParentProcess) async -> WorkerReply {
         let limit = Duration.seconds(min(max(request.seconds.isNaN ? 0 : request.seconds, 0.01), 86_400))
-        let work = Task { await Work(request, within: limit).reply() }
+        let work = Task { await WorkerJob(request, within: limit).reply() }
         caller.watch { work.cancel() }
         let alarm = Task {
-            try await Patience.end(after: limit)
+            try await Timeout.end(after: limit)
             work.cancel()
         }
         let reply = await work.value

@@ -20,8 +20,8 @@ enum AgentStarter {
     }
 
     /// Everywhere that an agent of this user may run. Throws when that cannot be told.
-    static func places() throws(CommandFailure) -> [AgentPlace] {
-        do throws(SystemFailure) { return try AgentPlaces.everywhere() } catch {
+    static func places() throws(CommandFailure) -> [AgentEndpoint] {
+        do throws(SystemFailure) { return try AgentEndpoints.everywhere() } catch {
             throw CommandFailure(
                 error, "the directories where agents run", "see \"ulimit -n\" and the mode of /run/user/UID")
         }
@@ -29,12 +29,12 @@ enum AgentStarter {
 
     /// Throws `unavailable` when another user has taken the agent's place: there is none, and none can be started.
     static func requirePlace() throws(CommandFailure) {
-        if let place = AgentPlaces.takenByAnother {
+        if let place = AgentEndpoints.ownedByAnotherUser {
             throw CommandFailure(
                 .unavailable, "no agent can run in \(place), which is another user's", placeAdvice)
         }
         // It is told where as an argument, which is text.
-        guard String(validating: AgentPlaces.own.directory) == nil else { return }
+        guard String(validating: AgentEndpoints.own.directory) == nil else { return }
         throw CommandFailure(
             .unavailable, "no agent is started in a directory whose path is not UTF-8", placeAdvice)
     }
@@ -44,7 +44,7 @@ enum AgentStarter {
         try requirePlace()
         let deadline = Deadline(after: console.deadline?.remaining ?? .seconds(30))
         while true {
-            let place = AgentPlaces.own
+            let place = AgentEndpoints.own
             let limit = deadline.remaining
             let isRunning = try calling { () throws(TokenStorageError) in
                 try AgentControl.isRunning(at: place, within: limit)
@@ -62,7 +62,7 @@ enum AgentStarter {
     }
 
     private static func begin(
-        at place: AgentPlace, within timeout: Duration
+        at place: AgentEndpoint, within timeout: Duration
     ) throws(CommandFailure) -> BackgroundProgram {
         let program = try program()
         var environment = ["PATH=/usr/bin:/bin", "SWIFT_BACKTRACE=enable=no"]

@@ -6,7 +6,7 @@ extension CommandFailure {
     static func advice(for reason: TokenStorageError.Reason?) -> String? {
         switch reason {
         case .agentDirectoryClosed: AgentStarter.closedAdvice
-        case .readOnly(.asked): "leave --read-only out"
+        case .readOnly(.requested): "leave --read-only out"
         case .deviceKeyMissing(path: _?):
             "the state directory may not be the one it was stored with: check HOME, XDG_STATE_HOME, --state-dir; if it "
                 + "is, \(foreign)"

@@ -40,7 +40,7 @@ struct CommandFailure: Error, Equatable {
                 ?? error.code.nextStep)
         switch error.reason {
         case .agentDirectoryClosed:
-            self.happened = "the agent's directory \(AgentPlaces.own.directory) cannot be used"
+            self.happened = "the agent's directory \(AgentEndpoints.own.directory) cannot be used"
         case .agentDirectoryForeign where error.code == .insecurePermissions:
             // It is about no file, and says all by itself.
             self.happened = error.underlying ?? happened

@@ -32,7 +32,7 @@ extension Session {
     /// The vault by way of the agent, if that may be asked, whether it is held there or not.
     func agentToAsk() throws(CommandFailure) -> BlockingAgentVault? {
         guard backend == .file, asksAgent else { return nil }
-        if let place = AgentPlaces.takenByAnother {
+        if let place = AgentEndpoints.ownedByAnotherUser {
             console.note("no agent is asked, since \(place) is another user's: \(AgentStarter.placeAdvice)")
             return nil
         }
@@ -41,7 +41,9 @@ extension Session {
     }
 
     /// The vault by way of the agent at `place`, whether it is held there or not.
-    func agentClient(at place: AgentPlace = AgentPlaces.own) throws(CommandFailure) -> BlockingAgentVault {
+    func agentClient(at place: AgentEndpoint = AgentEndpoints.own) throws(CommandFailure)
+        -> BlockingAgentVault
+    {
         try requireFile()
         let left = console.deadline?.remaining ?? timeout
         return BlockingAgentVault(
@@ -52,8 +54,8 @@ extension Session {
     /// Makes the agent let go of the vault, which is gone or another one by now, unless it is not to be talked to.
     @discardableResult
     func releaseFromAgent() -> Bool {
-        guard mayTellAgent, AgentPlaces.takenByAnother == nil else { return false }
-        return ((try? AgentPlaces.everywhere()) ?? AgentPlaces.all).map {
+        guard mayTellAgent, AgentEndpoints.ownedByAnotherUser == nil else { return false }
+        return ((try? AgentEndpoints.everywhere()) ?? AgentEndpoints.all).map {
             (try? agentClient(at: $0).release()) ?? false
         }.contains(true)
     }

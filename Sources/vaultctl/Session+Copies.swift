@@ -64,7 +64,7 @@ extension Session {
     func openVaultOrCopy() throws(CommandFailure) -> BlockingFileVault {
         try requireFile()
         var configuration = try configuration
-        configuration.opensCopies = true
+        configuration.allowsOpeningCopies = true
         let path = try vaultPath
         return try calling { () throws(TokenStorageError) in
             try BlockingFileVault.open(at: path, configuration: configuration)

@@ -143,25 +143,25 @@ struct Session {
     }
 
     /// The vault, unlocked with what was given or what the person types.
-    /// Without `mending` nothing in the file changes; what was mended is told.
+    /// Without `repairing` nothing in the file changes; each repair is told.
     /// With `orCopy` a copy of the vault will do, for commands that only read.
     func openUnlockedVault(
-        mending: Bool = true, orCopy: Bool = false
+        repairing: Bool = true, orCopy: Bool = false
     ) throws(CommandFailure) -> BlockingFileVault {
         let vault = orCopy ? try openVaultOrCopy() : try openVault()
-        if unlock.isTerminal, try unlockFromKeyring(vault, mending: mending) { return vault }
+        if unlock.isTerminal, try unlockFromKeyring(vault, repairing: repairing) { return vault }
         try unlock.withUnlockMethod(console, opening: try slots(of: vault)) {
             (method) throws(CommandFailure) in
-            try unlock(vault, with: method, mending: mending)
+            try unlock(vault, with: method, repairing: repairing)
         }
-        for note in vault.notesOfUnlocking { console.note(note) }
+        for note in vault.unlockWarnings { console.note(note) }
         return vault
     }
 
     /// Whether the keyring opened the vault. False when it has no slot for one, or when the keyring cannot, or can
     /// only in part, and a person can be asked for a passphrase instead. Throws why the keyring cannot.
     func unlockFromKeyring(
-        _ vault: BlockingFileVault, mending: Bool = true
+        _ vault: BlockingFileVault, repairing: Bool = true
     ) throws(CommandFailure) -> Bool {
         let slots = try calling { () throws(TokenStorageError) in try vault.slots() }
         let keyrings = slots.filter { $0.kind == .secretService }
@@ -170,7 +170,7 @@ struct Session {
         // A person who is there is asked rather than shown a part.
         if isAttended, keyrings.allSatisfy({ $0.scope == .afterFirstUnlock }) { return false }
         do {
-            try vault.unlock(from: console.keyring, mending: mending)
+            try vault.unlock(from: console.keyring, repairing: repairing)
             return true
         } catch {
             switch error.code {
@@ -205,11 +205,11 @@ struct Session {
 
     /// Unlocks, telling that a passphrase takes a while.
     func unlock(
-        _ vault: BlockingFileVault, with method: UnlockMethod, mending: Bool = true
+        _ vault: BlockingFileVault, with method: UnlockMethod, repairing: Bool = true
     ) throws(CommandFailure) {
         if case .passphrase = method { console.progress.show("Unlocking …") }
         defer { console.progress.clear() }
-        try calling { () throws(TokenStorageError) in try vault.unlock(with: method, mending: mending) }
+        try calling { () throws(TokenStorageError) in try vault.unlock(with: method, repairing: repairing) }
     }
 
     /// The storage of `service`, unlocked. With `orOthers` a keyring's items of other programs are read too.

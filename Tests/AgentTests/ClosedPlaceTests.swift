@@ -49,7 +49,7 @@ import VaultAgent
     @Test func unlockWaitsNoLongerThanTold() throws {
         let home = try CommandHome()
         let listener = try SocketDirectory(home.place.directory, creating: true).listen(
-            at: AgentPlace.socketName)
+            at: AgentEndpoint.socketName)
         let start = ContinuousClock.now
         let unlock = try home.run("unlock", "--key-file", home.keyFile, "--timeout", "1")
         #expect(unlock.status == 10, "\(unlock.error)")

@@ -267,7 +267,7 @@ import VaultAgent
 final class CommandHome: Sendable {
     let path: String
     var keyFile: String { path + "/vault.key" }
-    var place: AgentPlace { AgentPlace(directory: FilePath(path).appending("run/tokenvault")) }
+    var place: AgentEndpoint { AgentEndpoint(directory: FilePath(path).appending("run/tokenvault")) }
 
     init() throws {
         var template = Array("/tmp/vaultctl-agent-XXXXXX".utf8CString)

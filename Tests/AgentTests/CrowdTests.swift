@@ -199,7 +199,7 @@ import VaultAgent
             #expect(connection.become { .subscribed(since: $0) })
             connections[UInt64(number)] = connection
         }
-        #expect(LeastLoss.order(connections).first?.0 == 1)
+        #expect(EvictionOrder.order(connections).first?.0 == 1)
         withExtendedLifetime(pairs) {}
     }
 }

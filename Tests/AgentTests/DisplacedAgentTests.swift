@@ -136,7 +136,7 @@ import VaultAgent
         let directory = Mutex<SocketDirectory?>(try SocketDirectory(place.directory, creating: true))
         let listener = try directory.withLock { directory in
             try directory?.take()
-            return try directory?.listen(at: AgentPlace.socketName)
+            return try directory?.listen(at: AgentEndpoint.socketName)
         }
         WorkerThread(name: "first").run {
             defer { isOver.announce { $0 = true } }

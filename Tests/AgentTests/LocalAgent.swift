@@ -14,7 +14,7 @@ final class LocalServer: Sendable {
     private let isOver = Monitor(false)
 
     init(
-        at place: AgentPlace, _ change: (inout AgentLimits) -> Void = { _ in },
+        at place: AgentEndpoint, _ change: (inout AgentLimits) -> Void = { _ in },
         stopping: @escaping @Sendable (AgentServer) -> Void = { _ in },
         makeThread: @escaping @Sendable () -> WorkerThread = { WorkerThread(name: "client") }
     ) throws {
@@ -94,9 +94,9 @@ struct RawClient {
     let socket: UnixSocket
     private let incoming = WipedBuffer(capacity: 4 << 10)
 
-    init(_ place: AgentPlace) throws {
+    init(_ place: AgentEndpoint) throws {
         let directory = try SocketDirectory(place.directory, creating: false)
-        socket = try directory.connect(to: AgentPlace.socketName, within: .seconds(300))
+        socket = try directory.connect(to: AgentEndpoint.socketName, within: .seconds(300))
     }
 
     func send(_ bytes: [UInt8], atMost duration: Duration = .seconds(300)) throws {

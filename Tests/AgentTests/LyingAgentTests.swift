@@ -81,7 +81,7 @@ final class FakeAgent: Sendable {
     private let waker: WakeEvent
     private let isOver = Monitor(false)
 
-    init(at place: AgentPlace, _ body: @escaping @Sendable (UnixSocket) throws -> Void) throws {
+    init(at place: AgentEndpoint, _ body: @escaping @Sendable (UnixSocket) throws -> Void) throws {
         let listening = try AgentListening(at: place)
         let waker = try WakeEvent()
         self.waker = waker

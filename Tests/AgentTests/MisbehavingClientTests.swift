@@ -205,7 +205,7 @@ import VaultAgent
                 held.append(client)
             """
         let program = try Program.start(
-            "/usr/bin/python3", ["-c", flood, "\(home.place.directory)/\(AgentPlace.socketName)"])
+            "/usr/bin/python3", ["-c", flood, "\(home.place.directory)/\(AgentEndpoint.socketName)"])
         #expect(Program.wait(for: program) == 0)
         // Whoever comes next is taken after all of them.
         try expectService(try agent.unlockedVault(), "one")
@@ -286,10 +286,10 @@ import VaultAgent
         let budget = CommitBudget(10, share: 6)
         #expect(budget.take(6, for: 1) && !budget.take(1, for: 1))
         #expect(!budget.take(5, for: 2) && budget.take(4, for: 2) && !budget.take(1, for: 3))
-        budget.giveBack(6, of: 1)
+        budget.release(6, of: 1)
         #expect(budget.take(6, for: 3) && !budget.take(1, for: 1))
-        budget.giveBack(6, of: 3)
-        budget.giveBack(4, of: 2)
+        budget.release(6, of: 3)
+        budget.release(4, of: 2)
         #expect(budget.take(6, for: 2) && budget.take(4, for: 1) && !budget.take(1, for: 3))
     }
 

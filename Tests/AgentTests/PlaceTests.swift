@@ -213,9 +213,9 @@ import VaultAgentServer
 
     @Test func aLongPathIsNoObstacle() throws {
         let long = home.path.appending(String(repeating: "x", count: 200))
-        let agent = try AgentProcess(at: AgentPlace(directory: long))
+        let agent = try AgentProcess(at: AgentEndpoint(directory: long))
         defer { agent.end(SIGTERM) }
-        let vault = BlockingAgentVault(at: home.vault, agent: AgentPlace(directory: long))
+        let vault = BlockingAgentVault(at: home.vault, agent: AgentEndpoint(directory: long))
         #expect(try vault.status() == nil)
     }
 

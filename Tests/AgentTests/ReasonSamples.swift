@@ -40,7 +40,7 @@ extension TokenStorageError.Reason {
             ForeignAgent.allCases.map { .agentDirectoryForeign($0, path: "/p") }
         case .ownedByAnotherUser: Self.places.map { .ownedByAnotherUser($0, user: .max) }
         case .writableByOthers: Self.places.map { .writableByOthers($0) }
-        case .readOnly: [.readOnly(.asked), .readOnly(.fileSystem), .readOnly(.permissions)]
+        case .readOnly: [.readOnly(.requested), .readOnly(.fileSystem), .readOnly(.permissions)]
         case .policyUnsupported:
             [.policy(.whenUnlocked), .afterPassphrase, .afterEnrolment, .fileVault].map {
                 .policyUnsupported($0)
@@ -107,7 +107,7 @@ extension TokenStorageError.Reason {
         case .notARegularFile: .occupied(path: "/p")
         case .occupied: .exists(.vaultFile)
         case .exists: .hardLinks(count: 2, path: "/p")
-        case .hardLinks: .readOnly(.asked)
+        case .hardLinks: .readOnly(.requested)
         case .readOnly: .damage(.frame, offset: 0)
         case .damage: .damaged(.item)
         case .damaged: .damagedCopy(cause)

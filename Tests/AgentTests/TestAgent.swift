@@ -11,7 +11,7 @@ final class TestAgent: Sendable {
     let home: TestHome
     let process: AgentProcess
 
-    var place: AgentPlace { home.place }
+    var place: AgentEndpoint { home.place }
 
     /// An agent in `home`, ready for clients.
     init(in home: TestHome) throws {
@@ -44,7 +44,7 @@ final class TestHome: Sendable {
     let path: FilePath
     var vault: FilePath { path.appending("vaults").appending("test.vault") }
     var state: FilePath { path.appending("state") }
-    var place: AgentPlace { AgentPlace(directory: path.appending("run")) }
+    var place: AgentEndpoint { AgentEndpoint(directory: path.appending("run")) }
 
     init() throws {
         var template = Array("/tmp/tokenvault-agent-XXXXXX".utf8CString)
@@ -75,7 +75,7 @@ final class AgentProcess: Sendable {
     var identifier: pid_t { program.process }
 
     /// Starts it and waits until it takes clients. Throws what it ended with when it does not.
-    init(at place: AgentPlace, environment: [String] = [], arguments: [String] = []) throws {
+    init(at place: AgentEndpoint, environment: [String] = [], arguments: [String] = []) throws {
         program = try BackgroundProgram(
             FilePath(Program.beside("vaultctl-agent")),
             ["--directory", place.directory.string, "--ready-fd", "3"] + arguments,

@@ -172,7 +172,7 @@ import VaultAgent
             reason: .other(explanation: "u", advice: "a"), generation: 9)
         let item = TokenItem(metadata: Samples.metadata, secret: Secret(utf8: "not a real token"))
         let commit = TokenCommit(generation: 12, existed: [true, false])
-        let facts = VaultFacts(
+        let facts = VaultInfo(
             identifier: "00ff", state: .afterFirstUnlock,
             supportedPolicies: [.whenUnlocked, .afterFirstUnlock],
             defaultPolicy: .whenUnlocked)

@@ -287,7 +287,7 @@ import TokenVault
         let keyring = StorageCandidate.secretService(desktop.configuration())
         let memory = InMemoryVault()
         let second = StorageCandidate(
-            name: "second", probe: { () throws(TokenStorageError) in .isThere },
+            name: "second", probe: { () throws(TokenStorageError) in .present },
             storage: { (service) throws(TokenStorageError) in memory.storage(service: service) })
         let directory = FilePath("\(desktop.path)/choices")
         let chooser = StorageChooser([keyring, second], rememberingIn: directory)

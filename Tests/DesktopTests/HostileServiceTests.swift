@@ -124,7 +124,7 @@ import TokenVaultPlatform
         try desktop.start(fake: [behaviour])
         let memory = InMemoryVault()
         let other = StorageCandidate(
-            name: "other", probe: { () throws(TokenStorageError) in .canBeMade },
+            name: "other", probe: { () throws(TokenStorageError) in .creatable },
             storage: { (service) throws(TokenStorageError) in memory.storage(service: service) })
         let chooser = StorageChooser(
             [.secretService(desktop.configuration(allowsPlainSession: true)), other],

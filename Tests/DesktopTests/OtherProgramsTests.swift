@@ -165,7 +165,7 @@ import TokenVault
         let summary = await TokenMigration(
             from: desktop.service(), to: destination, options: .init(deletesAtSource: true)
         ).run()
-        #expect(summary.copied == 1 && summary.left.map(\.code) == [.unsupportedFormat], "\(summary)")
+        #expect(summary.copied == 1 && summary.remaining.map(\.code) == [.unsupportedFormat], "\(summary)")
         #expect(try desktop.tell("items", Self.ours).count == 1)
     }
 

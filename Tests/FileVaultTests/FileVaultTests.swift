@@ -233,7 +233,7 @@ let keyFile = UnlockMethod.keyFile(Secret(utf8: "not a real key: 0123456789abcde
         byte[0] ^= 1
         try file.write(byte, at: 100)
         let vault = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
-        try vault.unlock(with: keyFile, mending: false)
+        try vault.unlock(with: keyFile, repairing: false)
         #expect(try !vault.verify().isClean)
         #expect(try file.read(1, at: 100) == byte)
         vault.close()

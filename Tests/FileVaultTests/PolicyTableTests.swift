@@ -170,7 +170,7 @@ import TokenVault
         case .revokedElsewhere:
             // What holds the old root, after everything is sealed anew.
             let vault = try opened(Self.passphrase)
-            _ = try made.revoke(keeping: [Self.passphrase], droppingOthers: true)
+            _ = try made.rotateKeys(keeping: [Self.passphrase], droppingOthers: true)
             return vault
         case .restored, .restoredWithoutState, .restoredAfterPassphraseRemoved, .restoredUnderOpenVault,
             .restoredFromBeforeRevocation, .copyRead:
@@ -187,7 +187,7 @@ import TokenVault
             try PosixCopy(of: sandbox.vault, state: sandbox.path.appending("state")).write(to: "taken.vault")
             let copy = sandbox.vault.removingLastComponent().appending("taken.vault")
             let revoked = try #require(try made.slots().first { $0.kind == .keyFile && $0.scope == .all })
-            _ = try made.revoke(
+            _ = try made.rotateKeys(
                 keeping: [Self.passphrase, keyFile, .recoveryKey(Self.recoveryKey)], removing: [revoked.id])
             try made.storage(service: "policies").store(token: "later", for: "later", policy: .whenUnlocked)
             let now = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
@@ -213,7 +213,7 @@ import TokenVault
         try sandbox.keepCopy(as: "copy.vault")
         var configuration = sandbox.configuration
         if situation == .copyRead {
-            configuration.opensCopies = true
+            configuration.allowsOpeningCopies = true
             let vault = try BlockingFileVault.open(
                 at: sandbox.path(of: "copy.vault"), configuration: configuration)
             try vault.unlock(with: Self.passphrase)
@@ -223,7 +223,7 @@ import TokenVault
         case .restoredAfterPassphraseRemoved:
             try made.removeSlot(try #require(try made.slots().first { $0.kind == .passphrase }).id)
         case .restoredFromBeforeRevocation:
-            _ = try made.revoke(keeping: [Self.passphrase], droppingOthers: true)
+            _ = try made.rotateKeys(keeping: [Self.passphrase], droppingOthers: true)
         default: _ = try made.storage(service: "policies").deleteAll()
         }
         if situation == .restoredWithoutState {

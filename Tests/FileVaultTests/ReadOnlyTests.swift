@@ -52,7 +52,7 @@ import TokenVaultPlatform
         #expect(try storage.list().items.count == 1)
         #expect(try vault.verify().isClean)
         let status = try vault.status()
-        #expect(status.obstacle == .asked && status.items == 1 && !status.notes.isEmpty)
+        #expect(status.readOnlyReason == .requested && status.items == 1 && !status.notes.isEmpty)
         #expect(status.rollbackProtection == .anchored)
         let copy = sandbox.path.appending("copy.export")
         _ = try vault.export(
@@ -75,12 +75,12 @@ import TokenVaultPlatform
     }
 
     @Test(arguments: [
-        (Errno.readOnlyFileSystem, WritingObstacle.fileSystem), (.permissionDenied, .permissions),
+        (Errno.readOnlyFileSystem, ReadOnlyReason.fileSystem), (.permissionDenied, .permissions),
     ])
-    func whatCannotBeWrittenIsOpenedForReading(_ refusal: Errno, _ obstacle: WritingObstacle) throws {
+    func whatCannotBeWrittenIsOpenedForReading(_ refusal: Errno, _ obstacle: ReadOnlyReason) throws {
         let directory = try guarded(refusal)
         let vault = try opened(directory, asked: false)
-        #expect(try vault.status().obstacle == obstacle)
+        #expect(try vault.status().readOnlyReason == obstacle)
         #expect(try vault.storage(service: "s").retrieve(for: "key") == "fake")
         #expect(code { try vault.storage(service: "s").store(token: "x", for: "key") } == .readOnly)
         #expect(directory.journal.all == [])

@@ -4,7 +4,7 @@ import TokenVault
 @testable import TokenVaultAuth
 
 @Suite struct AuthorizingTests {
-    private let scene = Scene()
+    private let scene = TestFixture()
     private let origin = RequestOrigin.https("api.example.com")
 
     private struct Request: AuthorizableRequest {
@@ -45,7 +45,7 @@ import TokenVault
         let provider = try await provider(RotatingServer())
         let sent = try await provider.adapt(Request(origin: other))
         #expect(sent.request.headers.isEmpty)
-        #expect(try await provider.retry(sent, after: ResponseFacts(status: 401)) == nil)
+        #expect(try await provider.retry(sent, after: ResponseMetadata(status: 401)) == nil)
     }
 
     @Test func originsAreComparedAsTheStandardSays() {
@@ -64,7 +64,8 @@ import TokenVault
         let server = RotatingServer()
         let provider = try await provider(server)
         let sent = Notes<String>()
-        let status = try await provider.send(Request(origin: origin), facts: { ResponseFacts(status: $0) }) {
+        let status = try await provider.send(Request(origin: origin), facts: { ResponseMetadata(status: $0) })
+        {
             request in
             sent.add(request.headers["Authorization"] ?? "")
             return 401
@@ -79,8 +80,8 @@ import TokenVault
         let provider = try await provider(server)
         let slow = try await provider.adapt(Request(origin: origin))
         let quick = try await provider.adapt(Request(origin: origin))
-        let first = try await provider.retry(quick, after: ResponseFacts(status: 401))
-        let second = try await provider.retry(slow, after: ResponseFacts(status: 401))
+        let first = try await provider.retry(quick, after: ResponseMetadata(status: 401))
+        let second = try await provider.retry(slow, after: ResponseMetadata(status: 401))
         #expect(first?.request.headers == ["Authorization": "Bearer access-1"])
         #expect(second?.request.headers == ["Authorization": "Bearer access-1"])
         #expect(server.requests == 1)
@@ -95,7 +96,7 @@ import TokenVault
         let provider = TokenAuthProvider(manager: manager, allowedOrigins: [origin])
         let sent = try await provider.adapt(Request(origin: origin))
         try await other.refreshTokens()
-        let again = try await provider.retry(sent, after: ResponseFacts(status: 401))
+        let again = try await provider.retry(sent, after: ResponseMetadata(status: 401))
         #expect(again?.request.headers == ["Authorization": "Bearer access-1"])
         #expect(server.requests == 1)
     }
@@ -104,7 +105,7 @@ import TokenVault
         let server = RotatingServer()
         let provider = try await provider(server)
         let sent = try await provider.adapt(Request(origin: origin, isReplayable: false))
-        #expect(try await provider.retry(sent, after: ResponseFacts(status: 401)) == nil)
+        #expect(try await provider.retry(sent, after: ResponseMetadata(status: 401)) == nil)
         #expect(server.requests == 0)
     }
 
@@ -112,7 +113,7 @@ import TokenVault
         let server = RotatingServer()
         let provider = try await provider(server)
         let sent = try await provider.adapt(Request(origin: origin))
-        #expect(try await provider.retry(sent, after: ResponseFacts(status: status)) == nil)
+        #expect(try await provider.retry(sent, after: ResponseMetadata(status: status)) == nil)
         #expect(server.requests == 0)
     }
 
@@ -121,7 +122,7 @@ import TokenVault
         let sent = try await provider.adapt(Request(origin: origin))
         try await provider.manager.updateTokens(TokenInfo(accessToken: "next-user"))
         await #expect(throws: TokenError.sessionChanged) {
-            try await provider.retry(sent, after: ResponseFacts(status: 401))
+            try await provider.retry(sent, after: ResponseMetadata(status: 401))
         }
     }
 
@@ -133,7 +134,7 @@ import TokenVault
         let provider = TokenAuthProvider(manager: manager, allowedOrigins: [origin]) { told.add($0) }
         let sent = try await provider.adapt(Request(origin: origin))
         await #expect(throws: TokenError.sessionExpired) {
-            try await provider.retry(sent, after: ResponseFacts(status: 401))
+            try await provider.retry(sent, after: ResponseMetadata(status: 401))
         }
         #expect(told.all == [.sessionExpired])
     }
@@ -143,7 +144,7 @@ import TokenVault
         let provider = try await provider(server)
         var sent = try await provider.adapt(Request(origin: origin))
         sent.request.origin = .https("evil.example.com")
-        #expect(try await provider.retry(sent, after: ResponseFacts(status: 401)) == nil)
+        #expect(try await provider.retry(sent, after: ResponseMetadata(status: 401)) == nil)
         #expect(server.requests == 0)
     }
 
@@ -161,7 +162,7 @@ import TokenVault
         try await manager.updateTokens(scene.tokens(goodFor: -1))
         let next = Task { try await manager.validAccessToken() }
         await begun.pass()
-        let retry = Task { try await provider.retry(sent, after: ResponseFacts(status: 401)) }
+        let retry = Task { try await provider.retry(sent, after: ResponseMetadata(status: 401)) }
         gate.open()
         #expect(try await next.value == "access-1")
         await #expect(throws: TokenError.sessionChanged) { try await retry.value }

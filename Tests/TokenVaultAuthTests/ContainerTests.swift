@@ -4,10 +4,10 @@ import TokenVault
 import TokenVaultAuth
 
 @MainActor @Suite struct ContainerTests {
-    private let scene = Scene()
+    private let scene = TestFixture()
 
     private struct Factory: AuthServiceFactory {
-        let scene: Scene
+        let scene: TestFixture
 
         func service(for type: AuthType) throws -> any AuthenticationService {
             let server = RotatingServer()

@@ -9,7 +9,7 @@ import FoundationEssentials
 
 /// What comes after a refresh that failed for now.
 @Suite struct FailureTests {
-    private let scene = Scene()
+    private let scene = TestFixture()
 
     @Test func anotherAttemptFollowsAfterAPause() async throws {
         let server = RotatingServer(answers: [
@@ -165,7 +165,7 @@ import FoundationEssentials
         let begun = ContinuousClock.now
         var times = [begun, begun + passed]
         var slept: [Duration] = []
-        try await Patience.end(
+        try await Timeout.end(
             after: .seconds(30), now: { times.removeFirst() }, sleep: { slept.append($0) })
         #expect(slept.count == sleeps && slept.first == .seconds(30))
     }

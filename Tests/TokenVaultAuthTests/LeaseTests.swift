@@ -12,7 +12,7 @@ import FoundationEssentials
 
 /// Refreshes that several processes begin at once, each with a handle of its own.
 @Suite struct LeaseTests {
-    private let scene = Scene()
+    private let scene = TestFixture()
 
     /// The server does not answer until all others were kept from asking.
     @Test func managersOfOneVaultRefreshOnce() async throws {

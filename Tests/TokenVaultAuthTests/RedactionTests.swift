@@ -5,7 +5,7 @@ import TokenVault
 
 /// No token is ever printed.
 @Suite struct RedactionTests {
-    private let scene = Scene()
+    private let scene = TestFixture()
     private let sentinel = "S3NT1NEL"
 
     private func prints(_ value: some Any) -> [String] {

@@ -9,7 +9,7 @@ import FoundationEssentials
 #endif
 
 @Suite struct RefreshTests {
-    private let scene = Scene()
+    private let scene = TestFixture()
 
     @Test func tenThousandTasksWithAnExpiredTokenAreOneRefresh() async throws {
         let gate = Gate()

@@ -10,17 +10,17 @@ import FoundationEssentials
 
 /// What becomes of tokens between the server's answer and the disk.
 @Suite struct SavingTests {
-    private let scene = Scene()
+    private let scene = TestFixture()
 
     /// A clock that is not at a whole second, as clocks are.
-    private func sceneAtOddTimes() -> Scene {
+    private func sceneAtOddTimes() -> TestFixture {
         scene.clock.advance(by: 0.123_456_789)
         return scene
     }
 
     /// A storage that stores the first answer's tokens, does `then`, and does not tell: it notes that in `lost`.
     private func storage(
-        _ scene: Scene, _ server: RotatingServer, _ lost: Notes<Int>,
+        _ scene: TestFixture, _ server: RotatingServer, _ lost: Notes<Int>,
         then: @escaping @Sendable () -> Void = {}
     ) -> HookedStorage {
         HookedStorage(base: scene.storage) { call, moment, _ throws(TokenStorageError) in

@@ -8,7 +8,7 @@ import FoundationEssentials
 #endif
 
 @Suite struct ServiceTests {
-    private let scene = Scene()
+    private let scene = TestFixture()
     private let person = AuthUser(identifier: "1", name: "A Person", email: "person@example.com")
 
     private func jwt(

@@ -10,7 +10,7 @@ import FoundationEssentials
 
 /// Who is signed in, and what becomes of a refresh when that changes under it.
 @Suite struct SessionTests {
-    private let scene = Scene()
+    private let scene = TestFixture()
 
     @Test func aRefreshThatComesAfterSigningOutIsNotStored() async throws {
         let place = Notes<TokenManager>()

@@ -394,7 +394,7 @@ final class KeyProvider: Sendable {
         await keysAsked.wait()
         if isCancelled { signIn.cancel() }
         let reason: OAuthError = isCancelled ? .cancelled : .requestFailed(RefreshFailure(.timedOut))
-        #expect(await signIn.value == (revocation == 200 ? reason : .tokensLeft(reason)))
+        #expect(await signIn.value == (revocation == 200 ? reason : .tokensNotRevoked(reason)))
         #expect(server.asked.filter { $0.path == "/revoke" }.map { $0.form["token"] } == ["r", "a"])
     }
 

@@ -280,7 +280,7 @@ import TokenVault
             server, authentication: .clientSecretPost(Secret(utf8: "fake-secret")), revokes: revokes)
         #expect(
             await failure { () async throws(OAuthError) in try await client.clientCredentials() }
-                == .tokensLeft(.unsupported("bearer tokens")))
+                == .tokensNotRevoked(.unsupported("bearer tokens")))
     }
 
     @Test func aFailedRevocationIsTold() async throws {
@@ -319,15 +319,18 @@ import TokenVault
         (500, "", .requestFailed(RefreshFailure(.serverError(500)))),
         (200, #"{"access_token":"a","token_type":"mac"}"#, .unsupported("bearer tokens")),
         // Whether a token was given is not known.
-        (200, "", .tokensLeft(.malformedResponse("the document"))),
-        (200, #"{"access_token":7,"token_type":"Bearer"}"#, .tokensLeft(.malformedResponse("the document"))),
+        (200, "", .tokensNotRevoked(.malformedResponse("the document"))),
+        (
+            200, #"{"access_token":7,"token_type":"Bearer"}"#,
+            .tokensNotRevoked(.malformedResponse("the document"))
+        ),
         (
             200, #"{"access_token":"a b","token_type":"Bearer"}"#,
-            .tokensLeft(.malformedResponse("the access token"))
+            .tokensNotRevoked(.malformedResponse("the access token"))
         ),
         (
             200, #"{"access_token":"a","token_type":"mac","refresh_token":7}"#,
-            .tokensLeft(.unsupported("bearer tokens"))
+            .tokensNotRevoked(.unsupported("bearer tokens"))
         ),
     ])
     func refusalsOfASignInMean(_ status: Int, _ body: String, _ error: OAuthError) async throws {

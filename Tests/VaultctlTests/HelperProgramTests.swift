@@ -28,7 +28,7 @@ import TokenVaultPlatform
         #expect(try line(of: program, evenIfLate: true, deadline: nil) == "three")
     }
 
-    private func program(_ script: String, _ parting: HelperProgram.Parting) throws -> HelperProgram {
+    private func program(_ script: String, _ parting: HelperProgram.ShutdownPolicy) throws -> HelperProgram {
         try HelperProgram(
             "/bin/sh", ["-c", script], environment: ["PATH=/usr/bin:/bin"], isSpokenTo: true, parting: parting
         )
@@ -39,12 +39,12 @@ import TokenVaultPlatform
         let notice = try EndingNotice()
         notice.tell()
         let failure = #expect(throws: SystemFailure.self) {
-            try program("echo one", HelperProgram.Parting(notice, within: .seconds(8)))
+            try program("echo one", HelperProgram.ShutdownPolicy(notice, within: .seconds(8)))
         }
         #expect(failure?.errno == .interrupted)
         let late = try program(
             "read line; echo one; read line || echo two",
-            HelperProgram.Parting(notice, within: .zero, comesAfterwards: true))
+            HelperProgram.ShutdownPolicy(notice, within: .zero, comesAfterwards: true))
         try late.write("\n", deadline: nil)
         #expect(try line(of: late, evenIfLate: true, deadline: nil) == "one")
     }
@@ -55,7 +55,7 @@ import TokenVaultPlatform
         let notice = try EndingNotice()
         let asked = try program(
             isTold ? "read line; read line || echo two" : "read line; echo two; read line || :",
-            HelperProgram.Parting(notice, within: .seconds(100), isTold: isTold))
+            HelperProgram.ShutdownPolicy(notice, within: .seconds(100), isTold: isTold))
         try asked.write("\n", deadline: nil)
         notice.tell()
         #expect(try line(of: asked, evenIfLate: true, deadline: nil) == "two")
@@ -66,7 +66,7 @@ import TokenVaultPlatform
     @Test func aNoticeBoundsTheWaiting() throws {
         let notice = try EndingNotice()
         let asked = try program(
-            "exec sleep 1000", HelperProgram.Parting(notice, within: .zero, isTold: false))
+            "exec sleep 1000", HelperProgram.ShutdownPolicy(notice, within: .zero, isTold: false))
         notice.tell()
         let failure = #expect(throws: SystemFailure.self) {
             try line(of: asked, evenIfLate: true, deadline: nil)
@@ -77,7 +77,8 @@ import TokenVaultPlatform
     /// Whose end is waited for, and nothing more of it, is ended.
     @Test func aNoticeEndsOneThatHasNothingToSayAnyMore() throws {
         let notice = try EndingNotice()
-        let asked = try program("exec sleep 1000", HelperProgram.Parting(notice, within: .seconds(300)))
+        let asked = try program(
+            "exec sleep 1000", HelperProgram.ShutdownPolicy(notice, within: .seconds(300)))
         notice.tell()
         let failure = #expect(throws: SystemFailure.self) { try asked.finish(deadline: nil) }
         #expect(failure?.errno == .interrupted)
@@ -86,7 +87,7 @@ import TokenVaultPlatform
     /// Whoever ends at once leaves none behind, and has none started meanwhile.
     @Test func allAreEndedAtOnce() throws {
         let notice = try EndingNotice()
-        let parting = HelperProgram.Parting(notice, within: .seconds(100), comesAfterwards: true)
+        let parting = HelperProgram.ShutdownPolicy(notice, within: .seconds(100), comesAfterwards: true)
         let programs = try (0..<3).map { _ in try program("sleep 1000", parting) }
         notice.endAll()
         for program in programs {

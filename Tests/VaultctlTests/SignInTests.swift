@@ -85,14 +85,14 @@ import TokenVaultAuth
 
     /// 10 when the provider may have heard, 8 otherwise, whatever it was.
     @Test(arguments: [
-        (OAuthProgram.Trouble.timedOut, Int32(10)), (.ended(1), 10), (.misunderstood, 10),
+        (OAuthProgram.WorkerError.timedOut, Int32(10)), (.ended(1), 10), (.misunderstood, 10),
         (.failed(WorkerFailure(.notSent)), 8), (.failed(WorkerFailure(.interrupted)), 10),
         (.failed(WorkerFailure(.unusable)), 8), (.failed(WorkerFailure(.timedOut)), 10),
         (.failed(WorkerFailure(.noAnswer)), 10),
         (.failed(WorkerFailure(.serverError)), 8),
         (.failed(WorkerFailure(.refused, "invalid_client")), 8),
     ])
-    func whoWasNotToldHasAStatus(_ trouble: OAuthProgram.Trouble, _ status: Int32) {
+    func whoWasNotToldHasAStatus(_ trouble: OAuthProgram.WorkerError, _ status: Int32) {
         let failure = CommandFailure(untold: trouble).afterSigningOut
         #expect(failure.status.rawValue == status)
         #expect(failure.happened.hasPrefix("signed out here"))
@@ -105,7 +105,7 @@ import TokenVaultAuth
     ])
     func anAnswerOfNoUseIsSaidToBeOne(_ status: Int, _ words: String) {
         let failure = RefreshFailure(.unusable(status))
-        let trouble = OAuthProgram.Trouble.failed(WorkerFailure(failure))
+        let trouble = OAuthProgram.WorkerError.failed(WorkerFailure(failure))
         let refresh = CommandFailure(.refreshFailed(failure, retryAfter: nil), trouble, "work")
         for told in [refresh, CommandFailure(untold: trouble), CommandFailure(trouble, isSignIn: true)] {
             #expect(told.happened.contains(words) && !told.happened.contains("broke"), "\(told.happened)")
@@ -119,7 +119,7 @@ import TokenVaultAuth
         var late = WorkerFailure(.noAnswer)
         late.leavesTokens = true
         #expect(WorkerFailure(mismatch).refreshFailure == mismatch)
-        let trouble = OAuthProgram.Trouble.failed(WorkerFailure(mismatch))
+        let trouble = OAuthProgram.WorkerError.failed(WorkerFailure(mismatch))
         for told in [
             CommandFailure(.refreshFailed(mismatch, retryAfter: nil), trouble, "work"),
             CommandFailure(WorkerFailure(mismatch)), CommandFailure(late),
@@ -133,7 +133,7 @@ import TokenVaultAuth
 
     @Test(arguments: ["work", "\u{301}work", "\u{20d0}", "a/b"])
     func aProfileIsListedByItsWholeName(_ name: String) {
-        let listed = LoginPlace.name(of: TokenKey(LoginPlace.profiles + name))
+        let listed = ProfileStore.name(of: TokenKey(ProfileStore.profiles + name))
         #expect(Array(listed.utf8) == Array(name.utf8))
     }
 
@@ -180,11 +180,11 @@ import TokenVaultAuth
 
     /// There was time for one request, and it was answered: nobody is sent to look at the network.
     @Test func anAnswerIsNotForgottenForLackOfTime() {
-        let trouble = OAuthProgram.Trouble.failed(WorkerFailure(RefreshFailure(.serverError(503))))
+        let trouble = OAuthProgram.WorkerError.failed(WorkerFailure(RefreshFailure(.serverError(503))))
         let told = CommandFailure(
             .refreshFailed(RefreshFailure(.notSent), retryAfter: nil), trouble, "work")
         #expect(told.happened.contains("503") && told.advice == "try again later", "\(told.happened)")
-        let unsent = OAuthProgram.Trouble.failed(WorkerFailure(RefreshFailure(.notSent)))
+        let unsent = OAuthProgram.WorkerError.failed(WorkerFailure(RefreshFailure(.notSent)))
         let early = CommandFailure(.refreshFailed(RefreshFailure(.notSent), retryAfter: nil), unsent, "work")
         #expect(early.advice.contains("network"), "\(early.advice)")
     }

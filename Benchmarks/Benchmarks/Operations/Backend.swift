@@ -58,8 +58,8 @@ enum Place {
     }
 
     /// Where the agent is.
-    static var agent: AgentPlace {
-        AgentPlace(directory: FilePath(environment("TOKENVAULT_BENCHMARK_AGENT")))
+    static var agent: AgentEndpoint {
+        AgentEndpoint(directory: FilePath(environment("TOKENVAULT_BENCHMARK_AGENT")))
     }
 
     static func path(_ name: String) -> FilePath { directory.appending("\(name).vault") }

@@ -26,7 +26,7 @@ import VaultAgent
     }
 
     private static func run(in directory: FilePath) async throws {
-        let place = AgentPlace(directory: directory.appending("run"))
+        let place = AgentEndpoint(directory: directory.appending("run"))
         let agent = try start(CommandLine.arguments[2], ["--directory", place.directory.string])
         defer {
             kill(agent, SIGTERM)
@@ -58,7 +58,7 @@ import VaultAgent
             )
             // What else the machine does meets all of them alike.
             for round in 0..<rounds {
-                for index in Turns.order(of: 5, in: round) {
+                for index in InterleavedMeasurement.order(of: 5, in: round) {
                     for call in 0..<calls {
                         // Another one each time, as programs ask.
                         let name = names[(round * 5 + index + call) * 37 % items]
@@ -109,7 +109,7 @@ import VaultAgent
     ) throws {
         var (bare, retrieve) = (Measurement(), Measurement())
         for round in 0..<200 {
-            for index in Turns.order(of: 2, in: round) {
+            for index in InterleavedMeasurement.order(of: 2, in: round) {
                 usleep(10_000)
                 if index == 0 {
                     bare.time { echo.exchange(request: 150, answer: size) }

@@ -21,7 +21,7 @@ struct CommandBenchmark {
         var times = commands.map { _ in Measurement() }
         let warming = max(1, rounds / 20)
         for round in 0..<rounds + warming {
-            for index in Turns.order(of: commands.count, in: round) {
+            for index in InterleavedMeasurement.order(of: commands.count, in: round) {
                 // The first rounds warm the caches.
                 if round < warming {
                     run(command: commands[index], input: input)

@@ -25,7 +25,7 @@ enum MemoryBenchmark {
         var (retrieve, lookup, stringLookup) = (Measurement(), Measurement(), Measurement())
         var found = 0
         for round in 0..<rounds {
-            for index in Turns.order(of: 3, in: round) {
+            for index in InterleavedMeasurement.order(of: 3, in: round) {
                 let start = ContinuousClock.now
                 switch index {
                 case 0:

@@ -22,7 +22,7 @@ struct PeersBenchmark {
             exit(64)
         }
         let benchmark = try PeersBenchmark(
-            directory: FilePath(arguments[1]), agent: AgentPlace(directory: FilePath(arguments[2])),
+            directory: FilePath(arguments[1]), agent: AgentEndpoint(directory: FilePath(arguments[2])),
             bus: arguments[3], loop: arguments[4], python: [arguments[5], arguments[6]])
         for count in counts { try benchmark.run(items: count) }
     }
@@ -38,7 +38,7 @@ struct PeersBenchmark {
         ]
     }
 
-    private init(directory: FilePath, agent place: AgentPlace, bus: String, loop: String, python: [String])
+    private init(directory: FilePath, agent place: AgentEndpoint, bus: String, loop: String, python: [String])
         throws
     {
         let key = UnlockMethod.keyFile(Secret(utf8: "a benchmark's key, which is no secret at all"))

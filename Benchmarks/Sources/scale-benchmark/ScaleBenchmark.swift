@@ -79,7 +79,7 @@ struct ScaleBenchmark {
         let path = directory.appending("batch.vault")
         var (importing, committing) = (Measurement(), Measurement())
         for round in 0..<7 {
-            for index in Turns.order(of: 2, in: round) {
+            for index in InterleavedMeasurement.order(of: 2, in: round) {
                 if index == 0 {
                     try fill(path, count) { try importing.time($0) }
                 } else {
@@ -181,7 +181,7 @@ struct ScaleBenchmark {
         var (smallTimes, largeTimes) = (Measurement(), Measurement())
         for round in 0..<3_000 {
             let key = TokenKey("item-\(round * 7_919 % items)")
-            for index in Turns.order(of: 2, in: round) {
+            for index in InterleavedMeasurement.order(of: 2, in: round) {
                 if index == 0 {
                     try smallTimes.time {
                         try small.storage(service: "default").store(
@@ -209,7 +209,7 @@ struct ScaleBenchmark {
         ) throws {
             var (smallTimes, largeTimes) = (Measurement(), Measurement())
             for round in 0..<turns {
-                for index in Turns.order(of: 2, in: round) {
+                for index in InterleavedMeasurement.order(of: 2, in: round) {
                     if index == 0 {
                         try smallTimes.time { try operation(small) }
                     } else {
@@ -236,7 +236,7 @@ struct ScaleBenchmark {
         func compare(_ state: String) {
             var (few, many, more) = (Measurement(), Measurement(), Measurement())
             for round in 0..<200 {
-                for index in Turns.order(of: 2, in: round) {
+                for index in InterleavedMeasurement.order(of: 2, in: round) {
                     if index == 0 {
                         few.time { retrieve("item-7", 10, keyFile) }
                     } else {

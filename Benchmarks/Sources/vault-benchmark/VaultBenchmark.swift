@@ -71,7 +71,7 @@ struct VaultBenchmark {
             Measurement(), Measurement(), Measurement(), Measurement()
         )
         for round in 0..<rounds {
-            for index in Turns.order(of: 4, in: round) {
+            for index in InterleavedMeasurement.order(of: 4, in: round) {
                 switch index {
                 case 0: try bareTimes.time { try bare.write() }
                 case 1:
@@ -109,7 +109,7 @@ struct VaultBenchmark {
         defer { bare_records_destroy(bare) }
         var (bareTimes, blocking, asynchronous) = (Measurement(), Measurement(), Measurement())
         for round in 0..<40_000 {
-            for index in Turns.order(of: 3, in: round) {
+            for index in InterleavedMeasurement.order(of: 3, in: round) {
                 // Another item for each: the one that was just read is in the caches.
                 let number = (round * 3 + index) * 7_919 % Self.items
                 let key = TokenKey("item-\(number)")
@@ -154,7 +154,7 @@ struct VaultBenchmark {
         }
         var (one, sixteen) = (Measurement(), Measurement())
         for round in 0..<41 {
-            for index in Turns.order(of: 2, in: round) {
+            for index in InterleavedMeasurement.order(of: 2, in: round) {
                 let microseconds =
                     index == 0
                     ? try await time(writers: 1, storesEach: 100)
@@ -177,7 +177,7 @@ struct VaultBenchmark {
         let storage = vault.storage(service: "benchmark")
         var (beside, alone) = (Measurement(), Measurement())
         for round in 0..<8 {
-            for index in Turns.order(of: 2, in: round) {
+            for index in InterleavedMeasurement.order(of: 2, in: round) {
                 let others = index == 0 ? try Others(Self.storingWithoutEnd, directory.string) : nil
                 defer { others?.end() }
                 for number in 0..<500 {

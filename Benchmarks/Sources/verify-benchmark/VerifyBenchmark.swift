@@ -42,7 +42,7 @@ struct VerifyBenchmark {
         let processors = sysconf(Int32(_SC_NPROCESSORS_ONLN))
         var (ours, bare) = (Measurement(), Measurement())
         for round in 0..<16 {
-            for index in Turns.order(of: 2, in: round) {
+            for index in InterleavedMeasurement.order(of: 2, in: round) {
                 if index == 0 {
                     try ours.time {
                         let report = try vault.verify()

@@ -15,8 +15,8 @@ extension StorageCandidate {
         return StorageCandidate(
             name: "file",
             probe: { () throws(TokenStorageError) in
-                if try place.isTaken() { return .isThere }
-                if createsWhenMissing { return .canBeMade }
+                if try place.isTaken() { return .present }
+                if createsWhenMissing { return .creatable }
                 throw TokenStorageError(
                     .unavailable, operation: "open", backend: TokenStorageError.fileBackend,
                     reason: .noVault(path: path.string))
@@ -45,7 +45,7 @@ extension StorageCandidate {
         StorageCandidate(
             name: "file",
             probe: { () throws(TokenStorageError) in
-                if try vault.lockState() != .locked { return .isThere }
+                if try vault.lockState() != .locked { return .present }
                 throw TokenStorageError(.locked, operation: "open", backend: TokenStorageError.fileBackend)
             },
             storage: { (service) throws(TokenStorageError) in vault.storage(service: service) })

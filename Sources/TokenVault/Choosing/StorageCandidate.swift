@@ -12,9 +12,9 @@ public struct StorageCandidate: Sendable {
     /// What a probe found.
     public enum Presence: Hashable, Sendable {
         /// The store is there.
-        case isThere
+        case present
         /// It is not, and is made when it is picked: it has no items.
-        case canBeMade
+        case creatable
     }
 
     /// The name, by which a choice is remembered: 1 to 200 bytes without control characters, never to be

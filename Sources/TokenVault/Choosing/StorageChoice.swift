@@ -11,7 +11,7 @@ public struct StorageChoice: Sendable {
         /// It is there and cannot be used: `locked`, `wrongPassphrase`, `corrupt`, `timedOut` …
         case isUnusable(TokenStorageError)
         /// It was not looked at: an earlier one was picked, or another one is remembered.
-        case wasNotLookedAt
+        case notProbed
     }
 
     /// The storage of the service.
@@ -40,7 +40,7 @@ extension StorageChoice.Finding: CustomStringConvertible {
         case .isEmpty: "empty"
         case .isUnavailable(let error): error.code.summary + (error.underlying.map { " (\($0))" } ?? "")
         case .isUnusable(let error): error.code.summary + (error.underlying.map { " (\($0))" } ?? "")
-        case .wasNotLookedAt: "not looked at"
+        case .notProbed: "not looked at"
         }
     }
 }

@@ -16,7 +16,7 @@ public struct StorageChooser: Sendable {
         case stop
         /// Go on to the next one: only where signing in anew is no loss. A remembered candidate is never
         /// passed over.
-        case passOver
+        case skip
     }
 
     private let candidates: [StorageCandidate]
@@ -100,7 +100,7 @@ public struct StorageChooser: Sendable {
         case (_, let storage?):
             return StorageChoice(
                 storage: storage, name: name,
-                findings: candidates.map { ($0.name, $0.name == name ? look.finding : .wasNotLookedAt) },
+                findings: candidates.map { ($0.name, $0.name == name ? look.finding : .notProbed) },
                 isRemembered: true)
         case (.isUnavailable(var error), nil):
             error.reason = .chosenStorageMissing(error.reason)
@@ -121,14 +121,14 @@ public struct StorageChooser: Sendable {
             case .isUnusable(let error): if unusable == .stop { throw error }
             case .isEmpty: if picked == nil { picked = (candidate, look.storage) }
             case .holdsItems: picked = (candidate, look.storage)
-            case .isUnavailable, .wasNotLookedAt: break
+            case .isUnavailable, .notProbed: break
             }
             if look.finding == .holdsItems { break }
         }
         guard let picked else {
             throw failure(.unavailable, .noCandidate(findings.map { "\($0.name): \($0.finding)" }))
         }
-        findings += candidates.dropFirst(findings.count).map { ($0.name, .wasNotLookedAt) }
+        findings += candidates.dropFirst(findings.count).map { ($0.name, .notProbed) }
         var storage = picked.storage
         if storage == nil { storage = try await picked.candidate.open(service) }
         guard let storage else { throw failure(.internalError) }
@@ -141,7 +141,7 @@ public struct StorageChooser: Sendable {
         at candidate: StorageCandidate, _ service: String
     ) async -> (finding: StorageChoice.Finding, storage: (any TokenStorage)?) {
         do throws(TokenStorageError) {
-            guard try await candidate.presence() == .isThere else { return (.isEmpty, nil) }
+            guard try await candidate.presence() == .present else { return (.isEmpty, nil) }
         } catch {
             // What may return may hold the tokens.
             let isAbsent = error.code == .unavailable && !error.mayReturn

@@ -105,7 +105,7 @@ extension StorageCandidate {
             name: TokenStorageError.secretServiceBackend,
             probe: { () throws(TokenStorageError) in
                 _ = try await keyring.storage(service: "probe").lockState()
-                return .isThere
+                return .present
             },
             storage: { (service) throws(TokenStorageError) in keyring.storage(service: service) })
     }

@@ -299,10 +299,10 @@ extension TokenStorageError.Reason.Credential {
     }
 }
 
-extension WritingObstacle {
+extension ReadOnlyReason {
     var text: ReasonText {
         switch self {
-        case .asked:
+        case .requested:
             ReasonText("the vault was opened for reading only", advice: "open it for writing as well")
         case .fileSystem:
             ReasonText(

@@ -89,7 +89,7 @@ extension TokenStorageError {
         /// The file has other names (hard links).
         case hardLinks(count: Int, path: String)
         /// The vault is open for reading only.
-        case readOnly(WritingObstacle)
+        case readOnly(ReadOnlyReason)
 
         // MARK: What is damaged
         /// A part of the vault's file is damaged; `offset` in bytes from its start.

@@ -31,8 +31,8 @@ extension BlockingFileVault {
     }
 
     /// Unlocks with a key that `keyring` keeps for this vault. Throws `locked` when it keeps none,
-    /// `wrongPassphrase` when none opens a slot, what `keyring` throws, and as ``unlock(with:mending:)``.
-    public func unlock(from keyring: any KeyringItems, mending: Bool = true) throws(TokenStorageError) {
+    /// `wrongPassphrase` when none opens a slot, what `keyring` throws, and as ``unlock(with:repairing:)``.
+    public func unlock(from keyring: any KeyringItems, repairing: Bool = true) throws(TokenStorageError) {
         try during("unlock") { () throws(TokenStorageError) in
             let keys = try usableKeys(in: keyring)
             guard !keys.isEmpty else {
@@ -40,7 +40,7 @@ extension BlockingFileVault {
             }
             for (_, key) in keys {
                 do throws(TokenStorageError) {
-                    return try unlock(with: .secretService(key), mending: mending)
+                    return try unlock(with: .secretService(key), repairing: repairing)
                 } catch {
                     // Not one that we keep, or that of another copy of the vault.
                     guard error.code == .wrongPassphrase else { throw error }
@@ -154,7 +154,7 @@ extension FileVault {
             })
     }
 
-    /// See ``BlockingFileVault/unlock(from:mending:)``.
+    /// See ``BlockingFileVault/unlock(from:repairing:)``.
     public func unlock(from keyring: any KeyringItems) async throws(TokenStorageError) {
         let blocking = blocking
         try await thread.result { () throws(TokenStorageError) in try blocking.unlock(from: keyring) }

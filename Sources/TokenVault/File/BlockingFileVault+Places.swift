@@ -23,14 +23,14 @@ extension BlockingFileVault {
         guard let state = try? VaultLocation.existing(configuration.stateDirectory),
             let isThere = try? SmallFile.exists(path), !isThere
         else { return }
-        let lost = LostVaults(state: state, place: VaultLocation.expectedPath(path))
+        let lost = MissingVaults(state: state, place: VaultLocation.expectedPath(path))
         if !lost.identifiers.isEmpty { throw .vaultIsGone(at: path).during("open") }
     }
 
     /// Whether this device remembers a vault at `path` that ``forget(at:configuration:keyring:)`` may forget.
     package static func remembersVault(at path: FilePath, configuration: FileVaultConfiguration) -> Bool {
         guard let state = try? VaultLocation.existing(configuration.stateDirectory) else { return false }
-        return !LostVaults(state: state, place: VaultLocation.expectedPath(path)).identifiers.isEmpty
+        return !MissingVaults(state: state, place: VaultLocation.expectedPath(path)).identifiers.isEmpty
     }
 
     /// Forgets a vault whose file is gone: removes its device key, its anchor and its path from the state directory, and
@@ -44,12 +44,12 @@ extension BlockingFileVault {
         at path: FilePath, configuration: FileVaultConfiguration, keyring: (any KeyringItems)? = nil
     ) throws(TokenStorageError) {
         try during("forget") { () throws(TokenStorageError) in
-            if configuration.isReadOnly { throw WritingObstacle.asked.error }
+            if configuration.isReadOnly { throw ReadOnlyReason.requested.error }
             let state = try onDisk { () throws(SystemFailure) in
                 try VaultLocation.existing(configuration.stateDirectory)
             }
             let there = try onDisk { () throws(SystemFailure) in try SmallFile.exists(path) }
-            let lost = LostVaults(state: state, place: VaultLocation.expectedPath(path))
+            let lost = MissingVaults(state: state, place: VaultLocation.expectedPath(path))
             let occupant = there ? try vaults(at: path, configuration) : nil
             for vault in try lost.forget(among: occupant) {
                 guard let keyring else { continue }
@@ -95,7 +95,7 @@ extension BlockingFileVault {
         let place = try store.place()
         try VaultPlaces.requireExpected(store, rememberedAt: place, at: location.absolutePath)
         let finding = try findPlace(store, rememberedAt: place)
-        if case .elsewhere(let path) = finding, !configuration.opensCopies { throw .duplicate(path) }
+        if case .elsewhere(let path) = finding, !configuration.allowsOpeningCopies { throw .duplicate(path) }
         return finding
     }
 

@@ -8,11 +8,11 @@ public struct RevocationReport: Sendable {
     public var removed: [VaultSlot]
     /// Items that were sealed anew.
     public var resealed: Int
-    /// Items that still open with older keys: another device's, or, when ``putOff`` says so, any.
-    public var left: Int
+    /// Items that still open with older keys: another device's, or, when ``deferredReason`` says so, any.
+    public var remaining: Int
     /// Why sealing anew was put off, on a full disk say; `nil` when it was done. The revocation holds for what
     /// is written from now on, and ``BlockingFileVault/compact(progress:)`` makes up for it.
-    public var putOff: TokenStorageError.Code?
+    public var deferredReason: TokenStorageError.Code?
 }
 
 // A new root: whoever has an old copy of the file and what opened it reads nothing that is written from then
@@ -33,7 +33,7 @@ extension BlockingFileVault {
     /// The vault must be unlocked (`locked`) by a slot that opens everything (`notPermitted`). Throws
     /// `slotNotFound`, `lastSlot`, `notPermitted` for a slot that would be lost, `conflict` when the slots changed
     /// meanwhile.
-    public func revoke(
+    public func rotateKeys(
         keeping methods: [UnlockMethod], removing ids: Set<Int> = [], droppingOthers: Bool = false,
         progress: ((Int, Int) -> Void)? = nil
     ) throws(TokenStorageError) -> RevocationReport {
@@ -46,9 +46,9 @@ extension BlockingFileVault {
 
     /// Replaces the passphrase `current` by `new` and gives the vault a new root, so that old copies of the file
     /// with the old passphrase open nothing that is written from now on. `methods` are what opens the other slots
-    /// that stay; the rest is as for ``revoke(keeping:removing:droppingOthers:progress:)``. Throws as that, and
+    /// that stay; the rest is as for ``rotateKeys(keeping:removing:droppingOthers:progress:)``. Throws as that, and
     /// `wrongPassphrase`, `invalidArgument` for an empty passphrase.
-    public func revokePassphrase(
+    public func rotatePassphrase(
         _ current: Secret, replacedBy new: Secret, keeping methods: [UnlockMethod] = [],
         droppingOthers: Bool = false, progress: ((Int, Int) -> Void)? = nil
     ) throws(TokenStorageError) -> RevocationReport {
@@ -83,7 +83,7 @@ extension BlockingFileVault {
         let before = try currentKeybag(session)
         if isResealing {
             // Without the new file that the items move to, only half of it would be done.
-            try SecondNames(location: location).requireNone(of: session.log.state.withLock { $0.file })
+            try HardLinks(location: location).requireNone(of: session.log.state.withLock { $0.file })
         }
         var change = RootChange(
             before: before, cost: try configuration.keyDerivationCost.checked(),
@@ -116,9 +116,9 @@ extension BlockingFileVault {
         }
         prepared.wipe()
         if losesPasscode { try session.removeDestroyedItems() }
-        var report = RevocationReport(removed: prepared.removed, resealed: 0, left: 0)
+        var report = RevocationReport(removed: prepared.removed, resealed: 0, remaining: 0)
         if isResealing { reseal(session, &report, progress: progress) }
-        report.left = try itemsUnderOlderKeys(session)
+        report.remaining = try itemsUnderOlderKeys(session)
         return report
     }
 
@@ -131,9 +131,9 @@ extension BlockingFileVault {
                 try session.log.compact(progress: progress, resealing: session.resealing())
             }
             report.resealed = before - (try itemsUnderOlderKeys(session))
-            try dropUnusedKeys(session)
+            try removeUnusedKeys(session)
         } catch {
-            report.putOff = error.code
+            report.deferredReason = error.code
         }
     }
 
@@ -152,7 +152,7 @@ extension BlockingFileVault {
     }
 
     /// Removes the class keys from the keybag that are not the newest of their class and that no item needs.
-    func dropUnusedKeys(_ session: VaultSession) throws(TokenStorageError) {
+    func removeUnusedKeys(_ session: VaultSession) throws(TokenStorageError) {
         guard session.ring.roots?.all != nil, try currentKeybag(session).hasSeveralVersions else { return }
         let roots = try heldRoots(session)
         try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in

@@ -12,20 +12,20 @@ extension BlockingFileVault {
             var status = VaultStatus(
                 state: lockState, items: nil, fileSize: 0, reclaimable: nil, rollbackProtection: .none,
                 device: nil, slots: keybag.slots.map { VaultSlot($0) }, unlockedBy: nil,
-                keyMemory: KeyMemory.protection, obstacle: location.obstacle, notes: notes)
+                keyMemory: KeyMemory.protection, readOnlyReason: location.readOnlyReason, notes: notes)
             status.keptValues = Int(keybag.keptValues)
             status.conflictingCopies = ConflictCopies(location: location, vault: keybag.vault).names()
             status.notes += notesOfPlace()
             status.notes += UnfinishedFiles.notes(beside: location)
-            if let obstacle = location.obstacle { status.notes.append(obstacle.note) }
+            if let obstacle = location.readOnlyReason { status.notes.append(obstacle.note) }
             if location.locksReaders { status.notes.append(Self.noteOnRemoteFiles) }
             guard let session else {
                 let opened = try VaultFile.open(location, for: .use)
                 status.fileSize = opened.attributes.size
-                status.note(SecondNames(location: location).note(of: opened.file))
+                status.note(HardLinks(location: location).note(of: opened.file))
                 return status
             }
-            status.note(SecondNames(location: location).note(of: session.log.state.withLock { $0.file }))
+            status.note(HardLinks(location: location).note(of: session.log.state.withLock { $0.file }))
             let figures = try session.log.figures()
             status.items = figures.items
             status.fileSize = figures.size
@@ -57,7 +57,7 @@ extension BlockingFileVault {
         "the vault is on a network file system or FUSE: it is as safe as the locks there, and reads wait for writers"
 
     /// What unlocking mended or could not mend, in words for a person; part of ``VaultStatus/notes``.
-    package var notesOfUnlocking: [String] { isInherited ? [] : state.withLock { $0.notes } }
+    package var unlockWarnings: [String] { isInherited ? [] : state.withLock { $0.notes } }
 
     /// The unlock methods, in the order they were added. Before the first unlock they are as the keybag says unauthenticated, and
     /// as they were when the vault was opened. Throws as ``status()``.

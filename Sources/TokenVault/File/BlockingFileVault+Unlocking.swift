@@ -6,15 +6,15 @@ extension BlockingFileVault {
     /// Unlocks with one of the vault's slots. For a vault that is unlocked already this checks the
     /// method. Throws `wrongPassphrase` when no slot has this passphrase or key, `corrupt` or
     /// `rolledBack` for a file that is not as it was left, `duplicateVault` for a copy of a vault that this device knows
-    /// at another path, unless ``FileVaultConfiguration/opensCopies`` is set, `resourcesExhausted` when the memory that the
+    /// at another path, unless ``FileVaultConfiguration/allowsOpeningCopies`` is set, `resourcesExhausted` when the memory that the
     /// passphrase's cost asks for cannot be had.
     ///
-    /// A damaged copy of the keybag is mended, and ``VaultStatus/notes`` says so, unless `mending` is
+    /// A damaged copy of the keybag is mended, and ``VaultStatus/notes`` says so, unless `repairing` is
     /// false.
     public func unlock(
-        with method: UnlockMethod, mending: Bool = true
+        with method: UnlockMethod, repairing: Bool = true
     ) throws(TokenStorageError) {
-        try unlock(with: method, mending: mending, unlessToldToLockSince: nil)
+        try unlock(with: method, repairing: repairing, unlessToldToLockSince: nil)
     }
 
     /// How often the vault was locked since its first unlock.
@@ -23,14 +23,14 @@ extension BlockingFileVault {
         return isClosed ? .max : session?.ring.locks ?? 0
     }
 
-    /// How often that was because somebody said so, for ``unlock(with:mending:unlessToldToLockSince:)``: all but those at the
+    /// How often that was because somebody said so, for ``unlock(with:repairing:unlessToldToLockSince:)``: all but those at the
     /// end of its time.
     package var lockOrders: Int { state.withLock { $0.session }?.ring.lockOrders ?? 0 }
 
     /// The same, but of a vault that was unlocked before and was told to lock since `orders` was read, no key is taken over:
     /// whoever locked while the key was derived meant this too. Throws nothing for that.
     package func unlock(
-        with method: UnlockMethod, mending: Bool = true, unlessToldToLockSince orders: Int?
+        with method: UnlockMethod, repairing: Bool = true, unlessToldToLockSince orders: Int?
     ) throws(TokenStorageError) {
         try during("unlock") { () throws(TokenStorageError) in
             try checkUsable()
@@ -46,7 +46,7 @@ extension BlockingFileVault {
                 tellObservers(ofFirstUnlock: false)
                 return
             }
-            try unlockFirst(mending: mending) { (copy) throws(TokenStorageError) in
+            try unlockFirst(repairing: repairing) { (copy) throws(TokenStorageError) in
                 try openKeybag(copy.keybag, with: method)
             }
         }
@@ -61,7 +61,7 @@ extension BlockingFileVault {
             let made = keybag.encoded()
             var unused: KeyRing? = ring
             defer { unused?.wipeEverything() }
-            try unlockFirst(mending: true) { (copy) throws(TokenStorageError) in
+            try unlockFirst(repairing: true) { (copy) throws(TokenStorageError) in
                 guard copy.bytes == made, let ring = unused else {
                     return try openKeybag(copy.keybag, with: method)
                 }
@@ -75,7 +75,7 @@ extension BlockingFileVault {
     private typealias Opening = (KeybagCopy) throws(TokenStorageError) -> KeyRing
 
     /// The unlock of a vault that was not unlocked yet.
-    private func unlockFirst(mending: Bool, by opening: Opening) throws(TokenStorageError) {
+    private func unlockFirst(repairing: Bool, by opening: Opening) throws(TokenStorageError) {
         let place = try checkPlace()
         let isCopy = if case .elsewhere = place { true } else { false }
         let (opened, keybags) = try openSession(isCopy: isCopy, by: opening)
@@ -94,9 +94,9 @@ extension BlockingFileVault {
         try countAgain()
         try checkUsable()
         tellObservers(ofFirstUnlock: !lost)
-        guard mending, !isCopy, location.obstacle == nil else { return }
+        guard repairing, !isCopy, location.readOnlyReason == nil else { return }
         // Who may be reading a copy decides nothing.
-        if !configuration.opensCopies { rememberMove(after: place) }
+        if !configuration.allowsOpeningCopies { rememberMove(after: place) }
         if opened.ring.facts.hasPasscodeSlot == false { try? opened.removeDestroyedItems() }
         healIfNeeded(opened, keybags)
         try? renewOwnSet(opened)
@@ -168,7 +168,7 @@ extension BlockingFileVault {
                 wasLeftBehind = true
                 continue
             }
-            if !isNamed, !isCopy, location.obstacle != nil {
+            if !isNamed, !isCopy, location.readOnlyReason != nil {
                 // To say that it counts is to write.
                 ring.wipeEverything()
                 failure = .file(.readOnly, .slots(.interruptedChange))

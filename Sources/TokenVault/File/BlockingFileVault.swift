@@ -5,7 +5,7 @@ internal import TokenVaultPlatform
 /// The encrypted file vault, for code that may block: every call runs on the caller's thread.
 ///
 /// One file holds the items of any number of services; ``storage(service:)`` gives one service's view.
-/// Several processes may have the same vault open. A vault opens locked; ``unlock(with:mending:)`` reads the log.
+/// Several processes may have the same vault open. A vault opens locked; ``unlock(with:repairing:)`` reads the log.
 /// The file's format, and what a crash may leave of it, is described in the documentation catalog.
 public final class BlockingFileVault: Sendable {
     /// The path the vault was opened at.
@@ -69,7 +69,7 @@ public final class BlockingFileVault: Sendable {
             var location = try VaultLocation.real(path, configuration: configuration, creating: false)
             // What is read is remembered there. Where it cannot be made, an older copy is not noticed, as `status` says.
             if location.state == nil, let state = configuration.stateDirectory,
-                !configuration.isReadOnly, !configuration.opensCopies,
+                !configuration.isReadOnly, !configuration.allowsOpeningCopies,
                 (try? location.directory.attributes(of: location.name)) != nil
             {
                 try? PosixDirectory.makeAll(state)
@@ -84,9 +84,9 @@ public final class BlockingFileVault: Sendable {
     ) throws(TokenStorageError) -> BlockingFileVault {
         try during("open") { () throws(TokenStorageError) in
             var location = location
-            if configuration.isReadOnly { location.obstacle = .asked }
+            if configuration.isReadOnly { location.readOnlyReason = .requested }
             let opened = try VaultFile.open(location, for: .use)
-            location.obstacle = opened.obstacle
+            location.readOnlyReason = opened.readOnlyReason
             // Where readers lock as well, one that cannot should hear of it now.
             if location.locksReaders { try WriterLock(file: opened.file).requireLocks() }
             let copies = try opened.keybags
@@ -107,7 +107,7 @@ public final class BlockingFileVault: Sendable {
     ) throws(TokenStorageError) -> BlockingFileVault {
         try during("create") { () throws(TokenStorageError) in
             try configuration.automaticLock?.check()
-            if configuration.isReadOnly { throw WritingObstacle.asked.error }
+            if configuration.isReadOnly { throw ReadOnlyReason.requested.error }
             // Before a directory is made, where a disk may be mounted.
             try requireUnknown(at: path, configuration: configuration)
             return try create(
@@ -218,7 +218,7 @@ public final class BlockingFileVault: Sendable {
                 try session.log.compact(progress: progress, resealing: session.resealing())
             }
             // What was sealed anew leaves older keys behind that nothing uses.
-            try? dropUnusedKeys(session)
+            try? removeUnusedKeys(session)
             return report
         }
     }
@@ -231,7 +231,7 @@ public final class BlockingFileVault: Sendable {
         at path: FilePath, configuration: FileVaultConfiguration, keyring: (any KeyringItems)? = nil
     ) throws(TokenStorageError) {
         try during("destroy") { () throws(TokenStorageError) in
-            if configuration.isReadOnly { throw WritingObstacle.asked.error }
+            if configuration.isReadOnly { throw ReadOnlyReason.requested.error }
             let location = try VaultLocation.real(path, configuration: configuration, creating: false)
             let removed = try VaultRemoval(location: location, lockTimeout: configuration.lockLimit)
                 .remove()

@@ -49,7 +49,7 @@ public final class FileVault: TokenKeychain {
         return FileVault(vault, thread: thread)
     }
 
-    /// See ``BlockingFileVault/unlock(with:mending:)``.
+    /// See ``BlockingFileVault/unlock(with:repairing:)``.
     public func unlock(with method: UnlockMethod) async throws(TokenStorageError) {
         let blocking = blocking
         try await thread.result { () throws(TokenStorageError) in try blocking.unlock(with: method) }
@@ -103,24 +103,24 @@ public final class FileVault: TokenKeychain {
         try await thread.result { () throws(TokenStorageError) in try blocking.removeSlot(id) }
     }
 
-    /// See ``BlockingFileVault/revoke(keeping:removing:droppingOthers:progress:)``.
-    public func revoke(
+    /// See ``BlockingFileVault/rotateKeys(keeping:removing:droppingOthers:progress:)``.
+    public func rotateKeys(
         keeping methods: [UnlockMethod], removing ids: Set<Int> = [], droppingOthers: Bool = false
     ) async throws(TokenStorageError) -> RevocationReport {
         let blocking = blocking
         return try await thread.result { () throws(TokenStorageError) in
-            try blocking.revoke(keeping: methods, removing: ids, droppingOthers: droppingOthers)
+            try blocking.rotateKeys(keeping: methods, removing: ids, droppingOthers: droppingOthers)
         }
     }
 
-    /// See ``BlockingFileVault/revokePassphrase(_:replacedBy:keeping:droppingOthers:progress:)``.
-    public func revokePassphrase(
+    /// See ``BlockingFileVault/rotatePassphrase(_:replacedBy:keeping:droppingOthers:progress:)``.
+    public func rotatePassphrase(
         _ current: Secret, replacedBy new: Secret, keeping methods: [UnlockMethod] = [],
         droppingOthers: Bool = false
     ) async throws(TokenStorageError) -> RevocationReport {
         let blocking = blocking
         return try await thread.result { () throws(TokenStorageError) in
-            try blocking.revokePassphrase(
+            try blocking.rotatePassphrase(
                 current, replacedBy: new, keeping: methods, droppingOthers: droppingOthers)
         }
     }

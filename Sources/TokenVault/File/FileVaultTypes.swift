@@ -21,10 +21,10 @@ public struct FileVaultConfiguration: Sendable {
     public var clock: @Sendable () -> Date
     /// Whether a copy of a vault that this device knows at another path may be unlocked: it is read as it is, and
     /// nothing in it or in what this device keeps for the vault changes (`duplicateVault`).
-    public var opensCopies = false
+    public var allowsOpeningCopies = false
     /// Whether to open a vault for reading only: no lock is taken, nothing is cut, mended or anchored, and what would
     /// write throws `readOnly`. Where the file cannot be written to, it is opened so by itself
-    /// (``VaultStatus/obstacle``).
+    /// (``VaultStatus/readOnlyReason``).
     public var isReadOnly = false
     /// When a vault locks itself after an unlock; `nil`, the default, for never. Can be changed later
     /// (``BlockingFileVault/lockAutomatically(_:)``).
@@ -200,7 +200,7 @@ public struct VaultStatus: Sendable {
     /// Copies of the vault that synchronising programs left beside it, by their names; empty when there are none.
     public var conflictingCopies: [String] = []
     /// Why nothing can be written; `nil` when it can be.
-    public var obstacle: WritingObstacle?
+    public var readOnlyReason: ReadOnlyReason?
     /// What a person should know: a keybag copy that was damaged and healed, compaction put off …
     public var notes: [String]
 

@@ -117,7 +117,7 @@ struct VaultRemoval {
             own.append(store)
         }
         // By another name all that was in it would still be there. That name itself may go.
-        if own.count == stores.count { try SecondNames(location: location).requireNone(of: file) }
+        if own.count == stores.count { try HardLinks(location: location).requireNone(of: file) }
         // Without the keys nothing but the file itself would be left, and that could not be removed.
         guard !location.directory.isMountPoint(location.name) else {
             throw .system(SystemFailure(.resourceBusy, "unlinkat"))

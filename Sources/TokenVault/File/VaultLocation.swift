@@ -16,7 +16,7 @@ package struct VaultLocation: Sendable {
     /// The directory of that.
     private let absoluteParent: FilePath?
     /// Why nothing is written there; `nil` when it may be.
-    package var obstacle: WritingObstacle?
+    package var readOnlyReason: ReadOnlyReason?
     /// Who else may replace files in the vault's directory.
     private var access = DirectoryAccess.owner
 
@@ -177,7 +177,7 @@ package struct VaultLocation: Sendable {
     }
 
     /// Whether who reads has to take the lock as well: other machines may write.
-    var locksReaders: Bool { directory.isRemote && obstacle == nil }
+    var locksReaders: Bool { directory.isRemote && readOnlyReason == nil }
 
     /// The state directory; `nil` when it is not there or may not be looked into. That the system has no
     /// descriptor left says neither.

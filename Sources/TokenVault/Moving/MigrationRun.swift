@@ -208,6 +208,7 @@ struct MigrationRun {
     private mutating func leave(
         _ key: TokenKey, _ pair: MigrationPair, _ code: TokenStorageError.Code
     ) {
-        summary.left.append(MigrationSummary.Left(service: pair.source.service, key: key, code: code))
+        summary.remaining.append(
+            MigrationSummary.Remaining(service: pair.source.service, key: key, code: code))
     }
 }

@@ -9,7 +9,7 @@ public struct MigrationProgress: Hashable, Sendable {
 /// What a migration did, and what it left where it was. It holds no secret; its description no key either.
 public struct MigrationSummary: Sendable {
     /// An item that stayed at the source alone.
-    public struct Left: Hashable, Sendable {
+    public struct Remaining: Hashable, Sendable {
         /// The item's service at the source.
         public let service: String
         /// The item's key.
@@ -46,7 +46,7 @@ public struct MigrationSummary: Sendable {
     /// destination may have something else under the key.
     public internal(set) var passedOver = 0
     /// Each item that stayed at the source alone, and why.
-    public internal(set) var left: [Left] = []
+    public internal(set) var remaining: [Remaining] = []
     /// What ended the migration before its end; `nil` when all items were dealt with.
     public internal(set) var stop: MigrationStop?
 
@@ -55,14 +55,14 @@ public struct MigrationSummary: Sendable {
     /// Items left because the destination cannot keep their policy's promise.
     public var unsupportedPolicies: Int { count(.unsupportedPolicy) }
     /// Items left because they cannot be read now; with those that are not even listed.
-    public var unreadable: Int { hidden + left.count { $0.code.isUnreadable } }
+    public var unreadable: Int { hidden + remaining.count { $0.code.isUnreadable } }
     /// Items left for another reason.
-    public var failed: Int { left.count + hidden - conflicts - unsupportedPolicies - unreadable }
+    public var failed: Int { remaining.count + hidden - conflicts - unsupportedPolicies - unreadable }
 
     /// Whether every item that the source has is at the destination.
-    public var isComplete: Bool { stop == nil && left.isEmpty && hidden == 0 }
+    public var isComplete: Bool { stop == nil && remaining.isEmpty && hidden == 0 }
 
-    private func count(_ code: TokenStorageError.Code) -> Int { left.count { $0.code == code } }
+    private func count(_ code: TokenStorageError.Code) -> Int { remaining.count { $0.code == code } }
 }
 
 extension MigrationSummary: CustomStringConvertible {
@@ -84,7 +84,7 @@ extension MigrationSummary: CustomStringConvertible {
     }
 }
 
-extension MigrationSummary.Left: CustomStringConvertible {
+extension MigrationSummary.Remaining: CustomStringConvertible {
     /// Why, without the key.
     public var description: String { code.summary }
 }

@@ -13,7 +13,7 @@ public protocol AuthorizableRequest: Sendable {
 }
 
 /// What of a response matters to authorization.
-public struct ResponseFacts: Sendable {
+public struct ResponseMetadata: Sendable {
     /// The status code.
     public var status: Int
     /// The `Date` header, if there was one that can be read.
@@ -36,4 +36,4 @@ public struct AuthorizedRequest<Request: AuthorizableRequest>: Sendable {
     public let isRetry: Bool
 }
 
-extension AuthorizedRequest: PrintedWithoutContents {}
+extension AuthorizedRequest: RedactedStringConvertible {}

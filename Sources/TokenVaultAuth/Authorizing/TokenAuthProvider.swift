@@ -48,7 +48,7 @@ public struct TokenAuthProvider: Sendable {
     /// ``TokenManager/accessToken(replacing:)``: an error that leaves the session alone (no network, say) is thrown as
     /// well, since the refusal has no other answer.
     public func retry<Request>(
-        _ sent: AuthorizedRequest<Request>, after response: ResponseFacts
+        _ sent: AuthorizedRequest<Request>, after response: ResponseMetadata
     ) async throws(TokenError) -> AuthorizedRequest<Request>? {
         guard let token = sent.token, let origin = sent.request.origin, mayCarryToken(origin) else {
             return nil
@@ -60,7 +60,7 @@ public struct TokenAuthProvider: Sendable {
 
     /// Sends `request` with its token, and once more after a 401. Throws ``TokenError`` and what `send` throws.
     public func send<Request: AuthorizableRequest, Response: Sendable>(
-        _ request: Request, facts: (Response) -> ResponseFacts, by send: (Request) async throws -> Response
+        _ request: Request, facts: (Response) -> ResponseMetadata, by send: (Request) async throws -> Response
     ) async throws -> Response {
         let first = try await adapt(request)
         let response = try await send(first.request)

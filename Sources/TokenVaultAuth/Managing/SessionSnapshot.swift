@@ -148,7 +148,7 @@ struct SessionSnapshot: Sendable {
     }
 
     private mutating func judge(_ record: SessionRecord) {
-        let judgement = TokenJudgement(configuration, at: Date(timeIntervalSince1970: 0), shift: shift)
+        let judgement = TokenExpiryPolicy(configuration, at: Date(timeIntervalSince1970: 0), shift: shift)
         (freshSince, freshUntil) = (judgement.freshSince(record), judgement.freshUntil(record))
     }
 

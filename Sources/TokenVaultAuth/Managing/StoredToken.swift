@@ -25,7 +25,7 @@ package struct StoredToken: Sendable {
         guard let item else { throw .tokenNotFound }
         let record = try SessionStore.session(in: item).record
         guard !record.isWithoutTokens else { throw .tokenNotFound }
-        let judgement = TokenJudgement(configuration, at: configuration.clock(), shift: 0)
+        let judgement = TokenExpiryPolicy(configuration, at: configuration.clock(), shift: 0)
         return StoredToken(
             tokens: record.tokens, source: record.source, isFresh: judgement.isFresh(record),
             isUsable: judgement.isUsable(record), mayBeOutdated: record.intent != nil)

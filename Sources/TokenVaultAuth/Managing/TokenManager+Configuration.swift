@@ -18,7 +18,7 @@ extension TokenManager {
         /// How long another process's refresh is waited for. Default: 60 s.
         public var leaseTimeout: Duration = .seconds(60)
         /// How long a call waits for the next attempt after one that failed for now, before it throws. Default: 5 s.
-        public var patience: Duration = .seconds(5)
+        public var retryDeadline: Duration = .seconds(5)
         /// How many requests a call sends at most. Default: 3.
         public var attempts = 3
         /// The policy of a new session's item; `nil` for the storage's default.
@@ -66,7 +66,7 @@ extension TokenManager.Configuration {
         return await withCheckedContinuation { continuation in
             let waiting = OneAnswer(continuation)
             let alarm = Task.detached {
-                try await Patience.end(after: limit)
+                try await Timeout.end(after: limit)
                 asking.cancel()
                 try await Task.sleep(for: Self.grace)
                 _ = waiting.answer(.failure(RefreshFailure(.timedOut)))

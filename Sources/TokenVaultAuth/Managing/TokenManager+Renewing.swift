@@ -23,19 +23,19 @@ extension TokenManager {
         return stored
     }
 
-    func judgement() -> TokenJudgement {
-        TokenJudgement(configuration, at: configuration.clock(), shift: board.snapshot.shift)
+    func judgement() -> TokenExpiryPolicy {
+        TokenExpiryPolicy(configuration, at: configuration.clock(), shift: board.snapshot.shift)
     }
 
     func session() async throws(TokenError) -> StoredSession {
         let known = try await knownSession()
         if unsaved == nil, judgement().isFresh(known.record) { return known }
-        let demand = TokenDemand(
+        let demand = TokenRequirement(
             session: known.record.session, shift: board.snapshot.shift, begun: configuration.clock())
         let isUsable = unsaved == nil && judgement().isUsable(known.record)
         do throws(TokenError) {
             // A token that is still good is no reason to wait for a server that is not.
-            return try await obtain(demand, patience: isUsable ? .zero : configuration.patience)
+            return try await obtain(demand, patience: isUsable ? .zero : configuration.retryDeadline)
         } catch {
             switch error {
             case .refreshFailed, .timedOut, .storage: break
@@ -49,7 +49,9 @@ extension TokenManager {
     }
 
     /// What `demand` asks for, by way of the one refresh that runs.
-    func obtain(_ demand: TokenDemand, patience: Duration? = nil) async throws(TokenError) -> StoredSession {
+    func obtain(_ demand: TokenRequirement, patience: Duration? = nil) async throws(TokenError)
+        -> StoredSession
+    {
         var (attempt, strangers, lost) = (0, 0, 0)
         while true {
             let flight = try await coordinator.value { [self] () async throws(TokenError) in
@@ -74,7 +76,7 @@ extension TokenManager {
                 if case .refreshFailed(let failure, _) = error, failure.isLost { lost += 1 }
                 // One whose answer was lost is tried once more, not for as long as answers are lost.
                 if isLast || lost > 1 { throw error }
-                try await wait(after: error, patience ?? configuration.patience)
+                try await wait(after: error, patience ?? configuration.retryDeadline)
             }
         }
     }
@@ -91,7 +93,7 @@ extension TokenManager {
     }
 
     /// The body of the one refresh that runs.
-    private func renew(_ demand: TokenDemand) async -> RefreshFlight {
+    private func renew(_ demand: TokenRequirement) async -> RefreshFlight {
         do throws(TokenError) {
             let ending: RefreshTransaction.Ending
             if let unsaved, unsaved.record.session == demand.session {
@@ -123,7 +125,7 @@ extension TokenManager {
     }
 
     /// Tries again, while nobody calls, to store what could not be: others wait for the lease.
-    private func keepSaving(_ demand: TokenDemand) {
+    private func keepSaving(_ demand: TokenRequirement) {
         guard saving == nil else { return }
         saving = Task { [weak self] in
             var pause = Duration.seconds(1)
@@ -134,7 +136,7 @@ extension TokenManager {
     }
 
     /// Whether nothing is left to be stored.
-    private func saveAgain(_ demand: TokenDemand) async -> Bool {
+    private func saveAgain(_ demand: TokenRequirement) async -> Bool {
         if unsaved != nil {
             _ = try? await coordinator.value { [self] () async throws(TokenError) in await renew(demand) }
         }

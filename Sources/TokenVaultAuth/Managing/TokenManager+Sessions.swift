@@ -30,7 +30,7 @@ extension TokenManager {
             board.update { $0.doubt() }
             throw error
         }
-        dropUnsaved(unless: record.session)
+        discardUnsaved(unless: record.session)
     }
 
     /// Ends the session here; the server is not told. Whether there was one. Nothing of it is left in the storage. Throws
@@ -41,7 +41,7 @@ extension TokenManager {
         do throws(TokenError) {
             let ended = try await store.end()
             board.update { $0.end(ended.generation, since: epoch) }
-            dropUnsaved(unless: board.snapshot.session?.record.session)
+            discardUnsaved(unless: board.snapshot.session?.record.session)
             return ended.existed
         } catch {
             board.update { $0.doubt() }
@@ -106,7 +106,7 @@ extension TokenManager {
     }
 
     /// Lets go of tokens that could not be stored, unless they are of `session`.
-    func dropUnsaved(unless session: String?) {
+    func discardUnsaved(unless session: String?) {
         guard let unsaved, unsaved.record.session != session else { return }
         self.unsaved = nil
         transaction.revokeLater(unsaved.record.tokens)

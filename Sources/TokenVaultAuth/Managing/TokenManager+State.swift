@@ -50,7 +50,7 @@ extension TokenManager {
     }
 
     /// Lets go of what is in memory; the next call reads the storage again.
-    public func forget() { board.update { $0.doubt() } }
+    public func invalidateCache() { board.update { $0.doubt() } }
 
     /// Notes the time that an answer of `origin` carried (`Date` header): when this machine's clock was set since the answer
     /// before, expiries are judged accordingly. ``TokenAuthProvider`` does it for what it authorizes.

@@ -13,7 +13,7 @@ public import TokenVault
 ///
 /// *Locked is not signed out*: what could not be read is thrown as ``TokenError/storage(_:)``, and only what is known to be
 /// absent is ``TokenError/tokenNotFound``. A token that was read stays in this process's memory while the manager lives,
-/// also when the vault is locked afterwards; ``forget()`` lets go of it.
+/// also when the vault is locked afterwards; ``invalidateCache()`` wipes it.
 public actor TokenManager {
     /// The account's name, part of the keys in the storage.
     public nonisolated let account: String
@@ -21,7 +21,7 @@ public actor TokenManager {
     public nonisolated let configuration: Configuration
 
     let store: SessionStore
-    nonisolated let board: SessionBoard
+    nonisolated let board: SessionState
     let transaction: RefreshTransaction
     nonisolated let coordinator: TokenRefreshCoordinator<RefreshFlight>
     let revoke: RevokeRequestProvider?
@@ -41,7 +41,7 @@ public actor TokenManager {
         self.account = account
         self.configuration = configuration
         store = SessionStore(storage: storage, account: account, policy: configuration.policy)
-        board = SessionBoard(configuration)
+        board = SessionState(configuration)
         revoke = revokeRequestProvider
         coordinator = TokenRefreshCoordinator(limit: configuration.flightLimit)
         transaction = RefreshTransaction(
@@ -73,7 +73,7 @@ public actor TokenManager {
     /// A token in place of one that a server refused: the newest, if that is another one already, or a new one. Throws as
     /// ``validAccessToken()``, and `sessionChanged` when `refused` is of another session than the one of now.
     public func accessToken(replacing refused: AccessToken) async throws(TokenError) -> AccessToken {
-        let demand = TokenDemand(
+        let demand = TokenRequirement(
             session: refused.session, refused: refused.secret, shift: board.snapshot.shift,
             begun: configuration.clock())
         if let known = board.snapshot.session, judgement().satisfies(demand, known.record) {
@@ -88,7 +88,7 @@ public actor TokenManager {
         let known = try await knownSession()
         let refused = known.record.tokens.accessSecret
         return try await obtain(
-            TokenDemand(
+            TokenRequirement(
                 session: known.record.session, refused: refused, shift: board.snapshot.shift,
                 begun: configuration.clock())
         ).record.tokens
@@ -107,7 +107,7 @@ public actor TokenManager {
             do throws(TokenError) {
                 let stored = try await store.read()
                 board.update { $0.take(read: stored, since: before.epoch) }
-                dropUnsaved(unless: stored?.record.session)
+                discardUnsaved(unless: stored?.record.session)
             } catch {
                 let hasSession = await store.flag()
                 board.update { $0.fail(error, hasSession: hasSession, since: before.epoch) }
@@ -138,7 +138,7 @@ public actor TokenManager {
             board.update { $0.expectNewer() }
         case .deleted(let key, let generation) where key == store.key:
             board.update { $0.end(generation) }
-            dropUnsaved(unless: board.snapshot.session?.record.session)
+            discardUnsaved(unless: board.snapshot.session?.record.session)
             return
         case .overflowed: board.update { $0.doubt() }
         default: return
@@ -148,4 +148,4 @@ public actor TokenManager {
 }
 
 /// Other threads change what it has.
-extension TokenManager: PrintedWithoutContents {}
+extension TokenManager: RedactedStringConvertible {}

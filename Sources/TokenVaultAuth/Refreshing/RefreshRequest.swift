@@ -14,7 +14,7 @@ public struct RefreshRequest: Sendable {
     public let isRetryOfUnknownOutcome: Bool
 }
 
-extension RefreshRequest: PrintedWithoutContents {}
+extension RefreshRequest: RedactedStringConvertible {}
 
 /// Sends a refresh token to the token endpoint and returns what it answered. Throws ``RefreshFailure``; any other error
 /// counts as one whose outcome is unknown. It is called in a task that is cancelled after

@@ -46,13 +46,13 @@ struct RefreshTransaction: Sendable {
     private var now: Date { configuration.clock() }
 
     /// Gets what `demand` asks for. Throws the errors of ``TokenManager/validAccessToken()``.
-    func run(_ demand: TokenDemand) async throws(TokenError) -> Ending {
+    func run(_ demand: TokenRequirement) async throws(TokenError) -> Ending {
         let hold = try await lease.take(within: configuration.leaseTimeout)
         await configuration.step(.leaseTaken)
         var others = ForeignIntents(hold: hold)
         for _ in 0..<Self.rounds {
             let stored = try await stored(for: demand)
-            let judgement = TokenJudgement(configuration, at: now, shift: demand.shift)
+            let judgement = TokenExpiryPolicy(configuration, at: now, shift: demand.shift)
             if judgement.satisfies(demand, stored.record) { return .current(stored, isNew: false) }
             guard let sent = stored.record.tokens.refreshSecret else { throw .refreshTokenMissing }
             guard judgement.isRefreshable(stored.record) else { throw .refreshTokenExpired }
@@ -96,7 +96,7 @@ struct RefreshTransaction: Sendable {
         throw .timedOut
     }
 
-    private func stored(for demand: TokenDemand) async throws(TokenError) -> StoredSession {
+    private func stored(for demand: TokenRequirement) async throws(TokenError) -> StoredSession {
         // Ended meanwhile, by the provider or by somebody who signed out.
         guard let stored = try await store.read() else { throw .tokenNotFound }
         guard stored.record.session == demand.session else { throw .sessionChanged }
@@ -109,7 +109,7 @@ struct RefreshTransaction: Sendable {
         guard let lost = record.intent?.lost, lost.isLate || lost.count > 1,
             lost.end > begun.timeIntervalSince1970,
             // Clocks of two machines are not compared: one that is ahead keeps nobody away.
-            lost.end <= now.timeIntervalSince1970 + TokenJudgement.clockLeeway
+            lost.end <= now.timeIntervalSince1970 + TokenExpiryPolicy.clockLeeway
         else { return }
         throw .refreshFailed(RefreshFailure(lost.isLate ? .timedOut : .interrupted), retryAfter: nil)
     }
@@ -120,7 +120,7 @@ struct RefreshTransaction: Sendable {
         // One further away than any that is ever stored is that of a clock that was set since, and so is one that began in the
         // future.
         guard end > now, end < now.addingTimeInterval(RefreshBackOff.longestAsked * 2),
-            (pause.begun ?? 0) <= now.timeIntervalSince1970 + TokenJudgement.clockLeeway
+            (pause.begun ?? 0) <= now.timeIntervalSince1970 + TokenExpiryPolicy.clockLeeway
         else { return }
         throw .refreshFailed(RefreshFailure(.throttled), retryAfter: end)
     }

@@ -95,7 +95,7 @@ public final class TokenRefreshCoordinator<Value: Sendable>: Sendable {
         _ number: UInt64, _ operation: @escaping @Sendable () async throws(TokenError) -> Value
     ) {
         let alarm = Task.detached { [self] in
-            try await Patience.end(after: limit, more: Self.timeAfterAbsence, now: now, sleep: sleep)
+            try await Timeout.end(after: limit, more: Self.timeAfterAbsence, now: now, sleep: sleep)
             abandon(number)
         }
         // Not a child of whoever asked first: that one's cancellation is not the others'.

@@ -39,7 +39,7 @@ public struct SignInRequest: Sendable {
     public static let guest = SignInRequest(provider: .guest)
 }
 
-extension SignInRequest: PrintedWithoutContents {
+extension SignInRequest: RedactedStringConvertible {
     /// Says where.
     public var description: String { "SignInRequest(\(provider))" }
 }

@@ -18,4 +18,4 @@ public struct AuthUser: Codable, Hashable, Sendable {
     }
 }
 
-extension AuthUser: PrintedWithoutContents {}
+extension AuthUser: RedactedStringConvertible {}

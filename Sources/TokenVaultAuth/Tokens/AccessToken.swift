@@ -28,7 +28,7 @@ public struct AccessToken: Sendable, Equatable {
     }
 }
 
-extension AccessToken: PrintedWithoutContents {}
+extension AccessToken: RedactedStringConvertible {}
 
 /// What requests say of a token: one string for all of them, which goes with the token. A string of its own for each would
 /// be as many copies that nobody wipes, and a twentieth of a request to this machine.

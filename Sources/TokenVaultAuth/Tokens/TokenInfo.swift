@@ -57,7 +57,7 @@ public struct TokenInfo: Sendable, Equatable {
     public var idToken: String? { idSecret?.text }
 }
 
-extension TokenInfo: PrintedWithoutContents {
+extension TokenInfo: RedactedStringConvertible {
     /// The expiry, and whether there is a refresh token; nothing else.
     public var description: String {
         let refresh = refreshSecret == nil ? "none" : "<redacted>"

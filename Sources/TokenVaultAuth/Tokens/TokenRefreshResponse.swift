@@ -40,7 +40,7 @@ public struct TokenRefreshResponse: Sendable {
     }
 }
 
-extension TokenRefreshResponse: PrintedWithoutContents {}
+extension TokenRefreshResponse: RedactedStringConvertible {}
 
 extension TokenInfo {
     /// These tokens after `response` to a request that was begun at `begun`. What the answer leaves out stays; times

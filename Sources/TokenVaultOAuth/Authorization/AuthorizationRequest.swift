@@ -17,7 +17,7 @@ public struct AuthorizationRequest: Sendable {
     let proofKey: ProofKey
 }
 
-extension AuthorizationRequest: PrintedWithoutContents {}
+extension AuthorizationRequest: RedactedStringConvertible {}
 
 extension OAuthClient {
     /// Parameters that a request has already; what is given beside them may not say them again.
@@ -72,7 +72,7 @@ extension OAuthClient {
     /// query.
     ///
     /// Throws `wrongState`, `wrongIssuer`, `accessDenied`, `authorizationRefused`, `malformedResponse` for the answer, and
-    /// `requestFailed`, `malformedResponse`, `unsupported`, `invalidIDToken`, `tokensLeft`, `cancelled` for the exchange. One
+    /// `requestFailed`, `malformedResponse`, `unsupported`, `invalidIDToken`, `tokensNotRevoked`, `cancelled` for the exchange. One
     /// that is cancelled when the code was sent fails with `requestFailed` and `timedOut`: the provider may have a session.
     public func signIn(
         _ request: AuthorizationRequest, callback: String

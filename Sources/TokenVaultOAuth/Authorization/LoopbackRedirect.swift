@@ -96,5 +96,5 @@ extension OAuthClient {
 }
 
 /// Its connections have answers in them.
-extension LoopbackRedirect: PrintedWithoutContents {}
+extension LoopbackRedirect: RedactedStringConvertible {}
 #endif

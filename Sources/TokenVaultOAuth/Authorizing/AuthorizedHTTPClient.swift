@@ -110,5 +110,5 @@ public final class AuthorizedHTTPClient: Sendable {
 }
 
 /// Its connections have requests in them.
-extension AuthorizedHTTPClient: PrintedWithoutContents {}
+extension AuthorizedHTTPClient: RedactedStringConvertible {}
 #endif

@@ -3,7 +3,7 @@ internal import TokenVaultAuth
 
 extension OAuthClient {
     /// Tokens for the client itself, without a person (RFC 6749 section 4.4). Throws `unsupported` for a client without a
-    /// secret, `requestFailed`, `malformedResponse`, `tokensLeft`, `cancelled`.
+    /// secret, `requestFailed`, `malformedResponse`, `tokensNotRevoked`, `cancelled`.
     public func clientCredentials(scopes: [String] = []) async throws(OAuthError) -> SignInResult {
         guard authentication != .none else { throw .unsupported("client credentials without a secret") }
         let begun = clock()

@@ -46,7 +46,7 @@ extension OAuthClient {
     /// Waits until the person has said yes: asks at the interval the provider wants, five seconds slower each time it asks
     /// for that, twice as slow after a connection that broke (RFC 8628 section 3.5). The scope `openid` brings an ID token
     /// from some providers alone: that is none of this grant's. Throws `accessDenied`, `timedOut` at
-    /// the code's end, `requestFailed`, `malformedResponse`, `invalidIDToken`, `tokensLeft`, `cancelled`. Where the answer to the
+    /// the code's end, `requestFailed`, `malformedResponse`, `invalidIDToken`, `tokensNotRevoked`, `cancelled`. Where the answer to the
     /// last request was lost neither `timedOut` nor `cancelled` is true for sure: it is `requestFailed` then.
     public func signIn(with device: DeviceAuthorization) async throws(OAuthError) -> SignInResult {
         var interval = device.interval
@@ -93,7 +93,7 @@ extension OAuthClient {
     }
 
     /// The result of a sign-in, with the ID token looked at, for whose keys is waited for a bounded time. Tokens
-    /// of one that is not accepted are revoked: nobody would have them. Throws `tokensLeft` when that failed.
+    /// of one that is not accepted are revoked: nobody would have them. Throws `tokensNotRevoked` when that failed.
     func result(
         _ response: TokenResponse, begun: Date, nonce: String?, scopes: [String], requiresIDToken: Bool = true
     ) async throws(OAuthError) -> SignInResult {
@@ -108,7 +108,7 @@ extension OAuthClient {
                 throw .invalidIDToken(.missing)
             }
         } catch {
-            throw await giveBack(tokens) ? error : .tokensLeft(error)
+            throw await revokeUnused(tokens) ? error : .tokensNotRevoked(error)
         }
         return SignInResult(tokens: tokens, claims: claims, serverDate: response.serverDate)
     }
@@ -130,7 +130,7 @@ extension OAuthClient {
                 }
             }
             group.addTask {
-                do { try await Patience.end(after: max(limit, .zero)) } catch { return .failure(.cancelled) }
+                do { try await Timeout.end(after: max(limit, .zero)) } catch { return .failure(.cancelled) }
                 return .failure(.requestFailed(RefreshFailure(.timedOut)))
             }
             defer { group.cancelAll() }
@@ -181,7 +181,7 @@ extension DeviceAuthorization {
 }
 
 /// The codes are for one person's eyes: what is printed of them has neither.
-extension DeviceAuthorization: PrintedWithoutContents {}
+extension DeviceAuthorization: RedactedStringConvertible {}
 
 extension Duration {
     var seconds: Double {

@@ -45,7 +45,7 @@ extension OAuthClient {
         }
         guard isContinuation(response, of: request) else {
             var failure = RefreshFailure(.refused("id_token_mismatch"), serverDate: response.serverDate)
-            failure.leavesTokens = !(await giveBack(response.tokens(begun: clock(), scopes: [])))
+            failure.leavesTokens = !(await revokeUnused(response.tokens(begun: clock(), scopes: [])))
             throw failure
         }
         let left = transport.configuration.requestTimeout - (ContinuousClock.now - begun)
@@ -94,11 +94,11 @@ extension OAuthClient {
 
     /// Revokes tokens of an answer that is not used: nobody would have them. False when the provider could not be told, or has no
     /// way to be.
-    func giveBack(_ tokens: TokenInfo) async -> Bool { await giveBack(Self.named(tokens)) }
+    func revokeUnused(_ tokens: TokenInfo) async -> Bool { await revokeUnused(Self.named(tokens)) }
 
     /// The same, of tokens with what a revocation calls them. It is waited for, since the program may be about to end, and is
     /// no part of a task that may have been cancelled.
-    func giveBack(_ tokens: [(token: String, hint: String)]) async -> Bool {
+    func revokeUnused(_ tokens: [(token: String, hint: String)]) async -> Bool {
         guard !tokens.isEmpty else { return true }
         guard let endpoint = provider.revocationEndpoint.flatMap(WebAddress.secure) else { return false }
         let left = end.map { max($0 - .now, .milliseconds(500)) } ?? revocationPatience

@@ -101,8 +101,8 @@ public struct OAuthClient: Sendable {
             } catch {
                 guard namesType else { return .failure(.useless(error, failure)) }
                 let given = TokenResponse.leftovers(in: answer.body)
-                let isOver = await giveBack(given.tokens) && given.areAll
-                return .failure(.useless(isOver ? error : .tokensLeft(error), failure))
+                let isOver = await revokeUnused(given.tokens) && given.areAll
+                return .failure(.useless(isOver ? error : .tokensNotRevoked(error), failure))
             }
         }
     }
@@ -152,5 +152,5 @@ public struct SignInResult: Sendable {
 }
 
 /// It has the client's secret and the transport.
-extension OAuthClient: PrintedWithoutContents {}
+extension OAuthClient: RedactedStringConvertible {}
 #endif

@@ -127,7 +127,7 @@ public struct IDTokenClaims: Sendable, Equatable {
     }
 }
 
-extension IDTokenClaims: PrintedWithoutContents {
+extension IDTokenClaims: RedactedStringConvertible {
     /// Who says it and when it ends; nothing of the person.
     public var description: String {
         "IDTokenClaims(\(issuer), expires: \(Int64(expiry.timeIntervalSince1970)))"

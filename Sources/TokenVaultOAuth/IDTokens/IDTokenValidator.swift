@@ -24,7 +24,7 @@ public struct IDTokenExpectation: Sendable {
     }
 }
 
-extension IDTokenExpectation: PrintedWithoutContents {}
+extension IDTokenExpectation: RedactedStringConvertible {}
 
 /// Looks at ID tokens (OpenID Connect Core section 3.1.3.7): their signature by one of the provider's keys first, then what
 /// they say. The keys are kept, and fetched anew when a token names another one.

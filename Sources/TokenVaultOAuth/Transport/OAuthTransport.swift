@@ -134,7 +134,7 @@ public final class OAuthTransport: Sendable {
         return try await withThrowingTaskGroup(of: ByteBuffer?.self) { group in
             group.addTask { try await body.collect(upTo: limit) }
             group.addTask {
-                try await Patience.end(after: .nanoseconds(max(0, left.nanoseconds)))
+                try await Timeout.end(after: .nanoseconds(max(0, left.nanoseconds)))
                 return nil
             }
             defer { group.cancelAll() }
@@ -187,8 +187,8 @@ extension TimeAmount {
 }
 
 /// Its connections have requests in them.
-extension OAuthTransport: PrintedWithoutContents {}
+extension OAuthTransport: RedactedStringConvertible {}
 
 /// A proxy may have a password.
-extension OAuthTransport.Configuration: PrintedWithoutContents {}
+extension OAuthTransport.Configuration: RedactedStringConvertible {}
 #endif

@@ -90,7 +90,7 @@ extension TokenStorageConformance {
 
     /// One item of each policy that the original supports, then the storage on another device.
     private static func copied(
-        _ scene: Scene
+        _ scene: TestFixture
     ) async throws -> (storage: any TokenStorage, policies: Set<AccessPolicy>) {
         let policies = try await scene.storage().supportedPolicies
         try await storeOneOfEach(scene)

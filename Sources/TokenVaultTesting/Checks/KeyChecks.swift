@@ -89,7 +89,7 @@ extension TokenStorageConformance {
     ]
 
     /// Stores a token of its own under each name and reads, lists and deletes each alone.
-    private static func keepsApart(_ scene: Scene, _ names: [String]) async throws {
+    private static func keepsApart(_ scene: TestFixture, _ names: [String]) async throws {
         let storage = try await scene.storage()
         for (index, name) in names.enumerated() {
             try await storage.store(token: "token \(index)", for: TokenKey(name))
@@ -112,7 +112,7 @@ extension TokenStorageConformance {
     }
 
     /// Whether every call that takes a key refuses this one and stores nothing.
-    private static func refuses(_ scene: Scene, _ key: TokenKey) async throws {
+    private static func refuses(_ scene: TestFixture, _ key: TokenKey) async throws {
         let storage = try await scene.storage()
         try await expectRefusal(.invalidKey, of: "secret(for:)") { try await storage.secret(for: key) }
         try await expectRefusal(.invalidKey, of: "item(for:)") { try await storage.item(for: key) }

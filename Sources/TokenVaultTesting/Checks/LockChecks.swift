@@ -177,7 +177,7 @@ extension TokenStorageConformance {
     ]
 
     /// One item of each supported policy, named after it.
-    static func storeOneOfEach(_ scene: Scene) async throws {
+    static func storeOneOfEach(_ scene: TestFixture) async throws {
         let storage = try await scene.storage()
         for policy in storage.supportedPolicies {
             let key = TokenKey(policy.rawValue)
@@ -185,7 +185,7 @@ extension TokenStorageConformance {
         }
     }
 
-    private static func lockedAgain(_ scene: Scene) async throws -> any TokenStorage {
+    private static func lockedAgain(_ scene: TestFixture) async throws -> any TokenStorage {
         try await storeOneOfEach(scene)
         try await scene.subject.setLockState(.afterFirstUnlock)
         return try await scene.storage()

@@ -31,24 +31,24 @@ package final class AgentConnection: Sendable {
 
     let socket: UnixSocket
     /// Where the agent is, if that is known.
-    private let place: AgentPlace?
+    private let place: AgentEndpoint?
     // Not a Mutex: what is read of the answer is the caller's.
     private let exchange = Monitor(Exchange())
 
     /// A connection over `socket`.
-    package init(_ socket: UnixSocket, of place: AgentPlace? = nil) {
+    package init(_ socket: UnixSocket, of place: AgentEndpoint? = nil) {
         self.socket = socket
         self.place = place
     }
 
     /// Connects to the agent at `place`.
-    package convenience init(to place: AgentPlace, within timeout: Duration) throws(Failure) {
+    package convenience init(to place: AgentEndpoint, within timeout: Duration) throws(Failure) {
         var isTaken = false
         do throws(SocketDirectory.Failure) {
             let directory = try SocketDirectory(place.directory, creating: false)
             do throws(SocketDirectory.Failure) {
                 self.init(
-                    try directory.connect(to: AgentPlace.socketName, within: timeout), of: place)
+                    try directory.connect(to: AgentEndpoint.socketName, within: timeout), of: place)
             } catch {
                 // One that begins or ends, or whose socket somebody has removed: it may hold keys.
                 isTaken = directory.holder != nil
@@ -61,7 +61,7 @@ package final class AgentConnection: Sendable {
     }
 
     private static let outOfReach = TokenStorageError(
-        .unavailable, operation: "", backend: AgentPlace.backend, reason: .agent(.notListening))
+        .unavailable, operation: "", backend: AgentEndpoint.backend, reason: .agent(.notListening))
 
     /// Whether another request can be made.
     package var isUsable: Bool { exchange.withLock { $0.isUsable } }
@@ -173,7 +173,7 @@ package final class AgentConnection: Sendable {
             exchange.outgoing.removeAll()
             throw .unreachable(
                 TokenStorageError(
-                    .tooLarge, operation: "", backend: AgentPlace.backend, reason: .limit(.itemSize)))
+                    .tooLarge, operation: "", backend: AgentEndpoint.backend, reason: .limit(.itemSize)))
         }
         do throws(SystemFailure) {
             if exchange.receiveTimeout != timeout {
@@ -279,7 +279,7 @@ package final class AgentConnection: Sendable {
     private static func error(
         _ code: TokenStorageError.Code, _ reason: TokenStorageError.Reason
     ) -> TokenStorageError {
-        TokenStorageError(code, operation: "", backend: AgentPlace.backend, reason: reason)
+        TokenStorageError(code, operation: "", backend: AgentEndpoint.backend, reason: reason)
     }
 
     private func error(for failure: SystemFailure) -> TokenStorageError {
@@ -287,7 +287,7 @@ package final class AgentConnection: Sendable {
         case Errno.timedOut:
             // Stopped or hanging: a person can end it, and do without it meanwhile.
             TokenStorageError(
-                .timedOut, operation: "", backend: AgentPlace.backend,
+                .timedOut, operation: "", backend: AgentEndpoint.backend,
                 reason: .agentSilent(process: place?.holder))
         default:
             Self.error(.unavailable, .agentLost(.init(failure)))

@@ -8,7 +8,7 @@ package enum AgentControl {
 
     /// Whether an agent answers at `place`. Throws what makes it one that is not to be trusted, and `timedOut`.
     package static func isRunning(
-        at place: AgentPlace, within timeout: Duration = timeout
+        at place: AgentEndpoint, within timeout: Duration = timeout
     ) throws(TokenStorageError) -> Bool {
         do throws(AgentConnection.Failure) {
             _ = try ask(.vaults, at: place, timeout) { (reader, _) throws(WireError) in try reader.statuses()
@@ -21,7 +21,7 @@ package enum AgentControl {
     }
 
     /// The vaults that the agent holds; none when no agent runs.
-    package static func vaults(at place: AgentPlace) throws(TokenStorageError) -> [AgentVaultStatus] {
+    package static func vaults(at place: AgentEndpoint) throws(TokenStorageError) -> [AgentVaultStatus] {
         do throws(AgentConnection.Failure) {
             return try ask(.vaults, at: place, timeout) { (reader, _) throws(WireError) in
                 try reader.statuses()
@@ -35,7 +35,7 @@ package enum AgentControl {
     /// Locks every vault that the agent holds. Whether an agent runs.
     @discardableResult
     package static func lockAll(
-        at place: AgentPlace, within timeout: Duration = timeout
+        at place: AgentEndpoint, within timeout: Duration = timeout
     ) throws(TokenStorageError) -> Bool {
         try tell(.lockAll, at: place, timeout, "lock")
     }
@@ -44,7 +44,7 @@ package enum AgentControl {
     /// still works then.
     @discardableResult
     package static func stop(
-        at place: AgentPlace, within timeout: Duration = timeout
+        at place: AgentEndpoint, within timeout: Duration = timeout
     ) throws(TokenStorageError) -> Bool {
         let deadline = Deadline(after: timeout)
         let holder = place.holder
@@ -54,7 +54,7 @@ package enum AgentControl {
         while let holder, place.holder == holder {
             guard backOff.wait(until: deadline) else {
                 throw TokenStorageError(
-                    .timedOut, operation: "agent", backend: AgentPlace.backend,
+                    .timedOut, operation: "agent", backend: AgentEndpoint.backend,
                     reason: .deadline(.earlierRequest))
             }
         }
@@ -62,7 +62,7 @@ package enum AgentControl {
     }
 
     private static func tell(
-        _ operation: AgentOperation, at place: AgentPlace, _ timeout: Duration, _ name: String
+        _ operation: AgentOperation, at place: AgentEndpoint, _ timeout: Duration, _ name: String
     ) throws(TokenStorageError) -> Bool {
         do throws(AgentConnection.Failure) {
             try ask(operation, at: place, timeout) { (_, _) throws(WireError) in }
@@ -74,7 +74,7 @@ package enum AgentControl {
     }
 
     private static func ask<Value: Sendable>(
-        _ operation: AgentOperation, at place: AgentPlace, _ timeout: Duration,
+        _ operation: AgentOperation, at place: AgentEndpoint, _ timeout: Duration,
         _ read: (inout WireReader, _ isLast: Bool) throws(WireError) -> Value
     ) throws(AgentConnection.Failure) -> Value {
         // None of these does more when it is done twice.

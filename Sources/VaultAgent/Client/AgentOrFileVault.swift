@@ -11,7 +11,7 @@ internal import TokenVaultPlatform
 /// ```swift
 /// let vault = AgentOrFileVault(
 ///     at: "/home/me/.local/share/tokenvault/default.vault",
-///     agent: AgentPlace(directory: "/run/user/1000/tokenvault"))
+///     agent: AgentEndpoint(directory: "/run/user/1000/tokenvault"))
 /// {
 ///     let vault = try BlockingFileVault.open(
 ///         at: "/home/me/.local/share/tokenvault/default.vault",
@@ -33,7 +33,8 @@ public final class AgentOrFileVault: TokenKeychain {
 
     /// The vault at `path`. Nothing is asked or opened yet. The agent is waited for as long as `timeout`.
     public init(
-        at path: FilePath, agent place: AgentPlace, timeout: Duration = .seconds(30), open: @escaping Opener
+        at path: FilePath, agent place: AgentEndpoint, timeout: Duration = .seconds(30),
+        open: @escaping Opener
     ) {
         agent = BlockingAgentVault(at: path, agent: place, timeout: timeout)
         self.open = open
@@ -70,7 +71,7 @@ public final class AgentOrFileVault: TokenKeychain {
             letGoOfFile()
             return value
         } catch {
-            guard error.backend == AgentPlace.backend, error.code == .locked || error.code == .unavailable,
+            guard error.backend == AgentEndpoint.backend, error.code == .locked || error.code == .unavailable,
                 try !isHeldByAgent()
             else { throw error }
         }

@@ -13,7 +13,7 @@ struct AgentQuestion<Value: Sendable>: Sendable {
         _ name: String, _ service: String, _ key: TokenKey, _ operation: AgentOperation,
         _ read: @escaping @Sendable (inout WireReader) throws(WireError) -> Value
     ) throws(TokenStorageError) {
-        let rules = Validation(operation: name, backend: AgentPlace.backend)
+        let rules = Validation(operation: name, backend: AgentEndpoint.backend)
         try rules.check(service: service)
         try rules.check(key: key)
         self.operation = operation

@@ -19,7 +19,7 @@ extension AgentTokenStorage.Blocking: BlockingItemHistory {
     }
 
     private func check(_ key: TokenKey, _ operation: String) throws(TokenStorageError) {
-        let rules = Validation(operation: operation, backend: AgentPlace.backend)
+        let rules = Validation(operation: operation, backend: AgentEndpoint.backend)
         try rules.check(service: service)
         try rules.check(key: key)
     }

@@ -91,7 +91,7 @@ public struct AgentTokenStorage: TokenStorage {
 
     static func checkCancellation(_ operation: String) throws(TokenStorageError) {
         guard Task.isCancelled else { return }
-        throw TokenStorageError(.cancelled, operation: operation, backend: AgentPlace.backend)
+        throw TokenStorageError(.cancelled, operation: operation, backend: AgentEndpoint.backend)
     }
 }
 
@@ -136,7 +136,7 @@ extension AgentTokenStorage {
 
         /// See ``TokenVault/TokenStorage/list(_:)``.
         public func list(_ query: TokenQuery) throws(TokenStorageError) -> TokenListing {
-            let rules = Validation(operation: "list", backend: AgentPlace.backend)
+            let rules = Validation(operation: "list", backend: AgentEndpoint.backend)
             try rules.check(service: service)
             try rules.check(query: query)
             return try vault.list(service: service, query)
@@ -146,7 +146,7 @@ extension AgentTokenStorage {
         @discardableResult
         public func commit(_ changes: [TokenChange]) throws(TokenStorageError) -> TokenCommit {
             let operation = CommitRules.operation(changes)
-            let rules = Validation(operation: operation, backend: AgentPlace.backend)
+            let rules = Validation(operation: operation, backend: AgentEndpoint.backend)
             try rules.check(service: service)
             try rules.check(changes: changes)
             return try vault.perform(.commit(service: service, changes: changes), operation, isWrite: true) {
@@ -157,7 +157,7 @@ extension AgentTokenStorage {
         /// See ``TokenVault/TokenStorage/deleteAll()``.
         @discardableResult
         public func deleteAll() throws(TokenStorageError) -> Int {
-            try Validation(operation: "delete", backend: AgentPlace.backend).check(service: service)
+            try Validation(operation: "delete", backend: AgentEndpoint.backend).check(service: service)
             return try vault.perform(.deleteAll(service: service), "delete", isWrite: true) {
                 (reader, _) throws(WireError) in Int(try reader.integer(UInt32.self))
             }

@@ -7,7 +7,7 @@ internal import TokenVaultPlatform
 /// ```swift
 /// let vault = AgentVault(
 ///     at: "/home/me/.local/share/tokenvault/default.vault",
-///     agent: AgentPlace(directory: "/run/user/1000/tokenvault"))
+///     agent: AgentEndpoint(directory: "/run/user/1000/tokenvault"))
 /// let storage = vault.storage(service: "com.example.app")
 /// ```
 public final class AgentVault: TokenKeychain {
@@ -19,7 +19,7 @@ public final class AgentVault: TokenKeychain {
     public init(_ blocking: BlockingAgentVault) { self.blocking = blocking }
 
     /// The vault at `path`, by way of the agent at `place`. Nothing is asked yet. A call waits for `timeout` at most.
-    public convenience init(at path: FilePath, agent place: AgentPlace, timeout: Duration = .seconds(30)) {
+    public convenience init(at path: FilePath, agent place: AgentEndpoint, timeout: Duration = .seconds(30)) {
         self.init(BlockingAgentVault(at: path, agent: place, timeout: timeout))
     }
 

@@ -11,7 +11,7 @@ public final class BlockingAgentVault: Sendable {
     /// The path of the vault's file.
     public let path: FilePath
     /// Where the agent listens.
-    public let place: AgentPlace
+    public let place: AgentEndpoint
     let reference: VaultReference
     /// How long a call waits for the agent.
     let timeout: Duration
@@ -20,7 +20,7 @@ public final class BlockingAgentVault: Sendable {
         var connections: [AgentConnection] = []
         var feeds: [ObjectIdentifier: ChangeFeed] = [:]
         var isClosed = false
-        var facts: VaultFacts?
+        var facts: VaultInfo?
     }
 
     private let state = Mutex(State())
@@ -31,12 +31,12 @@ public final class BlockingAgentVault: Sendable {
     private let unlockTimeout: Duration
 
     /// The vault at `path`, by way of the agent at `place`. Nothing is asked yet. A call waits for `timeout` at most.
-    public convenience init(at path: FilePath, agent place: AgentPlace, timeout: Duration = .seconds(30)) {
+    public convenience init(at path: FilePath, agent place: AgentEndpoint, timeout: Duration = .seconds(30)) {
         self.init(at: path, agent: place, timeout: timeout, unlockTimeout: .seconds(120))
     }
 
     /// The same, whose unlock waits for `unlockTimeout` at most.
-    package init(at path: FilePath, agent place: AgentPlace, timeout: Duration, unlockTimeout: Duration) {
+    package init(at path: FilePath, agent place: AgentEndpoint, timeout: Duration, unlockTimeout: Duration) {
         self.path = path
         self.place = place
         self.timeout = timeout
@@ -53,7 +53,7 @@ public final class BlockingAgentVault: Sendable {
     public func isHeld() throws(TokenStorageError) -> Bool { try heldFacts() != nil }
 
     /// What the agent says of the vault; `nil` when it does not hold it or no agent runs.
-    package func heldFacts() throws(TokenStorageError) -> VaultFacts? {
+    package func heldFacts() throws(TokenStorageError) -> VaultInfo? {
         do throws(AgentConnection.Failure) {
             return try ask(.state) { (reader, _) throws(WireError) in try reader.facts() }
         } catch {
@@ -73,7 +73,7 @@ public final class BlockingAgentVault: Sendable {
     /// A key that leads to less than what is unlocked, as one of the scope
     /// ``TokenVault/VaultSlot/Scope/afterFirstUnlock`` does, is checked and changes nothing, the time included.
     ///
-    /// Throws as ``TokenVault/BlockingFileVault/unlock(with:mending:)``, `unavailable` when no agent runs, and
+    /// Throws as ``TokenVault/BlockingFileVault/unlock(with:repairing:)``, `unavailable` when no agent runs, and
     /// `resourcesExhausted` when it holds as many vaults as it may.
     public func unlock(
         with method: UnlockMethod, stateDirectory: FilePath?, lockingAfter idleTime: Duration?
@@ -160,7 +160,7 @@ public final class BlockingAgentVault: Sendable {
     }
 
     /// What the agent says of the vault now, `nil` when it does not hold it.
-    private func facts() throws(TokenStorageError) -> VaultFacts? {
+    private func facts() throws(TokenStorageError) -> VaultInfo? {
         do throws(AgentConnection.Failure) {
             let facts = try ask(.state) { (reader, _) throws(WireError) in try reader.facts() }
             state.withLock { $0.facts = facts }
@@ -172,7 +172,7 @@ public final class BlockingAgentVault: Sendable {
     }
 
     /// What the agent says of the vault now. Throws as any other call when it does not hold it.
-    func requiredFacts() throws(TokenStorageError) -> VaultFacts {
+    func requiredFacts() throws(TokenStorageError) -> VaultInfo {
         guard let facts = try facts() else {
             throw AgentConnection.Failure.notHeld.error("status", isWrite: false)
         }
@@ -180,7 +180,7 @@ public final class BlockingAgentVault: Sendable {
     }
 
     /// The last that was heard, when the agent cannot be asked.
-    var knownFacts: VaultFacts? { (try? facts()) ?? state.withLock { $0.facts } }
+    var knownFacts: VaultInfo? { (try? facts()) ?? state.withLock { $0.facts } }
 
     // MARK: - Using
 
@@ -192,7 +192,7 @@ public final class BlockingAgentVault: Sendable {
     /// The items of every service, in the order of services and keys. Throws as
     /// ``TokenVault/TokenStorage/list(_:)``.
     public func listAllServices(_ query: TokenQuery = .all) throws(TokenStorageError) -> TokenListing {
-        try Validation(operation: "list", backend: AgentPlace.backend).check(query: query)
+        try Validation(operation: "list", backend: AgentEndpoint.backend).check(query: query)
         return try list(service: nil, query)
     }
 
@@ -267,11 +267,11 @@ public final class BlockingAgentVault: Sendable {
         guard process == ProcessFacts.identifier else {
             throw .refused(
                 TokenStorageError(
-                    .closed, operation: "", backend: AgentPlace.backend, reason: .permission(.agentFork)))
+                    .closed, operation: "", backend: AgentEndpoint.backend, reason: .permission(.agentFork)))
         }
         let (isClosed, connection) = state.withLock { ($0.isClosed, $0.connections.popLast()) }
         guard !isClosed else {
-            throw .refused(TokenStorageError(.closed, operation: "", backend: AgentPlace.backend))
+            throw .refused(TokenStorageError(.closed, operation: "", backend: AgentEndpoint.backend))
         }
         return connection
     }
@@ -309,7 +309,8 @@ extension AgentConnection.Failure {
         case .refused(let reason), .absent(let reason), .unreachable(let reason): error = reason
         case .notHeld:
             error = TokenStorageError(
-                .locked, operation: operation, backend: AgentPlace.backend, reason: .agent(.doesNotHoldVault))
+                .locked, operation: operation, backend: AgentEndpoint.backend,
+                reason: .agent(.doesNotHoldVault))
         case .interrupted(let reason):
             error = reason
             if isWrite {

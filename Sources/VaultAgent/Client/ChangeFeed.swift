@@ -8,14 +8,14 @@ final class ChangeFeed: Sendable {
         var isStopped = false
     }
 
-    private let place: AgentPlace
+    private let place: AgentEndpoint
     private let vault: VaultReference
     private let service: String
     private let timeout: Duration
     private let hub = ChangeHub()
     private let state = Monitor(State())
 
-    init(place: AgentPlace, vault: VaultReference, service: String, timeout: Duration) {
+    init(place: AgentEndpoint, vault: VaultReference, service: String, timeout: Duration) {
         self.place = place
         self.vault = vault
         self.service = service

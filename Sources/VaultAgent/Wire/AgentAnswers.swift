@@ -2,7 +2,7 @@ public import TokenVault
 internal import TokenVaultPlatform
 
 /// What the agent says of a vault it holds, for every storage of it.
-package struct VaultFacts: Equatable, Sendable {
+package struct VaultInfo: Equatable, Sendable {
     package var identifier: String
     package var state: LockState
     package var supportedPolicies: Set<AccessPolicy>
@@ -59,7 +59,7 @@ public struct AgentVaultStatus: Equatable, Sendable {
 }
 
 extension WireWriter {
-    package func append(_ facts: VaultFacts) {
+    package func append(_ facts: VaultInfo) {
         append(text: facts.identifier)
         append(facts.state)
         append(facts.supportedPolicies)
@@ -90,11 +90,11 @@ extension WireWriter {
 }
 
 extension WireReader {
-    package mutating func facts() throws(WireError) -> VaultFacts {
+    package mutating func facts() throws(WireError) -> VaultInfo {
         let identifier = try text(limit: 64)
         let state = try lockState()
         let policies = try policies()
-        return VaultFacts(
+        return VaultInfo(
             identifier: identifier, state: state, supportedPolicies: policies, defaultPolicy: try policy())
     }
 

@@ -5,8 +5,8 @@ import VaultAgent
 /// An agent of our own: it listens in the scratch directory, knows no session, and is ended by who keeps that directory.
 enum PrivateAgent {
     /// Where it listens.
-    static func place(in scratch: FilePath) -> AgentPlace {
-        AgentPlace(directory: scratch.appending("run"))
+    static func place(in scratch: FilePath) -> AgentEndpoint {
+        AgentEndpoint(directory: scratch.appending("run"))
     }
 
     /// Starts it and waits until it takes clients.

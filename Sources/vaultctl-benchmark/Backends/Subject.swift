@@ -46,7 +46,7 @@ final class Subject {
 
     /// A vault in `scratch`, held by the agent at `place`.
     static func agent(
-        in scratch: FilePath, _ label: String, at place: AgentPlace
+        in scratch: FilePath, _ label: String, at place: AgentEndpoint
     ) throws(BenchmarkFailure) -> Subject {
         let path = scratch.appending("agent-\(label).vault")
         let key = key()

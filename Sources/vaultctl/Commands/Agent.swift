@@ -52,7 +52,7 @@ struct Agent: VaultCommand {
             return .done
         }
         let program = try AgentStarter.program()
-        var arguments = ["--directory", AgentPlaces.own.directory.string]
+        var arguments = ["--directory", AgentEndpoints.own.directory.string]
         if let readyDescriptor {
             let number: Int32 = try Settings.number(readyDescriptor, named: "--ready-fd", 3...1_048_576)
             arguments += ["--ready-fd", String(number)]

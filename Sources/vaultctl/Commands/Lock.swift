@@ -57,7 +57,7 @@ struct Lock: VaultCommand {
 
     /// Locks the vault, or all of them, in the agent that runs at `place`, if one does. Whether it holds the vault, or one
     /// runs.
-    private func lock(at place: AgentPlace, _ session: Session) throws(CommandFailure) -> Bool {
+    private func lock(at place: AgentEndpoint, _ session: Session) throws(CommandFailure) -> Bool {
         guard all else {
             let agent = try session.agentClient(at: place)
             return try calling { () throws(TokenStorageError) in try agent.lock() }

@@ -71,7 +71,7 @@ struct Login: VaultCommand {
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         let secretSource = try ClientSecretSource(file: clientSecretFile, descriptor: clientSecretDescriptor)
         let session = try Session(console, location.arguments, unlock.arguments)
-        let name = try LoginPlace.name(profile)
+        let name = try ProfileStore.name(profile)
         let policy = try ItemDetails.policy(policy)
         let port = try check()
         let program = try OAuthProgram.find()
@@ -94,7 +94,7 @@ struct Login: VaultCommand {
         let conversation = SignInConversation(
             console: console, profile: isNameEnough ? name : nil, opensBrowser: !noBrowser,
             limit: request.seconds)
-        let interruption = Interruption()
+        let interruption = SignalGuard()
         let signedIn = try interruption.during { () throws(CommandFailure) -> WorkerReply.SignedIn in
             let signedIn = try ask(request, of: program, until: end, conversation, interruption)
             let provider = ProfileProvider(
@@ -117,10 +117,10 @@ struct Login: VaultCommand {
     /// What the provider gives the person who signs in.
     private func ask(
         _ request: WorkerRequest, of program: OAuthProgram, until end: Deadline,
-        _ conversation: SignInConversation, _ interruption: Interruption
+        _ conversation: SignInConversation, _ interruption: SignalGuard
     ) throws(CommandFailure) -> WorkerReply.SignedIn {
-        let trouble: OAuthProgram.Trouble
-        do throws(OAuthProgram.Trouble) {
+        let trouble: OAuthProgram.WorkerError
+        do throws(OAuthProgram.WorkerError) {
             let reply = try program.ask(
                 request, until: end, interruption: interruption, show: conversation.show)
             if case .signedIn(let signedIn) = reply { return signedIn }
@@ -237,15 +237,17 @@ struct Login: VaultCommand {
     /// Stores the profile and the session, and ends the one that was there. Tokens that cannot be stored are revoked: nobody
     /// would have them.
     private func keep(
-        _ signedIn: WorkerReply.SignedIn, of provider: ProfileProvider, in place: LoginPlace, as name: String,
-        _ policy: AccessPolicy?, _ console: Console, _ interruption: Interruption
+        _ signedIn: WorkerReply.SignedIn, of provider: ProfileProvider, in place: ProfileStore,
+        as name: String,
+        _ policy: AccessPolicy?, _ console: Console, _ interruption: SignalGuard
     ) throws(CommandFailure) {
         let outcome = store(signedIn, with: provider, in: place, as: name, policy, console, interruption)
-        let before: LoginPlace.Contents?
+        let before: ProfileStore.Contents?
         switch outcome {
         case .success(let contents): before = contents
         case .failure(let error) where interruption.signal == nil:
-            let isRevoked = provider.drop(signedIn.tokens, "what the provider gave", console, interruption)
+            let isRevoked = provider.revokeUnused(
+                signedIn.tokens, "what the provider gave", console, interruption)
             var failure = error
             if error.mayBeDone {
                 // It was looked for and is not there; a vault that is late may store it yet.
@@ -261,7 +263,7 @@ struct Login: VaultCommand {
             failure.cause = nil
             throw failure
         case .failure, nil:
-            if provider.drop(signedIn.tokens, "what the provider gave", console, interruption) {
+            if provider.revokeUnused(signedIn.tokens, "what the provider gave", console, interruption) {
                 console.note("what the provider gave was revoked: sign in again")
             }
             if interruption.waitForUndoing() {
@@ -291,7 +293,7 @@ struct Login: VaultCommand {
         }
         let isTold = ProfileProvider(
             profile: profile, program: provider.program, deadline: provider.deadline
-        ).drop(tokens, what, console, interruption)
+        ).revokeUnused(tokens, what, console, interruption)
         if newer == .lost, isTold {
             let reason = CommandFailure.newerSession
             console.note("of the sign-in before, \(reason.happened): \(reason.advice)")
@@ -301,9 +303,9 @@ struct Login: VaultCommand {
     /// Stores what was given, once the vault is unlocked: a person who was away at the provider's page may find it locked, and
     /// is told. `nil` when a signal came.
     private func store(
-        _ signedIn: WorkerReply.SignedIn, with provider: ProfileProvider, in place: LoginPlace,
-        as name: String, _ policy: AccessPolicy?, _ console: Console, _ interruption: Interruption
-    ) -> Result<LoginPlace.Contents?, CommandFailure>? {
+        _ signedIn: WorkerReply.SignedIn, with provider: ProfileProvider, in place: ProfileStore,
+        as name: String, _ policy: AccessPolicy?, _ console: Console, _ interruption: SignalGuard
+    ) -> Result<ProfileStore.Contents?, CommandFailure>? {
         let end = Deadline(
             after: .seconds(max(1, min(60, (provider.deadline?.remaining.inSeconds ?? 90) * 0.7))))
         var isTold = false
@@ -325,7 +327,7 @@ struct Login: VaultCommand {
                 let isOwn = before.session?.tokens?.accessSecret == signedIn.tokens.accessSecret
                 return again && isOwn ? nil : before
             } undo: { before in
-                Self.takeBack(signedIn.tokens, to: before, in: place, at: name)
+                Self.restore(signedIn.tokens, to: before, in: place, at: name)
             }
             guard case .failure(let error) = outcome, error.status == .locked, !end.hasPassed else {
                 return outcome
@@ -343,14 +345,14 @@ struct Login: VaultCommand {
     }
 
     /// Has it as it was before what came when a signal had ended the sign-in: that is being revoked.
-    private static func takeBack(
-        _ tokens: TokenInfo, to before: LoginPlace.Contents?, in place: LoginPlace, at name: String
+    private static func restore(
+        _ tokens: TokenInfo, to before: ProfileStore.Contents?, in place: ProfileStore, at name: String
     ) {
         do throws(CommandFailure) {
             guard let before else { return try place.endSession(of: tokens, at: name) }
-            try place.takeBack(tokens, to: before, at: name)
+            try place.restore(tokens, to: before, at: name)
         } catch {
-            Interruption.note(
+            SignalGuard.note(
                 "what was revoked was stored meanwhile, and is there still (\(error.happened)): "
                     + "\(CommandFailure.signingIn(name)) signs in again; the session before may go on at the provider"
             )

@@ -28,10 +28,10 @@ struct Logout: VaultCommand {
 
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         let session = try Session(console, location.arguments, unlock.arguments)
-        let name = try LoginPlace.name(profile)
+        let name = try ProfileStore.name(profile)
         guard !location.readOnly else { throw .readOnlySignIn }
         let place = try session.loginPlace()
-        let interruption = Interruption(meanwhile: "the provider is being told that the session is over")
+        let interruption = SignalGuard(meanwhile: "the provider is being told that the session is over")
         try interruption.during { () throws(CommandFailure) in
             do throws(CommandFailure) { try end(name, in: place, console, interruption) } catch {
                 guard interruption.signal != nil else { throw error }
@@ -44,20 +44,20 @@ struct Logout: VaultCommand {
     }
 
     private func end(
-        _ name: String, in place: LoginPlace, _ console: Console, _ interruption: Interruption
+        _ name: String, in place: ProfileStore, _ console: Console, _ interruption: SignalGuard
     ) throws(CommandFailure) {
         // First, so that it is gone whatever the network does, and whoever ends this.
         let forgetsProfile = forgetProfile
         interruption.note(
             leaving:
-                "the session may be gone from the vault without the provider having been told: \(Interruption.given)"
+                "the session may be gone from the vault without the provider having been told: \(SignalGuard.given)"
         )
         let outcome = interruption.attempt { (_) throws(CommandFailure) in
             try place.end(name, forgetsProfile: forgetsProfile)
         } undo: { _ in
         }
         guard let outcome else { throw .perhapsSignedOut }
-        let ended: LoginPlace.Contents
+        let ended: ProfileStore.Contents
         do throws(CommandFailure) { ended = try outcome.get() } catch {
             interruption.noteSettled()
             throw error.beforeSigningOut
@@ -69,7 +69,7 @@ struct Logout: VaultCommand {
             return
         }
         interruption.note(
-            leaving: "signed out here, but the provider may not have been told: \(Interruption.given)")
+            leaving: "signed out here, but the provider may not have been told: \(SignalGuard.given)")
         let newer = place.newer(than: session, of: name)
         let canBeTold = ended.profile?.content?.offersRevocation ?? false
         if newer == .waitedFor, canBeTold { console.note(CommandFailure.waitedFor) }
@@ -79,7 +79,7 @@ struct Logout: VaultCommand {
     }
 
     private func tellProvider(
-        _ session: KeptSession, _ profile: LoginProfile?, _ console: Console, _ interruption: Interruption
+        _ session: KeptSession, _ profile: LoginProfile?, _ console: Console, _ interruption: SignalGuard
     ) throws(CommandFailure) {
         guard let tokens = session.tokens, let profile, session.source == profile.source else {
             throw CommandFailure(
@@ -91,7 +91,7 @@ struct Logout: VaultCommand {
         }
         let program: OAuthProgram
         do throws(CommandFailure) { program = try OAuthProgram.find() } catch { throw error.afterSigningOut }
-        do throws(OAuthProgram.Trouble) {
+        do throws(OAuthProgram.WorkerError) {
             try ProfileProvider(profile: profile, program: program, deadline: console.deadline).revoke(
                 tokens, atMost: interruption.signal == nil ? ProfileProvider.usualLimit : 5,
                 interruption: interruption)

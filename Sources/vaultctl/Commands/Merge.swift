@@ -47,9 +47,9 @@ struct Merge: VaultCommand {
         if let replaced = report.replaced {
             console.note("the vault of before is kept as \(replaced.string)")
         }
-        if report.left > 0 {
+        if report.remaining > 0 {
             console.note(
-                "\(report.left) items of the copy were left in it: merge it on the device that stored them as well"
+                "\(report.remaining) items of the copy were left in it: merge it on the device that stored them as well"
             )
         }
         if format.json { writeJSON(report, console.output) } else { show(report, console.output) }
@@ -65,7 +65,7 @@ struct Merge: VaultCommand {
         }
         output.line(
             "taken: \(report.taken), deleted: \(report.deleted), conflicts: \(report.conflicts.count), "
-                + "left: \(report.left), items: \(report.items)")
+                + "left: \(report.remaining), items: \(report.items)")
     }
 
     private func writeJSON(_ report: MergeReport, _ output: Output) {
@@ -76,7 +76,7 @@ struct Merge: VaultCommand {
             json.member("items", report.items)
             json.member("taken", report.taken)
             json.member("deleted", report.deleted)
-            json.member("left", report.left)
+            json.member("left", report.remaining)
             json.array("conflicts") { json in
                 for conflict in report.conflicts {
                     json.object { json in

@@ -64,7 +64,7 @@ struct Passphrase: VaultCommand {
         let replacement = try NewPassphraseOptions.read(newFile, console)
         if revocation.revoke {
             try RevocationOptions.run(console) { (progress) throws(TokenStorageError) in
-                try vault.revokePassphrase(
+                try vault.rotatePassphrase(
                     old, replacedBy: replacement, keeping: others, droppingOthers: revocation.dropOthers,
                     progress: progress)
             }

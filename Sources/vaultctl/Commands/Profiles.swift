@@ -23,7 +23,7 @@ struct Profiles: VaultCommand {
         let place = try session.loginPlace()
         let (listing, state) = try calling { () throws(TokenStorageError) in
             (
-                try place.blocking.list(TokenQuery(prefix: LoginPlace.profiles)),
+                try place.blocking.list(TokenQuery(prefix: ProfileStore.profiles)),
                 try place.blocking.lockState()
             )
         }
@@ -31,7 +31,7 @@ struct Profiles: VaultCommand {
         var rows: [(name: String, profile: LoginProfile)] = []
         var others: [String] = []
         for item in listing.items {
-            let name = LoginPlace.name(of: item.key)
+            let name = ProfileStore.name(of: item.key)
             guard let stored = try place.profile(name) else { continue }
             if let profile = stored.content { rows.append((name, profile)) } else { others.append(name) }
         }
@@ -74,7 +74,7 @@ struct Profiles: VaultCommand {
     }
 
     /// The names that have a session, as far as that shows.
-    private func signedIn(_ place: LoginPlace) throws(CommandFailure) -> Set<TokenKey> {
+    private func signedIn(_ place: ProfileStore) throws(CommandFailure) -> Set<TokenKey> {
         do throws(TokenError) {
             return Set(try KeptSession.accounts(in: place.blocking).map { TokenKey($0) })
         } catch {

@@ -280,7 +280,7 @@ struct SlotRemove: VaultCommand {
         if revocation.revoke {
             let others = try revocation.methods(vault, console, removing: number)
             try RevocationOptions.run(console) { (progress) throws(TokenStorageError) in
-                try vault.revoke(
+                try vault.rotateKeys(
                     keeping: others + method, removing: [number], droppingOthers: revocation.dropOthers,
                     progress: progress)
             }
@@ -312,7 +312,7 @@ struct SlotRemove: VaultCommand {
             try session.unlock(vault, with: method)
             return method
         }
-        for note in vault.notesOfUnlocking { session.console.note(note) }
+        for note in vault.unlockWarnings { session.console.note(note) }
         return (vault, [method])
     }
 

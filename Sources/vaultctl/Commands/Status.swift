@@ -149,7 +149,7 @@ struct Status: VaultCommand {
                     json.array("conflictingCopies") { json in
                         for name in status.conflictingCopies { json.element(name) }
                     }
-                    json.member("readOnly", status.obstacle?.rawValue)
+                    json.member("readOnly", status.readOnlyReason?.rawValue)
                     json.array("notes") { json in
                         for note in status.notes { json.element(note) }
                     }

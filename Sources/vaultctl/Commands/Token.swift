@@ -53,7 +53,7 @@ struct Token: VaultCommand {
             throw .usage("--read-only, and renewing changes the vault", "leave the one or the other out")
         }
         let session = try Session(console, arguments.location, arguments.unlock)
-        let name = try LoginPlace.name(arguments.profile)
+        let name = try ProfileStore.name(arguments.profile)
         var configuration = TokenManager.Configuration()
         if let text = arguments.minimumValidity {
             guard let seconds = ItemDetails.seconds(text), seconds <= 1e9 else {
@@ -94,7 +94,7 @@ struct Token: VaultCommand {
 
     /// The tokens, renewed when they are due. While they are not, no task, no thread and no other program is started.
     private static func tokens(
-        of name: String, in place: LoginPlace, renew: Bool, _ configuration: TokenManager.Configuration,
+        of name: String, in place: ProfileStore, renew: Bool, _ configuration: TokenManager.Configuration,
         _ console: Console
     ) throws(CommandFailure) -> TokenInfo {
         let stored: StoredToken
@@ -138,7 +138,7 @@ struct Token: VaultCommand {
 
     /// Says that the provider may not take the token any more, since it may have given another that never came.
     private static func noteLostRenewal(
-        of stored: StoredToken, _ name: String, in place: LoginPlace, _ console: Console
+        of stored: StoredToken, _ name: String, in place: ProfileStore, _ console: Console
     ) {
         guard stored.mayBeOutdated, let session = try? place.session(name),
             place.newer(than: session, of: name) == .lost
@@ -150,7 +150,7 @@ struct Token: VaultCommand {
 
     /// The provider that gave what is stored, as the profile says where it is.
     private static func provider(
-        of stored: StoredToken, _ name: String, in place: LoginPlace, _ console: Console
+        of stored: StoredToken, _ name: String, in place: ProfileStore, _ console: Console
     ) throws(CommandFailure) -> ProfileProvider {
         guard let profile = try place.profile(name)?.profile else { throw .noProfile }
         guard stored.source == profile.source else { throw .otherSource(name) }

@@ -72,7 +72,7 @@ struct Unlock: VaultCommand {
             do throws(CommandFailure) {
                 return try body()
             } catch {
-                guard error.cause?.code == .unavailable, error.cause?.backend == AgentPlace.backend,
+                guard error.cause?.code == .unavailable, error.cause?.backend == AgentEndpoint.backend,
                     !deadline.hasPassed
                 else { throw error }
                 try AgentStarter.start(console)

@@ -38,16 +38,16 @@ struct Verify: VaultCommand {
         do throws(CommandFailure) {
             let vault = try session.openVaultOrCopy()
             let isOpen =
-                session.unlock.isTerminal ? try session.unlockFromKeyring(vault, mending: false) : false
+                session.unlock.isTerminal ? try session.unlockFromKeyring(vault, repairing: false) : false
             if !isOpen {
                 let slots = try session.slots(of: vault)
                 try session.unlock.withUnlockMethod(console, opening: slots) {
                     (given) throws(CommandFailure) in
                     method = given
-                    try session.unlock(vault, with: given, mending: false)
+                    try session.unlock(vault, with: given, repairing: false)
                 }
             }
-            for note in vault.notesOfUnlocking { console.note(note) }
+            for note in vault.unlockWarnings { console.note(note) }
             return (
                 try calling { () throws(TokenStorageError) in try vault.verify(progress: progress) }, true
             )

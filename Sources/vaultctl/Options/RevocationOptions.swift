@@ -105,13 +105,13 @@ struct RevocationOptions: ParsableArguments {
         }
         console.progress.clear()
         for slot in report.removed { console.note("slot \(slot.id) (\(slot.kind.rawValue)) is removed") }
-        if let reason = report.putOff {
+        if let reason = report.deferredReason {
             console.note(
                 "what was written before is still under the old keys (\(reason.summary)): run \"vaultctl compact\""
             )
-        } else if report.left > 0 {
+        } else if report.remaining > 0 {
             console.note(
-                "\(report.left) of the items are another device's and stay under its keys until it opens the vault"
+                "\(report.remaining) of the items are another device's and stay under its keys until it opens the vault"
             )
         }
         console.remark("Sealed \(report.resealed) items anew.")

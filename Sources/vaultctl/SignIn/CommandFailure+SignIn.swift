@@ -11,7 +11,7 @@ import FoundationEssentials
 extension CommandFailure {
     /// Why there is no token of the profile `name`. `trouble` is what the last request came to, which the manager sees only in
     /// part.
-    init(_ error: TokenError, _ trouble: OAuthProgram.Trouble?, _ name: String) {
+    init(_ error: TokenError, _ trouble: OAuthProgram.WorkerError?, _ name: String) {
         let signIn = Self.signingIn(name)
         switch error {
         case .tokenNotFound: self = .notSignedIn(name)
@@ -76,7 +76,7 @@ extension CommandFailure {
 
     /// Why a request with a session's tokens did not succeed.
     private init(
-        _ failure: RefreshFailure, _ trouble: OAuthProgram.Trouble?, retryAfter: Date?, _ signIn: String
+        _ failure: RefreshFailure, _ trouble: OAuthProgram.WorkerError?, retryAfter: Date?, _ signIn: String
     ) {
         switch failure.kind {
         case .throttled:
@@ -133,7 +133,7 @@ extension CommandFailure {
     }
 
     /// Why a provider was not told that tokens are over: `timedOut` when it may have heard, `unavailable` otherwise.
-    init(untold trouble: OAuthProgram.Trouble) {
+    init(untold trouble: OAuthProgram.WorkerError) {
         let failure = trouble.refreshFailure
         var reason: CommandFailure
         switch trouble {
@@ -191,7 +191,7 @@ extension CommandFailure {
         + "ended before; then there may be newer tokens at the provider: end the session at its own page"
 
     /// Why the program that sends requests gave no answer that can be used.
-    init(_ trouble: OAuthProgram.Trouble, isSignIn: Bool) {
+    init(_ trouble: OAuthProgram.WorkerError, isSignIn: Bool) {
         // With a session's token on its way, what became of that is not known.
         let status = isSignIn ? ExitStatus.unavailable : .timedOut
         switch trouble {

@@ -9,7 +9,7 @@ struct OAuthProgram: Sendable {
     private let path: FilePath
 
     /// Why there is no answer that can be used.
-    enum Trouble: Error, Equatable {
+    enum WorkerError: Error, Equatable {
         /// It could not be started.
         case notStarted(SystemFailure)
         /// It ended without an answer, with this exit status.
@@ -48,24 +48,24 @@ struct OAuthProgram: Sendable {
 
     /// What it answers to `request` at the end; `show` is called with what it says before, and gives what keeps it from being
     /// shown. What it has said is taken also when `deadline` has passed, as it may have while this program was stopped. Throws
-    /// ``Trouble``. It has ended by then, however this ends: with `interruption` a signal is that one's, whether it came before
+    /// ``WorkerError``. It has ended by then, however this ends: with `interruption` a signal is that one's, whether it came before
     /// or comes now, and the last words of a sign-in or a revocation are taken.
     func ask(
-        _ request: WorkerRequest, until deadline: Deadline?, interruption: Interruption? = nil,
+        _ request: WorkerRequest, until deadline: Deadline?, interruption: SignalGuard? = nil,
         show: (WorkerReply) -> CommandFailure? = { _ in nil }
-    ) throws(Trouble) -> WorkerReply {
+    ) throws(WorkerError) -> WorkerReply {
         guard let message = try? Secret(encoding: request) else { throw .misunderstood }
         let worker = try start(request.operation, interruption)
         defer { worker.end() }
         var bytes = message.unprotectedBytes() + [UInt8(ascii: "\n")]
         defer { SmallFile.wipe(&bytes) }
         do throws(SystemFailure) { try worker.write(bytes, deadline: deadline) } catch {
-            if error.errno == .timedOut { throw Trouble.timedOut }
-            if error.errno == .interrupted { throw Trouble.notAsked }
+            if error.errno == .timedOut { throw WorkerError.timedOut }
+            if error.errno == .interrupted { throw WorkerError.notAsked }
             // Else it has ended, or is about to: its answer, if any, says why.
         }
         // A revocation brings nothing: what it leaves is what it is for.
-        if request.operation != .revoke { interruption?.note(leaving: Interruption.given) }
+        if request.operation != .revoke { interruption?.note(leaving: SignalGuard.given) }
         for _ in 0..<Self.mostReplies {
             switch try reply(of: worker, until: deadline) {
             case .failed(let failure): throw .failed(failure)
@@ -79,8 +79,8 @@ struct OAuthProgram: Sendable {
     }
 
     private func start(
-        _ operation: WorkerRequest.Operation, _ interruption: Interruption?
-    ) throws(Trouble) -> HelperProgram {
+        _ operation: WorkerRequest.Operation, _ interruption: SignalGuard?
+    ) throws(WorkerError) -> HelperProgram {
         do throws(SystemFailure) {
             return try HelperProgram(
                 path, [], environment: ["PATH=/usr/bin:/bin", "SWIFT_BACKTRACE=enable=no"], isSpokenTo: true,
@@ -91,7 +91,8 @@ struct OAuthProgram: Sendable {
         }
     }
 
-    private func reply(of worker: HelperProgram, until deadline: Deadline?) throws(Trouble) -> WorkerReply {
+    private func reply(of worker: HelperProgram, until deadline: Deadline?) throws(WorkerError) -> WorkerReply
+    {
         let status: Int32
         do throws(SystemFailure) {
             if var line = try worker.readLine(
@@ -103,10 +104,10 @@ struct OAuthProgram: Sendable {
             }
             status = try worker.finish(deadline: deadline)
         } catch {
-            if error.errno == .timedOut { throw Trouble.timedOut }
-            if error.errno == .interrupted { throw Trouble.interrupted }
+            if error.errno == .timedOut { throw WorkerError.timedOut }
+            if error.errno == .interrupted { throw WorkerError.interrupted }
             let isTalk = error.errno == .protocolError || error.errno == .fileTooLarge
-            throw isTalk ? Trouble.misunderstood : Trouble.broken(error)
+            throw isTalk ? WorkerError.misunderstood : WorkerError.broken(error)
         }
         throw .ended(status)
     }

@@ -23,8 +23,8 @@ struct ProfileProvider: Sendable {
 
     /// What it answers. Throws ``OAuthProgram/Trouble``.
     func ask(
-        _ message: WorkerRequest, interruption: Interruption? = nil
-    ) throws(OAuthProgram.Trouble) -> WorkerReply {
+        _ message: WorkerRequest, interruption: SignalGuard? = nil
+    ) throws(OAuthProgram.WorkerError) -> WorkerReply {
         // Not for ever, whatever the other program does.
         let limit = Duration.seconds(message.seconds + 4)
         return try program.ask(
@@ -34,8 +34,8 @@ struct ProfileProvider: Sendable {
 
     /// Tells it that `tokens`, which it gave, are over. Throws ``OAuthProgram/Trouble``.
     func revoke(
-        _ tokens: TokenInfo, atMost limit: Double = usualLimit, interruption: Interruption? = nil
-    ) throws(OAuthProgram.Trouble) {
+        _ tokens: TokenInfo, atMost limit: Double = usualLimit, interruption: SignalGuard? = nil
+    ) throws(OAuthProgram.WorkerError) {
         var message = message(.revoke, atMost: limit)
         message.accessToken = tokens.accessToken
         message.refreshToken = tokens.refreshToken
@@ -45,8 +45,8 @@ struct ProfileProvider: Sendable {
     /// The same, of tokens that nobody has any more: within a few seconds, which there are also when the command should have
     /// ended, or a signal came, and whatever keeps it from being told is said. Whether it was told.
     @discardableResult
-    func drop(
-        _ tokens: TokenInfo, _ what: String, _ console: Console, _ interruption: Interruption
+    func revokeUnused(
+        _ tokens: TokenInfo, _ what: String, _ console: Console, _ interruption: SignalGuard
     ) -> Bool {
         guard profile.offersRevocation else {
             console.note("\(what) is good until it expires: the provider has no way to be told")
@@ -54,7 +54,7 @@ struct ProfileProvider: Sendable {
         }
         let least = Duration.seconds(3)
         let end = deadline.map { $0.remaining < least ? Deadline(after: least) : $0 }
-        do throws(OAuthProgram.Trouble) {
+        do throws(OAuthProgram.WorkerError) {
             try ProfileProvider(profile: profile, program: program, deadline: end).revoke(
                 tokens, atMost: interruption.signal == nil ? 10 : 5, interruption: interruption)
             return true

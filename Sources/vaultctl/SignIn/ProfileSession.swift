@@ -5,7 +5,7 @@ import TokenVaultPlatform
 
 /// A profile's session, kept by a `TokenManager` whose requests go through `vaultctl-oauth`.
 final class ProfileSession: Sendable {
-    private let place: LoginPlace
+    private let place: ProfileStore
     private let name: String
     private let provider: ProfileProvider
     private let configuration: TokenManager.Configuration
@@ -16,7 +16,7 @@ final class ProfileSession: Sendable {
         /// Whether nothing is to be asked any more.
         var isOver = false
         /// What the last request came to when it gave no answer.
-        var trouble: OAuthProgram.Trouble?
+        var trouble: OAuthProgram.WorkerError?
         /// What the last request brought. A refresh token that is the one that was sent is not among it.
         var obtained: TokenInfo?
         /// Until when that is tried to be stored.
@@ -58,17 +58,17 @@ final class ProfileSession: Sendable {
         case signal(CInt)
     }
     private let asking = Monitor(Asking())
-    private let interruption: Interruption
+    private let interruption: SignalGuard
 
     /// The session of the profile `name`. Nothing is read yet.
     init(
-        _ place: LoginPlace, _ name: String, _ provider: ProfileProvider,
+        _ place: ProfileStore, _ name: String, _ provider: ProfileProvider,
         _ configuration: TokenManager.Configuration
     ) {
         self.place = place
         self.name = name
         self.provider = provider
-        interruption = Interruption(meanwhile: "what the provider gives is being stored") { [asking] signal in
+        interruption = SignalGuard(meanwhile: "what the provider gives is being stored") { [asking] signal in
             asking.announce { $0.signal = signal }
         }
         var configuration = configuration
@@ -120,7 +120,7 @@ final class ProfileSession: Sendable {
             // The provider may have taken the token for the renewal before, and be right to refuse it now.
             if error == .sessionExpired, asked.mayHaveLost { throw .endedAfterLostRenewal(name) }
             if let lost = asked.obtained, error == .sessionChanged {
-                provider.drop(
+                provider.revokeUnused(
                     lost, "what the provider gave for a session that is none any more", console, interruption)
             }
             throw CommandFailure(error, asked.trouble, name)
@@ -197,7 +197,7 @@ final class ProfileSession: Sendable {
         // The attempt that is waited for by one who was stopped, and how often it may take longer.
         var (due, delays) = (0, 5)
         // When the next look is due: much later, nobody was there.
-        var look = Deadline(after: Interruption.slice)
+        var look = Deadline(after: SignalGuard.slice)
         while true {
             switch event(until: end, isSaving: isSaving, isTold: isTold, next: &look) {
             case .ending(let ending): return ending
@@ -260,7 +260,7 @@ final class ProfileSession: Sendable {
         until deadline: Deadline?, isSaving: Bool, isTold: Bool, next: inout Deadline
     ) -> Event? {
         // Whatever passes between two calls is noticed as well.
-        defer { next = Deadline(after: Interruption.slice) }
+        defer { next = Deadline(after: SignalGuard.slice) }
         let look = { (asking: inout Asking) -> Event? in
             if asking.hasEnded { return .ending(.ended) }
             if let signal = asking.signal { return .ending(.signal(signal)) }
@@ -270,10 +270,10 @@ final class ProfileSession: Sendable {
         guard let deadline else { return asking.wait(look) }
         guard isSaving else { return asking.wait(atMost: deadline.remaining, look) }
         while true {
-            let event = asking.wait(atMost: min(deadline.remaining, Interruption.slice), look)
+            let event = asking.wait(atMost: min(deadline.remaining, SignalGuard.slice), look)
             // What else there is to know is there still.
-            if next.lateness > Interruption.lateness { return .wasAway }
-            next = Deadline(after: Interruption.slice)
+            if next.lateness > SignalGuard.lateness { return .wasAway }
+            next = Deadline(after: SignalGuard.slice)
             if let event { return event }
             if deadline.hasPassed { return nil }
         }
@@ -324,17 +324,17 @@ final class ProfileSession: Sendable {
         let thread = WorkerThread(name: "oauth")
         let outcome = await withCheckedContinuation { continuation in
             thread.run { [self] in
-                let outcome = Result { () throws(OAuthProgram.Trouble) in
+                let outcome = Result { () throws(OAuthProgram.WorkerError) in
                     try provider.ask(message, interruption: interruption)
                 }
                 continuation.resume(returning: outcome)
             }
         }
-        do throws(OAuthProgram.Trouble) { return try outcome.get() } catch { throw note(error) }
+        do throws(OAuthProgram.WorkerError) { return try outcome.get() } catch { throw note(error) }
     }
 
     /// What `trouble` means for the manager; it is kept for what is told.
-    private func note(_ trouble: OAuthProgram.Trouble) -> RefreshFailure {
+    private func note(_ trouble: OAuthProgram.WorkerError) -> RefreshFailure {
         let failure = trouble.refreshFailure
         asking.withLock {
             $0.trouble = trouble
@@ -344,7 +344,7 @@ final class ProfileSession: Sendable {
     }
 }
 
-extension OAuthProgram.Trouble {
+extension OAuthProgram.WorkerError {
     /// What it means for a request with a session's token in it.
     var refreshFailure: RefreshFailure {
         switch self {

@@ -19,7 +19,7 @@ struct MigrationReport {
             json.member("keptForOthers", summary.keptForOthers)
             json.member("passedOver", summary.passedOver)
             json.array("left") { json in
-                for item in summary.left {
+                for item in summary.remaining {
                     json.object { json in
                         json.member("service", item.service)
                         json.member("key", item.key.name)
@@ -37,7 +37,7 @@ struct MigrationReport {
     func show(_ output: Output) {
         // Not even begun: figures would read as an empty source.
         if summary.stop != nil, summary.found == 0, summary.absent == 0 { return }
-        for item in summary.left {
+        for item in summary.remaining {
             let place = [item.service, item.key.name].map(PrintedName.screen).joined(separator: "\t")
             output.line("\(place)\t\(Self.reason(item.code))")
         }
@@ -47,7 +47,7 @@ struct MigrationReport {
     /// Throws unless everything is at the destination that was to be.
     func check(isTimedOut: Bool) throws(CommandFailure) {
         if let stop = summary.stop { throw failure(of: stop, isTimedOut: isTimedOut) }
-        if let first = summary.left.first(where: { Self.isFailure($0.code) }) {
+        if let first = summary.remaining.first(where: { Self.isFailure($0.code) }) {
             throw CommandFailure(
                 ExitStatus(first.code), "\(Self.items(summary.failed)) could not be moved",
                 "see the reasons; what is left is where it was")
@@ -74,20 +74,20 @@ struct MigrationReport {
     private var isNotPermitted: Bool {
         let reasons = summary.hiddenReasons
         return reasons[.notPermitted] != nil && reasons[.wrongDevice] == nil
-            && !summary.left.contains { $0.code == .wrongDevice }
+            && !summary.remaining.contains { $0.code == .wrongDevice }
     }
 
     /// The vaults are unlocked: what is not listed then is another device's, or not opened by the unlock method.
     private var isOthers: Bool {
         summary.hiddenReasons[.locked] == nil
-            && !summary.left.contains { $0.code == .locked || $0.code == .notPermitted }
+            && !summary.remaining.contains { $0.code == .locked || $0.code == .notPermitted }
     }
 
     private func failure(of stop: MigrationStop, isTimedOut: Bool) -> CommandFailure {
         if stop.error.code == .cancelled, isTimedOut {
             return CommandFailure(.timedOut, "timed out before all was moved", "run it again to go on")
         }
-        if stop.error.code == .conflict, !summary.left.isEmpty {
+        if stop.error.code == .conflict, !summary.remaining.isEmpty {
             return CommandFailure(
                 .conflict, "\(Self.items(summary.conflicts)) would replace something else",
                 "choose with --on-conflict skip or replace")

@@ -26,7 +26,7 @@ final class ScriptedStore: Sendable {
             probe: { () throws(TokenStorageError) in
                 self.looks.withLock { $0 += 1 }
                 if !self.failsWhenOpened { try self.check() }
-                return .isThere
+                return .present
             },
             storage: { (service) throws(TokenStorageError) in
                 try self.check()
@@ -107,7 +107,7 @@ final class ScriptedStore: Sendable {
         #expect(try await both.choose(service: "another").name == "keyring")
         try await keyring.vault.storage(service: service).store(token: "fake-too", for: "token")
         let first = try await both.choose(service: service)
-        #expect(first.name == "keyring" && first.findings[1].finding == .wasNotLookedAt)
+        #expect(first.name == "keyring" && first.findings[1].finding == .notProbed)
         // Dark items count as items.
         other.vault.setLockState(.afterFirstUnlock)
         try await keyring.vault.storage(service: service).delete(for: "token")
@@ -132,7 +132,7 @@ final class ScriptedStore: Sendable {
         try await other.vault.storage(service: service).store(token: "fake", for: "token")
         #expect(try await behind.choose(service: service).name == "other")
         try await chooser([other.candidate]).forget(service: service)
-        let passing = chooser([keyring.candidate, other.candidate], remembers: false, unusable: .passOver)
+        let passing = chooser([keyring.candidate, other.candidate], remembers: false, unusable: .skip)
         let choice = try await passing.choose(service: service)
         #expect(choice.name == "other")
         guard case .isUnusable(let error) = choice.findings[0].finding else {
@@ -165,7 +165,7 @@ final class ScriptedStore: Sendable {
                 == .unavailable)
         #expect(
             await code { () throws(TokenStorageError) in
-                try await chooser([keyring.candidate, other.candidate], unusable: .passOver)
+                try await chooser([keyring.candidate, other.candidate], unusable: .skip)
                     .choose(service: service)
             } == .unavailable)
         #expect(
@@ -177,7 +177,7 @@ final class ScriptedStore: Sendable {
         keyring.fail(with: nil)
         let again = try await both.choose(service: service)
         #expect(again.name == "keyring" && again.isRemembered)
-        #expect(again.findings.map(\.finding) == [.holdsItems, .wasNotLookedAt])
+        #expect(again.findings.map(\.finding) == [.holdsItems, .notProbed])
         // Also when it was emptied: signing in again goes to the same place.
         try await again.storage.delete(for: "token")
         #expect(try await both.choose(service: service).name == "keyring")

@@ -18,7 +18,7 @@ extension Sandbox {
     /// The vault, or the file beside it called `name`, unlocked.
     func opened(_ name: String? = nil, readingCopies: Bool = false) throws -> BlockingFileVault {
         var configuration = configuration
-        configuration.opensCopies = readingCopies
+        configuration.allowsOpeningCopies = readingCopies
         let vault = try BlockingFileVault.open(at: path(of: name), configuration: configuration)
         try vault.unlock(with: keyFile)
         return vault

@@ -50,7 +50,7 @@ import TokenVaultPlatform
         let slots = try vault.slots()
         let part = UnlockMethod.keyFile(Secret([UInt8](repeating: 0x55, count: 32)))
         for call: () throws -> Void in [
-            { _ = try vault.compact() }, { _ = try vault.revoke(keeping: [keyFile]) },
+            { _ = try vault.compact() }, { _ = try vault.rotateKeys(keeping: [keyFile]) },
             { _ = try sandbox.copy("backup").restore(to: sandbox.vault) },
             { _ = try sandbox.copy(nil).adopt() },
             { try BlockingFileVault.destroy(at: sandbox.vault, configuration: sandbox.configuration) },

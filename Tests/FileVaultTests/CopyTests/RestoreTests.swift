@@ -246,7 +246,7 @@ import TokenVaultPlatform
     /// A root that was revoked since comes back with the copy: who holds the newer one is locked out.
     @Test func aCopyFromBeforeARevocation() throws {
         let vault = try withBackup()
-        _ = try vault.revoke(keeping: [keyFile])
+        _ = try vault.rotateKeys(keeping: [keyFile])
         _ = try sandbox.copy("backup").restore(to: sandbox.vault)
         #expect(failure { _ = try vault.storage(service: "s").retrieve(for: "a") }?.code == .locked)
         try vault.unlock(with: keyFile)

@@ -21,8 +21,8 @@ import TokenVaultPlatform
             configuration: SimulatedVault.configuration())
     }
 
-    private static func lost(on disk: SimulatedDisk) -> LostVaults {
-        LostVaults(state: disk.directory(1), place: place)
+    private static func lost(on disk: SimulatedDisk) -> MissingVaults {
+        MissingVaults(state: disk.directory(1), place: place)
     }
 
     /// What is kept of a vault that was forgotten, or is known and can be forgotten.

@@ -78,7 +78,9 @@ import TokenVaultPlatform
             history.perform("remove", ["slot old words": nil]) {
                 if isRevoked {
                     let kept = [SimulatedVault.key("first")]
-                    guard try writer.vault.revoke(keeping: kept, removing: [slot.id]).putOff == nil else {
+                    guard
+                        try writer.vault.rotateKeys(keeping: kept, removing: [slot.id]).deferredReason == nil
+                    else {
                         throw SimulatedVault.Complaint("sealing anew was put off")
                     }
                 } else {

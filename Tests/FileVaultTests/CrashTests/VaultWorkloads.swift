@@ -122,8 +122,9 @@ extension VaultWorkload {
         for index in 0..<3 { writer.store("key \(index)", text("value \(index)", 500)) }
         let second = writer.addSlot("second")
         writer.history.perform("revoke", ["slot second": nil]) {
-            let report = try writer.vault.revoke(keeping: [SimulatedVault.key("first")], removing: [second])
-            guard report.resealed == 3, report.left == 0 else {
+            let report = try writer.vault.rotateKeys(
+                keeping: [SimulatedVault.key("first")], removing: [second])
+            guard report.resealed == 3, report.remaining == 0 else {
                 throw SimulatedVault.Complaint("not all items were sealed anew")
             }
             return nil
@@ -133,7 +134,7 @@ extension VaultWorkload {
         other.store("key 2", text("of the other", 300))
         // Twice: the second one meets what the first left.
         writer.history.perform("revoke again", [:]) {
-            _ = try writer.vault.revoke(keeping: [SimulatedVault.key("first")])
+            _ = try writer.vault.rotateKeys(keeping: [SimulatedVault.key("first")])
             return nil
         }
         writer.store("key 3", "last")

@@ -43,7 +43,7 @@ import TokenVaultPlatform
         let report = try mine.merge(other.file)
         for report in [rehearsal, report] {
             #expect(report.taken == 2 && report.deleted == 1 && report.items == 4)
-            #expect(report.conflicts.isEmpty && report.left == 0 && !report.isUpToDate)
+            #expect(report.conflicts.isEmpty && report.remaining == 0 && !report.isUpToDate)
         }
         #expect(report.replaced != nil && rehearsal.replaced == nil)
         #expect(try mine.use { try $0.values() } == merged)
@@ -122,7 +122,7 @@ import TokenVaultPlatform
                 token: "fake for this one", for: "mine", policy: .whenUnlockedThisDeviceOnly)
         }
         let report = try mine.merge(other.file)
-        #expect(report.left == 0 && report.notes.count == 1, "\(report)")
+        #expect(report.remaining == 0 && report.notes.count == 1, "\(report)")
         #expect(try mine.use { try $0.value(of: "mine") } == "fake for this one")
         #expect(failure { try mine.use { _ = try $0.value(of: "private") } }?.code == .wrongDevice)
         try other.receive(mine.file)
@@ -139,11 +139,11 @@ import TokenVaultPlatform
         try other.receive(mine.file)
         try other.use { try $0.store("fake other", for: "of the other") }
         try mine.use { vault in
-            _ = try vault.revoke(keeping: [TestDevice.key], removing: [slot ?? 0])
+            _ = try vault.rotateKeys(keeping: [TestDevice.key], removing: [slot ?? 0])
             try vault.store("fake after", for: "after")
         }
         let report = try mine.merge(other.file)
-        #expect(report.taken == 1 && report.left == 0)
+        #expect(report.taken == 1 && report.remaining == 0)
         #expect(try mine.use { try $0.value(of: "of the other") } == "fake other")
         let leaked = try VaultCopy.open(
             at: SimulatedVault.location(on: mine.disk),

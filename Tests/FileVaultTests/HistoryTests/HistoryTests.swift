@@ -241,8 +241,8 @@ import FoundationEssentials
     @Test func keptValuesAreSealedAgainByARevocation() throws {
         let stored = try store(["a", "b", "c"])
         try vault.keepReplacedValues(1)
-        let report = try vault.revoke(keeping: [keyFile])
-        #expect(report.left == 0 && report.putOff == nil)
+        let report = try vault.rotateKeys(keeping: [keyFile])
+        #expect(report.remaining == 0 && report.deferredReason == nil)
         #expect(try generations() == [stored[2], stored[1]])
         let versions = try vault.session().log.values(of: try item()).0.map(\.keyVersion)
         #expect(versions == [2, 2])

@@ -159,7 +159,7 @@ import TokenVaultPlatform
         _ = try vault.addSlot(keyFile)
         try vault.removeSlot(try vault.slots()[0].id)
         var reading = sandbox.configuration
-        reading.opensCopies = true
+        reading.allowsOpeningCopies = true
         let copy = try BlockingFileVault.open(
             at: sandbox.path.appending("vaults/copy.vault"), configuration: reading)
         try copy.unlock(from: keyring)

@@ -40,7 +40,7 @@ import TokenVault
             }
         }
         let summary = await TokenMigration(from: ends.from(), to: small, options: Self.moving).run()
-        #expect(summary.stop == nil && summary.failed == 1 && summary.left.map(\.code) == [.tooLarge])
+        #expect(summary.stop == nil && summary.failed == 1 && summary.remaining.map(\.code) == [.tooLarge])
         #expect(try await ends.from().list().items.map(\.key) == ["large"])
     }
 

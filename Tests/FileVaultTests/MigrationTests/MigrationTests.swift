@@ -65,7 +65,7 @@ import TokenVault
             from: ends.from(), to: ends.to(), options: .init(deletesAtSource: true)
         ).run()
         #expect(failed.stop?.error.code == .conflict && failed.stop?.side == .destination)
-        #expect(failed.conflicts == 2 && failed.left.map(\.key) == ["b", "c"] && failed.copied == 0)
+        #expect(failed.conflicts == 2 && failed.remaining.map(\.key) == ["b", "c"] && failed.copied == 0)
         #expect(try await ends.to().list().items.count == 2)
 
         let skipped = await TokenMigration(
@@ -111,7 +111,7 @@ import TokenVault
                 ])
         ).run()
         #expect(mapped.copied == 2 && mapped.deleted == 2)
-        #expect(mapped.left.map(\.code) == [.unsupportedPolicy])
+        #expect(mapped.remaining.map(\.code) == [.unsupportedPolicy])
         #expect(try await ends.from().list().items.map(\.policy) == [.whenPasscodeSetThisDeviceOnly])
         #expect(
             try await ends.to().metadata(for: "after-first-unlock-this-device-only")?.policy
@@ -134,7 +134,7 @@ import TokenVault
         let chosen = await TokenMigration(
             from: ends.from(), to: ends.to(), options: .init(keys: ["dark", "light"])
         ).run()
-        #expect(chosen.left.map(\.code) == [.locked] && chosen.absent == 1, "\(chosen)")
+        #expect(chosen.remaining.map(\.code) == [.locked] && chosen.absent == 1, "\(chosen)")
         if let vault = ends.source as? FileVault { try await vault.unlock(with: keyFile) }
         (ends.source as? InMemoryVault)?.setLockState(.unlocked)
         #expect(try await ends.from("all dark").retrieve(for: "dark") == "fake-dark")
@@ -181,7 +181,7 @@ import TokenVault
         let summary = await TokenMigration(from: ends.from(), to: ends.to()).run()
         var dumped = ""
         dump(summary.stop, to: &dumped)
-        for text in ["\(summary)", "\(summary.left)", "\(String(describing: summary.stop))", dumped] {
+        for text in ["\(summary)", "\(summary.remaining)", "\(String(describing: summary.stop))", dumped] {
             #expect(!text.contains("hush") && !text.contains("quiet"), "\(text)")
         }
         dump(summary, to: &dumped)

@@ -127,7 +127,7 @@ import TokenVaultPlatform
         try derive { try $0.unlock(with: method) }
         try derive { _ = try $0.addSlot(.passphrase(Secret(utf8: "another"))) }
         try derive { try $0.changePassphrase(from: words, to: words) }
-        try derive { _ = try $0.revoke(keeping: [method], droppingOthers: true) }
+        try derive { _ = try $0.rotateKeys(keeping: [method], droppingOthers: true) }
         let export = sandbox.path.appending("export")
         try derive { _ = try $0.export(to: export, passphrase: words) }
         try derive { _ = try $0.importItems(from: export, passphrase: words) }

@@ -68,7 +68,7 @@ import TokenVaultPlatform
         try original.write(to: "copy.vault")
         let path = sandbox.path.appending("vaults/copy.vault")
         var reading = sandbox.configuration
-        reading.opensCopies = true
+        reading.allowsOpeningCopies = true
         let copy = try BlockingFileVault.open(at: path, configuration: reading)
         try copy.unlock(with: Self.passphrase)
         let slot = try vault.slots()[0].id
@@ -230,9 +230,9 @@ import TokenVaultPlatform
         #expect(try await vault.devices().map(\.isThisDevice) == [false, true])
         let slot = try await vault.addSlot(Self.passphrase)
         #expect(try await vault.addSlot(.recoveryKey(RecoveryKey()), scope: .all).kind == .recovery)
-        let report = try await vault.revoke(keeping: [keyFile, Self.passphrase], droppingOthers: true)
+        let report = try await vault.rotateKeys(keeping: [keyFile, Self.passphrase], droppingOthers: true)
         #expect(report.removed.map(\.kind) == [.recovery])
-        let changed = try await vault.revokePassphrase(
+        let changed = try await vault.rotatePassphrase(
             Secret(utf8: "not a real passphrase"), replacedBy: Secret(utf8: "other fake words"),
             keeping: [keyFile])
         #expect(changed.removed.isEmpty && slot.kind == .passphrase)
@@ -264,11 +264,11 @@ import TokenVaultPlatform
         second.close()
         let new = Secret(utf8: "other fake words")
         let old = Secret(utf8: "not a real passphrase")
-        var report = try first.revokePassphrase(old, replacedBy: new, keeping: [.recoveryKey(recovery)])
-        #expect(report.resealed == 5 && report.left == 1)
+        var report = try first.rotatePassphrase(old, replacedBy: new, keeping: [.recoveryKey(recovery)])
+        #expect(report.resealed == 5 && report.remaining == 1)
         // And once more, before the other has come back.
-        report = try first.revokePassphrase(new, replacedBy: old, keeping: [.recoveryKey(recovery)])
-        #expect(report.left == 1)
+        report = try first.rotatePassphrase(new, replacedBy: old, keeping: [.recoveryKey(recovery)])
+        #expect(report.remaining == 1)
         // With the recovery key it reads its items; the passphrase takes the step.
         let careful = try opened("second", .recoveryKey(recovery))
         #expect(try careful.storage(service: "s").retrieve(for: "second") == "of the second")

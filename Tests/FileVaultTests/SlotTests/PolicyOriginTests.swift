@@ -158,7 +158,7 @@ import FoundationEssentials
         try owned.store(token: "owner's", for: "chosen", policy: .afterFirstUnlock)
         try limited().store(token: "bait", for: "marked", policy: .afterFirstUnlock)
         let old = try proof(of: "chosen")
-        _ = try owner.revoke(keeping: [.recoveryKey(recovery)], removing: [2])
+        _ = try owner.rotateKeys(keeping: [.recoveryKey(recovery)], removing: [2])
         #expect(try metadata("marked").isPolicyFromLimitedSession)
         #expect(try !metadata("chosen").isPolicyFromLimitedSession)
         #expect(try proof(of: "chosen") != old)
@@ -172,7 +172,7 @@ import FoundationEssentials
         _ = try owner.replaceRoot(
             [(.recoveryKey(recovery), .recoveryKey(recovery)), (keyFile, keyFile)], removing: [],
             droppingOthers: false, isResealing: false)
-        try owner.dropUnusedKeys(try owner.session())
+        try owner.removeUnusedKeys(try owner.session())
         #expect(try metadata("marked").isPolicyFromLimitedSession)
         #expect(try !metadata("chosen").isPolicyFromLimitedSession)
         try expectOnlyTheChosenPolicyIsKept()

@@ -29,7 +29,7 @@ import TokenVaultPlatform
         let vault = try opened(.passphrase(passphrase))
         #expect(try vault.slots().map(\.cost) == [KeyDerivationCost(passes: 2, memory: 10_000_000)])
         _ = try vault.addSlot(keyFile, scope: .all)
-        _ = try vault.revoke(keeping: [.passphrase(passphrase)], removing: [2])
+        _ = try vault.rotateKeys(keeping: [.passphrase(passphrase)], removing: [2])
         #expect(try vault.slots().map(\.cost) == [.minimum])
         #expect(try opened(.passphrase(passphrase)).slots().count == 1)
     }
@@ -147,7 +147,7 @@ import TokenVaultPlatform
                 (keyFile, keyFile),
             ],
             removing: [], droppingOthers: false, isResealing: false)
-        #expect(halfway.removed.isEmpty && halfway.left == 5)
+        #expect(halfway.removed.isEmpty && halfway.remaining == 5)
         try fill(vault, "after", AccessPolicy.allCases)
         #expect(try attacker.readable(in: try bytes(), secrets) == before)
         // Everything is there for the holder, in this session and in others.
@@ -191,22 +191,22 @@ import TokenVaultPlatform
         try fill(vault, "k", AccessPolicy.allCases)
         // What would be lost is said before anything happens.
         let refused = #expect(throws: TokenStorageError.self) {
-            try vault.revokePassphrase(Self.old, replacedBy: Self.new)
+            try vault.rotatePassphrase(Self.old, replacedBy: Self.new)
         }
         #expect(refused?.code == .notPermitted)
         #expect(refused?.underlying == "slot 2 (key-file) would be lost")
-        #expect(code { _ = try vault.revokePassphrase(Self.new, replacedBy: Self.old) } == .wrongPassphrase)
+        #expect(code { _ = try vault.rotatePassphrase(Self.new, replacedBy: Self.old) } == .wrongPassphrase)
         #expect(try opened(.passphrase(Self.old)).slots().count == 2)
 
-        let report = try vault.revokePassphrase(Self.old, replacedBy: Self.new, droppingOthers: true)
-        #expect(report.removed.map(\.id) == [2] && report.resealed == 5 && report.left == 0)
-        #expect(report.putOff == nil)
+        let report = try vault.rotatePassphrase(Self.old, replacedBy: Self.new, droppingOthers: true)
+        #expect(report.removed.map(\.id) == [2] && report.resealed == 5 && report.remaining == 0)
+        #expect(report.deferredReason == nil)
         #expect(code { _ = try opened(keyFile) } == .wrongPassphrase)
         let again = try opened(.passphrase(Self.new))
         #expect(try again.storage(service: "s").list().items.count == 5)
         #expect(try again.slots().map(\.id) == [1])
         // Twice gives a third version, and the vault goes on.
-        let twice = try again.revokePassphrase(Self.new, replacedBy: Self.old)
+        let twice = try again.rotatePassphrase(Self.new, replacedBy: Self.old)
         #expect(twice.resealed == 5)
         try fill(again, "more", AccessPolicy.allCases)
         #expect(try opened(.passphrase(Self.old)).storage(service: "s").list().items.count == 10)
@@ -218,7 +218,7 @@ import TokenVaultPlatform
             at: sandbox.vault, unlockMethod: .passphrase(Self.old), configuration: sandbox.configuration)
         try fill(vault, "k", [.whenUnlocked])
         let (other, slow) = (try opened(.passphrase(Self.old)), try opened(.passphrase(Self.old)))
-        _ = try vault.revokePassphrase(Self.old, replacedBy: Self.new)
+        _ = try vault.rotatePassphrase(Self.old, replacedBy: Self.new)
         let storage = other.storage(service: "s")
         let reading = #expect(throws: TokenStorageError.self) { try storage.secret(for: "k when-unlocked") }
         let writing = #expect(throws: TokenStorageError.self) { try storage.store(token: "fake", for: "new") }
@@ -227,7 +227,7 @@ import TokenVaultPlatform
             #expect(error?.code == .locked && error?.advice == "unlock it again")
         }
         let revoking = #expect(throws: TokenStorageError.self) {
-            try slow.revokePassphrase(Self.old, replacedBy: Self.new)
+            try slow.rotatePassphrase(Self.old, replacedBy: Self.new)
         }
         #expect(revoking?.code == .wrongPassphrase)
         try other.unlock(with: .passphrase(Self.new))
@@ -240,13 +240,14 @@ import TokenVaultPlatform
         let slot = try vault.addSlot(Self.second)
         try fill(vault, "k", [.whenUnlocked, .afterFirstUnlockThisDeviceOnly])
         let copy = try bytes()
-        #expect(code { _ = try vault.revoke(keeping: [keyFile], removing: [7]) } == .slotNotFound)
+        #expect(code { _ = try vault.rotateKeys(keeping: [keyFile], removing: [7]) } == .slotNotFound)
         #expect(
-            code { _ = try vault.revoke(keeping: [], removing: [slot.id], droppingOthers: true) } == .lastSlot
+            code { _ = try vault.rotateKeys(keeping: [], removing: [slot.id], droppingOthers: true) }
+                == .lastSlot
         )
-        #expect(code { _ = try vault.revoke(keeping: [], removing: [slot.id]) } == .notPermitted)
-        let report = try vault.revoke(keeping: [keyFile], removing: [slot.id])
-        #expect(report.removed == [slot] && report.resealed == 2 && report.left == 0)
+        #expect(code { _ = try vault.rotateKeys(keeping: [], removing: [slot.id]) } == .notPermitted)
+        let report = try vault.rotateKeys(keeping: [keyFile], removing: [slot.id])
+        #expect(report.removed == [slot] && report.resealed == 2 && report.remaining == 0)
         try fill(vault, "later", [.whenUnlocked])
         let state = try PosixDirectory(sandbox.path.appending("state"))
         let attacker = try Attacker(copy: copy, method: Self.second, state: state)
@@ -304,7 +305,7 @@ import TokenVaultPlatform
                 left.announce { $0 -= 1 }
             }
         }
-        for _ in 0..<20 { #expect(try vault.revoke(keeping: [keyFile]).resealed == 1) }
+        for _ in 0..<20 { #expect(try vault.rotateKeys(keeping: [keyFile]).resealed == 1) }
         isDone.withLock { $0 = true }
         left.wait { $0 == 0 ? () : nil }
         #expect(failures.withLock { $0 } == [])
@@ -317,15 +318,15 @@ import TokenVaultPlatform
         let slot = try vault.addSlot(.passphrase(Self.old))
         let holder = try opened(.passphrase(Self.old))
         try fill(holder, "k", AccessPolicy.allCases)
-        let report = try holder.revoke(keeping: [keyFile], removing: [slot.id])
-        #expect(report.removed == [slot] && report.left == 0)
+        let report = try holder.rotateKeys(keeping: [keyFile], removing: [slot.id])
+        #expect(report.removed == [slot] && report.remaining == 0)
         #expect(try holder.storage(service: "s").retrieve(for: "k when-passcode-set-this-device-only") == nil)
         #expect(try holder.storage(service: "s").list().items.count == 4)
         // The key file alone can carry a passphrase along when that is given.
         _ = try holder.addSlot(.passphrase(Self.new))
         try fill(try opened(.passphrase(Self.new)), "k", AccessPolicy.allCases)
-        let kept = try opened(keyFile).revoke(keeping: [keyFile, .passphrase(Self.new)])
-        #expect(kept.resealed == 4 && kept.left == 1)
+        let kept = try opened(keyFile).rotateKeys(keeping: [keyFile, .passphrase(Self.new)])
+        #expect(kept.resealed == 4 && kept.remaining == 1)
         let both = try opened(.passphrase(Self.new))
         #expect(try both.storage(service: "s").list().items.count == 5)
         _ = try both.compact()
@@ -340,8 +341,8 @@ import TokenVaultPlatform
         try storage.store(token: "fake", for: "k")
         disk.inject(
             DiskFault(kind: .create, directory: 0, skipping: 0, times: 1, errno: .noSpace, bytesWritten: 0))
-        let report = try vault.revoke(keeping: [SimulatedVault.key("first")], removing: [2])
-        #expect(report.putOff == .noSpace && report.left == 1 && report.resealed == 0)
+        let report = try vault.rotateKeys(keeping: [SimulatedVault.key("first")], removing: [2])
+        #expect(report.deferredReason == .noSpace && report.remaining == 1 && report.resealed == 0)
         #expect(try storage.retrieve(for: "k") == "fake")
         #expect(try vault.status().notes.contains { $0.contains("before a revocation") })
         _ = try vault.compact()

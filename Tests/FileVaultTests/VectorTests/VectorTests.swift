@@ -30,7 +30,7 @@ import TokenVaultPlatform
             let place: Comment = "\(vector.name), opening \(number)"
             if opening.code == nil {
                 let vault = try BlockingFileVault.open(at: sandbox.vault, configuration: configuration)
-                try vault.unlock(with: try opening.method(), mending: false)
+                try vault.unlock(with: try opening.method(), repairing: false)
                 try check(vault, opening, place)
             } else {
                 try checkRefusal(at: sandbox.vault, configuration, opening, place)
@@ -88,7 +88,7 @@ import TokenVaultPlatform
         let error = #expect(throws: TokenStorageError.self, place) {
             let vault = try BlockingFileVault.open(at: path, configuration: configuration)
             stage = "unlock"
-            try vault.unlock(with: try opening.method(), mending: false)
+            try vault.unlock(with: try opening.method(), repairing: false)
         }
         #expect(stage == opening.at, place)
         #expect(error?.code.rawValue == opening.code, place)

@@ -12,7 +12,7 @@ protocol ProbedVault {
 }
 
 extension BlockingFileVault: ProbedVault {
-    func unlock(with method: UnlockMethod) throws { try unlock(with: method, mending: true) }
+    func unlock(with method: UnlockMethod) throws { try unlock(with: method, repairing: true) }
     func lockNow() throws { lock() }
     var probedStorage: any BlockingTokenStorage { storage(service: "probe") }
 }
@@ -24,7 +24,7 @@ struct AgentVaultProbe: ProbedVault {
     private let state: FilePath
 
     init(at path: FilePath, state: FilePath) throws {
-        let place = AgentPlace(directory: state.removingLastComponent().appending("run"))
+        let place = AgentEndpoint(directory: state.removingLastComponent().appending("run"))
         let server = try AgentServer(limits: AgentLimits())
         let listening = try AgentListening(at: place)
         WorkerThread(name: "agent").run { _ = try? server.run(listening) }

@@ -115,7 +115,7 @@ struct FailingManagers {
             #"{"version":1,"session":"\#(search.make())"}"#,
         ] {
             try await storage.store(token: damage, for: "auth/session/a")
-            await manager.forget()
+            await manager.invalidateCache()
             await listener.attempt { try await manager.validAccessToken() }
             await listener.attempt { try await manager.revokeTokens() }
             listener.hear(await manager.authState())

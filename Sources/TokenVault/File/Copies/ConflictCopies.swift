@@ -22,13 +22,13 @@ struct ConflictCopies {
         return (texts + others.map { String(escaping: $0) }).sorted()
     }
 
-    /// The names that ``FreshFile`` gave to files of the same vault when it took their place.
+    /// The names that ``AtomicFile`` gave to files of the same vault when it took their place.
     func namesOfReplaced() -> [String] {
         guard let all = try? location.directory.names() else { return [] }
         return all.filter { Self.isReplaced($0, of: location.name) && isVault($0, orItself: true) }
     }
 
-    /// Whether `name` is one that ``FreshFile`` gives to what had the name `original`.
+    /// Whether `name` is one that ``AtomicFile`` gives to what had the name `original`.
     static func isReplaced(_ name: String, of original: String) -> Bool {
         guard name.hasPrefix(original + ".replaced") else { return false }
         let number = name.dropFirst(original.count + ".replaced".count)
@@ -44,7 +44,7 @@ struct ConflictCopies {
         return all.filter { Self.isUnfinished($0, of: location.name) && isVault($0, orItself: true) }
     }
 
-    /// Whether `name` is one that ``FreshFile`` or ``VaultCreation`` gives to what is to have the name `original`.
+    /// Whether `name` is one that ``AtomicFile`` or ``VaultCreation`` gives to what is to have the name `original`.
     static func isUnfinished(_ name: String, of original: String) -> Bool {
         guard name.hasPrefix(".\(original).") else { return false }
         let rest = name.dropFirst(original.count + 2)

@@ -21,7 +21,7 @@ struct LogSalvage {
     var report = SalvageReport(
         items: 0, mayBeOlder: 0, itemsLost: 0, bytesSkipped: 0, losses: [], notes: [])
     /// How far the log came, as far as its frames tell.
-    private(set) var reach = LogReach()
+    private(set) var reach = HighWaterMark()
     /// The keybag that the last record found names.
     private(set) var named: KeybagRecord?
     /// The commits that were found, and those before them that the file tells of.

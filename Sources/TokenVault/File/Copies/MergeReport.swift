@@ -21,7 +21,7 @@ public struct MergeReport: Sendable {
     /// Items that both have changed, in the order of the copy's file.
     public var conflicts: [Conflict] = []
     /// Items of the copy that could not be taken: this device or this unlock method does not open them.
-    public var left = 0
+    public var remaining = 0
     /// Whether the vault has all of the copy already. Then nothing was written.
     public var isUpToDate = false
     /// Where the vault's file of before is kept; `nil` when nothing was written.

@@ -61,7 +61,7 @@ struct MergedItems {
     private mutating func take(_ item: ItemIdentifier, _ entry: IndexEntry) -> Bool {
         let isSealedAgain = theirs.opens(entry) && canSeal(entry)
         guard isSealedAgain || hasSameKeys(entry) else {
-            report.left += 1
+            report.remaining += 1
             return false
         }
         sources.append(Source(item: item, entry: entry, isTheirs: true, isSealedAgain: isSealedAgain))
@@ -77,7 +77,7 @@ struct MergedItems {
         guard let mine = try ours.open(item, our, &ourScanner),
             let other = try theirs.open(item, their, &theirScanner), canSeal(their)
         else {
-            report.left += 1
+            report.remaining += 1
             return
         }
         if mine.isSame(as: other) { return }

@@ -10,7 +10,7 @@ extension VaultCopy {
     /// of its own, `KEY (conflict GENERATION)`. Policies stay. Unlock methods are those of this file.
     ///
     /// The result descends from both files, so that every device that has seen either of them accepts it. Only when an item
-    /// could not be taken (``MergeReport/left``) it descends from this file alone. The vault's file of before is kept beside it.
+    /// could not be taken (``MergeReport/remaining``) it descends from this file alone. The vault's file of before is kept beside it.
     ///
     /// Both must be unlocked (`locked`) by a slot that opens everything (`notPermitted`). `progress` gets items done and in all.
     /// Throws `unexpectedVault` for a copy of another vault, `invalidArgument` where the two have no commit in common, `forked`

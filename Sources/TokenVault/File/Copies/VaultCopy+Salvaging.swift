@@ -93,11 +93,11 @@ extension VaultCopy {
     }
 
     private func write(
-        _ items: [(ItemIdentifier, IndexEntry)], _ keybag: OpenedKeybag, _ reach: LogReach,
+        _ items: [(ItemIdentifier, IndexEntry)], _ keybag: OpenedKeybag, _ reach: HighWaterMark,
         _ past: Ancestry, _ codec: FrameCodec, to place: VaultLocation, progress: ((Int, Int) -> Void)?
     ) throws(TokenStorageError) {
         let life = try reach.next()
-        let fresh = try FreshFile(in: place, isAlone: true)
+        let fresh = try AtomicFile(in: place, isAlone: true)
         do throws(TokenStorageError) {
             var builder = try LogBuilder(
                 file: fresh.file, codec: codec, tailBound: configuration.tailBound, epoch: life.epoch,

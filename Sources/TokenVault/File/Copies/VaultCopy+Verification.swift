@@ -47,7 +47,7 @@ extension VaultCopy {
     /// in front of the commit that it has seen, with nothing behind that could have been it.
     private func isOlder(_ loader: LogLoader) -> Bool {
         guard let anchored = try? loader.anchor.read() else { return false }
-        var reach = LogReach()
+        var reach = HighWaterMark()
         try? reach.include(file, loader.codec)
         guard let last = reach.lastFrame else { return false }
         if reach.epoch != anchored.epoch.number { return reach.epoch < anchored.epoch.number }

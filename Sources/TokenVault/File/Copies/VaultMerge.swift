@@ -14,7 +14,7 @@ struct VaultMerge {
         guard ours.vault == theirs.vault else {
             throw .file(.unexpectedVault, .copyOfAnotherVault(path: theirs.path.string))
         }
-        if !isRehearsal, ours.configuration.isReadOnly { throw WritingObstacle.asked.error }
+        if !isRehearsal, ours.configuration.isReadOnly { throw ReadOnlyReason.requested.error }
         try place.requireTrustedDirectory()
         let deadline = Deadline(after: ours.configuration.lockLimit)
         while true {
@@ -43,7 +43,7 @@ struct VaultMerge {
     private func merge(
         into existing: ExistingFile, until deadline: Deadline
     ) throws(TokenStorageError) -> MergeReport {
-        try SecondNames(location: place).requireNone(of: existing.file)
+        try HardLinks(location: place).requireNone(of: existing.file)
         let copied = theirs.file
         let identity = try onDisk { () throws(SystemFailure) in try copied.attributes().identity }
         guard identity != existing.identity else {
@@ -71,14 +71,14 @@ struct VaultMerge {
             report.isUpToDate = true
             return report
         }
-        var reach = LogReach()
+        var reach = HighWaterMark()
         for state in [our.state, their.state] { reach.include(state) }
         if let anchored { reach.include(anchored) }
         try reach.include(existing.file, our.codec)
         let life = try reach.next()
 
         let items = try MergedItems(plan, ours: our, theirs: their, generation: life.sequence)
-        if items.report.left == 0 { history.merge(theirHistory) }
+        if items.report.remaining == 0 { history.merge(theirHistory) }
         try requireDescent(history, our.state, from: anchored)
         if isRehearsal { return items.report }
 
@@ -90,7 +90,7 @@ struct VaultMerge {
         guard let bytes = keybag.encoded() else {
             throw .file(.tooManySlots, .slots(.devicesOfBothFiles))
         }
-        let fresh = try FreshFile(in: place, isAlone: false)
+        let fresh = try AtomicFile(in: place, isAlone: false)
         let state: LogState
         do throws(TokenStorageError) {
             var builder = try LogBuilder(

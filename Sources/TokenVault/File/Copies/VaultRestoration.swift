@@ -11,7 +11,7 @@ struct VaultRestoration {
     let progress: ((Int, Int) -> Void)?
 
     func run() throws(TokenStorageError) -> RestoreReport {
-        if copy.configuration.isReadOnly { throw WritingObstacle.asked.error }
+        if copy.configuration.isReadOnly { throw ReadOnlyReason.requested.error }
         let deadline = Deadline(after: copy.configuration.lockLimit)
         while true {
             let existing = try ExistingFile(at: place)
@@ -46,7 +46,7 @@ struct VaultRestoration {
             let store = StateStore(directory: state, vault: copy.vault)
             try VaultPlaces.requireExpected(store, rememberedAt: store.place(), at: place.absolutePath)
         }
-        if let existing { try SecondNames(location: place).requireNone(of: existing.file) }
+        if let existing { try HardLinks(location: place).requireNone(of: existing.file) }
         let identity = try onDisk { () throws(SystemFailure) in try copy.file.attributes().identity }
         // By its path: a compaction may have put another file there since the copy was opened.
         let isInPlace = existing != nil && (existing?.identity == identity || copy.path == place.path)
@@ -58,7 +58,7 @@ struct VaultRestoration {
         let loaded = try CheckedCopy(copy, file: source, progress: progress)
         defer { loaded.wipe() }
         let other = try otherFile(beside: existing)
-        var reach = LogReach()
+        var reach = HighWaterMark()
         reach.include(loaded.state)
         if let other { try? reach.include(other.file, loaded.codec) }
         let anchor = Anchor(directory: place.state, vault: copy.vault, key: loaded.codec.keys.anchor)
@@ -73,7 +73,7 @@ struct VaultRestoration {
             try KeybagKeys.sign(&keybag, roots: loaded.roots)
         }
         guard let bytes = keybag.encoded() else { throw .file(.internalError) }
-        let fresh = try FreshFile(in: place, isAlone: existing == nil)
+        let fresh = try AtomicFile(in: place, isAlone: existing == nil)
         let state: LogState
         do throws(TokenStorageError) {
             state = try loaded.write(

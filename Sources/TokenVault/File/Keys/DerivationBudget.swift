@@ -21,7 +21,7 @@ package final class DerivationBudget: Sendable {
             self.length = length
         }
 
-        deinit { budget.giveBack(length) }
+        deinit { budget.release(length) }
     }
 
     private struct State {
@@ -77,5 +77,5 @@ package final class DerivationBudget: Sendable {
         return Share(self, wanted)
     }
 
-    private func giveBack(_ length: UInt64) { state.announce { $0.taken -= length } }
+    private func release(_ length: UInt64) { state.announce { $0.taken -= length } }
 }

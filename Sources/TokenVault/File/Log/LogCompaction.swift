@@ -37,7 +37,7 @@ extension VaultLog {
         guard wantsCompaction else { return }
         // It is tried again once that is settled, and `status` tells of it until then.
         let file = state.withLock { $0.file }
-        if let others = try? SecondNames(location: location).count(of: file), others > 0 { return }
+        if let others = try? HardLinks(location: location).count(of: file), others > 0 { return }
         do throws(TokenStorageError) {
             _ = try compact(progress: nil)
         } catch {
@@ -91,7 +91,7 @@ extension VaultLog {
         from file: any DiskFile, progress: ((Int, Int) -> Void)? = nil, resealing: Resealing? = nil,
         tellingReaders telling: Telling = .before
     ) throws(TokenStorageError) {
-        let second = SecondNames(location: location)
+        let second = HardLinks(location: location)
         try second.requireNone(of: file)
         try second.removeLeftOver(of: file)
         let old = state.withLock { $0 }

@@ -7,7 +7,7 @@ extension VaultLog {
     /// What keeps the file small and quick to open: compaction or a new index, when one is worth it. What is
     /// acknowledged does not depend on either.
     func tidy() {
-        guard location.obstacle == nil else { return }
+        guard location.readOnlyReason == nil else { return }
         compactIfWorthIt()
         guard wantsIndex else { return }
         do throws(TokenStorageError) {
@@ -59,7 +59,7 @@ extension VaultLog {
             try writer.finish()
             try onDisk { () throws(SystemFailure) in try file.synchronize() }
         } catch {
-            try takeBack(from: held.tail, to: max(room, writer.end), in: file)
+            try truncate(from: held.tail, to: max(room, writer.end), in: file)
             throw error
         }
         return (writer.frames, writer.trailer)
@@ -85,7 +85,7 @@ extension VaultLog {
             try file.write(sealed.bytes, at: held.tail)
             try file.synchronize()
         } catch {
-            try takeBack(from: held.tail, to: end, in: file)
+            try truncate(from: held.tail, to: end, in: file)
             throw .system(error)
         }
         try take(
@@ -94,7 +94,7 @@ extension VaultLog {
     }
 
     /// After a failed write or sync: zeros over what may be in the file, the disk, both or neither.
-    private func takeBack(from start: Int, to end: Int, in file: any DiskFile) throws(TokenStorageError) {
+    private func truncate(from start: Int, to end: Int, in file: any DiskFile) throws(TokenStorageError) {
         do {
             let end = min(end, try file.attributes().size)
             try file.writeZeros(start..<max(start, end))

@@ -18,7 +18,7 @@ struct LogLoader {
     func load(
         _ file: any DiskFile, seen: UInt64? = nil, observer: Observer = { _, _ in }
     ) throws(TokenStorageError) -> LogState {
-        if location.obstacle != nil { return try loadWithoutLock(file, seen: seen, observer: observer) }
+        if location.readOnlyReason != nil { return try loadWithoutLock(file, seen: seen, observer: observer) }
         let deadline = Deadline(after: lockTimeout)
         var file = file
         while true {

@@ -107,7 +107,7 @@ struct LogScanner {
         }
         // Whole frames of a commit whose end is missing: the place of the missing frame tells why.
         if !pending.isEmpty, end.stop == .clean { end.stop = .failing(at: offset) }
-        try dropTornCommits(of: &group, &end)
+        try truncateTornCommits(of: &group, &end)
         for frame in group { try body(frame) }
         end.trailer = try trailer(before: end.end)
         return end
@@ -115,7 +115,7 @@ struct LogScanner {
 
     /// The last group's contents were not known durable by anything behind them: check them, and stop
     /// before the first commit with a frame that is not whole.
-    private mutating func dropTornCommits(
+    private mutating func truncateTornCommits(
         of group: inout [ScannedFrame], _ end: inout ScanEnd
     ) throws(TokenStorageError) {
         for (index, frame) in group.enumerated() {

@@ -12,11 +12,11 @@ final class LogSurvey<Contents: ContentChecking & ~Copyable>: Sendable {
     private let maker: @Sendable () -> Contents
     private let head: Digest?
     private let start: Int
-    private let course: Mutex<Course>
+    private let course: Mutex<SurveyRun>
     private let outcomes = Monitor(Outcomes())
 
     /// The next chunk to be taken.
-    private struct Course {
+    private struct SurveyRun {
         /// `nil` where there is none.
         var start: Int?
         var number = 0
@@ -37,7 +37,7 @@ final class LogSurvey<Contents: ContentChecking & ~Copyable>: Sendable {
         self.maker = maker
         self.head = head
         self.start = start
-        course = Mutex(Course(start: start))
+        course = Mutex(SurveyRun(start: start))
     }
 
     /// Surveys, also on the thread of the caller, to which `progress` tells the place that was reached. Throws what

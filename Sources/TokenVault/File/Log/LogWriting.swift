@@ -8,7 +8,7 @@ extension VaultLog {
     /// Takes the writers' lock of the file that the path leads to, brings the state up to date and cuts
     /// what a crash left. Use ``whileWriting(_:)``.
     private func lockForWriting() throws(TokenStorageError) -> any DiskFile {
-        if let obstacle = location.obstacle { throw obstacle.error }
+        if let obstacle = location.readOnlyReason { throw obstacle.error }
         if let stop = stop.withLock({ $0 }), !stop.isDue { throw stop.error }
         let deadline = Deadline(after: lockTimeout)
         while true {

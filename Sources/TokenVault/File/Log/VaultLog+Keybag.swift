@@ -51,7 +51,7 @@ extension VaultLog {
                 try name(fresh, generation: current.keybag.generation + 1, in: file)
             } catch {
                 if error.code != .outcomeUnknown {
-                    try takeBack(copies.copies[spare].bytes, copy: spare, in: file, after: error)
+                    try restoreKeybag(copies.copies[spare].bytes, copy: spare, in: file, after: error)
                 }
                 throw error
             }
@@ -63,7 +63,7 @@ extension VaultLog {
     /// After a failed write or sync the new copy may be in the file, on the disk, both or neither. Its
     /// former bytes are put back and synced: then the change did not happen. If that fails too, nobody
     /// can tell, and this process writes no more.
-    private func takeBack(
+    private func restoreKeybag(
         _ former: [UInt8], copy: Int, in file: any DiskFile, after failure: TokenStorageError
     ) throws(TokenStorageError) {
         do throws(TokenStorageError) {

@@ -21,7 +21,8 @@ extension VaultLog {
     ///
     /// Throws `forked` or `rolledBack` when the anchor says meanwhile that this device has seen another file.
     func noteReading(_ state: inout LogState) throws(TokenStorageError) {
-        guard location.state != nil, location.obstacle != .asked, isWriting.withLock({ $0 }) == 0 else {
+        guard location.state != nil, location.readOnlyReason != .requested, isWriting.withLock({ $0 }) == 0
+        else {
             return
         }
         if let seen = state.seen, seen.covers(state) { return }
@@ -51,7 +52,7 @@ extension VaultLog {
     private func makeDurable(
         _ file: any DiskFile, _ state: LogState, _ anchored: AnchorSlot?
     ) -> Bool {
-        guard location.obstacle == nil else { return true }
+        guard location.readOnlyReason == nil else { return true }
         let isNew = anchored == nil || anchored?.coming == state.epoch
         guard isNew || anchored?.file == state.identity else { return true }
         do {

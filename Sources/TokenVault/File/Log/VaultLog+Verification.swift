@@ -11,7 +11,7 @@ extension VaultLog {
         while true {
             let file = try loader.openReplacement()
             // Who opened the vault for reading only takes no lock: what looks wrong may be a write that is under way.
-            let lock = location.obstacle == nil ? WriterLock(file: file) : nil
+            let lock = location.readOnlyReason == nil ? WriterLock(file: file) : nil
             try lock?.take(.shared, until: deadline)
             defer { lock?.release() }
             // The state of the file as it is now, under the lock, whatever this process has seen of it.

@@ -19,7 +19,7 @@ struct VaultFile: Sendable {
     /// The bytes of both copies of the keybag, or fewer where the file ends before.
     let front: [UInt8]
     /// What keeps the file from being written to; looked for when it is opened for use.
-    let obstacle: WritingObstacle?
+    let readOnlyReason: ReadOnlyReason?
 
     /// Opens the file at `location`. Throws `unavailable` when there is none, `notAVault` for what is no regular file and,
     /// but for a copy, for what has no keybag, `insecurePermissions` for a file of another user, and for one to use that others may
@@ -38,9 +38,9 @@ struct VaultFile: Sendable {
     ) throws(TokenStorageError) -> VaultFile? {
         try location.requireRegularFile()
         let file: any DiskFile
-        let obstacle: WritingObstacle?
+        let readOnlyReason: ReadOnlyReason?
         do {
-            (file, obstacle) = try openFile(location, for: purpose)
+            (file, readOnlyReason) = try openFile(location, for: purpose)
         } catch {
             switch error.errno {
             case .noSuchFileOrDirectory: return nil
@@ -48,7 +48,7 @@ struct VaultFile: Sendable {
             default: throw .system(error)
             }
         }
-        let opened = try VaultFile(file, obstacle)
+        let opened = try VaultFile(file, readOnlyReason)
         try opened.check(for: purpose, at: location.path)
         return opened
     }
@@ -56,17 +56,17 @@ struct VaultFile: Sendable {
     /// The file, opened for writing where `purpose` asks for that; to be used, for reading where writing is not possible.
     private static func openFile(
         _ location: VaultLocation, for purpose: Purpose
-    ) throws(SystemFailure) -> (any DiskFile, WritingObstacle?) {
+    ) throws(SystemFailure) -> (any DiskFile, ReadOnlyReason?) {
         let (directory, name) = (location.directory, location.name)
         switch purpose {
         case .copy: return (try directory.open(name, .read), nil)
         case .replacement: return (try directory.open(name, .readWrite), nil)
         case .use:
-            if let obstacle = location.obstacle { return (try directory.open(name, .read), obstacle) }
+            if let obstacle = location.readOnlyReason { return (try directory.open(name, .read), obstacle) }
             do throws(SystemFailure) {
                 return (try directory.open(name, .readWrite), nil)
             } catch {
-                guard let obstacle = WritingObstacle(error) else { throw error }
+                guard let obstacle = ReadOnlyReason(error) else { throw error }
                 return (try directory.open(name, .read), obstacle)
             }
         }
@@ -74,9 +74,9 @@ struct VaultFile: Sendable {
 
     /// Looks at `file`, whichever way it was opened. Throws `notAVault` for what is no regular file. Nothing else of it matters to
     /// a caller that wants to know which vault a file is.
-    init(_ file: any DiskFile, _ obstacle: WritingObstacle? = nil) throws(TokenStorageError) {
+    init(_ file: any DiskFile, _ obstacle: ReadOnlyReason? = nil) throws(TokenStorageError) {
         self.file = file
-        self.obstacle = obstacle
+        self.readOnlyReason = obstacle
         attributes = try onDisk { () throws(SystemFailure) in try file.attributes() }
         try attributes.requireRegularFile()
         front = try KeybagCopies.front(of: file)
@@ -113,8 +113,8 @@ struct VaultFile: Sendable {
     func isOf(_ vault: VaultIdentifier) -> Bool { (try? keybags.vaults.contains(vault)) ?? false }
 }
 
-extension WritingObstacle {
-    /// The obstacle that a file cannot be opened for writing shows; `nil` for other failures.
+extension ReadOnlyReason {
+    /// The reason that a failure to open a file for writing shows; `nil` for other failures.
     fileprivate init?(_ failure: SystemFailure) {
         switch failure.errno {
         case .readOnlyFileSystem: self = .fileSystem

@@ -5,7 +5,7 @@ internal import FoundationEssentials
 #endif
 
 /// What a caller needs.
-struct TokenDemand: Sendable {
+struct TokenRequirement: Sendable {
     /// The session that the caller began with.
     let session: String
     /// An access token that was refused, so that another one is needed whatever its expiry says.

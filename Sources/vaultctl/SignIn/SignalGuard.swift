@@ -3,7 +3,7 @@ import TokenVaultPlatform
 
 /// The signals that would end the program while it may have what a provider gave: after the first one that is given back, and
 /// the second one ends the program at once, which says what that leaves.
-final class Interruption: Sendable {
+final class SignalGuard: Sendable {
     private struct State {
         /// The first.
         var signal: CInt?
@@ -61,14 +61,14 @@ final class Interruption: Sendable {
     }
 
     /// How the program that asks the provider for `operation` is ended by a signal; `nil` where signals have their effect.
-    func parting(_ operation: WorkerRequest.Operation) -> HelperProgram.Parting? {
+    func parting(_ operation: WorkerRequest.Operation) -> HelperProgram.ShutdownPolicy? {
         guard let notice, state.withLock({ $0.isTaking }) else { return nil }
         return switch operation {
-        case .browser, .device: HelperProgram.Parting(notice, within: Self.patience)
+        case .browser, .device: HelperProgram.ShutdownPolicy(notice, within: Self.patience)
         // The session that is stored needs what it brings, which the provider gives once: that is often on its way.
-        case .refresh: HelperProgram.Parting(notice, within: .seconds(2), isTold: false)
+        case .refresh: HelperProgram.ShutdownPolicy(notice, within: .seconds(2), isTold: false)
         // What was given is given back with it, whenever the signal came.
-        case .revoke: HelperProgram.Parting(notice, within: .seconds(5), comesAfterwards: true)
+        case .revoke: HelperProgram.ShutdownPolicy(notice, within: .seconds(5), comesAfterwards: true)
         }
     }
 

@@ -1,5 +1,5 @@
 /// In which order several things are timed.
-public enum Turns {
+public enum InterleavedMeasurement {
     /// The numbers below `count`, forwards and backwards, beginning with another one each time: what one leaves in the caches and
     /// at the disk the next one pays for, and that is not always the same.
     public static func order(of count: Int, in round: Int) -> [Int] {

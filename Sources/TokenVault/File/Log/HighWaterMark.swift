@@ -2,7 +2,7 @@ internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
 /// How far a vault has come, as far as its files and its anchor tell. A new life of the log begins behind all of it.
-struct LogReach {
+struct HighWaterMark {
     /// The number of the newest epoch.
     private(set) var epoch: UInt64 = 0
     /// The newest commit.

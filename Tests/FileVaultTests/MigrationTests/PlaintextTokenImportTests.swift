@@ -18,7 +18,7 @@ import TokenVaultPlatform
     private var leftover: FilePath { sandbox.path.appending(".tokens.adopted") }
 
     /// Lines of `key value`.
-    private static let decode: TokenFileAdoption.Decoding = { file in
+    private static let decode: PlaintextTokenImport.Decoding = { file in
         var secrets: [TokenKey: Secret] = [:]
         for line in (file.unprotectedText() ?? "").split(separator: "\n") {
             let words = line.split(separator: " ")
@@ -33,8 +33,8 @@ import TokenVaultPlatform
         _ = chmod(path.string, mode)
     }
 
-    private func adoption(_ rule: TokenFileAdoption.ConflictRule = .fail) -> TokenFileAdoption {
-        TokenFileAdoption(of: path, onConflict: rule, decode: Self.decode)
+    private func adoption(_ rule: PlaintextTokenImport.ConflictRule = .fail) -> PlaintextTokenImport {
+        PlaintextTokenImport(of: path, onConflict: rule, decode: Self.decode)
     }
 
     private func code(_ body: () throws -> Void) -> TokenStorageError.Code? {
@@ -53,7 +53,7 @@ import TokenVaultPlatform
         let summary = try await adoption().run(into: storage)
         #expect(summary.foundFile && summary.stored == ["access", "refresh"] && summary.wasReadableByOthers)
         try expectAdopted()
-        #expect(try await adoption().run(into: storage) == TokenFileAdoption.Summary())
+        #expect(try await adoption().run(into: storage) == PlaintextTokenImport.Summary())
         try expectAdopted()
     }
 
@@ -123,7 +123,7 @@ import TokenVaultPlatform
     @Test func aFileThatChangesMeanwhileIsLeft() throws {
         try write()
         let path = path
-        let adoption = TokenFileAdoption(of: path) { file in
+        let adoption = PlaintextTokenImport(of: path) { file in
             let secrets = try Self.decode(file)
             let directory = try PosixDirectory(path.removingLastComponent())
             try directory.open("tokens", .readWrite).write(Array("access newer".utf8), at: 0)
@@ -142,7 +142,7 @@ import TokenVaultPlatform
             try write()
             let disk = try DyingDirectory(sandbox.path, after: steps)
             let path = path
-            let adoption = TokenFileAdoption(of: "tokens", in: disk) { file in
+            let adoption = PlaintextTokenImport(of: "tokens", in: disk) { file in
                 let secrets = try Self.decode(file)
                 let fresh = path.removingLastComponent().appending("fresh")
                 try SmallFile.create(fresh, Array("access newer\nrefresh newer\n".utf8))
@@ -193,7 +193,8 @@ import TokenVaultPlatform
             try write()
             let disk = try DyingDirectory(sandbox.path, after: steps)
             let failure = code {
-                try TokenFileAdoption(of: "tokens", in: disk, decode: Self.decode).run(into: storage.blocking)
+                try PlaintextTokenImport(of: "tokens", in: disk, decode: Self.decode).run(
+                    into: storage.blocking)
             }
             if failure == nil { break }
             let isStored = try storage.blocking.retrieve(for: "refresh") == "fake-2"

@@ -1,5 +1,5 @@
 /// The end of a wait for an answer.
-package enum Patience {
+package enum Timeout {
     /// By how much a wait may be over before it counts as one that nobody was there for.
     static let lateness: Duration = .seconds(1)
     /// How much longer is waited then.

@@ -2,7 +2,7 @@ import TokenVaultPlatform
 
 /// The signals that end this program, held back until what it made is cleared away. A second one ends it at once: what is asked
 /// may not answer for a long time.
-final class Interruption {
+final class SignalGuard {
     private let signals: SignalForwarder
     private let caught = Monitor<CInt?>(nil)
 

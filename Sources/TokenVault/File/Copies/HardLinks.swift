@@ -6,7 +6,7 @@ internal import TokenVaultPlatform
 /// By each of them it is one file, which is written to in place. If another file took the vault's name, the others
 /// would stay with what it was before: one vault at two paths, each going its own way. So a file that has several names
 /// is not replaced.
-struct SecondNames {
+struct HardLinks {
     let location: VaultLocation
 
     /// How many there are of `file`, without those that a crash left of giving it a name.

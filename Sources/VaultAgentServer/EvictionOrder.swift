@@ -6,7 +6,7 @@ internal import TokenVaultPlatform
 /// a program that opens ever more of them takes room from itself, not from the others. Of one process, the one that is
 /// idle for longest; then one whose request is coming in, or waits for its turn; then one whose client has not read its answer for half a
 /// second; then the oldest subscription. Never one that is at work.
-struct LeastLoss: Comparable {
+struct EvictionOrder: Comparable {
     private enum Kind: Int {
         case gone, idle, receiving, waiting, sending, subscribed
     }
@@ -19,7 +19,7 @@ struct LeastLoss: Comparable {
     static func order(_ connections: [UInt64: ClientConnection]) -> [(UInt64, ClientConnection)] {
         let siblings = connections.values.reduce(into: [Int32: Int]()) { $0[$1.process, default: 0] += 1 }
         return connections.compactMap { number, connection in
-            LeastLoss(connection, siblings[connection.process] ?? 0).map { ($0, number, connection) }
+            EvictionOrder(connection, siblings[connection.process] ?? 0).map { ($0, number, connection) }
         }
         .sorted { $0.0 < $1.0 }
         .map { ($0.1, $0.2) }
@@ -46,7 +46,7 @@ struct LeastLoss: Comparable {
         }
     }
 
-    static func < (left: LeastLoss, right: LeastLoss) -> Bool {
+    static func < (left: EvictionOrder, right: EvictionOrder) -> Bool {
         if (left.kind == .gone) != (right.kind == .gone) { return left.kind == .gone }
         if left.siblings != right.siblings { return left.siblings > right.siblings }
         return (left.kind.rawValue, left.since) < (right.kind.rawValue, right.since)

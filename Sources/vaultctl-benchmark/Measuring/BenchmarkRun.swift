@@ -4,11 +4,11 @@ import TokenVaultPlatform
 
 /// The whole of the measuring: for each length of secrets the backends are made, and for each number of items filled and
 /// measured, all in turns, so that whatever else the machine does meets all of them.
-struct Course {
+struct BenchmarkRun {
     let arguments: BenchmarkArguments
     let scratch: FilePath
     let program: FilePath
-    let interruption: Interruption
+    let interruption: SignalGuard
     let leftovers: Leftovers
     let progress: ProgressLine
 
@@ -70,7 +70,7 @@ struct Course {
         for items in sizes {
             let present = subjects.filter { items <= $0.limit }
             for subject in present { try fill(subject, with: secret, to: items) }
-            let turns = Turns(
+            let turns = InterleavedMeasurement(
                 subjects: present, probes: probes, secret: secret, time: time, samples: arguments.samples,
                 interruption: interruption)
             let what = "Measuring \(grouped(items)) items of \(grouped(valueSize)) bytes"
@@ -89,7 +89,7 @@ struct Course {
         defer { subject.end() }
         let written = try WrittenBytes.least { (index) throws(BenchmarkFailure) in
             try calling(subject.name) { () throws(TokenStorageError) in
-                _ = try subject.storage.store(secret, for: Turns.key("sample", index))
+                _ = try subject.storage.store(secret, for: InterleavedMeasurement.key("sample", index))
             }
         }
         // What is around a secret of 1 KiB.
@@ -107,7 +107,9 @@ struct Course {
                 "Filling \(subject.name) with \(grouped(items)) items",
                 Double(subject.items - start) / Double(items - start))
             let next = min(items, subject.items + batch)
-            let changes = (subject.items..<next).map { TokenChange.store(secret, for: Turns.key("item", $0)) }
+            let changes = (subject.items..<next).map {
+                TokenChange.store(secret, for: InterleavedMeasurement.key("item", $0))
+            }
             if subject.items == 0 { subject.begin(false) }
             try calling(subject.name) { () throws(TokenStorageError) in
                 do throws(TokenStorageError) { _ = try subject.storage.commit(changes) } catch {

@@ -2,7 +2,7 @@ internal import SystemPackage
 internal import TokenVaultPlatform
 
 /// The vaults that this device knows at a path, where their file is no more.
-struct LostVaults {
+struct MissingVaults {
     /// The state directory; `nil` when there is none.
     let state: (any DiskDirectory)?
     /// The path, without links; `nil` when it cannot be told.

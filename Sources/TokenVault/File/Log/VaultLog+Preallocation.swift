@@ -14,14 +14,14 @@ extension VaultLog {
             let available = state.withLock { $0.size }
             let needed = group.end + (group.mayUseReserve ? 0 : VaultFormat.reserve)
             guard needed <= available else {
-                giveBack(file, from: size)
+                truncate(file, from: size)
                 throw .system(error)
             }
         }
     }
 
     /// Gives the room behind `size` back, which is zeros that nobody will write over: on a full disk others wait for it.
-    private func giveBack(_ file: any DiskFile, from size: Int) {
+    private func truncate(_ file: any DiskFile, from size: Int) {
         guard (try? file.resize(to: size)) != nil else { return }
         state.withLock { $0.size = size }
     }

@@ -6,7 +6,7 @@ internal import FoundationEssentials
 #endif
 
 /// What is known of an account, and who is told when that changes. Readers are told in the order of the changes.
-final class SessionBoard: Sendable {
+final class SessionState: Sendable {
     private struct State {
         var snapshot: SessionSnapshot
         var readers: [UInt64: any BoardReader] = [:]

@@ -4,7 +4,7 @@ internal import TokenVaultPlatform
 /// what is in it, reads that back, and only then removes the file.
 ///
 /// ```swift
-/// let adoption = TokenFileAdoption(of: "/home/me/.config/app/tokens.json") { file in
+/// let adoption = PlaintextTokenImport(of: "/home/me/.config/app/tokens.json") { file in
 ///     let old = try JSONDecoder().decode(OldTokens.self, from: Data(file.unprotectedBytes()))
 ///     return ["access_token": Secret(utf8: old.access), "refresh_token": Secret(utf8: old.refresh)]
 /// }
@@ -18,7 +18,7 @@ internal import TokenVaultPlatform
 ///
 /// No other program should write the file meanwhile. A change before the end is noticed and nothing removed; what is
 /// written through a descriptor that was open before is lost with the file.
-public struct TokenFileAdoption: Sendable {
+public struct PlaintextTokenImport: Sendable {
     /// What to do with a key that has another secret in the storage.
     public enum ConflictRule: String, CaseIterable, Hashable, Sendable {
         /// Store nothing and leave the file.

@@ -56,7 +56,7 @@ final class Notes<Element: Sendable>: Sendable {
 }
 
 /// What a test's managers have in common.
-struct Scene: Sendable {
+struct TestFixture: Sendable {
     let clock = ManualClock()
     let pauses = Notes<Duration>()
     let vault: InMemoryVault

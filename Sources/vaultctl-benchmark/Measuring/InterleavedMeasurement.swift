@@ -2,14 +2,14 @@ import TokenVault
 import TokenVaultPlatform
 
 /// Measures several backends and the limits of the machine one after the other, a moment each, until the time is over.
-struct Turns {
+struct InterleavedMeasurement {
     let subjects: [Subject]
     let probes: [LimitProbe]
     let secret: Secret
     let time: Duration
     /// How many calls of each kind are enough.
     let samples: Int?
-    let interruption: Interruption
+    let interruption: SignalGuard
 
     private final class Track {
         let subject: Subject

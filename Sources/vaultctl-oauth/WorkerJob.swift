@@ -5,7 +5,7 @@ import TokenVaultAuth
 import TokenVaultOAuth
 
 /// One request on its way.
-struct Work {
+struct WorkerJob {
     let request: WorkerRequest
     let limit: Duration
     let transport: OAuthTransport
@@ -157,7 +157,7 @@ extension WorkerFailure {
         case .invalidIDToken(.missing): self.init(Kind.noIDToken)
         case .invalidIDToken(let problem): self.init(Kind.invalidIDToken, problem.description)
         case .cancelled: self.init(Kind.cancelled)
-        case .tokensLeft(let reason):
+        case .tokensNotRevoked(let reason):
             self.init(reason)
             leavesTokens = true
         }

@@ -3,7 +3,7 @@ internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
 /// A new file that is to take a vault's name, locked from the beginning.
-struct FreshFile {
+struct AtomicFile {
     let file: any DiskFile
     /// Without a name of its own, where nothing keeps two apart; `nil` where the lock of the file that has the vault's
     /// name does.

@@ -8,7 +8,7 @@ import FoundationEssentials
 #endif
 
 /// Where profiles and their sessions are kept: in a service of their own, which is no user's.
-struct LoginPlace {
+struct ProfileStore {
     /// The service.
     static let service = "vaultctl.login"
     /// What a profile's key begins with. Its session is `auth/session/` and its name, as a `TokenManager` has it.
@@ -111,7 +111,7 @@ struct LoginPlace {
     }
 
     /// Has it as it was ``before``, where what ``begin(_:of:with:as:policy:)`` stored with `tokens` is still there.
-    func takeBack(_ tokens: TokenInfo, to before: Contents, at name: String) throws(CommandFailure) {
+    func restore(_ tokens: TokenInfo, to before: Contents, at name: String) throws(CommandFailure) {
         let now: Contents = (try profile(name), try session(name))
         guard let session = now.session, session.tokens?.accessSecret == tokens.accessSecret else { return }
         var changes =
@@ -213,20 +213,20 @@ extension CommandFailure {
 
 extension Session {
     /// The profiles and sessions, unlocked.
-    func loginPlace() throws(CommandFailure) -> LoginPlace {
-        let service = LoginPlace.service
+    func loginPlace() throws(CommandFailure) -> ProfileStore {
+        let service = ProfileStore.service
         switch backend {
         case .file:
             if let agent = try agentVault() {
-                return LoginPlace(
+                return ProfileStore(
                     storage: try lastingStorage(agent, service: service),
                     blocking: agent.storage(service: service), lease: .automatic)
             }
             let storage = FileTokenStorage(try openUnlockedVault(), service: service)
-            return LoginPlace(storage: storage, blocking: storage.blocking, lease: .automatic)
+            return ProfileStore(storage: storage, blocking: storage.blocking, lease: .automatic)
         case .secretService:
             let storage = keyring().storage(service: service)
-            return LoginPlace(storage: storage, blocking: storage.blocking, lease: .storedIntent)
+            return ProfileStore(storage: storage, blocking: storage.blocking, lease: .storedIntent)
         case .memory:
             throw .usage(
                 "a session that ends with the command is of no use", "use --backend file or secret-service")
@@ -241,7 +241,7 @@ extension Session {
         guard case .keyFile(let key) = unlock else { return AgentVault(agent).storage(service: service) }
         let (path, configuration) = (try vaultPath, try configuration)
         let left = console.deadline?.remaining ?? timeout ?? .seconds(30)
-        let vault = AgentOrFileVault(at: path, agent: AgentPlaces.own, timeout: left) {
+        let vault = AgentOrFileVault(at: path, agent: AgentEndpoints.own, timeout: left) {
             () throws(TokenStorageError) in
             let vault = try BlockingFileVault.open(at: path, configuration: configuration)
             try vault.unlock(with: .keyFile(at: key))

@@ -1,7 +1,7 @@
 import TokenVault
 
 /// What one run of a check works with: the subject, and services that nobody else uses.
-struct Scene: Sendable {
+struct TestFixture: Sendable {
     let subject: any ConformanceSubject
     private let mark: String
 
@@ -24,7 +24,7 @@ struct ChangeReader: Sendable {
     let changes: TokenChanges
     let patience: Duration
 
-    init(_ storage: any TokenStorage, _ scene: Scene) {
+    init(_ storage: any TokenStorage, _ scene: TestFixture) {
         changes = storage.changes()
         patience = scene.subject.patience
     }

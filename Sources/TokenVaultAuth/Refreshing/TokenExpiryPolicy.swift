@@ -5,7 +5,7 @@ internal import FoundationEssentials
 #endif
 
 /// Whether tokens are good at a time.
-struct TokenJudgement: Sendable {
+struct TokenExpiryPolicy: Sendable {
     let configuration: TokenManager.Configuration
     let now: Date
     /// How far this machine's clock was set ahead since the tokens came, in seconds.
@@ -18,7 +18,7 @@ struct TokenJudgement: Sendable {
     }
 
     /// Whether the access token of `record` is what `demand` asks for.
-    func satisfies(_ demand: TokenDemand, _ record: SessionRecord) -> Bool {
+    func satisfies(_ demand: TokenRequirement, _ record: SessionRecord) -> Bool {
         demand.session == record.session && demand.refused != record.tokens.accessSecret && isFresh(record)
     }
 

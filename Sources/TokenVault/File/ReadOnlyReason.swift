@@ -1,7 +1,7 @@
 /// Why nothing can be written to an open vault.
-public enum WritingObstacle: String, Hashable, Sendable {
+public enum ReadOnlyReason: String, Hashable, Sendable {
     /// It was opened for reading only (``FileVaultConfiguration/isReadOnly``).
-    case asked
+    case requested = "asked"
     /// It is on a file system that is mounted read-only.
     case fileSystem
     /// This user may not write to the file.
@@ -10,7 +10,7 @@ public enum WritingObstacle: String, Hashable, Sendable {
     /// What ``VaultStatus/notes`` says.
     var note: String {
         switch self {
-        case .asked: "opened for reading only"
+        case .requested: "opened for reading only"
         case .fileSystem: "the vault is on a read-only file system: nothing can be stored"
         case .permissions: "the vault file may not be written to: nothing can be stored"
         }

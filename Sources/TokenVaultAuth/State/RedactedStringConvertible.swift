@@ -1,10 +1,10 @@
 /// What shows its name and nothing of its contents to who prints, interpolates, dumps or mirrors it: it has secrets, or what
 /// other threads change.
-public protocol PrintedWithoutContents: CustomStringConvertible, CustomDebugStringConvertible,
+public protocol RedactedStringConvertible: CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {}
 
-extension PrintedWithoutContents {
+extension RedactedStringConvertible {
     /// Says only what it is.
     public var description: String { "\(Self.self)(<redacted>)" }
     /// As ``description``.

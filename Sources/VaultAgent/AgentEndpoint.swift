@@ -3,7 +3,7 @@ package import TokenVault
 package import TokenVaultPlatform
 
 /// Where the agent of this user listens: the socket `agent.sock` in a directory that nobody else may look into.
-public struct AgentPlace: Hashable, Sendable {
+public struct AgentEndpoint: Hashable, Sendable {
     /// The directory, 0700.
     public var directory: FilePath
 
@@ -20,7 +20,7 @@ public struct AgentPlace: Hashable, Sendable {
     package static let backend = "agent"
 }
 
-extension AgentPlace {
+extension AgentEndpoint {
     /// The process of the agent that runs there, whether it can be reached or not.
     package var holder: Int32? {
         do throws(SocketDirectory.Failure) {
@@ -46,7 +46,7 @@ extension SocketDirectory.Failure {
         func error(
             _ code: TokenStorageError.Code, _ reason: TokenStorageError.Reason
         ) -> TokenStorageError {
-            TokenStorageError(code, operation: "", backend: AgentPlace.backend, reason: reason)
+            TokenStorageError(code, operation: "", backend: AgentEndpoint.backend, reason: reason)
         }
         return switch self {
         case .system(let failure):

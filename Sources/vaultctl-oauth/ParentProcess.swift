@@ -3,7 +3,7 @@ import OAuthWire
 import TokenVaultPlatform
 
 /// Whoever started this program, which does not outlive them for long: it ends with its standard input.
-final class Caller: Sendable {
+final class ParentProcess: Sendable {
     private struct State {
         var isGone = false
         var cancel: (@Sendable () -> Void)?
