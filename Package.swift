@@ -133,6 +133,15 @@ let package = Package(
             ],
             swiftSettings: safeSettings
         ),
+        // What the programs share: exit statuses, failures, printing.
+        .target(
+            name: "ProgramSupport",
+            dependencies: [
+                "TokenVault", "TokenVaultPlatform",
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: safeSettings
+        ),
         // What the agent does; the program is only its beginning, so that tests can have one of their own.
         .target(
             name: "VaultAgentServer",
@@ -168,7 +177,7 @@ let package = Package(
         .executableTarget(
             name: "vaultctl-benchmark",
             dependencies: [
-                "TokenVault", "TokenVaultCrypto", "TokenVaultPlatform", "VaultAgent",
+                "ProgramSupport", "TokenVault", "TokenVaultCrypto", "TokenVaultPlatform", "VaultAgent",
                 .product(name: "Histogram", package: "hdrhistogram-swift", condition: withOAuth),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
@@ -178,6 +187,7 @@ let package = Package(
             name: "vaultctl",
             dependencies: [
                 "OAuthWire",
+                "ProgramSupport",
                 "TokenVault",
                 "TokenVaultAuth",
                 "TokenVaultPlatform",
@@ -327,7 +337,7 @@ let package = Package(
             dependencies: [
                 "CLinux", "RefreshWorker", "TokenVault", "TokenVaultAuth", "TokenVaultCrypto",
                 "TokenVaultOAuth",
-                "TokenVaultPlatform", "vaultctl", "vaultctl-agent", "vaultctl-oauth",
+                "ProgramSupport", "TokenVaultPlatform", "vaultctl", "vaultctl-agent", "vaultctl-oauth",
                 .product(name: "SystemPackage", package: "swift-system"),
                 .product(name: "CryptoExtras", package: "swift-crypto", condition: withOAuth),
                 .product(name: "Logging", package: "swift-log", condition: withOAuth),
@@ -337,7 +347,8 @@ let package = Package(
         .testTarget(
             name: "VaultctlTests",
             dependencies: [
-                "OAuthWire", "TokenVault", "TokenVaultAuth", "TokenVaultPlatform", "vaultctl",
+                "OAuthWire", "ProgramSupport", "TokenVault", "TokenVaultAuth", "TokenVaultPlatform",
+                "vaultctl",
                 "vaultctl-agent",
                 "vaultctl-benchmark",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),

@@ -1,3 +1,4 @@
+import ProgramSupport
 import SystemPackage
 import TokenVaultPlatform
 
@@ -14,17 +15,17 @@ enum BenchmarkProgram {
         }
         guard let words, let arguments = BenchmarkArguments(words) else {
             return end(
-                BenchmarkFailure(
-                    64, "vaultctl-benchmark was started by hand", "\"vaultctl benchmark\" starts it"))
+                CommandFailure(
+                    .usage, "vaultctl-benchmark was started by hand", "\"vaultctl benchmark\" starts it"))
         }
         guard let program = ProgramContext.executable else {
-            return end(BenchmarkFailure(8, "this program was not found", "mount /proc"))
+            return end(CommandFailure(.unavailable, "this program was not found", "mount /proc"))
         }
-        do throws(BenchmarkFailure) {
+        do throws(CommandFailure) {
             let leftovers = Leftovers()
             let results = try measure(arguments, program, leftovers)
             // First what stays: whoever reads the figures may have gone.
-            let report = Result { () throws(BenchmarkFailure) in
+            let report = Result { () throws(CommandFailure) in
                 if let report = arguments.report { try write(Report(results).html, to: report) }
             }
             try print(results, arguments)
@@ -35,15 +36,15 @@ enum BenchmarkProgram {
         }
     }
 
-    private static func end(_ failure: BenchmarkFailure) -> Int32 {
+    private static func end(_ failure: CommandFailure) -> Int32 {
         try? StandardStream.error.write(Array((failure.line + "\n").utf8))
-        return failure.status
+        return failure.status.rawValue
     }
 
     /// The figures. Whatever happens, what was made for them is gone afterwards; then a signal that came has its effect.
     private static func measure(
         _ arguments: BenchmarkArguments, _ program: FilePath, _ leftovers: Leftovers
-    ) throws(BenchmarkFailure) -> Results {
+    ) throws(CommandFailure) -> Results {
         let interruption = try SignalGuard { leftovers.tell() }
         let progress = ProgressLine()
         defer {
@@ -59,7 +60,7 @@ enum BenchmarkProgram {
         ).run()
     }
 
-    private static func print(_ results: Results, _ arguments: BenchmarkArguments) throws(BenchmarkFailure) {
+    private static func print(_ results: Results, _ arguments: BenchmarkArguments) throws(CommandFailure) {
         let stream = StandardStream.output
         let text: String
         if arguments.json {
@@ -72,17 +73,17 @@ enum BenchmarkProgram {
         do throws(SystemFailure) {
             try stream.write(Array(text.utf8))
             try stream.finish()
-        } catch { throw BenchmarkFailure(error, "standard output", "check where it goes to") }
+        } catch { throw CommandFailure(error, "standard output", "check where it goes to") }
     }
 
-    private static func write(_ html: String, to path: FilePath) throws(BenchmarkFailure) {
+    private static func write(_ html: String, to path: FilePath) throws(CommandFailure) {
         do throws(SystemFailure) {
             try SmallFile.create(path, Array(html.utf8))
         } catch {
             if error.errno == .fileExists {
-                throw BenchmarkFailure(9, "the file is there already", "choose another name")
+                throw CommandFailure(.conflict, "the file is there already", "choose another name")
             }
-            throw BenchmarkFailure(error, "the report", "choose another path")
+            throw CommandFailure(error, "the report", "choose another path")
         }
     }
 }

@@ -1,3 +1,4 @@
+import ProgramSupport
 import SystemPackage
 import TokenVaultPlatform
 
@@ -12,17 +13,19 @@ final class ScratchKeeper {
     static let word = "--keep-scratch"
 
     /// A scratch directory in `directory`.
-    init(in directory: FilePath, _ program: FilePath) throws(BenchmarkFailure) {
+    init(in directory: FilePath, _ program: FilePath) throws(CommandFailure) {
         do throws(SystemFailure) {
             keeper = try DependentProgram(program, [Self.word, directory.string])
         } catch {
-            throw BenchmarkFailure(error, "a process to clear away", "close other programs")
+            throw CommandFailure(error, "a process to clear away", "close other programs")
         }
         // One that could not make it has said why.
         guard let said = keeper.listen(limit: 1 << 13), let path = String(validating: said, as: UTF8.self)
-        else { throw BenchmarkFailure(1, "no scratch directory could be made", "give another --directory") }
+        else {
+            throw CommandFailure(.failure, "no scratch directory could be made", "give another --directory")
+        }
         guard path.hasPrefix("/") else {
-            throw BenchmarkFailure(1, "the scratch directory: \(path)", "give another --directory")
+            throw CommandFailure(.failure, "the scratch directory: \(path)", "give another --directory")
         }
         self.path = FilePath(path)
     }

@@ -1,3 +1,4 @@
+import ProgramSupport
 import TokenVaultPlatform
 
 /// The signals that end this program, held back until what it made is cleared away. A second one ends it at once: what is asked
@@ -7,10 +8,10 @@ final class SignalGuard {
     private let caught = Monitor<CInt?>(nil)
 
     /// `last` is done before a second signal ends the program.
-    init(_ last: @escaping @Sendable () -> Void) throws(BenchmarkFailure) {
+    init(_ last: @escaping @Sendable () -> Void) throws(CommandFailure) {
         do throws(SystemFailure) {
             signals = try SignalForwarder(SignalForwarder.ending)
-        } catch { throw BenchmarkFailure(error, "the signals", "close other programs") }
+        } catch { throw CommandFailure(error, "the signals", "close other programs") }
         let isWatched = signals.watch { [caught] signal in
             let isFirst = caught.withLock { caught in
                 defer { caught = caught ?? signal }
@@ -20,11 +21,13 @@ final class SignalGuard {
             last()
             SignalForwarder.endProgram(by: signal)
         }
-        guard isWatched else { throw BenchmarkFailure(1, "the signals: no thread", "close other programs") }
+        guard isWatched else {
+            throw CommandFailure(.failure, "the signals: no thread", "close other programs")
+        }
     }
 
     /// Throws when a signal has come.
-    func check() throws(BenchmarkFailure) {
+    func check() throws(CommandFailure) {
         if caught.withLock({ $0 }) != nil { throw .interrupted }
     }
 

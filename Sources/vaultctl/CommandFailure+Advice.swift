@@ -1,3 +1,4 @@
+import ProgramSupport
 import TokenVault
 
 // The only place where a reason or a code of the library becomes advice in terms of this program.

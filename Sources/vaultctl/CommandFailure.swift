@@ -1,32 +1,10 @@
+import ProgramSupport
 import SystemPackage
 import TokenVault
 import TokenVaultPlatform
 import VaultAgent
 
-/// Why a command ends without having done its work: the status and the one line on standard error.
-///
-/// The line says what happened and what to do. It never repeats an argument's value: a secret typed in
-/// the wrong place must not end up in a log.
-struct CommandFailure: Error, Equatable {
-    var status: ExitStatus
-    var happened: String
-    var advice: String
-    /// Whether what was asked for may have been done all the same.
-    var mayBeDone = false
-    /// The library's error that it tells of; `nil` for another reason.
-    var cause: TokenStorageError?
-
-    init(_ status: ExitStatus, _ happened: String, _ advice: String) {
-        self.status = status
-        self.happened = happened
-        self.advice = advice
-    }
-
-    /// A mistake on the command line.
-    static func usage(_ happened: String, _ advice: String) -> CommandFailure {
-        CommandFailure(.usage, happened, advice)
-    }
-
+extension CommandFailure {
     /// What an error of the library means at the command line.
     init(_ error: TokenStorageError) {
         let underlying = error.underlying.map { " (\($0))" } ?? ""
@@ -63,15 +41,6 @@ struct CommandFailure: Error, Equatable {
         return told
     }
 
-    /// What a failed system call means, having been about `subject`.
-    init(_ failure: SystemFailure, _ subject: String, _ advice: String) {
-        if failure.errno == .timedOut {
-            self.init(.timedOut, "timed out waiting for \(subject)", "try again with a longer --timeout")
-        } else {
-            self.init(.failure, "\(subject): \(failure.errno.description)", advice)
-        }
-    }
-
     /// What keeps the directory of the vault at `path` from being looked into.
     static func closedDirectory(of path: FilePath, _ failure: SystemFailure) -> CommandFailure {
         let directory = ProgramContext.absolute(path).parent
@@ -82,30 +51,6 @@ struct CommandFailure: Error, Equatable {
             advice = "\(place) belongs to \(ProcessFacts.name(ofUser: owner)); \(advice)"
         }
         return CommandFailure(failure, "the vault's directory \(directory)", advice)
-    }
-
-    /// What kept standard output from taking what was written to it.
-    static func output(_ failure: SystemFailure) -> CommandFailure {
-        CommandFailure(failure, "standard output", "check where it goes to")
-    }
-
-    /// The line, without control characters: advice can name paths.
-    var line: String { Self.printable("vaultctl: \(happened): \(advice)") }
-
-    /// `text` with a question mark for each character that a terminal obeys or does not show: control characters, those
-    /// that turn the direction of the text around them, zero-width characters and tags.
-    static func printable(_ text: String) -> String {
-        String(String.UnicodeScalarView(text.unicodeScalars.map { isObeyedOrHidden($0) ? "?" : $0 }))
-    }
-
-    private static func isObeyedOrHidden(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.properties.generalCategory {
-        case .control, .format, .lineSeparator, .paragraphSeparator: true
-        default:
-            // How emoji are drawn; and a blank that is a symbol by its category.
-            scalar.value == 0x2800
-                || scalar.properties.isDefaultIgnorableCodePoint && !(0xfe0e...0xfe0f).contains(scalar.value)
-        }
     }
 }
 

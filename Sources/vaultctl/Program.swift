@@ -1,4 +1,5 @@
 import ArgumentParser
+import ProgramSupport
 import TokenVaultPlatform
 
 /// The program: arguments in, status out.

@@ -1,3 +1,4 @@
+import ProgramSupport
 import TokenVault
 
 /// The keyring of the person's session: a backend, and a keeper of keys of vaults.

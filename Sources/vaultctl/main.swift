@@ -1,3 +1,4 @@
+import ProgramSupport
 import TokenVaultPlatform
 
 // In this order: no descriptor that a file could fall into, then no core file and no backtrace with what we come to know.

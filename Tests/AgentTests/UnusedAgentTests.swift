@@ -35,6 +35,11 @@ import VaultAgent
         return end
     }
 
+    /// Without a limit an agent that is no longer used stays for ever.
+    @Test func anAgentEndsAfterTenMinutesWithoutUse() {
+        #expect(AgentLimits().unusedTime == .seconds(600))
+    }
+
     @Test func itEndsAndLeavesItsPlace() throws {
         let end = try run(try AgentListening(at: home.place), .milliseconds(1))
         #expect(end.wait { $0 } == .unused)

@@ -51,6 +51,20 @@ import TokenVaultAuth
         try await ScriptedServer(always: .init(status: status, headers: [("Location", address)]))
     }
 
+    /// `localhost` is this machine, whatever the configuration says of the name.
+    @Test func localhostIsThisMachine() async throws {
+        let server = try await resource(taking: "fake-1")
+        var configuration = HTTPClient.Configuration()
+        configuration.dnsOverride = ["localhost": "192.0.2.1"]
+        let origin = RequestOrigin(scheme: "http", host: "localhost", port: server.port)
+        let client = AuthorizedHTTPClient(
+            authorizer: TokenAuthProvider(manager: try await manager(), allowedOrigins: [origin]),
+            configuration: configuration)
+        let request = HTTPClientRequest(url: "http://localhost:\(server.port)/x")
+        #expect(try await client.execute(request, timeout: .seconds(60)).status == .ok)
+        #expect(server.asked.map(\.path) == ["/x"])
+    }
+
     @Test func aRequestCarriesTheToken() async throws {
         let server = try await resource(taking: "fake-1")
         let client = try await client([server])

@@ -1,3 +1,4 @@
+import ProgramSupport
 import Synchronization
 import Testing
 import TokenVault
@@ -75,10 +76,11 @@ private final class MemoryKeyring: KeyringItems {
     }
 
     @Test(arguments: [
-        (TokenStorageError.Code.locked, vaultctl.ExitStatus.locked), (.unavailable, .unavailable),
+        (TokenStorageError.Code.locked, ProgramSupport.ExitStatus.locked), (.unavailable, .unavailable),
         (.timedOut, .timedOut), (.corrupt, .damaged),
     ])
-    func whyTheKeyringCannotIsTold(_ code: TokenStorageError.Code, _ status: vaultctl.ExitStatus) throws {
+    func whyTheKeyringCannotIsTold(_ code: TokenStorageError.Code, _ status: ProgramSupport.ExitStatus) throws
+    {
         _ = try add()
         keyring.fail(with: code)
         let failure = #expect(throws: CommandFailure.self) { try session(keyring).openUnlockedVault() }
@@ -99,7 +101,7 @@ private final class MemoryKeyring: KeyringItems {
         #expect(wrong?.status == .refused)
     }
 
-    private func execute(_ words: String..., json: Bool = false) throws -> vaultctl.ExitStatus {
+    private func execute(_ words: String..., json: Bool = false) throws -> ProgramSupport.ExitStatus {
         let console = Console()
         console.keyring = keyring
         let arguments =

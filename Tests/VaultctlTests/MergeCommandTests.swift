@@ -46,6 +46,26 @@ import Testing
             "\(again.text)")
     }
 
+    /// Characters that turn, hide or tag the text around them.
+    @Test func aConflictIsPrintedWithoutCharactersThatATerminalObeys() throws {
+        let hidden = "a\u{202e}\u{200b}\u{e0041}b"
+        for (value, more) in [
+            ("ours", []), ("theirs", ["--vault", copy, "--state-dir", "\(sandbox.home)/other"]),
+        ] {
+            let words =
+                ["store", hidden, "--service", hidden, "--policy", "when-unlocked", "--binary"] + more
+            let stored = try Child.run(
+                words.map { Array($0.utf8) }, environment: sandbox.environment,
+                input: .bytes(Array(value.utf8)))
+            #expect(stored.status == 0, "\(stored.error)")
+        }
+        let lines = try sandbox.run("merge", copy).text.split(separator: "\n")
+        let line = lines.first {
+            $0.hasPrefix("conflict: a???b: a???b: the copy's value is a???b (conflict ")
+        }
+        #expect(line != nil, "\(lines)")
+    }
+
     /// The way out that the error names.
     @Test func aForkAtThePathIsMergedWithWhatThisDeviceHasSeen() throws {
         _ = try sandbox.shell("cp -p '\(sandbox.vault)' seen; cp -p copy '\(sandbox.vault)'")

@@ -40,6 +40,19 @@ import Testing
         #expect(json.contains(#""key":"a\nb""#) && json.contains(#""c\u001b":"d\ne""#), "\(json)")
     }
 
+    /// Characters that turn, hide or tag the text around them.
+    @Test func infoShowsNoCharacterThatATerminalObeys() throws {
+        let hidden = "a\u{202e}\u{200b}\u{e0041}b"
+        let stored = try sandbox.run(
+            "store", hidden, "--label", hidden, "--attribute", "\(hidden)=\(hidden)", input: "x")
+        #expect(stored.status == 0, "\(stored.error)")
+        let info = try sandbox.run("info", hidden).text
+        #expect(
+            info.contains("key:         a???b\n") && info.contains("label:       a???b\n")
+                && info.contains("attribute:   a???b=a???b\n"), "\(info)")
+        #expect(!info.unicodeScalars.contains { $0.properties.generalCategory == .format }, "\(info)")
+    }
+
     @Test func whatAnUnsetVariableLeavesIsNoName() throws {
         #expect(try sandbox.run("store", "k", input: "x").status == 0)
         #expect(try sandbox.run("list", with: ["VAULTCTL_SERVICE": ""]).text == "k\n")

@@ -1,5 +1,6 @@
 import Foundation
 import OAuthWire
+import ProgramSupport
 import Testing
 import TokenVault
 import TokenVaultAuth

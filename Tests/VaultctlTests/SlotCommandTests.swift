@@ -11,6 +11,20 @@ import TokenVaultPlatform
 
     init() throws { sandbox = try Sandbox.withVault() }
 
+    /// What a passphrase costs to try is shown; a key file costs nothing.
+    @Test func theListShowsCosts() throws {
+        let words = try sandbox.file("words", "fake words\n")
+        #expect(try sandbox.run("slot", "add", "passphrase", "--new-passphrase-file", words).status == 0)
+        let lines = try sandbox.run("slot", "list").text.split(separator: "\n")
+        #expect(lines.count == 2 && !lines[0].contains("MiB"), "\(lines)")
+        let cost = try #require(
+            lines[1].firstMatch(of: #/\t([0-9]+) x ([0-9]+)(?:\.[0-9])? MiB$/#), "\(lines)")
+        let json = try sandbox.run("slot", "list", "--json").text
+        let costs = json.matches(of: #/"cost":{"passes":([0-9]+),"memory":([0-9]+)}/#)
+        #expect(costs.count == 1 && costs[0].output.1 == cost.output.1, "\(json)")
+        #expect(costs.first.flatMap { Int($0.output.2) }.map { $0 >> 20 } == Int(cost.output.2), "\(json)")
+    }
+
     @Test func aRecoveryKeyIsPrintedOnceAndOpensTheVault() throws {
         _ = try sandbox.run("store", "k", input: "fake")
         let added = try sandbox.run("slot", "add", "recovery")

@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 @testable import vaultctl
@@ -226,16 +227,6 @@ import Testing
         let known = OptionNames.valued.union(OptionNames.flags).subtracting(["generate-completion-script"])
         #expect(names == known.union(names.contains("help-hidden") ? ["help-hidden"] : []))
     }
-}
-
-extension String {
-    /// Its lines down to the one that begins with `end`.
-    fileprivate func components(before end: String) -> [String] {
-        split(separator: "\n", omittingEmptySubsequences: false).map(String.init).prefix {
-            !$0.hasPrefix(end)
-        }
-        .map(\.self)
-    }
 
     private static let canMount: Bool = {
         let tried = try? Child.run(
@@ -251,11 +242,43 @@ extension String {
             """)
         #expect(stored.status == 0, "\(stored.error)")
         #expect(try sandbox.run("retrieve", "k").text == "fake")
+        let locked = try sandbox.shell(
+            """
+            unshare -rm sh -c 'mount -t tmpfs none /proc && exec "$V" lock'
+            """)
+        #expect(locked.status == 0 && locked.error.contains("nothing was locked"), "\(locked.error)")
         // Not mistaken for a command line without a command.
         let unknown = try sandbox.shell(
             """
             unshare -rm sh -c 'mount -t tmpfs none /proc && exec "$V" lock --fake-option'
             """)
         expectOneLine(unknown, status: 64)
+    }
+
+    /// A library that changes the environment before the program begins, as some that are preloaded do.
+    @Test func argumentsArrivePastAPreloadedLibrary() throws {
+        let sandbox = try Sandbox.withVault()
+        sandbox.environment["PATH"] = getenv("PATH").map { String(cString: $0) }
+        let made = try sandbox.shell(
+            """
+            printf '#include <stdlib.h>\\n__attribute__((constructor)) static void f(void) { setenv("FAKE", "1", 1); }\\n' >early.c
+            "$(command -v clang || command -v cc)" -shared -fPIC -o early.so early.c
+            """)
+        #expect(made.status == 0, "\(made.error)")
+        let stored = try sandbox.shell(#"printf fake | LD_PRELOAD=$HOME/early.so "$V" store k"#)
+        #expect(stored.status == 0, "\(stored.error)")
+        #expect(try sandbox.run("retrieve", "k").text == "fake")
+        let locked = try sandbox.shell(#"LD_PRELOAD=$HOME/early.so "$V" lock"#)
+        #expect(locked.status == 0 && locked.error.contains("nothing was locked"), "\(locked.error)")
+    }
+}
+
+extension String {
+    /// Its lines down to the one that begins with `end`.
+    fileprivate func components(before end: String) -> [String] {
+        split(separator: "\n", omittingEmptySubsequences: false).map(String.init).prefix {
+            !$0.hasPrefix(end)
+        }
+        .map(\.self)
     }
 }

@@ -16,35 +16,140 @@ extension TokenStorageError.Reason {
         }
     }
 
-    /// What has a limit.
+    /// An argument that is refused, for its limits or for its meaning.
     @nonexhaustive
     public enum Limit: String, CaseIterable, Hashable, Sendable {
-        case account, attribute, attributeCount, attributesLength, candidate, candidateNames
-        case commitLength, cost, emptyKeyringPassphrase, expiry, exportPath, filePath,
-            fileOfTokens
-        case importedKeyTwice, itemSize, keyFile, keyTwice, keyringKey, keyringLabel, keptGeneration, label
-        case linkedPath, lockInterval, mergedWithItself, passphrase, passphraseLikeRecoveryKey, prefix,
-            recoveryKey
-        case reservedService, sameStorage, service, slotScope, socketPath, vaultName, vaultNameEnding
+        /// An account is not 1 to 1,000 bytes of UTF-8.
+        case account
+        /// A name or value of an attribute is longer than 1,024 bytes of UTF-8.
+        case attribute
+        /// An item has more than 64 attributes.
+        case attributeCount
+        /// The attributes of an item are longer than 60 KiB.
+        case attributesLength
+        /// No candidate has the name.
+        case candidate
+        /// Two candidates have one name, or a name cannot be used.
+        case candidateNames
+        /// A commit is longer than 32 MiB.
+        case commitLength
+        /// A cost is not 3 to 12 passes over 64 MiB to 2 GiB.
+        case cost
+        /// The passphrase of a new keyring is empty, which would leave it unencrypted.
+        case emptyKeyringPassphrase
+        /// An expiry is not in the years 1 to 9999.
+        case expiry
+        /// The path of an export does not end in a name of UTF-8.
+        case exportPath
+        /// A file of tokens is longer than 16 MiB.
+        case fileOfTokens
+        /// The path names no file.
+        case filePath
+        /// An import has a key twice.
+        case importedKeyTwice
+        /// An item is larger than an item may be.
+        case itemSize
+        /// The generation to go back to is the one that the item has.
+        case keptGeneration
+        /// A key file is not 32 to 4,096 bytes long.
+        case keyFile
+        /// A commit changes a key twice.
+        case keyTwice
+        /// A key from a keyring is not 32 bytes long.
+        case keyringKey
+        /// The label of a keyring is empty or has control characters.
+        case keyringLabel
+        /// A label is longer than 1,024 bytes or has control characters.
+        case label
+        /// The path of a vault leads through a link, or is longer than 4,095 bytes.
+        case linkedPath
+        /// The time until a vault locks itself is zero or less.
+        case lockInterval
+        /// The copy to merge is the vault itself.
+        case mergedWithItself
+        /// A passphrase is empty or longer than 1 MiB.
+        case passphrase
+        /// A new passphrase reads like a mistyped recovery key.
+        case passphraseLikeRecoveryKey
+        /// A prefix is longer than 1,024 bytes.
+        case prefix
+        /// A recovery key is not eight groups of five characters.
+        case recoveryKey
+        /// The service is reserved for the keys of vaults.
+        case reservedService
+        /// Source and destination are the same storage.
+        case sameStorage
+        /// A service is longer than 1,024 bytes of UTF-8.
+        case service
+        /// A passphrase or recovery key cannot be limited to a part of the items.
+        case slotScope
+        /// The path of the agent's socket is longer than a socket's path may be.
+        case socketPath
+        /// The path of a vault does not end in a name of at most 200 bytes of UTF-8.
+        case vaultName
+        /// The name of a vault has an ending that its own files use.
+        case vaultNameEnding
     }
 
-    /// What the program or the system has too little of.
+    /// A resource that the program or the system has too little of.
     @nonexhaustive
     public enum Shortage: String, CaseIterable, Hashable, Sendable {
-        case commitRoom, encryption, guardedMemory, heldVaults, logSize, memoryForPassphrase, threadForLock
+        /// Room in the agent for commits that clients are sending.
+        case commitRoom
+        /// Memory to encrypt a secret for the keyring.
+        case encryption
+        /// Guarded memory for keys.
+        case guardedMemory
+        /// Room for another vault in the agent.
+        case heldVaults
+        /// Room in the log, which ends at 250 GiB.
+        case logSize
+        /// The memory that a passphrase's cost asks for.
+        case memoryForPassphrase
+        /// A thread that would lock the vault at the end of its time.
+        case threadForLock
     }
 
-    /// What took too long.
+    /// A step that took too long.
     @nonexhaustive
     public enum Deadline: String, CaseIterable, Hashable, Sendable {
-        case agentConnection, earlierRequest, export, importing, keybagChanges, listing, prompt, unlocking,
-            writer
+        /// The agent did not take the connection.
+        case agentConnection
+        /// The agent still answers an earlier request of this client.
+        case earlierRequest
+        /// The export did not reach its end.
+        case export
+        /// The import did not begin to store.
+        case importing
+        /// Other processes kept changing the slots.
+        case keybagChanges
+        /// Other clients of the agent were listing.
+        case listing
+        /// The prompt of the keyring was not answered.
+        case prompt
+        /// Other clients of the agent were unlocking.
+        case unlocking
+        /// Another process was writing to the vault.
+        case writer
     }
 
-    /// What is not there.
+    /// Something that is needed and is not there, or was not finished.
     @nonexhaustive
     public enum Missing: String, CaseIterable, Hashable, Sendable {
-        case cancelledMigration, device, earlierValue, export, stateDirectory, vaultToForget, vaultDirectory
+        /// The migration was cancelled before its end.
+        case cancelledMigration
+        /// The vault has no such device.
+        case device
+        /// The file has no such earlier value of the item.
+        case earlierValue
+        /// No export is at the path.
+        case export
+        /// The vault was opened without a state directory.
+        case stateDirectory
+        /// The vault's directory was moved or replaced.
+        case vaultDirectory
+        /// This device knows no vault at the path.
+        case vaultToForget
     }
 
     /// A place in the file system with an owner and a mode.
@@ -64,151 +169,38 @@ extension TokenStorageError.Reason {
         case tokenFileDirectory
     }
 
-    /// A kind of file.
+    /// A kind of file that is not a regular file.
     @nonexhaustive
     public enum FileKind: String, CaseIterable, Hashable, Sendable {
-        case directory, special, symbolicLink, other
+        /// A directory.
+        case directory
+        /// Another kind.
+        case other
+        /// A pipe, a socket or a device.
+        case special
+        /// A symbolic link.
+        case symbolicLink
     }
 
-    /// What is there already.
+    /// Something that is there already.
     @nonexhaustive
     public enum Existing: String, CaseIterable, Hashable, Sendable {
-        case agentPlace, defaultKeyring, enrolment, keyringOfThatName, keyringSlot, otherVault, vaultFile,
-            vaultToForget
-    }
-
-    /// A part of the vault's file.
-    @nonexhaustive
-    public enum DamagedPart: String, CaseIterable, Hashable, Sendable {
-        case acknowledgedFrame, ancestryRecord, bytesAmongZeros, controlRecord, end, firstFrame, frame
-        case frameBeforeWholeFrame, frameEnd, frameOutOfPlace, index, indexPage, indexPointer, item,
-            keybagCopy
-        case keybagRecord, noFirstFrame, otherIndex, otherKeybagCopy, pointerToNoIndex, replacedValue,
-            unopenedControlRecord
-        case unopenedItem, value
-    }
-
-    /// What is damaged, without an offset.
-    @nonexhaustive
-    public enum Damaged: String, CaseIterable, Hashable, Sendable {
-        case bothKeybags, bothKeybagsOfCopy, exportedKeyTwice, item, keybag, keybagInUse, keyringEncoding
-        case linesOfJSON, migratedItem, numbers, secretNotReadBack, tokenFile
-    }
-
-    /// What is wrong with an export.
-    @nonexhaustive
-    public enum ExportDamage: String, CaseIterable, Hashable, Sendable {
-        case cutOff, cutOffOrDamaged, damagedItem, notAnExport, unexpectedEnd, unreadableItem
-    }
-
-    /// What a newer version wrote.
-    @nonexhaustive
-    public enum Newer: String, CaseIterable, Hashable, Sendable {
-        case export, frameHeader, keyClass, keyringCommit, keyringItem, record
-    }
-
-    /// How a file and the vault of this device are related.
-    @nonexhaustive
-    public enum Ancestry: String, CaseIterable, Hashable, Sendable {
-        case becameElsewhere, neitherHasAll, nothingInCommon, readOnlyCopy, tookPlace
-    }
-
-    /// What was changed meanwhile.
-    @nonexhaustive
-    public enum Changed: String, CaseIterable, Hashable, Sendable {
-        case copy, copyFile, keybag, keys, keyringItem, keyringItems, keyringCommits, keyringReplaced,
-            keyringSession
-        case lockedAgain, passphrase, passphraseAdded, root, slotAdded, slots, storedSecret, tokenFile,
-            otherAgent
-        case destination
-    }
-
-    /// What an unlock method may not do.
-    @nonexhaustive
-    public enum Permission: String, CaseIterable, Hashable, Sendable {
-        case changeRecoveryKey, everything, item, itemOfAnotherProgram, lastFullSlot, passcodeItems
-        case passphraseToReplace, storing, fork, agentFork, plainSession
-    }
-
-    /// What is the matter with slots and devices.
-    @nonexhaustive
-    public enum Slots: String, CaseIterable, Hashable, Sendable {
-        case devicesFull, devicesOfBothFiles, interruptedChange, keyringGivesOtherKey, keyringHasNoKey
-        case passphraseOfExport
-    }
-
-    /// A slot by its number and kind.
-    public struct Slot: Hashable, Sendable {
-        /// Its number.
-        public var id: Int
-        /// What opens it.
-        public var kind: VaultSlot.Kind
-
-        /// The slot `id`, which `kind` opens.
-        public init(id: Int, kind: VaultSlot.Kind) {
-            self.id = id
-            self.kind = kind
-        }
-    }
-
-    /// How far a change of slots has come.
-    @nonexhaustive
-    public enum Step: String, CaseIterable, Hashable, Sendable {
-        case slotRemoval, keyRotation
-    }
-
-    /// What to store under instead of a policy.
-    @nonexhaustive
-    public enum Alternative: Hashable, Sendable {
-        /// This policy, the storage's default.
-        case policy(AccessPolicy)
-        /// The same one, after a passphrase was added.
-        case afterPassphrase
-        /// The same one, after the device is enrolled.
-        case afterEnrolment
-        /// The file vault.
-        case fileVault
-    }
-
-    /// What is the matter with the keyring.
-    @nonexhaustive
-    public enum Keyring: String, CaseIterable, Hashable, Sendable {
-        case busLost, foreignSession, locked, noDefault, noneOfThatName, promptDismissed, creationDismissed
-        case unexpectedAnswer
-    }
-
-    /// What is the matter with the agent.
-    @nonexhaustive
-    public enum Agent: String, CaseIterable, Hashable, Sendable {
-        case directoryLocked, doesNotHoldVault, endedConnection, notListening, otherVersion, unreadableAnswer
-    }
-
-    /// The part of the agent's directory that is not this user's alone.
-    @nonexhaustive
-    public enum ForeignAgent: String, CaseIterable, Hashable, Sendable {
-        /// The directory is a link, or another kind of file.
-        case notADirectory
-        /// Another user owns the directory.
-        case ownedByAnotherUser
-        /// Other users may open the directory.
-        case openToOthers
-        /// A program of another user answers at the socket.
-        case answeredByAnotherUser
-        /// Another user owns the socket.
-        case socketOfAnotherUser
-    }
-
-    /// What is the matter with a systemd credential.
-    @nonexhaustive
-    public enum Credential: Hashable, Sendable {
-        /// `CREDENTIALS_DIRECTORY` is not set.
-        case noDirectory
-        /// It is no file.
-        case notAFile
-        /// It could not be read, for the reason given.
-        case unreadable(TokenStorageError.Reason?)
-        /// No slot of the vault has it.
-        case noSlot
+        /// Another kind of file at the path of the agent's socket.
+        case agentPlace
+        /// A default keyring.
+        case defaultKeyring
+        /// The key of this device in the vault.
+        case enrolment
+        /// A keyring with that label.
+        case keyringOfThatName
+        /// A slot that the keyring opens.
+        case keyringSlot
+        /// Another vault at the path.
+        case otherVault
+        /// A file at the path of the new vault.
+        case vaultFile
+        /// A file at the path of the vault to forget.
+        case vaultToForget
     }
 }
 

@@ -63,7 +63,8 @@ extension BlockingFileVault {
         at path: FilePath, _ configuration: FileVaultConfiguration
     ) throws(TokenStorageError) -> [VaultIdentifier] {
         let location = try VaultLocation.real(path, configuration: configuration, creating: false)
-        return try (try? VaultFile.open(location, for: .use))?.keybags.vaults ?? []
+        guard let opened = try? VaultFile.open(location, for: .use) else { return [] }
+        return try opened.keybags.vaults
     }
 
     /// Looks at the path that this device remembers: one small file is read, and where it names another path, the

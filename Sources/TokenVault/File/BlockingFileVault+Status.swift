@@ -6,9 +6,10 @@ extension BlockingFileVault {
     /// and what the system failed with.
     public func status() throws(TokenStorageError) -> VaultStatus {
         try during("status") { () throws(TokenStorageError) in
-            let keybag = try newestKeybag()
+            try checkUsable()
+            let (session, known, notes) = state.withLock { ($0.session, $0.keybag, $0.notes) }
+            let keybag = try newestKeybag(session, known)
             let lockState = try lockState()
-            let (session, notes) = state.withLock { ($0.session, $0.notes) }
             var status = VaultStatus(
                 state: lockState, items: nil, fileSize: 0, reclaimable: nil, rollbackProtection: .none,
                 device: nil, slots: keybag.slots.map { VaultSlot($0) }, unlockedBy: nil,
@@ -60,17 +61,19 @@ extension BlockingFileVault {
     package var unlockWarnings: [String] { isInherited ? [] : state.withLock { $0.notes } }
 
     /// The unlock methods, in the order they were added. Before the first unlock they are as the keybag says unauthenticated, and
-    /// as they were when the vault was opened. Throws as ``status()``.
+    /// as they were when the vault was opened, and nothing is read. Throws `closed`, and from the first unlock on as ``status()``.
     public func slots() throws(TokenStorageError) -> [VaultSlot] {
         try during("status") { () throws(TokenStorageError) in
-            try newestKeybag().slots.map { VaultSlot($0) }
+            try checkUsable()
+            let (session, known) = state.withLock { ($0.session, $0.keybag) }
+            return try newestKeybag(session, known).slots.map { VaultSlot($0) }
         }
     }
 
-    /// The keybag in use, with the changes of other processes; before the first unlock, as it was when the vault was opened.
-    private func newestKeybag() throws(TokenStorageError) -> Keybag {
-        try checkUsable()
-        let (session, known) = state.withLock { ($0.session, $0.keybag) }
+    /// The keybag in use, with the changes of other processes to the one that is `known`; that one without a session.
+    private func newestKeybag(
+        _ session: VaultSession?, _ known: Keybag
+    ) throws(TokenStorageError) -> Keybag {
         guard let session else { return known }
         try session.log.lookAtOthers()
         try session.refreshKeys()

@@ -78,7 +78,7 @@ extension BlockingFileVault {
     private func unlockFirst(repairing: Bool, by opening: Opening) throws(TokenStorageError) {
         let place = try checkPlace()
         let isCopy = if case .elsewhere = place { true } else { false }
-        let (opened, keybags) = try openSession(isCopy: isCopy, by: opening)
+        let opened = try openSession(isCopy: isCopy, by: opening)
         do throws(TokenStorageError) {
             try beginCounting()
         } catch {
@@ -98,17 +98,17 @@ extension BlockingFileVault {
         // Who may be reading a copy decides nothing.
         if !configuration.allowsOpeningCopies { rememberMove(after: place) }
         if opened.ring.facts.hasPasscodeSlot == false { try? opened.removeDestroyedItems() }
-        healIfNeeded(opened, keybags)
+        healIfNeeded(opened)
         try? renewOwnSet(opened)
     }
 
     private func openSession(
         isCopy: Bool, by opening: Opening
-    ) throws(TokenStorageError) -> (VaultSession, KeybagCopies) {
+    ) throws(TokenStorageError) -> VaultSession {
         // A change of the keybag while a key is derived leaves the copy that was read behind.
         let deadline = Deadline(after: configuration.lockLimit)
         repeat {
-            if let opened = try openSessionOnce(isCopy: isCopy, by: opening) { return opened }
+            if let session = try openSessionOnce(isCopy: isCopy, by: opening) { return session }
         } while !deadline.hasPassed
         throw .file(.timedOut, .deadline(.keybagChanges))
     }
@@ -135,15 +135,15 @@ extension BlockingFileVault {
             try location.directory.attributes(of: location.name)
         }
         guard let there, there.identity == opened.attributes.identity else { return false }
-        try there.requirePrivate(location.path)
-        return true
+        // Opened again, it is refused for the right reason.
+        return (try? there.requirePrivate(location.path)) != nil
     }
 
-    /// The session and the copies of the keybag, or `nil` when the keybag that was read was no longer the one in use by the
-    /// time that it had opened, and another one is there now.
+    /// The session, or `nil` when the keybag that was read was no longer the one in use by the time that
+    /// it had opened, and another one is there now.
     private func openSessionOnce(
         isCopy: Bool, by opening: Opening
-    ) throws(TokenStorageError) -> (VaultSession, KeybagCopies)? {
+    ) throws(TokenStorageError) -> VaultSession? {
         let (file, copies) = try openedFile()
         var failure = TokenStorageError.file(.wrongPassphrase)
         var wasLeftBehind = false
@@ -185,7 +185,7 @@ extension BlockingFileVault {
                 }
             }
             state.withLock { $0.keybag = copy.keybag }
-            return (session, copies)
+            return session
         }
         if wasLeftBehind {
             let now = try VaultFile.open(location, for: .use).keybags
@@ -204,9 +204,11 @@ extension BlockingFileVault {
         }
     }
 
-    /// Mends a copy of the keybag that is not like the other one. Failing is no reason to refuse the unlock.
-    private func healIfNeeded(_ session: VaultSession, _ keybags: KeybagCopies) {
-        guard keybags.copies[0].bytes != keybags.copies[1].bytes else { return }
+    /// Repairs a copy of the keybag that is not like the other one. Failing is no reason to refuse the unlock.
+    private func healIfNeeded(_ session: VaultSession) {
+        guard let front = try? KeybagCopies.front(of: session.log.state.withLock { $0.file }),
+            front.prefix(VaultFormat.keybagLength) != front.dropFirst(VaultFormat.keybagLength)
+        else { return }
         let wasDamaged = try? session.queue.alone { () throws(TokenStorageError) in
             try session.log.healKeybag()
         }

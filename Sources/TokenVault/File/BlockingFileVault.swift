@@ -91,9 +91,10 @@ public final class BlockingFileVault: Sendable {
             if location.locksReaders { try WriterLock(file: opened.file).requireLocks() }
             let copies = try opened.keybags
             guard let newest = copies.whole.first else { throw .file(.corrupt) }
+            // What other machines wrote shows only to who opens the file again.
             return BlockingFileVault(
                 location: location, configuration: configuration, keybag: newest.keybag,
-                opened: location.locksReaders ? nil : OpenedFile(file: opened, keybags: copies))
+                opened: location.directory.isRemote ? nil : OpenedFile(file: opened, keybags: copies))
         }
     }
 

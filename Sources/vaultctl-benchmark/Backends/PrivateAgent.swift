@@ -1,3 +1,4 @@
+import ProgramSupport
 import SystemPackage
 import TokenVaultPlatform
 import VaultAgent
@@ -10,7 +11,7 @@ enum PrivateAgent {
     }
 
     /// Starts it and waits until it takes clients.
-    static func start(_ program: FilePath, in scratch: FilePath) throws(BenchmarkFailure) {
+    static func start(_ program: FilePath, in scratch: FilePath) throws(CommandFailure) {
         let started: BackgroundProgram
         do throws(SystemFailure) {
             started = try BackgroundProgram(
@@ -25,12 +26,12 @@ enum PrivateAgent {
                     "DBUS_SYSTEM_BUS_ADDRESS=unix:path=/dev/null",
                 ], errors: .kept, within: .seconds(30))
         } catch {
-            throw BenchmarkFailure(error, "the agent", "leave it out with --backend")
+            throw CommandFailure(error, "the agent", "leave it out with --backend")
         }
         guard started.isReady else {
             _ = started.wait()
-            throw BenchmarkFailure(
-                8, "the agent does not start",
+            throw CommandFailure(
+                .unavailable, "the agent does not start",
                 "leave it out with --backend, or see why with \"vaultctl agent\"")
         }
     }

@@ -1,3 +1,4 @@
+import ProgramSupport
 import SystemPackage
 import TokenVault
 import TokenVaultPlatform
@@ -39,7 +40,7 @@ final class Subject {
     }
 
     /// A vault in `scratch`, opened here.
-    static func file(in scratch: FilePath, _ label: String) throws(BenchmarkFailure) -> Subject {
+    static func file(in scratch: FilePath, _ label: String) throws(CommandFailure) -> Subject {
         let vault = try makeVault(scratch.appending("file-\(label).vault"), key(), scratch)
         return Subject(BackendName.file, vault.storage(service: service)) { _ in vault.close() }
     }
@@ -47,7 +48,7 @@ final class Subject {
     /// A vault in `scratch`, held by the agent at `place`.
     static func agent(
         in scratch: FilePath, _ label: String, at place: AgentEndpoint
-    ) throws(BenchmarkFailure) -> Subject {
+    ) throws(CommandFailure) -> Subject {
         let path = scratch.appending("agent-\(label).vault")
         let key = key()
         try makeVault(path, key, scratch).close()
@@ -99,7 +100,7 @@ final class Subject {
 
     private static func makeVault(
         _ path: FilePath, _ key: UnlockMethod, _ scratch: FilePath
-    ) throws(BenchmarkFailure) -> BlockingFileVault {
+    ) throws(CommandFailure) -> BlockingFileVault {
         try calling(BackendName.file) { () throws(TokenStorageError) in
             try BlockingFileVault.create(
                 at: path, unlockMethod: key,

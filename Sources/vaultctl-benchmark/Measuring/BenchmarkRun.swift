@@ -1,3 +1,4 @@
+import ProgramSupport
 import SystemPackage
 import TokenVault
 import TokenVaultPlatform
@@ -13,7 +14,7 @@ struct BenchmarkRun {
     let progress: ProgressLine
 
     /// Which backends there are, why others are not, and what they are measured with.
-    func run() throws(BenchmarkFailure) -> Results {
+    func run() throws(CommandFailure) -> Results {
         var results = Results()
         results.facts = MachineFact.all(of: scratch, version: arguments.version)
         let names = backends(&results)
@@ -42,11 +43,11 @@ struct BenchmarkRun {
 
     private func measure(
         _ names: [String], _ valueSize: Int, label: String, _ results: inout Results
-    ) throws(BenchmarkFailure) {
+    ) throws(CommandFailure) {
         var subjects: [Subject] = []
         defer {
             for subject in subjects {
-                subject.end { progress.show("Deleting what was stored in \(subject.name)", $0) }
+                subject.end { progress.show("Deleting what was stored in \(subject.name)", share: $0) }
             }
         }
         for name in names {
@@ -74,7 +75,7 @@ struct BenchmarkRun {
                 subjects: present, probes: probes, secret: secret, time: time, samples: arguments.samples,
                 interruption: interruption)
             let what = "Measuring \(grouped(items)) items of \(grouped(valueSize)) bytes"
-            results.measurements += try turns.run { progress.show(what, $0) }
+            results.measurements += try turns.run { progress.show(what, share: $0) }
         }
         for probe in probes {
             results.limits.append(
@@ -84,10 +85,10 @@ struct BenchmarkRun {
     }
 
     /// How many bytes a store of `secret` writes to the disk.
-    private func storedBytes(_ secret: Secret, _ label: String) throws(BenchmarkFailure) -> Int {
+    private func storedBytes(_ secret: Secret, _ label: String) throws(CommandFailure) -> Int {
         let subject = try Subject.file(in: scratch, "probe-\(label)")
         defer { subject.end() }
-        let written = try WrittenBytes.least { (index) throws(BenchmarkFailure) in
+        let written = try WrittenBytes.least { (index) throws(CommandFailure) in
             try calling(subject.name) { () throws(TokenStorageError) in
                 _ = try subject.storage.store(secret, for: InterleavedMeasurement.key("sample", index))
             }
@@ -98,14 +99,14 @@ struct BenchmarkRun {
 
     private func fill(
         _ subject: Subject, with secret: Secret, to items: Int
-    ) throws(BenchmarkFailure) {
+    ) throws(CommandFailure) {
         let start = subject.items
         let batch = max(1, min(subject.batch, (1 << 20) / max(secret.count, 1)))
         while subject.items < items {
             try interruption.check()
             progress.show(
                 "Filling \(subject.name) with \(grouped(items)) items",
-                Double(subject.items - start) / Double(items - start))
+                share: Double(subject.items - start) / Double(items - start))
             let next = min(items, subject.items + batch)
             let changes = (subject.items..<next).map {
                 TokenChange.store(secret, for: InterleavedMeasurement.key("item", $0))

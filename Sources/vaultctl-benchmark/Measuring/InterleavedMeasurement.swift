@@ -1,3 +1,4 @@
+import ProgramSupport
 import TokenVault
 import TokenVaultPlatform
 
@@ -26,7 +27,7 @@ struct InterleavedMeasurement {
     }
 
     /// Measures. `progress` is told how much of the time is over, 0 to 1.
-    func run(_ progress: (Double) -> Void) throws(BenchmarkFailure) -> [Measurement] {
+    func run(_ progress: (Double) -> Void) throws(CommandFailure) -> [Measurement] {
         let tracks = subjects.map { Track($0) }
         let deadline = Deadline(after: time)
         repeat {
@@ -53,7 +54,7 @@ struct InterleavedMeasurement {
     private func isWanted(_ count: Int) -> Bool { samples.map { count < $0 } ?? true }
 
     /// One turn: as many stores as there is time for, retrieves of whatever is there, and deletes of what was stored.
-    private func run(_ track: Track) throws(BenchmarkFailure) {
+    private func run(_ track: Track) throws(CommandFailure) {
         let subject = track.subject
         var stored = 0
         try repeating(track, .store) { (key) throws(TokenStorageError) in
@@ -70,7 +71,7 @@ struct InterleavedMeasurement {
             Self.key("item", Int.random(in: 0..<subject.items))
         }
         guard isWhole else {
-            throw BenchmarkFailure(1, "\(subject.name) gave back something else", "please report this")
+            throw CommandFailure(.failure, "\(subject.name) gave back something else", "please report this")
         }
         for number in stride(from: stored, to: 0, by: -1) {
             let key = Self.key("sample", number)
@@ -79,14 +80,14 @@ struct InterleavedMeasurement {
             }
         }
         guard isWhole else {
-            throw BenchmarkFailure(1, "\(subject.name) deleted nothing", "please report this")
+            throw CommandFailure(.failure, "\(subject.name) deleted nothing", "please report this")
         }
     }
 
     private func repeating(
         _ track: Track, _ operation: Operation, _ call: (TokenKey) throws(TokenStorageError) -> Void,
         key: () -> TokenKey
-    ) throws(BenchmarkFailure) {
+    ) throws(CommandFailure) {
         guard isWanted(track.count(operation)) else { return }
         let end = Deadline(after: turn)
         repeat {
@@ -97,7 +98,7 @@ struct InterleavedMeasurement {
     private func time(
         _ track: Track, _ operation: Operation, _ key: TokenKey,
         _ call: (TokenKey) throws(TokenStorageError) -> Void
-    ) throws(BenchmarkFailure) {
+    ) throws(CommandFailure) {
         let start = ContinuousClock.now
         try calling(track.subject.name) { () throws(TokenStorageError) in try call(key) }
         let end = ContinuousClock.now

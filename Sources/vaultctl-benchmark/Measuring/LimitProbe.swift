@@ -1,3 +1,4 @@
+import ProgramSupport
 import SystemPackage
 import TokenVaultCrypto
 import TokenVaultPlatform
@@ -7,10 +8,10 @@ final class LimitProbe {
     let kind: MachineLimit.Kind
     let bytes: Int
     private(set) var latencies = Latencies()
-    private let perform: () throws(BenchmarkFailure) -> Void
+    private let perform: () throws(CommandFailure) -> Void
 
     private init(
-        _ kind: MachineLimit.Kind, _ bytes: Int, _ perform: @escaping () throws(BenchmarkFailure) -> Void
+        _ kind: MachineLimit.Kind, _ bytes: Int, _ perform: @escaping () throws(CommandFailure) -> Void
     ) {
         self.kind = kind
         self.bytes = bytes
@@ -18,14 +19,14 @@ final class LimitProbe {
     }
 
     /// Does it once.
-    func measure() throws(BenchmarkFailure) {
+    func measure() throws(CommandFailure) {
         let start = ContinuousClock.now
         try perform()
         latencies.record(start.duration(to: .now))
     }
 
     /// `pwrite` and `fdatasync` of `bytes` bytes into a file in `scratch` whose bytes were all written before.
-    static func sync(of bytes: Int, in scratch: FilePath, _ label: String) throws(BenchmarkFailure)
+    static func sync(of bytes: Int, in scratch: FilePath, _ label: String) throws(CommandFailure)
         -> LimitProbe
     {
         let writes = max(1, min(1_024, (8 << 20) / max(bytes, 1)))
@@ -35,25 +36,26 @@ final class LimitProbe {
             let zeros = [UInt8](repeating: 0, count: bytes)
             for index in 0..<writes { try file.write(zeros, at: index * bytes) }
             try file.synchronize()
-        } catch { throw BenchmarkFailure(error, "the bare file", "give another --directory") }
+        } catch { throw CommandFailure(error, "the bare file", "give another --directory") }
         let content = randomBytes(bytes)
         var next = 0
-        return LimitProbe(.sync, bytes) { () throws(BenchmarkFailure) in
+        return LimitProbe(.sync, bytes) { () throws(CommandFailure) in
             do throws(SystemFailure) {
                 try file.write(content, at: next * bytes)
                 try file.synchronize()
-            } catch { throw BenchmarkFailure(error, "the bare file", "check the disk and try again") }
+            } catch { throw CommandFailure(error, "the bare file", "check the disk and try again") }
             next = (next + 1) % writes
         }
     }
 
     /// Opening a sealed secret of `bytes` bytes.
-    static func opening(of bytes: Int) throws(BenchmarkFailure) -> LimitProbe {
-        let failure = BenchmarkFailure(1, "there is no memory for keys", "check the limit of locked memory")
+    static func opening(of bytes: Int) throws(CommandFailure) -> LimitProbe {
+        let failure = CommandFailure(
+            .failure, "there is no memory for keys", "check the limit of locked memory")
         guard let key = try? SymmetricKey.random(),
             let sealed = AuthenticatedEncryption.seal(randomBytes(bytes), key: key, associatedData: [])
         else { throw failure }
-        return LimitProbe(.opening, bytes) { () throws(BenchmarkFailure) in
+        return LimitProbe(.opening, bytes) { () throws(CommandFailure) in
             guard
                 case .plaintext = AuthenticatedEncryption.open(
                     sealed, at: 0..<sealed.count, key: key, associatedData: [])
@@ -62,17 +64,17 @@ final class LimitProbe {
     }
 
     /// An echo of `bytes` bytes by a process of its own, which ends with this.
-    static func echo(of bytes: Int, _ program: FilePath) throws(BenchmarkFailure) -> LimitProbe {
+    static func echo(of bytes: Int, _ program: FilePath) throws(CommandFailure) -> LimitProbe {
         let echo: SocketEcho
         // An answer has some bytes around the secret.
         let answer = bytes + 64
         do throws(SystemFailure) {
             echo = try SocketEcho(program, [echoWord], longest: max(answer, request))
-        } catch { throw BenchmarkFailure(error, "a process to echo", "close other programs") }
-        return LimitProbe(.echo, answer) { () throws(BenchmarkFailure) in
+        } catch { throw CommandFailure(error, "a process to echo", "close other programs") }
+        return LimitProbe(.echo, answer) { () throws(CommandFailure) in
             do throws(SystemFailure) {
                 try echo.exchange(request: request, answer: answer)
-            } catch { throw BenchmarkFailure(error, "the process that echoes", "try again") }
+            } catch { throw CommandFailure(error, "the process that echoes", "try again") }
         }
     }
 

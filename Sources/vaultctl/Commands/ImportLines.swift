@@ -3,6 +3,7 @@ import TokenVaultPlatform
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
+import ProgramSupport
 #endif
 
 /// Reads items from lines of JSON, one object a line, as `retrieve --json` prints them.

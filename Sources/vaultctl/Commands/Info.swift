@@ -3,6 +3,7 @@ import TokenVault
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
+import ProgramSupport
 #endif
 
 struct Info: VaultCommand {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import OAuthWire
+import ProgramSupport
 import TokenVault
 import TokenVaultAuth
 import TokenVaultPlatform

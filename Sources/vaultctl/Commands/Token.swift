@@ -5,6 +5,7 @@ import TokenVaultPlatform
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
+import ProgramSupport
 #endif
 
 struct Token: VaultCommand {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import ProgramSupport
 
 /// ArgumentParser, with what it does differently from our contract mended: errors are one line and never
 /// repeat a value, nothing is printed behind our back, `--name=` means an empty value.

@@ -2,6 +2,7 @@ import TokenVault
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
+import ProgramSupport
 #endif
 
 /// What `--policy`, `--label`, `--attribute` and `--expires` mean.

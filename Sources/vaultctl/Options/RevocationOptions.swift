@@ -1,4 +1,5 @@
 import ArgumentParser
+import ProgramSupport
 import TokenVault
 
 /// Whether a changed slot also gives the vault a new root, and which other slots go along.

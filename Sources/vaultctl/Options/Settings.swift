@@ -1,3 +1,4 @@
+import ProgramSupport
 import SystemPackage
 import TokenVault
 import TokenVaultPlatform

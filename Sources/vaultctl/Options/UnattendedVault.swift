@@ -1,3 +1,4 @@
+import ProgramSupport
 import TokenVault
 
 /// A vault that no passphrase opens, which the list of what opens it tells without any key.

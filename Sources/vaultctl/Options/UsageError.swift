@@ -1,4 +1,5 @@
 import ArgumentParser
+import ProgramSupport
 
 /// One line for each way a command line can be wrong.
 ///

@@ -6,6 +6,7 @@ import TokenVaultPlatform
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
+import ProgramSupport
 #endif
 
 extension CommandFailure {

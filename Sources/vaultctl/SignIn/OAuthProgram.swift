@@ -1,4 +1,5 @@
 import OAuthWire
+import ProgramSupport
 import SystemPackage
 import TokenVault
 import TokenVaultPlatform

@@ -1,4 +1,5 @@
 import OAuthWire
+import ProgramSupport
 import TokenVault
 import TokenVaultAuth
 import TokenVaultPlatform

@@ -5,6 +5,7 @@ import VaultAgent
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
+import ProgramSupport
 #endif
 
 /// Where profiles and their sessions are kept: in a service of their own, which is no user's.

@@ -1,4 +1,5 @@
 import OAuthWire
+import ProgramSupport
 import TokenVaultPlatform
 
 /// The signals that would end the program while it may have what a provider gave: after the first one that is given back, and

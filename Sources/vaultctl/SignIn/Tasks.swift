@@ -1,3 +1,4 @@
+import ProgramSupport
 import TokenVaultPlatform
 
 /// A task, for a program that has none: its one thread waits.

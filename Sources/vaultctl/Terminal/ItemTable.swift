@@ -2,6 +2,7 @@ import TokenVault
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
+import ProgramSupport
 #endif
 
 /// Items as a person likes to see them.

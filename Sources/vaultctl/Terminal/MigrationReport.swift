@@ -1,3 +1,4 @@
+import ProgramSupport
 import TokenVault
 
 /// What `migrate` says of what it did.

@@ -1,3 +1,4 @@
+import ProgramSupport
 import TokenVault
 
 /// Keys, services and attributes as they are printed: they may have any characters.

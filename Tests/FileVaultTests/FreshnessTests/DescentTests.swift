@@ -54,6 +54,31 @@ import Testing
         #expect(failure { try vault.unlock(with: leaked) }?.code == .forked)
     }
 
+    /// Nor one that new keys shut out, however often the fork changed its own keybag and keys since.
+    @Test func aForkUndoesNoRotation() throws {
+        let leaked = SimulatedVault.key("second")
+        try a.use { _ = try $0.addSlot(leaked, scope: .all) }
+        try b.receive(a.file)
+        try b.use { vault in
+            for _ in 1...2 { _ = try vault.rotateKeys(keeping: [TestDevice.key, leaked]) }
+            try vault.store("fake", for: "of b")
+        }
+        try a.use { vault in
+            let slot = try #require(try vault.slots().last)
+            _ = try vault.rotateKeys(keeping: [TestDevice.key], removing: [slot.id])
+            try vault.store("fake after", for: "after")
+        }
+        let own = a.file
+        try a.receive(b.file)
+        for method in [leaked, TestDevice.key] {
+            let vault = try BlockingFileVault.open(
+                at: SimulatedVault.location(on: a.disk), configuration: SimulatedVault.configuration())
+            #expect(failure { try vault.unlock(with: method) }?.code == .forked)
+        }
+        try a.receive(own)
+        #expect(try a.use { try $0.value(of: "after") } == "fake after")
+    }
+
     @Test func aForkInTheSameEpochIsToldFromAnOlderFile() throws {
         let old = a.file
         try b.use { vault in for number in 1...3 { try vault.store("fake", for: "b \(number)") } }

@@ -80,7 +80,8 @@ import TokenVaultPlatform
     @Test func whatBothChangedIsKeptTwice() throws {
         try begin()
         try other.use { vault in
-            try vault.store("fake theirs", for: "both")
+            try vault.storage(service: SimulatedVault.service).store(
+                token: "fake theirs", for: "both", policy: .afterFirstUnlock)
             try vault.store("fake same", for: "kept")
             try vault.delete("gone")
         }
@@ -96,6 +97,9 @@ import TokenVaultPlatform
         let values = try mine.use { try $0.values() }
         #expect(values["both"] == "fake ours" && values[conflict.keptAs.name] == "fake theirs")
         #expect(values["kept"] == "fake same" && values["gone"] == "fake stored again" && values.count == 4)
+        // Each under the policy that its own side chose.
+        #expect(try mine.use { try $0.metadata(of: "both")?.policy } == .whenUnlocked)
+        #expect(try mine.use { try $0.metadata(of: conflict.keptAs.name)?.policy } == .afterFirstUnlock)
     }
 
     @Test func aLongKeyIsCutForTheConflict() throws {
@@ -129,6 +133,31 @@ import TokenVaultPlatform
         #expect(try other.use { try $0.value(of: "private") } == "fake for the other")
         #expect(try other.use { try $0.metadata(of: "private") }?.policy == .whenUnlockedThisDeviceOnly)
         #expect(failure { try other.use { _ = try $0.value(of: "mine") } }?.code == .wrongDevice)
+    }
+
+    /// What no key here opens stays in the copy. It is counted, and the file does not claim to have it.
+    @Test func whatCannotBeTakenIsCountedAndNotClaimed() throws {
+        try begin()
+        try other.use { vault in
+            _ = try vault.enrolDevice()
+            try vault.storage(service: SimulatedVault.service).store(
+                token: "fake for the other", for: "private", policy: .whenUnlockedThisDeviceOnly)
+            try vault.store("fake other", for: "of the other")
+        }
+        try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key]) }
+        let copy = other.file
+        let report = try mine.merge(copy)
+        #expect(report.taken == 1 && report.remaining == 1 && report.conflicts.isEmpty, "\(report)")
+        #expect(try mine.use { try $0.value(of: "of the other") } == "fake other")
+        #expect(try mine.use { try $0.value(of: "both") } == "fake both")
+        let again = try mine.merge(copy)
+        #expect(!again.isUpToDate && again.remaining == 1, "\(again)")
+        // The device whose item it is has it still, and notices that this file lacks it.
+        let theirs = other.file
+        try other.receive(mine.file)
+        #expect(failure { try other.use { _ in } }?.code == .forked)
+        try other.receive(theirs)
+        #expect(try other.use { try $0.value(of: "private") } == "fake for the other")
     }
 
     /// The vault got a new root on this side: what the copy has comes under it, and the old slot opens nothing.

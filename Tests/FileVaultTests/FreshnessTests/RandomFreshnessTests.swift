@@ -50,6 +50,8 @@ private struct FreshnessRun {
         var values: [String: String] = [:]
         /// The change that each key is from, a deletion too.
         var origins: [String: Int] = [:]
+        /// Whether it got new keys, after which a device that opens it renews its own.
+        var isRotated = false
     }
 
     private let devices = [TestDevice(), TestDevice(), TestDevice()]
@@ -93,6 +95,15 @@ private struct FreshnessRun {
                 version.values[key] = value
                 version.origins[key] = next
             }
+        case ..<81:
+            try change(place, "devices") { vault, _ in
+                let devices = try vault.devices()
+                if let own = devices.first(where: \.isThisDevice) {
+                    if devices.count > 1 { _ = try vault.removeDevice(own.id) }
+                } else {
+                    _ = try vault.enrolDevice()
+                }
+            }
         case ..<88:
             let key = "key \(Int.random(in: 0..<5, using: &random))"
             try change(place, "delete \(key)") { vault, version in
@@ -106,7 +117,12 @@ private struct FreshnessRun {
                 let slot = try vault.addSlot(SimulatedVault.key("second"), scope: .all)
                 try vault.removeSlot(slot.id)
             }
-        case ..<98: try merge(place)
+        case ..<97:
+            try change(place, "rotate") { vault, version in
+                _ = try vault.rotateKeys(keeping: [TestDevice.key])
+                version.isRotated = true
+            }
+        case ..<99: try merge(place)
         default: try adopt(place)
         }
     }
@@ -147,6 +163,7 @@ private struct FreshnessRun {
         let hasAll = seen[place].isSubset(of: version.changes)
         log.append("\(what) at \(place): \(hasAll ? "has all" : "lacks something")")
         let vault: BlockingFileVault
+        let untouched = devices[place].file
         do {
             vault = try devices[place].opened()
         } catch let error as TokenStorageError where error.code == .rolledBack || error.code == .forked {
@@ -161,8 +178,11 @@ private struct FreshnessRun {
         guard values == version.values else { throw Complaint(description: "\(values)") }
         opened += 1
         let before = devices[place].file
+        guard before == untouched || version.isRotated else {
+            throw Complaint(description: "opening it changed it")
+        }
         try body(vault, &version)
-        if devices[place].file != before {
+        if devices[place].file != untouched {
             lastChange += 1
             version.changes.insert(lastChange)
             versions[devices[place].file] = version
@@ -206,6 +226,7 @@ private struct FreshnessRun {
         }
         let values = try devices[place].use { try $0.values() }
         var result = Version(changes: all, values: values)
+        result.isRotated = ours.isRotated || theirs.isRotated
         lastChange += 1
         result.changes.insert(lastChange)
         let found = Set(values.values)

@@ -112,6 +112,27 @@ import FoundationEssentials
         #expect(try vault.verify().isClean)
     }
 
+    /// The bytes of the values that compaction kept go with the item.
+    @Test func aDeletionErasesEveryKeptValue() throws {
+        for key in ["l1", "l2"] {
+            _ = try store([String(repeating: "x", count: 1_000_000)], as: TokenKey(key))
+        }
+        _ = try store(["first fake", "second fake", "third fake"])
+        try vault.keepReplacedValues(2)
+        _ = try vault.compact()
+        let log = try vault.session().log
+        let (values, file) = try log.values(
+            of: try log.codec.item(service: storage.service, key: "k"))
+        #expect(values.count == 3)
+        func bytes(of entry: IndexEntry) throws -> [UInt8] {
+            try file.read(entry.contentRange.count, at: entry.contentRange.lowerBound)
+        }
+        for entry in values { #expect(try bytes(of: entry).contains { $0 != 0 }) }
+        #expect(try storage.delete(for: "k"))
+        for entry in values { #expect(try bytes(of: entry).allSatisfy { $0 == 0 }) }
+        #expect(try vault.verify().isClean)
+    }
+
     @Test func compactionKeepsWhatTheVaultIsToldTo() throws {
         #expect(try vault.status().keptValues == 0)
         let first = try store(["a", "b", "c", "d"])

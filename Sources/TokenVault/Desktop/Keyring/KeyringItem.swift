@@ -54,7 +54,9 @@ struct KeyringItem: Sendable {
         let others = names(service, key?.name)
         if ours == others { return [Search(query: ours, findsOurs: true, findsOthers: true)] }
         let searchForOurs = Search(query: ours, findsOurs: true, findsOthers: false)
-        guard withOthers else { return [searchForOurs] }
+        // No attribute has U+0000: D-Bus has no such text.
+        let isPossible = others.allSatisfy { !$0.value.utf8.contains(0) }
+        guard withOthers, isPossible else { return [searchForOurs] }
         return [searchForOurs, Search(query: others, findsOurs: false, findsOthers: true)]
     }
 
@@ -134,7 +136,8 @@ struct KeyringItem: Sendable {
         return KeyringMemory.Name(service, TokenKey(account))
     }
 
-    private static func isOurs(_ attributes: TokenAttributes) -> Bool {
+    /// Whether an item with these attributes is one of ours.
+    static func isOurs(_ attributes: TokenAttributes) -> Bool {
         Bytes.areEqual(attributes[schemaName], schema)
     }
 
@@ -173,9 +176,9 @@ struct KeyringItem: Sendable {
     static func areAttributes(
         _ attributes: TokenAttributes, of service: String, _ key: TokenKey, isOthers: Bool
     ) -> Bool {
-        attributes.contains(
-            isOthers
-                ? names(service, key.name) : query(service: service, key: key))
+        isOthers
+            ? !isOurs(attributes) && attributes.contains(names(service, key.name))
+            : attributes.contains(query(service: service, key: key))
     }
 
     /// The encoding that an item's attributes tell; `nil` when they tell of one, or of a policy, that a newer

@@ -45,8 +45,9 @@ extension KeyringAccess {
                 add(locked: path, owner, to: &search, names)
             } else if let item {
                 if KeyringItem.isItem(item, of: name, key) { search.add(item) }
-            } else if names.findsOthers {
-                search.nameless += 1
+            } else {
+                let isOurs = properties["Attributes"]?.attributes.map { KeyringItem.isOurs($0) } ?? false
+                if isOurs ? names.findsOurs : names.findsOthers { search.nameless += 1 }
             }
         }
     }
@@ -182,7 +183,10 @@ extension KeyringAccess {
             isHomeLocked = try KeyringLink.property(replies[queries.count]).bool != false
         }
         var found: [(unlocked: [String], locked: [String])] = []
-        for reply in replies.prefix(queries.count) { found.append(try KeyringLink.found(reply)) }
+        for reply in replies.prefix(queries.count) {
+            let paths = try KeyringLink.found(reply)
+            found.append((Array(Set(paths.unlocked)), Array(Set(paths.locked))))
+        }
         return (found, isHomeLocked)
     }
 

@@ -17,7 +17,7 @@ struct ConflictCopies {
         }
         let others = ((try? directory.otherNames()) ?? []).filter { name in
             Self.isConflict(name, of: Array(location.name.utf8))
-                && isVault(try? directory.open(otherName: name))
+                && isVault((try? directory.open(otherName: name)).flatMap { try? VaultFile($0) })
         }
         return (texts + others.map { String(escaping: $0) }).sorted()
     }
@@ -52,12 +52,11 @@ struct ConflictCopies {
     }
 
     private func isVault(_ name: String, orItself: Bool = false) -> Bool {
-        isVault(try? location.directory.open(name, .read), orItself: orItself)
+        isVault(VaultFile(named: name, in: location.directory), orItself: orItself)
     }
 
-    private func isVault(_ file: (any DiskFile)?, orItself: Bool = false) -> Bool {
-        guard let file, let found = try? VaultFile(file),
-            let own = try? location.directory.attributes(of: location.name),
+    private func isVault(_ found: VaultFile?, orItself: Bool = false) -> Bool {
+        guard let found, let own = try? location.directory.attributes(of: location.name),
             orItself || found.attributes.identity != own.identity
         else { return false }
         return found.isOf(vault)

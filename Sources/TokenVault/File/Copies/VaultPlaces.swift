@@ -13,11 +13,10 @@ enum VaultPlaces {
         do throws(TokenStorageError) {
             let original = try VaultLocation.real(
                 place, configuration: FileVaultConfiguration(stateDirectory: nil), creating: false)
-            let (directory, name) = (original.directory, original.name)
-            let file = try onDisk { () throws(SystemFailure) in try directory.open(name, .read) }
-            let found = try VaultFile(file)
-            guard found.attributes.identity != identity, found.isOf(vault) else { return nil }
-            return (place, file)
+            guard let found = try VaultFile.openIfThere(original, for: .copy),
+                found.attributes.identity != identity, found.isOf(vault)
+            else { return nil }
+            return (place, found.file)
         } catch {
             // That the system could not look says nothing of what is there.
             if error.code == .resourcesExhausted || error.code == .ioFailure { throw error }

@@ -16,8 +16,8 @@ struct VaultFile: Sendable {
     let file: any DiskFile
     /// As they were when it was opened.
     let attributes: FileAttributes
-    /// The bytes of both copies of the keybag, or fewer where the file ends before.
-    let front: [UInt8]
+    /// The bytes of both copies of the keybag, or fewer where the file ends before; `nil` where they cannot be read as a whole.
+    let front: [UInt8]?
     /// What keeps the file from being written to; looked for when it is opened for use.
     let readOnlyReason: ReadOnlyReason?
 
@@ -72,14 +72,23 @@ struct VaultFile: Sendable {
         }
     }
 
-    /// Looks at `file`, whichever way it was opened. Throws `notAVault` for what is no regular file. Nothing else of it matters to
-    /// a caller that wants to know which vault a file is.
+    /// Opens the file `name` beside a vault, to see which vault it is; `nil` for what is no regular file, and for what cannot be
+    /// opened. To open a pipe or a device is to do something with it.
+    init?(named name: String, in directory: any DiskDirectory) {
+        guard (try? directory.attributes(of: name))?.kind == .regular,
+            let file = try? directory.open(name, .read), let found = try? VaultFile(file)
+        else { return nil }
+        self = found
+    }
+
+    /// Looks at `file`, whichever way it was opened. Throws `notAVault` for what is no regular file.
     init(_ file: any DiskFile, _ obstacle: ReadOnlyReason? = nil) throws(TokenStorageError) {
         self.file = file
         self.readOnlyReason = obstacle
         attributes = try onDisk { () throws(SystemFailure) in try file.attributes() }
         try attributes.requireRegularFile()
-        front = try KeybagCopies.front(of: file)
+        // A part that cannot be read keeps no damaged vault from being removed.
+        front = try? KeybagCopies.front(of: file)
     }
 
     private func check(for purpose: Purpose, at path: FilePath) throws(TokenStorageError) {
@@ -87,26 +96,37 @@ struct VaultFile: Sendable {
         switch purpose {
         case .copy: return
         case .use:
-            guard hasMagic else { throw .file(.notAVault) }
+            guard try hasMagic() else { throw .file(.notAVault) }
             try attributes.requirePrivate(path)
         case .replacement:
-            guard isEmpty || hasMagic else { throw .file(.notAVault, .occupied(path: path.string)) }
+            let isVault = try hasMagic()
+            guard isEmpty || isVault else { throw .file(.notAVault, .occupied(path: path.string)) }
             guard attributes.owner == ProcessFacts.user else {
                 throw .file(.insecurePermissions, .ownedByAnotherUser(.vaultPlace, user: attributes.owner))
             }
         }
     }
 
-    private var hasMagic: Bool {
-        front.starts(with: Keybag.magic)
-            || front.dropFirst(VaultFormat.keybagLength).starts(with: Keybag.magic)
+    private func hasMagic() throws(TokenStorageError) -> Bool {
+        let (file, length) = (file, Keybag.magic.count)
+        for place in [0, VaultFormat.keybagLength] {
+            var bytes = front.map { Array($0.dropFirst(place).prefix(length)) }
+            if bytes == nil {
+                bytes = try onDisk { () throws(SystemFailure) in try file.read(length, at: place) }
+            }
+            if bytes == Keybag.magic { return true }
+        }
+        return false
     }
 
     var isEmpty: Bool { attributes.size == 0 }
 
     /// The copies of the keybag as they were when the file was opened. Throws as ``KeybagCopies/init(front:)``.
     var keybags: KeybagCopies {
-        get throws(TokenStorageError) { try KeybagCopies(front: front) }
+        get throws(TokenStorageError) {
+            guard let front else { return try KeybagCopies(reading: file) }
+            return try KeybagCopies(front: front)
+        }
     }
 
     /// Whether a whole copy of the keybag names `vault`. Nothing of that is authenticated.

@@ -1,7 +1,7 @@
-import TokenVault
+package import TokenVault
 
 /// How the program ends: the numbers scripts rely on.
-enum ExitStatus: Int32, CaseIterable {
+package enum ExitStatus: Int32, CaseIterable {
     case done = 0
     case failure = 1
     case notFound = 3
@@ -19,7 +19,7 @@ enum ExitStatus: Int32, CaseIterable {
     case usage = 64
 
     /// The status for an error of the library. One total switch: a new code cannot be forgotten.
-    init(_ code: TokenStorageError.Code) {
+    package init(_ code: TokenStorageError.Code) {
         self =
             switch code.kind {
             case .invalidKey, .invalidArgument: .usage

@@ -1,34 +1,34 @@
-import TokenVault
-import TokenVaultPlatform
+package import TokenVault
+internal import TokenVaultPlatform
 
 /// JSON written by hand, member by member: the order is the contract's, no copy of a secret stays behind
 /// in a string, and a command that prints none pays nothing for it.
-struct JSONWriter {
+package struct JSONWriter {
     private let output: Output
     private var needsComma = false
 
-    init(_ output: Output) { self.output = output }
+    package init(_ output: Output) { self.output = output }
 
     /// `{ … }`
-    mutating func object(_ body: (inout JSONWriter) -> Void) { nest("{", "}", body) }
+    package mutating func object(_ body: (inout JSONWriter) -> Void) { nest("{", "}", body) }
 
     /// `[ … ]`
-    mutating func array(_ body: (inout JSONWriter) -> Void) { nest("[", "]", body) }
+    package mutating func array(_ body: (inout JSONWriter) -> Void) { nest("[", "]", body) }
 
     /// `"name": { … }`
-    mutating func object(_ name: String, _ body: (inout JSONWriter) -> Void) {
+    package mutating func object(_ name: String, _ body: (inout JSONWriter) -> Void) {
         key(name)
         object(body)
     }
 
     /// `"name": [ … ]`
-    mutating func array(_ name: String, _ body: (inout JSONWriter) -> Void) {
+    package mutating func array(_ name: String, _ body: (inout JSONWriter) -> Void) {
         key(name)
         array(body)
     }
 
     /// `"name": "text"`, or nothing when there is no text.
-    mutating func member(_ name: String, _ text: String?) {
+    package mutating func member(_ name: String, _ text: String?) {
         guard let text else { return }
         key(name)
         string(text.utf8)
@@ -36,7 +36,7 @@ struct JSONWriter {
     }
 
     /// `"name": "text"` of a secret that is UTF-8.
-    mutating func member(_ name: String, _ secret: Secret) {
+    package mutating func member(_ name: String, _ secret: Secret) {
         key(name)
         var bytes = secret.unprotectedBytes()
         defer { SmallFile.wipe(&bytes) }
@@ -45,7 +45,7 @@ struct JSONWriter {
     }
 
     /// `"name": number`, or nothing when there is no number.
-    mutating func member(_ name: String, _ number: Int?) {
+    package mutating func member(_ name: String, _ number: Int?) {
         guard let number else { return }
         key(name)
         output.write(String(number))
@@ -53,14 +53,14 @@ struct JSONWriter {
     }
 
     /// `"name": true|false`
-    mutating func member(_ name: String, _ flag: Bool) {
+    package mutating func member(_ name: String, _ flag: Bool) {
         key(name)
         output.write(flag ? "true" : "false")
         needsComma = true
     }
 
     /// `"name": 12.3`, with one decimal.
-    mutating func member(_ name: String, tenths number: Double) {
+    package mutating func member(_ name: String, tenths number: Double) {
         key(name)
         let tenths = Int((number * 10).rounded())
         output.write("\(tenths / 10).\(tenths % 10)")
@@ -68,14 +68,14 @@ struct JSONWriter {
     }
 
     /// `"text"`, in an array.
-    mutating func element(_ text: String) {
+    package mutating func element(_ text: String) {
         separate()
         string(text.utf8)
         needsComma = true
     }
 
     /// `"value": "…"` when the bytes are UTF-8, `"valueBase64": "…"` otherwise.
-    mutating func value(_ bytes: [UInt8]) {
+    package mutating func value(_ bytes: [UInt8]) {
         if isText(bytes) {
             key("value")
             string(bytes)
@@ -89,7 +89,7 @@ struct JSONWriter {
     }
 
     /// Writes one object of numbers, a line of its own.
-    static func line(_ figures: KeyValuePairs<String, Int>, to output: Output) {
+    package static func line(_ figures: KeyValuePairs<String, Int>, to output: Output) {
         var json = JSONWriter(output)
         json.object { json in
             for (name, figure) in figures { json.member(name, figure) }
@@ -98,7 +98,7 @@ struct JSONWriter {
     }
 
     /// Ends the line.
-    func end() { output.write("\n") }
+    package func end() { output.write("\n") }
 
     private mutating func nest(_ open: String, _ close: String, _ body: (inout JSONWriter) -> Void) {
         separate()

@@ -1,16 +1,17 @@
-import SystemPackage
-import TokenVaultPlatform
+internal import TokenVaultPlatform
 
 /// Standard output, written through one buffer that never grows and is wiped: secrets pass through it.
 /// A failure is kept, and told at the end: a full or closed standard output never exits 0.
-final class Output {
+package final class Output {
     private var buffer: [UInt8] = []
     private let capacity = 16 << 10
     private var failure: SystemFailure?
     private var wrote = false
 
+    package init() {}
+
     /// Writes bytes.
-    func write(_ bytes: RawSpan) {
+    package func write(_ bytes: RawSpan) {
         flush()
         guard failure == nil, bytes.byteCount > 0 else { return }
         wrote = true
@@ -18,7 +19,7 @@ final class Output {
     }
 
     /// Writes a few bytes.
-    func write(_ bytes: some Sequence<UInt8>) {
+    package func write(_ bytes: some Sequence<UInt8>) {
         if buffer.capacity < capacity { buffer.reserveCapacity(capacity) }
         for byte in bytes {
             if buffer.count == capacity { flush() }
@@ -27,22 +28,22 @@ final class Output {
     }
 
     /// Writes text.
-    func write(_ text: String) { write(text.utf8) }
+    package func write(_ text: String) { write(text.utf8) }
 
     /// Writes text and a newline.
-    func line(_ text: String) {
+    package func line(_ text: String) {
         write(text.utf8)
         write(CollectionOfOne(UInt8(ascii: "\n")))
     }
 
     /// Writes what is buffered. Throws when that, or anything before it, did not reach standard output.
-    func deliver() throws(CommandFailure) {
+    package func deliver() throws(CommandFailure) {
         flush()
         if let failure { throw .output(failure) }
     }
 
     /// Writes what is buffered and closes standard output if anything was written to it.
-    func finish() throws(CommandFailure) {
+    package func finish() throws(CommandFailure) {
         flush()
         if failure == nil, wrote {
             do { try StandardStream.output.finish() } catch { failure = error }
