@@ -50,7 +50,7 @@ else
 	.build-oauth-server/bin/python -B -m unittest discover --start-directory Tests/Support/OAuth
 endif
 
-test-all: test keyring-limits ## Run every test with those that take minutes: 100,000 random steps of three devices, full keyrings
+test-all: test keyring-limits model ## Run every test with those that take minutes: 100,000 random steps of three devices, full keyrings, the model
 	TOKENVAULT_FRESHNESS_STEPS=34000 $(run_tests) --filter '^FileVaultTests.RandomFreshnessTests'
 
 build: ## Build everything with its tests, for debugging; warnings are errors
