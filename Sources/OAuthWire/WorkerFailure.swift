@@ -4,52 +4,53 @@ package import TokenVaultAuth
 internal import FoundationEssentials
 #endif
 
-/// Why `vaultctl-oauth` did not do what it was asked. It carries no token and no text of the server's.
+/// The reason that `vaultctl-oauth` failed. It has no token and no server text in it.
 package struct WorkerFailure: Codable, Error, Sendable, Equatable {
-    /// What happened. The first eight are those of `RefreshFailure`, without loss.
+    /// The kinds of failure. The first eight correspond exactly to those of `RefreshFailure`.
     package enum Kind: String, Codable, Sendable, CaseIterable {
         case invalidGrant, refused, throttled, notSent, serverError, unusable, interrupted, noAnswer
-        /// What was given cannot be used; ``WorkerFailure/detail`` says what.
+        /// An input cannot be used; ``WorkerFailure/detail`` says which.
         case invalid
-        /// What the provider says of itself cannot be used.
+        /// The provider's metadata cannot be used.
         case invalidMetadata
-        /// The provider's own name is another than the issuer's, has a slash more at its end, or one less.
+        /// The provider's own name differs from the issuer, has an additional slash at its end, or lacks one.
         case otherIssuer, issuerWithSlash, issuerWithoutSlash
-        /// The provider does not offer it.
+        /// The provider does not support the request.
         case unsupported
-        /// The provider's answer cannot be used.
+        /// The provider's response cannot be used.
         case malformedResponse
-        /// The person said no.
+        /// The user denied access.
         case accessDenied
-        /// The provider ended the authorization with the code of ``WorkerFailure/detail``.
+        /// The provider ended the authorization with the code in ``WorkerFailure/detail``.
         case authorizationRefused
         case wrongIssuer, wrongState
-        /// No person answered in time, or what was asked took longer than it may. Nobody has signed in, as far as is known.
+        /// The user did not answer in time, or the request took too long. As far as is known, the user did
+        /// not sign in.
         case timedOut
-        /// No port of the loopback could be listened on.
+        /// The worker could not listen on a loopback port.
         case cannotListen
         case invalidIDToken
-        /// An ID token was asked for, and none came.
+        /// An ID token was requested, and none arrived.
         case noIDToken
         case cancelled
-        /// The worker was built without what it needs.
+        /// The worker was built without the OAuth code.
         case notBuilt
-        /// The request is none that the worker knows.
+        /// The worker does not know the request.
         case misunderstood
     }
 
     package var kind: Kind
-    /// The part, or the code, that it is about.
+    /// The part or the code that the failure is about.
     package var detail: String?
     /// The HTTP status.
     package var status: Int?
-    /// When the provider wants to be asked again, in seconds since 1970.
+    /// The earliest time of the next request, in seconds since 1970.
     package var retryAfter: Double?
     /// The provider's clock, in seconds since 1970.
     package var serverDate: Double?
-    /// Whether the provider gave tokens that are not used and could not be revoked.
+    /// Whether the provider issued tokens that are not used and could not be revoked.
     package var leavesTokens: Bool?
-    /// Whether the provider may have a session that nobody has, since the answer that would have brought it was lost.
+    /// Whether the provider may have a session whose tokens were lost with the answer.
     package var mayLeaveSession: Bool?
     /// Whether no encrypted connection could be made.
     package var isNotTrusted: Bool?
@@ -81,7 +82,8 @@ package struct WorkerFailure: Codable, Error, Sendable, Equatable {
         isNotTrusted = failure.isNotTrusted ? true : nil
     }
 
-    /// What it means for a refresh. What cannot have been sent is told apart from what may have been.
+    /// The same failure for a refresh. Distinguishes requests that certainly were not sent from requests that
+    /// may have been.
     package var refreshFailure: RefreshFailure {
         let kind: RefreshFailure.Kind =
             switch self.kind {

@@ -4,22 +4,23 @@ package import TokenVaultAuth
 internal import FoundationEssentials
 #endif
 
-/// What `vaultctl-oauth` says: one line of JSON each on its standard output, and nothing after the one that ends it.
+/// The output of `vaultctl-oauth`: one line of JSON per reply on its standard output. The final reply is the
+/// last line.
 package enum WorkerReply: Codable, Sendable, Equatable {
-    /// A person's browser is to be shown this address.
+    /// A request to open this address in the user's browser.
     case open(address: String)
-    /// A person is to type the code in there.
+    /// A request to show the user this code and address.
     case device(DevicePrompt)
-    /// The end of a sign-in.
+    /// The successful end of a sign-in.
     case signedIn(SignedIn)
-    /// The end of a refresh.
+    /// The successful end of a refresh.
     case refreshed(Refreshed)
-    /// The end of a revocation.
+    /// The successful end of a revocation.
     case revoked
-    /// The end of what did not succeed.
+    /// The end of a failed request.
     case failed(WorkerFailure)
 
-    /// What a person is shown who signs in with another device.
+    /// The code and address of a sign-in with another device.
     package struct DevicePrompt: Codable, Sendable, Equatable {
         package var code: String
         package var address: String
@@ -33,13 +34,13 @@ package enum WorkerReply: Codable, Sendable, Equatable {
         }
     }
 
-    /// What a sign-in brought.
+    /// The result of a sign-in.
     package struct SignedIn: Codable, Sendable, Equatable {
         package var tokens: TokenInfo
-        /// What the provider says of itself, for the requests to come.
+        /// The provider's metadata, for later requests.
         package var metadata: String
         package var authentication: WorkerRequest.Authentication
-        /// Who it is, as the ID token says, which was checked; `nil` without one.
+        /// The user, from the checked ID token; `nil` without one.
         package var user: AuthUser?
 
         package init(
@@ -52,7 +53,7 @@ package enum WorkerReply: Codable, Sendable, Equatable {
         }
     }
 
-    /// What a refresh brought: see `TokenRefreshResponse`.
+    /// The result of a refresh: see `TokenRefreshResponse`.
     package struct Refreshed: Codable, Sendable, Equatable {
         package var accessToken: String
         package var expiresIn: Double?
@@ -75,7 +76,7 @@ package enum WorkerReply: Codable, Sendable, Equatable {
             serverDate = response.serverDate?.timeIntervalSince1970
         }
 
-        /// The answer, for a token manager, which looks at it.
+        /// The response, for a token manager, which checks it.
         package var response: TokenRefreshResponse {
             TokenRefreshResponse(
                 accessToken: accessToken, expiresIn: expiresIn, refreshToken: refreshToken,
@@ -85,7 +86,7 @@ package enum WorkerReply: Codable, Sendable, Equatable {
     }
 }
 
-/// Printing one shows nothing of what it carries.
+/// Printing a reply shows none of its contents.
 extension WorkerReply: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     package var description: String {
         if case .failed(let failure) = self {

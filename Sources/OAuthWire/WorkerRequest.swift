@@ -1,18 +1,18 @@
-/// What `vaultctl` asks of `vaultctl-oauth`: one line of JSON on its standard input.
+/// A request of `vaultctl` to `vaultctl-oauth`: one line of JSON on its standard input.
 package struct WorkerRequest: Codable, Sendable, Equatable {
-    /// What is to be done.
+    /// The operation to carry out.
     package enum Operation: String, Codable, Sendable {
-        /// Sign a person in with a browser on this machine.
+        /// Signs a user in with a browser on this machine.
         case browser
-        /// Sign a person in with another device.
+        /// Signs a user in with another device.
         case device
-        /// Send the refresh token for new tokens.
+        /// Refreshes the tokens with the refresh token.
         case refresh
-        /// Tell the provider that the tokens are over.
+        /// Revokes the tokens at the provider.
         case revoke
     }
 
-    /// How the client shows that it is itself, by the name that a provider's metadata has for it (RFC 7591 section 2).
+    /// The client's way to authenticate, by its name in a provider's metadata (RFC 7591 section 2).
     package enum Authentication: String, Codable, Sendable {
         case none
         case basic = "client_secret_basic"
@@ -21,28 +21,29 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
 
     /// The version of these messages.
     package static let currentVersion = 1
-    /// The longest line of either side, in bytes: three tokens of the longest kind and the metadata fit in.
+    /// The longest line in either direction, in bytes. Three tokens of the longest kind and the metadata fit
+    /// into it.
     package static let longestLine = 1 << 20
 
     package var version = WorkerRequest.currentVersion
     package var operation: Operation
     /// The provider's name, an address.
     package var issuer: String
-    /// The provider's metadata, as the worker wrote it after a sign-in; `nil` to ask the provider for it.
+    /// The provider's metadata, as the worker wrote it after a sign-in; `nil` to fetch it from the provider.
     package var metadata: String?
     package var clientID: String
-    /// `nil` for the way that the metadata offers to a client that has, or has not, a secret.
+    /// `nil` for the method in the metadata that fits a client with, or without, a secret.
     package var authentication: Authentication?
     package var clientSecret: String?
     package var scopes: [String] = []
-    /// The port of the loopback that the browser comes back to; 0 for any.
+    /// The loopback port that the browser returns to; 0 for any.
     package var redirectPort = 0
-    /// After how many seconds the worker gives up, a waiting for a person included.
+    /// The worker's time limit in seconds, including a wait for the user.
     package var seconds: Double
     /// The tokens to send.
     package var accessToken: String?
     package var refreshToken: String?
-    /// The ID token of the session: a new one has to be of the same person.
+    /// The ID token of the session: a new ID token has to be for the same user.
     package var idToken: String?
     package var scope: String?
     package var isRetry = false

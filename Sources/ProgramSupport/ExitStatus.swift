@@ -1,6 +1,6 @@
 package import TokenVault
 
-/// How the program ends: the numbers scripts rely on.
+/// The program's exit status, on which scripts rely.
 package enum ExitStatus: Int32, CaseIterable {
     case done = 0
     case failure = 1
@@ -18,7 +18,7 @@ package enum ExitStatus: Int32, CaseIterable {
     case timedOut = 10
     case usage = 64
 
-    /// The status for an error of the library. One total switch: a new code cannot be forgotten.
+    /// Creates the status for a library error. The switch is total, so a new code cannot be forgotten.
     package init(_ code: TokenStorageError.Code) {
         self =
             switch code.kind {

@@ -1,33 +1,34 @@
 package import TokenVault
 internal import TokenVaultPlatform
 
-/// JSON written by hand, member by member: the order is the contract's, no copy of a secret stays behind
-/// in a string, and a command that prints none pays nothing for it.
+/// A JSON writer that writes member by member. The member order is part of the contract.
+///
+/// No copy of a secret stays behind in a string. A command that prints no JSON pays nothing for the writer.
 package struct JSONWriter {
     private let output: Output
     private var needsComma = false
 
     package init(_ output: Output) { self.output = output }
 
-    /// `{ … }`
+    /// Writes `{ … }`.
     package mutating func object(_ body: (inout JSONWriter) -> Void) { nest("{", "}", body) }
 
-    /// `[ … ]`
+    /// Writes `[ … ]`.
     package mutating func array(_ body: (inout JSONWriter) -> Void) { nest("[", "]", body) }
 
-    /// `"name": { … }`
+    /// Writes `"name": { … }`.
     package mutating func object(_ name: String, _ body: (inout JSONWriter) -> Void) {
         key(name)
         object(body)
     }
 
-    /// `"name": [ … ]`
+    /// Writes `"name": [ … ]`.
     package mutating func array(_ name: String, _ body: (inout JSONWriter) -> Void) {
         key(name)
         array(body)
     }
 
-    /// `"name": "text"`, or nothing when there is no text.
+    /// Writes `"name": "text"`, or nothing when `text` is `nil`.
     package mutating func member(_ name: String, _ text: String?) {
         guard let text else { return }
         key(name)
@@ -35,7 +36,7 @@ package struct JSONWriter {
         needsComma = true
     }
 
-    /// `"name": "text"` of a secret that is UTF-8.
+    /// Writes `"name": "text"` for a secret that is UTF-8.
     package mutating func member(_ name: String, _ secret: Secret) {
         key(name)
         var bytes = secret.unprotectedBytes()
@@ -44,7 +45,7 @@ package struct JSONWriter {
         needsComma = true
     }
 
-    /// `"name": number`, or nothing when there is no number.
+    /// Writes `"name": number`, or nothing when `number` is `nil`.
     package mutating func member(_ name: String, _ number: Int?) {
         guard let number else { return }
         key(name)
@@ -52,14 +53,14 @@ package struct JSONWriter {
         needsComma = true
     }
 
-    /// `"name": true|false`
+    /// Writes `"name": true|false`.
     package mutating func member(_ name: String, _ flag: Bool) {
         key(name)
         output.write(flag ? "true" : "false")
         needsComma = true
     }
 
-    /// `"name": 12.3`, with one decimal.
+    /// Writes `"name": 12.3`, with one decimal.
     package mutating func member(_ name: String, tenths number: Double) {
         key(name)
         let tenths = Int((number * 10).rounded())
@@ -67,14 +68,14 @@ package struct JSONWriter {
         needsComma = true
     }
 
-    /// `"text"`, in an array.
+    /// Writes `"text"` as an array element.
     package mutating func element(_ text: String) {
         separate()
         string(text.utf8)
         needsComma = true
     }
 
-    /// `"value": "…"` when the bytes are UTF-8, `"valueBase64": "…"` otherwise.
+    /// Writes `"value": "…"` when the bytes are UTF-8, `"valueBase64": "…"` otherwise.
     package mutating func value(_ bytes: [UInt8]) {
         if isText(bytes) {
             key("value")
@@ -88,7 +89,7 @@ package struct JSONWriter {
         needsComma = true
     }
 
-    /// Writes one object of numbers, a line of its own.
+    /// Writes one object of numbers on a line of its own.
     package static func line(_ figures: KeyValuePairs<String, Int>, to output: Output) {
         var json = JSONWriter(output)
         json.object { json in
@@ -120,10 +121,11 @@ package struct JSONWriter {
         if needsComma { output.write(",") }
     }
 
-    /// Writes a text of these bytes of UTF-8, without control characters of either set: a terminal would obey them.
+    /// Writes the UTF-8 bytes as a string. Escapes C0 and C1 control characters, because a terminal would
+    /// obey them.
     private func string(_ bytes: some Sequence<UInt8>) {
         output.write("\"")
-        // U+0080 to U+009F are this byte and themselves.
+        // U+0080 to U+009F are encoded as this byte and a byte of the same value.
         let lead: UInt8 = 0xc2
         var followsLead = false
         for byte in bytes {

@@ -1,7 +1,8 @@
 internal import TokenVaultPlatform
 
-/// Standard output, written through one buffer that never grows and is wiped: secrets pass through it.
-/// A failure is kept, and told at the end: a full or closed standard output never exits 0.
+/// Standard output behind one buffer that never grows. The buffer is wiped, because secrets pass through it.
+///
+/// A failure is stored and reported at the end, so a full or closed standard output never exits 0.
 package final class Output {
     private var buffer: [UInt8] = []
     private let capacity = 16 << 10
@@ -36,13 +37,13 @@ package final class Output {
         write(CollectionOfOne(UInt8(ascii: "\n")))
     }
 
-    /// Writes what is buffered. Throws when that, or anything before it, did not reach standard output.
+    /// Writes the buffered bytes. Throws when these or earlier bytes did not reach standard output.
     package func deliver() throws(CommandFailure) {
         flush()
         if let failure { throw .output(failure) }
     }
 
-    /// Writes what is buffered and closes standard output if anything was written to it.
+    /// Writes the buffered bytes. Closes standard output if anything was written to it.
     package func finish() throws(CommandFailure) {
         flush()
         if failure == nil, wrote {

@@ -1,7 +1,8 @@
 internal import TokenVaultPlatform
 
-/// One line on standard error that tells how far long work has come, when that is a terminal; it is gone
-/// when the work is done.
+/// One line on standard error that shows the progress of long work, when standard error is a terminal.
+///
+/// The line is removed when the work is done.
 package final class ProgressLine {
     private let isShown: Bool
     private var shown = ""
@@ -11,14 +12,14 @@ package final class ProgressLine {
         isShown = StandardStream.error.isTerminal && ProgramContext.variable("TERM") != .text("dumb")
     }
 
-    /// Shows `text` in place of what was shown.
+    /// Shows `text` in place of the previous text.
     package func show(_ text: String) {
         guard isShown, text != shown else { return }
         shown = text
         write("\r\u{1b}[K\(StandardStream.error.cut(text))")
     }
 
-    /// Shows `what` and the percentage that `done` is of `total`, a few times a second.
+    /// Shows `what` and `done` as a percentage of `total`, at most every 100 ms.
     package func show(_ what: String, _ done: Int, of total: Int) {
         guard isShown else { return }
         if let next, !next.hasPassed { return }
@@ -26,7 +27,7 @@ package final class ProgressLine {
         show("\(what) \(done * 100 / max(total, 1)) %")
     }
 
-    /// Shows `what` and how much of it is done, 0 to 1.
+    /// Shows `what` and the finished share, 0 to 1, as a percentage.
     package func show(_ what: String, share: Double) {
         guard isShown else { return }
         show("\(what) … \(Int(min(max(share, 0), 1) * 100)) %")
@@ -39,7 +40,7 @@ package final class ProgressLine {
         write("\r\u{1b}[K")
     }
 
-    /// Removes what another line may have shown.
+    /// Removes the text that another progress line may have shown.
     package func erase() {
         if isShown { write("\r\u{1b}[K") }
     }

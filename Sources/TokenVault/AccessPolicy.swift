@@ -1,12 +1,12 @@
-/// When, and on which device, an item can be read.
+/// The conditions under which an item can be read: the lock state, and the device.
 ///
-/// The names are those of Apple's Data Protection. In the file vault each policy is a class of keys:
-/// what a policy forbids cannot be decrypted, rather than being refused by a check.
+/// The names are those of Apple's Data Protection. In the file vault each policy has a class key of its own.
+/// Without that class key an item cannot be decrypted: no check at run time is involved.
 public enum AccessPolicy: String, CaseIterable, Hashable, Sendable, Codable {
     /// Readable while unlocked; moves to another device with the passphrase.
     case whenUnlocked = "when-unlocked"
-    /// Readable from the first unlock on, also when locked again, until the holder of the keys ends or
-    /// the machine reboots; moves to another device.
+    /// Readable from the first unlock on, also when the vault is locked again. Ends when the process that
+    /// holds the keys exits or the machine reboots. Moves to another device.
     case afterFirstUnlock = "after-first-unlock"
     /// Readable while unlocked, on this device only. The default.
     case whenUnlockedThisDeviceOnly = "when-unlocked-this-device-only"
@@ -32,12 +32,12 @@ public enum AccessPolicy: String, CaseIterable, Hashable, Sendable, Codable {
     }
 }
 
-/// What a storage can be asked for now.
+/// The lock state of a storage, which decides the calls that can succeed.
 public enum LockState: String, Hashable, Sendable, Codable {
-    /// Never unlocked by this holder: every call throws ``TokenStorageError/Code/locked``.
+    /// Not unlocked yet by this holder: every call throws ``TokenStorageError/Code/locked``.
     case locked
-    /// Locked after it was unlocked: after-first-unlock items can be read and written.
+    /// Locked after an unlock: after-first-unlock items can be read and written.
     case afterFirstUnlock
-    /// Everything the unlock method gives can be read and written.
+    /// Unlocked: everything that the unlock method opens can be read and written.
     case unlocked
 }

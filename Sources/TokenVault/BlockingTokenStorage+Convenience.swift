@@ -1,7 +1,7 @@
 /// The calls that auth code makes, for code that cannot wait.
 extension BlockingTokenStorage {
-    /// Stores `token` under `key`, replacing what is there; returns the generation it has now. Details
-    /// that are not given are kept, or take their defaults. Throws as `commit(_:)`.
+    /// Stores `token` under `key`, replacing the stored secret, and returns the new generation. Details that
+    /// are not given keep their values; on a new item they take their defaults. Throws as `commit(_:)`.
     @discardableResult
     public func store(
         token: String, for key: TokenKey, policy: AccessPolicy? = nil, label: String? = nil,
@@ -11,8 +11,8 @@ extension BlockingTokenStorage {
         return try store(Secret(utf8: token), for: key, details: details)
     }
 
-    /// Stores `secret` under `key`, replacing what is there; returns the generation it has now. Throws
-    /// as `commit(_:)`.
+    /// Stores `secret` under `key`, replacing the stored secret, and returns the new generation. Throws as
+    /// `commit(_:)`.
     @discardableResult
     public func store(
         _ secret: Secret, for key: TokenKey, details: TokenDetails = TokenDetails()
@@ -20,7 +20,7 @@ extension BlockingTokenStorage {
         try commit([.store(secret, for: key, details: details)]).made("store")
     }
 
-    /// The text stored under `key`, or `nil` when the key is absent. Throws `notText` when the bytes
+    /// Returns the text stored under `key`, or `nil` when the key is absent. Throws `notText` when the bytes
     /// are not UTF-8, and as `secret(for:)`.
     public func retrieve(for key: TokenKey) throws(TokenStorageError) -> String? {
         guard let secret = try secret(for: key) else { return nil }
@@ -30,15 +30,14 @@ extension BlockingTokenStorage {
         return text
     }
 
-    /// Deletes `key`; says whether it was there. Throws as `commit(_:)`.
+    /// Deletes `key` and returns whether the key was present. Throws as `commit(_:)`.
     @discardableResult
     public func delete(for key: TokenKey) throws(TokenStorageError) -> Bool {
         try commit([.delete(key)]).existed.first ?? false
     }
 
-    /// Stores `secret` only if the key has the generation `expected` (`nil`: only if it is absent);
-    /// returns the new generation. Throws `conflict` with the generation that is there, and as
-    /// `commit(_:)`.
+    /// Stores `secret` only if the key has the generation `expected` (`nil`: only if the key is absent), and
+    /// returns the new generation. Throws `conflict` with the current generation, and as `commit(_:)`.
     @discardableResult
     public func compareAndStore(
         _ secret: Secret, for key: TokenKey, expected: Generation?,
@@ -49,8 +48,8 @@ extension BlockingTokenStorage {
         return try commit([change]).made("compareAndStore")
     }
 
-    /// Deletes `key` only if it has the generation `expected`. False when the key is absent already;
-    /// throws `conflict` when it has another generation, and as `commit(_:)`.
+    /// Deletes `key` only if it has the generation `expected`. Returns false when the key is already absent.
+    /// Throws `conflict` when the key has another generation, and as `commit(_:)`.
     @discardableResult
     public func compareAndDelete(
         for key: TokenKey, expected: Generation
@@ -63,12 +62,12 @@ extension BlockingTokenStorage {
         }
     }
 
-    /// Whether something is stored under `key`. Throws as `metadata(for:)`.
+    /// Returns whether an item is stored under `key`. Throws as `metadata(for:)`.
     public func contains(_ key: TokenKey) throws(TokenStorageError) -> Bool {
         try metadata(for: key) != nil
     }
 
-    /// Every item of the service that can be shown. Throws as `list(_:)`.
+    /// Returns every item of the service that can be shown. Throws as `list(_:)`.
     public func list() throws(TokenStorageError) -> TokenListing { try list(.all) }
 
     /// Stores `value` as JSON under `key`. Throws `encodingFailed`, and as `commit(_:)`.
@@ -79,7 +78,7 @@ extension BlockingTokenStorage {
         try store(Secret(encoding: value), for: key, details: details)
     }
 
-    /// The value of type `Value` stored as JSON under `key`, or `nil` when the key is absent. Throws
+    /// Returns the value of type `Value` stored as JSON under `key`, or `nil` when the key is absent. Throws
     /// `decodingFailed`, and as `secret(for:)`.
     public func retrieve<Value: Decodable>(
         _ type: Value.Type, for key: TokenKey
@@ -89,7 +88,7 @@ extension BlockingTokenStorage {
     }
 }
 
-/// The same calls for keys that are at hand as strings.
+/// The same calls with string keys.
 extension BlockingTokenStorage {
     /// Stores `token` under the key named `key`. See the call that takes a ``TokenKey``.
     @discardableResult
@@ -110,22 +109,22 @@ extension BlockingTokenStorage {
         try store(secret, for: TokenKey(key), details: details)
     }
 
-    /// The secret stored under the key named `key`. See the call that takes a ``TokenKey``.
+    /// Returns the secret stored under the key named `key`. See the call that takes a ``TokenKey``.
     public func secret(for key: String) throws(TokenStorageError) -> Secret? {
         try secret(for: TokenKey(key))
     }
 
-    /// The item stored under the key named `key`. See the call that takes a ``TokenKey``.
+    /// Returns the item stored under the key named `key`. See the call that takes a ``TokenKey``.
     public func item(for key: String) throws(TokenStorageError) -> TokenItem? {
         try item(for: TokenKey(key))
     }
 
-    /// What is known of the key named `key`. See the call that takes a ``TokenKey``.
+    /// Returns the metadata of the key named `key`. See the call that takes a ``TokenKey``.
     public func metadata(for key: String) throws(TokenStorageError) -> TokenMetadata? {
         try metadata(for: TokenKey(key))
     }
 
-    /// The text stored under the key named `key`. See the call that takes a ``TokenKey``.
+    /// Returns the text stored under the key named `key`. See the call that takes a ``TokenKey``.
     public func retrieve(for key: String) throws(TokenStorageError) -> String? {
         try retrieve(for: TokenKey(key))
     }
@@ -144,7 +143,7 @@ extension BlockingTokenStorage {
         try store(encoding: value, for: TokenKey(key), details: details)
     }
 
-    /// The JSON value stored under the key named `key`. See the call that takes a ``TokenKey``.
+    /// Returns the JSON value stored under the key named `key`. See the call that takes a ``TokenKey``.
     public func retrieve<Value: Decodable>(
         _ type: Value.Type, for key: String
     ) throws(TokenStorageError) -> Value? {
@@ -168,7 +167,7 @@ extension BlockingTokenStorage {
         try compareAndDelete(for: TokenKey(key), expected: expected)
     }
 
-    /// Whether something is stored under the key named `key`. See the call that takes a ``TokenKey``.
+    /// Returns whether an item is stored under the key named `key`. See the call that takes a ``TokenKey``.
     public func contains(_ key: String) throws(TokenStorageError) -> Bool {
         try contains(TokenKey(key))
     }

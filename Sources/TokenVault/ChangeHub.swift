@@ -1,8 +1,8 @@
 internal import Synchronization
 internal import TokenVaultPlatform
 
-/// Hands a storage's changes to its readers. For who writes a backend: one hub for each store, told of
-/// every commit.
+/// Hands a storage's changes to its readers. A backend has one hub for each store and publishes every commit
+/// to it.
 public final class ChangeHub: Sendable {
     private struct Reader {
         let service: TokenKey
@@ -12,7 +12,7 @@ public final class ChangeHub: Sendable {
     private struct State {
         var readers: [UInt64: Reader] = [:]
         var readersSoFar: UInt64 = 0
-        /// How often there were readers after there had been none.
+        /// The number of times that a reader subscribed while no other reader was subscribed.
         var observations: UInt64 = 0
         var hasEnded = false
     }
@@ -20,16 +20,17 @@ public final class ChangeHub: Sendable {
     private let state = Mutex(State())
     private let process = ProcessFacts.identifier
 
-    /// A hub without readers.
+    /// Creates a hub without readers.
     public init() {}
 
     deinit { end() }
 
-    /// A new reader of the changes of `service`. After ``end()`` its sequence is at its end.
+    /// Adds a reader of the changes of `service`. After ``end()`` the returned sequence is already at its
+    /// end.
     public func subscribe(service: String) -> TokenChanges { subscribe(service: service, whenGone: {}) }
 
-    /// A new reader of the changes of `service`. `whenGone` is called once it is one no more, perhaps within
-    /// ``publish(service:_:)``.
+    /// Adds a reader of the changes of `service`. `whenGone` is called when the reader is gone, perhaps
+    /// within ``publish(service:_:)``.
     package func subscribe(service: String, whenGone: @escaping @Sendable () -> Void) -> TokenChanges {
         let number = state.withLock { state -> UInt64? in
             if state.hasEnded { return nil }
@@ -56,26 +57,26 @@ public final class ChangeHub: Sendable {
     }
 
     private func remove(_ number: UInt64) {
-        // In a forked child a thread that it does not have may hold the lock.
+        // In a forked child the lock may be held by a thread that exists only in the parent.
         guard process == ProcessFacts.identifier else { return }
         state.withLock { $0.readers[number] = nil }
     }
 
-    /// Whether anyone listens.
+    /// Whether any reader is subscribed.
     public var isObserved: Bool { observation != nil }
 
-    /// Which of the times is this that anyone listens; `nil` when nobody does.
+    /// The number of the current period with readers; `nil` while there are none.
     var observation: UInt64? { state.withLock { $0.readers.isEmpty ? nil : $0.observations } }
 
-    /// Tells the readers of `service` what happened to the event's key. Call it in the order of
-    /// generations: readers trust that the last event of a key is the latest. Publishing
-    /// ``TokenEvent/overflowed`` makes every reader list anew.
+    /// Reports a change of the event's key to the readers of `service`. Call this in the order of
+    /// generations: readers take the last event of a key for the latest. ``TokenEvent/overflowed`` makes
+    /// every reader of the service list again.
     public func publish(service: String, _ event: TokenEvent) {
         let service = TokenKey(service)
         publish(event) { $0 == service }
     }
 
-    /// Makes the readers of every service list anew.
+    /// Makes the readers of every service list again.
     func overflow() { publish(.overflowed) { _ in true } }
 
     private func publish(_ event: TokenEvent, to isWanted: (TokenKey) -> Bool) {
@@ -85,7 +86,7 @@ public final class ChangeHub: Sendable {
         for subscription in subscriptions { subscription.publish(event) }
     }
 
-    /// Ends every reader's sequence, for good.
+    /// Ends every reader's sequence permanently.
     public func end() {
         let subscriptions = state.withLock { state in
             defer { state.readers = [:] }

@@ -2,13 +2,13 @@
 package import FoundationEssentials
 #endif
 
-/// What a commit means, the same in every backend: pure functions from what is there to what will be.
+/// The meaning of a commit, the same in every backend: pure functions from the current state to the next.
 ///
-/// A backend validates (``Validation``), looks under its lock whether it may touch each item (`locked`,
-/// `wrongDevice`), asks ``check(_:current:isTargetTaken:operation:backend:)``, and writes what
-/// ``metadata(after:current:service:keepsPolicy:defaultPolicy:now:generation:)`` gives.
+/// A backend validates (``Validation``) and checks under its lock whether it may touch each item (`locked`,
+/// `wrongDevice`). It then calls ``check(_:current:isTargetTaken:operation:backend:)``, and writes the result
+/// of ``metadata(after:current:service:keepsPolicy:defaultPolicy:now:generation:)``.
 package enum CommitRules {
-    /// How errors name a list of changes: the one change, or `commit`.
+    /// Returns the name of a list of changes for errors: that of a single change, else `commit`.
     package static func operation(_ changes: [TokenChange]) -> String {
         guard changes.count == 1, let change = changes.first else { return "commit" }
         return switch change.action {
@@ -19,8 +19,8 @@ package enum CommitRules {
         }
     }
 
-    /// Whether `change` may be made of what is there now: `conflict` with the generation that is there,
-    /// `notFound`, `alreadyExists`.
+    /// Checks `change` against the current item. Throws `conflict` with the current generation, `notFound` or
+    /// `alreadyExists`.
     package static func check(
         _ change: TokenChange, current: Generation?, isTargetTaken: Bool, operation: String,
         backend: String
@@ -47,16 +47,18 @@ package enum CommitRules {
         }
     }
 
-    /// The policy an item has after `change`.
+    /// Returns the policy of an item after `change`.
     package static func policy(
         after change: TokenChange, current: AccessPolicy?, defaultPolicy: AccessPolicy
     ) -> AccessPolicy {
         change.details.policy ?? current ?? defaultPolicy
     }
 
-    /// What is known of an item after `change`, under its new key if it was renamed. Details that are not given are kept:
-    /// the policy only where `keepsPolicy` says so, an expiry in the past not by a store. A new item takes the defaults.
-    /// For a delete, what was there.
+    /// Returns the metadata of an item after `change`, under its new key if renamed.
+    ///
+    /// Details that are not given keep their values, with two exceptions. The policy is kept only if
+    /// `keepsPolicy` is true. A store drops an expiry in the past. A new item takes the defaults. For a
+    /// delete, returns the metadata from before.
     package static func metadata(
         after change: TokenChange, current: TokenMetadata?, service: String, keepsPolicy: Bool = true,
         defaultPolicy: AccessPolicy, now: Date, generation: Generation
@@ -68,7 +70,7 @@ package enum CommitRules {
         let label = details.label ?? current?.label ?? ""
         let expires: Date? =
             switch details.expiry {
-            // What expired belonged to the secret that is replaced.
+            // A past expiry belonged to the replaced secret.
             case .none: current?.expires.flatMap { isStore && $0 <= now ? nil : $0 }
             case .never: nil
             case .at(let date): date

@@ -1,7 +1,7 @@
 internal import TokenVaultCrypto
 
-/// The libraries outside of Swift that this one runs on, for a program's `--version`.
+/// The non-Swift libraries that TokenVault links, for a program's `--version`.
 package enum LinkedLibraries {
-    /// The version of the libsodium in use, as `sodium_version_string` gives it: `1.0.18`.
+    /// The version of the linked libsodium, as `sodium_version_string` returns it: `1.0.18`.
     package static var sodiumVersion: String { Sodium.version }
 }

@@ -1,42 +1,42 @@
 package import TokenVaultCrypto
 
-/// Secret bytes that are wiped when the last copy goes.
+/// Secret bytes that are wiped when the last copy is released.
 ///
-/// A secret never shows itself: `description`, `debugDescription`, interpolation and mirrors give
-/// `<redacted>`; it is not `Codable`. Two secrets compare in constant time. An empty secret is a secret.
+/// A secret is never printed: `description`, `debugDescription`, interpolation and mirrors give `<redacted>`.
+/// It is not `Codable`. Two secrets compare in constant time. An empty secret is valid.
 public struct Secret: Sendable {
     package let bytes: SecretBytes
 
-    /// The largest secret a storage takes: 1 MiB.
+    /// The largest secret that a storage accepts: 1 MiB.
     public static let maximumLength = 1 << 20
 
     package init(_ bytes: SecretBytes) { self.bytes = bytes }
 
-    /// A secret with a copy of `bytes`. The caller's own copy is the caller's to wipe.
+    /// Creates a secret with a copy of `bytes`. The caller wipes its own copy.
     public init(_ bytes: some Sequence<UInt8>) { self.init(SecretBytes(copying: bytes)) }
 
-    /// A secret with the UTF-8 bytes of `text`. The string itself stays in memory that nobody wipes.
+    /// Creates a secret with the UTF-8 bytes of `text`. The memory of the string itself is not wiped.
     public init(utf8 text: String) { self.init(SecretBytes(copying: text.utf8)) }
 
     /// The length in bytes.
     public var count: Int { bytes.count }
 
-    /// Whether there are no bytes.
+    /// Whether the secret has no bytes.
     public var isEmpty: Bool { count == 0 }
 
-    /// The bytes, for the length of the call.
+    /// Calls `body` with the bytes, which are valid only during the call.
     public func withBytes<Result, Failure: Error>(
         _ body: (RawSpan) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try bytes.withBytes(body)
     }
 
-    /// The bytes as an ordinary array, which nobody wipes.
+    /// Returns the bytes as an ordinary array, which is not wiped.
     public func unprotectedBytes() -> [UInt8] { bytes.array() }
 
-    /// The bytes as text, in a string that nobody wipes; `nil` when they are not UTF-8.
+    /// Returns the bytes as text, or `nil` when they are not UTF-8. The string is not wiped.
     public func unprotectedText() -> String? {
-        // Straight from the wiped memory: no array is left behind.
+        // Straight from the wiped memory, without an array in between.
         unsafe bytes.withUnsafeBytes { unsafe String(validating: $0, as: UTF8.self) }
     }
 }

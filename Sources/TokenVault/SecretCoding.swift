@@ -5,7 +5,8 @@ internal import FoundationEssentials
 #endif
 
 extension Secret {
-    /// A secret with the JSON of `value`, as `store(encoding:for:)` stores it. Throws `encodingFailed`.
+    /// Creates a secret with the JSON of `value`, as `store(encoding:for:)` stores it. Throws
+    /// `encodingFailed`.
     public init(encoding value: some Encodable) throws(TokenStorageError) {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
@@ -19,7 +20,7 @@ extension Secret {
         }
     }
 
-    /// The value of type `Value` that these bytes are the JSON of. Throws `decodingFailed`.
+    /// Decodes these bytes as the JSON of a `Value`. Throws `decodingFailed`.
     package func decode<Value: Decodable>(_ type: Value.Type) throws(TokenStorageError) -> Value {
         var data = unsafe bytes.withUnsafeBytes { unsafe Data($0) }
         defer { data.resetBytes(in: 0..<data.count) }
@@ -32,7 +33,7 @@ extension Secret {
 }
 
 extension TokenCommit {
-    /// The generation of a commit that always writes.
+    /// Returns the generation of a commit that always writes.
     package func made(_ operation: String) throws(TokenStorageError) -> Generation {
         guard let generation else {
             throw TokenStorageError(.internalError, operation: operation, backend: "storage")

@@ -1,22 +1,22 @@
 /// Named texts attached to an item, for searching: `["account": "work", "host": "example.com"]`.
 ///
-/// Names and values compare by UTF-8 bytes, as keys do. They are kept in the order of their names'
-/// bytes. An item takes up to 64 attributes of 0 to 1,024 bytes each for name and value, with any characters. Anything else is
-/// ``TokenStorageError/Code/invalidArgument``. All names and values together are at most 60 KiB; more is
-/// ``TokenStorageError/Code/tooLarge``.
+/// Names and values compare by UTF-8 bytes, as keys do, and are ordered by the bytes of their names. An item
+/// takes up to 64 attributes. Each name and each value is 0 to 1,024 bytes, with any characters. Beyond these
+/// limits calls throw ``TokenStorageError/Code/invalidArgument``. All names and values together are at most
+/// 60 KiB; above that calls throw ``TokenStorageError/Code/tooLarge``.
 public struct TokenAttributes: Sendable {
     private var names: [TokenKey] = []
     private var values: [String] = []
 
-    /// No attributes.
+    /// Creates an empty set of attributes.
     public init() {}
 
-    /// The attributes of `pairs`; a name given twice keeps its last value.
+    /// Creates the attributes of `pairs`. A name given twice keeps its last value.
     public init(_ pairs: some Sequence<(String, String)>) {
         for (name, value) in pairs { self[name] = value }
     }
 
-    /// The value of `name`; setting `nil` removes it.
+    /// The value of `name`. Setting `nil` removes the attribute.
     public subscript(_ name: String) -> String? {
         get {
             let (index, found) = position(of: TokenKey(name))
@@ -38,7 +38,7 @@ public struct TokenAttributes: Sendable {
         }
     }
 
-    /// Whether every attribute of `other` is here with the same value.
+    /// Returns whether every attribute of `other` is present with the same value.
     public func contains(_ other: TokenAttributes) -> Bool {
         other.allSatisfy { name, value in
             self[name].map { $0.utf8.elementsEqual(value.utf8) } ?? false
@@ -55,10 +55,10 @@ public struct TokenAttributes: Sendable {
         return (low, low < names.count && names[low] == name)
     }
 
-    /// The most attributes an item takes.
+    /// The largest number of attributes of an item.
     public static let maximumCount = 64
 
-    /// The most bytes of UTF-8 that all names and values of an item take together: 60 KiB.
+    /// The largest size of all names and values of an item together, in bytes of UTF-8: 60 KiB.
     public static let maximumLength = 60 << 10
 
     // The longest name or value, in bytes of UTF-8.
@@ -83,6 +83,6 @@ extension TokenAttributes: Equatable, ExpressibleByDictionaryLiteral {
             && zip(left.values, right.values).allSatisfy { $0.utf8.elementsEqual($1.utf8) }
     }
 
-    /// Attributes written as a dictionary.
+    /// Creates attributes from a dictionary literal.
     public init(dictionaryLiteral elements: (String, String)...) { self.init(elements) }
 }

@@ -2,24 +2,24 @@
 public import FoundationEssentials
 #endif
 
-/// One change of a commit: what to do to a key, and what must be true of it for the commit to happen.
+/// One change of a commit: the action on a key, and the condition for the commit to happen.
 public struct TokenChange: Sendable {
-    /// What to do.
+    /// The action of a change.
     public enum Action: Sendable {
-        /// Stores a secret, replacing the one that is there.
+        /// Stores a secret, replacing the stored one.
         case store(Secret)
-        /// Changes details and keeps the secret. The key must be there.
+        /// Changes details and keeps the secret. The key must be present.
         case update
-        /// Deletes the item; nothing happens when it is not there.
+        /// Deletes the item, if the key is present.
         case delete
-        /// Gives the item another key, which must be free. The key must be there.
+        /// Gives the item another key, which must be free. The old key must be present.
         case rename(to: TokenKey)
     }
 
-    /// What must be true of the key before the commit; otherwise the whole commit is refused with
-    /// ``TokenStorageError/Code/conflict``.
+    /// The state that the key must have before the commit. Otherwise the storage rejects the whole commit
+    /// with ``TokenStorageError/Code/conflict``.
     public enum Expectation: Hashable, Sendable {
-        /// Anything.
+        /// Any state.
         case any
         /// Nothing is stored under the key.
         case absent
@@ -29,14 +29,14 @@ public struct TokenChange: Sendable {
 
     /// The key to change.
     public var key: TokenKey
-    /// What to do.
+    /// The action.
     public var action: Action
-    /// Details to set; what is not given is kept, or takes its default on a new item.
+    /// Details to set. A detail that is not given keeps its value, or takes its default on a new item.
     public var details: TokenDetails
-    /// What must be true before.
+    /// The state that the key must have before the commit.
     public var expectation: Expectation
 
-    /// A change.
+    /// Creates a change.
     public init(
         key: TokenKey, action: Action, details: TokenDetails = TokenDetails(),
         expectation: Expectation = .any
@@ -47,7 +47,7 @@ public struct TokenChange: Sendable {
         self.expectation = expectation
     }
 
-    /// Stores `secret` under `key`.
+    /// Returns a change that stores `secret` under `key`.
     public static func store(
         _ secret: Secret, for key: TokenKey, details: TokenDetails = TokenDetails(),
         expecting expectation: Expectation = .any
@@ -55,19 +55,19 @@ public struct TokenChange: Sendable {
         TokenChange(key: key, action: .store(secret), details: details, expectation: expectation)
     }
 
-    /// Changes the details of `key` and keeps its secret.
+    /// Returns a change that sets details of `key` and keeps its secret.
     public static func update(
         _ key: TokenKey, details: TokenDetails, expecting expectation: Expectation = .any
     ) -> TokenChange {
         TokenChange(key: key, action: .update, details: details, expectation: expectation)
     }
 
-    /// Deletes `key`.
+    /// Returns a change that deletes `key`.
     public static func delete(_ key: TokenKey, expecting expectation: Expectation = .any) -> TokenChange {
         TokenChange(key: key, action: .delete, expectation: expectation)
     }
 
-    /// Gives the item at `key` the key `newKey`.
+    /// Returns a change that gives the item at `key` the key `newKey`.
     public static func rename(
         _ key: TokenKey, to newKey: TokenKey, expecting expectation: Expectation = .any
     ) -> TokenChange {
@@ -75,26 +75,26 @@ public struct TokenChange: Sendable {
     }
 }
 
-/// Details of an item to set. `nil` keeps what is there; on a new item it means the default.
+/// Details of an item to set. `nil` keeps the current value; on a new item it means the default.
 public struct TokenDetails: Sendable {
     /// The policy. Default: the storage's ``TokenStorage/defaultPolicy``.
     public var policy: AccessPolicy?
-    /// The label; an empty one removes it.
+    /// The label. An empty label removes it.
     public var label: String?
-    /// The attributes, all of them; an empty set removes them.
+    /// The complete attributes. An empty set removes all attributes.
     public var attributes: TokenAttributes?
     /// The expiry.
     public var expiry: Expiry?
 
-    /// When a secret stops being of use.
+    /// The end of a secret's useful life.
     public enum Expiry: Hashable, Sendable {
-        /// It does not.
+        /// No end.
         case never
         /// At this time.
         case at(Date)
     }
 
-    /// Details to set.
+    /// Creates details to set.
     public init(
         policy: AccessPolicy? = nil, label: String? = nil, attributes: TokenAttributes? = nil,
         expiry: Expiry? = nil
@@ -107,25 +107,26 @@ public struct TokenDetails: Sendable {
 }
 
 extension TokenDetails: Equatable {
-    /// Whether both set the same; texts compare by bytes of UTF-8.
+    /// Whether both set the same details. Texts compare by bytes of UTF-8.
     public static func == (left: Self, right: Self) -> Bool {
         left.policy == right.policy && Bytes.areEqual(left.label, right.label)
             && left.attributes == right.attributes && left.expiry == right.expiry
     }
 }
 
-/// What a commit did.
+/// The result of a commit.
 public struct TokenCommit: Equatable, Sendable {
-    /// The generation that every changed key has now; `nil` when there was nothing to change (a delete
-    /// of what is not there).
+    /// The new generation of every changed key; `nil` when there was nothing to change (deletes of absent
+    /// keys).
     public var generation: Generation?
-    /// For each change in order, whether its key was there before the commit.
+    /// Whether the key of each change, in order, was present before the commit.
     public var existed: [Bool]
-    /// The items that were replaced without a policy and lost theirs, because a session without the root key had
-    /// chosen it (``TokenMetadata/isPolicyFromLimitedSession``). Usually empty; an agent tells of the first 512.
+    /// The items that were replaced without a policy and got the default policy. A session without the root
+    /// key had chosen the previous one (``TokenMetadata/isPolicyFromLimitedSession``). Usually empty; an
+    /// agent reports the first 512.
     public var policyResets: [PolicyReset]
 
-    /// The outcome of a commit. Backends make these.
+    /// Creates the result of a commit, for backends.
     public init(generation: Generation?, existed: [Bool], policyResets: [PolicyReset] = []) {
         self.generation = generation
         self.existed = existed
@@ -133,17 +134,17 @@ public struct TokenCommit: Equatable, Sendable {
     }
 }
 
-/// A replaced item whose policy a session without the root key had chosen: the new value is under the vault's default
+/// A replaced item with a policy from a session without the root key. The new value has the vault's default
 /// policy instead.
 public struct PolicyReset: Equatable, Sendable {
     /// The item's key.
     public var key: TokenKey
     /// The policy before the replace.
     public var from: AccessPolicy
-    /// The vault's default policy, which the item has now.
+    /// The vault's default policy, which is now the item's.
     public var to: AccessPolicy
 
-    /// A changed policy. Backends make these.
+    /// Creates a changed policy, for backends.
     public init(key: TokenKey, from: AccessPolicy, to: AccessPolicy) {
         self.key = key
         self.from = from

@@ -1,7 +1,7 @@
 internal import Synchronization
 
 extension TokenChanges {
-    /// What waits for one reader.
+    /// The queue of events that wait for one reader.
     final class Subscription: Sendable {
         static let capacity = 1_024
 
@@ -51,12 +51,12 @@ extension TokenChanges {
         private let state = Mutex(State())
         private let whenGone: @Sendable () -> Void
 
-        /// Events for a reader. `whenGone` is called when nobody can read them any more.
+        /// Creates a queue of events. `whenGone` is called when the last reference to the queue is released.
         init(whenGone: @escaping @Sendable () -> Void = {}) { self.whenGone = whenGone }
 
         deinit { whenGone() }
 
-        /// Keeps `event` for the reader, instead of an earlier one of the same key.
+        /// Queues `event` for the reader, in place of an earlier event of the same key.
         func publish(_ event: TokenEvent) {
             let wake = state.withLock { state -> (Reader, TokenEvent)? in
                 guard !state.ended else { return nil }
@@ -68,14 +68,14 @@ extension TokenChanges {
             if let (reader, event) = wake { reader.continuation.resume(returning: event) }
         }
 
-        /// Forgets what waits: if anything did, the reader is to list anew.
+        /// Drops the waiting events. If there were any, the reader has to list again.
         func forget() {
             state.withLock { state in
                 if !state.order.isEmpty { state.keep(.overflowed) }
             }
         }
 
-        /// Ends the sequence once what waits was read.
+        /// Ends the sequence after the reader has read the waiting events.
         func end() {
             let reader = state.withLock { state in
                 state.ended = true
@@ -85,9 +85,10 @@ extension TokenChanges {
             reader?.continuation.resume(returning: nil)
         }
 
-        /// The next event; `nil` at the end, or when the task was cancelled and nothing waits.
+        /// Returns the next event, or `nil` at the end. Also returns `nil` when the task is cancelled and no
+        /// event waits.
         func next() async -> TokenEvent? {
-            // A cancelled task must not end the wait of another one that came after it.
+            // Cancelling one task must not end the wait of a later task.
             let ticket = state.withLock { state in
                 state.tickets += 1
                 return state.tickets
@@ -102,7 +103,7 @@ extension TokenChanges {
                     }
                     switch answer {
                     case .now(let event): continuation.resume(returning: event)
-                    // Two tasks read one sequence: the earlier one ends rather than hangs.
+                    // Two tasks read one sequence: the earlier wait ends, so that it does not hang.
                     case .later(let other): other?.continuation.resume(returning: nil)
                     }
                 }

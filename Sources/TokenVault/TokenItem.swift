@@ -2,33 +2,37 @@
 public import FoundationEssentials
 #endif
 
-/// Everything about an item but its secret.
+/// Everything about an item except its secret.
 public struct TokenMetadata: Sendable {
     /// The item's key within its service.
     public var key: TokenKey
     /// The service the item belongs to.
     public var service: String
-    /// When and where the item can be read.
+    /// The conditions under which the item can be read.
     public var policy: AccessPolicy
-    /// A text for people; `nil` when none was given.
+    /// A text for display; `nil` when none was given.
     public var label: String?
     /// Attributes for searching.
     public var attributes: TokenAttributes
-    /// When the key was first stored. A replace keeps it.
+    /// The time at which the key was first stored. A replace keeps it.
     public var created: Date
-    /// When the item last changed.
+    /// The time of the item's last change.
     public var modified: Date
-    /// When the secret stops being of use; `nil` for never. Storage tells it and never acts on it.
+    /// The time at which the secret expires; `nil` for never. A storage reports it and never acts on it.
     public var expires: Date?
-    /// The commit that last changed the item.
+    /// The generation of the commit that last changed the item.
     public var generation: Generation
-    /// Whether a session without the root key chose the policy: one with a slot of limited scope, or a locked agent.
-    /// A replace in an unlocked session of scope *all* that names no policy uses the vault's default policy then
-    /// (``TokenCommit/policyResets``). Only the file vault proves it; elsewhere false. A session without the root key sees
-    /// that no proof is there, and cannot check one that is.
+    /// Whether a session without the root key chose the policy. Such a session has a slot of limited scope or
+    /// a locked agent.
+    ///
+    /// A later replace that names no policy may then reset it. In an unlocked session of scope *all* the item
+    /// gets the vault's default policy (``TokenCommit/policyResets``).
+    ///
+    /// Only the file vault has a proof of this; elsewhere the value is false. A session without the root key
+    /// sees that the proof is missing, but cannot check a proof that is present.
     public var isPolicyFromLimitedSession: Bool
 
-    /// A description of an item. Backends make these.
+    /// Creates the metadata of an item, for backends.
     public init(
         key: TokenKey, service: String, policy: AccessPolicy, label: String? = nil,
         attributes: TokenAttributes = [:], created: Date, modified: Date, expires: Date? = nil,
@@ -46,12 +50,12 @@ public struct TokenMetadata: Sendable {
         self.isPolicyFromLimitedSession = isPolicyFromLimitedSession
     }
 
-    /// Whether `expires` is not after `date`.
+    /// Returns whether the item has expired at `date`: `expires` is not after it.
     public func isExpired(at date: Date) -> Bool { expires.map { $0 <= date } ?? false }
 }
 
 extension TokenMetadata: Equatable {
-    /// Whether both say the same; texts compare by bytes of UTF-8.
+    /// Whether both are equal. Texts compare by bytes of UTF-8.
     public static func == (left: Self, right: Self) -> Bool {
         left.key == right.key && left.generation == right.generation && left.policy == right.policy
             && Bytes.areEqual(left.service, right.service) && Bytes.areEqual(left.label, right.label)
@@ -63,65 +67,65 @@ extension TokenMetadata: Equatable {
 
 /// An item: its secret and everything about it.
 public struct TokenItem: Equatable, Sendable {
-    /// Everything but the secret.
+    /// Everything except the secret.
     public var metadata: TokenMetadata
     /// The secret.
     public var secret: Secret
 
-    /// An item. Backends make these.
+    /// Creates an item, for backends.
     public init(metadata: TokenMetadata, secret: Secret) {
         self.metadata = metadata
         self.secret = secret
     }
 }
 
-/// Which items to list. An empty query lists all of a service.
+/// A filter for listing. An empty query matches all items of a service.
 public struct TokenQuery: Sendable {
-    /// Only keys whose UTF-8 bytes begin with this.
+    /// The beginning of the UTF-8 bytes of a matching key.
     public var prefix: String
-    /// Only items that have all of these attributes.
+    /// The attributes that a matching item has, all of them.
     public var attributes: TokenAttributes
 
-    /// A query for keys that begin with `prefix` and have `attributes`.
+    /// Creates a query for keys that begin with `prefix` and have `attributes`.
     public init(prefix: String = "", attributes: TokenAttributes = [:]) {
         self.prefix = prefix
         self.attributes = attributes
     }
 
-    /// Every item.
+    /// The query that matches every item.
     public static let all = TokenQuery()
 
-    /// Whether an item answers the query.
+    /// Returns whether the query matches an item.
     public func matches(_ metadata: TokenMetadata) -> Bool {
         metadata.key.name.utf8.starts(with: prefix.utf8) && metadata.attributes.contains(attributes)
     }
 }
 
 extension TokenQuery: Equatable {
-    /// Whether both ask for the same, by bytes of UTF-8.
+    /// Whether both match the same items. Texts compare by bytes of UTF-8.
     public static func == (left: Self, right: Self) -> Bool {
         Bytes.areEqual(left.prefix, right.prefix) && left.attributes == right.attributes
     }
 }
 
-/// What a list may show.
+/// The result of listing.
 public struct TokenListing: Equatable, Sendable {
     /// The items that can be shown, in the order of their keys' bytes.
     public var items: [TokenMetadata]
-    /// How many items of the service cannot be shown now, whatever the query: their names are dark
-    /// because the vault is locked or was unlocked with what does not lead to them, or they belong to another
-    /// device.
+    /// The number of items of the service that cannot be shown now, whatever the query. Their names are
+    /// hidden because the vault is locked, because the unlock method does not open them, or because they
+    /// belong to another device.
     public var hidden: Int
-    /// Why, as far as the backend tells: how many would be refused with `locked`, `wrongDevice`,
-    /// `notPermitted` … when they were read.
+    /// The number of hidden items by the error that reading them would throw: `locked`, `wrongDevice`,
+    /// `notPermitted` … Incomplete where the backend does not report the reasons.
     public var hiddenReasons: [TokenStorageError.Code: Int]
-    /// How many items of other programs were looked at and are not among ``items``: see
+    /// The number of items of other programs that were examined and are not among ``items``: see
     /// ``SecretServiceConfiguration/readsOtherPrograms``.
     public var passedOver: Int
-    /// The keys of ``items`` that other programs made.
+    /// The keys of those ``items`` that other programs made.
     var keysOfOthers: Set<TokenKey> = []
 
-    /// A listing. Backends make these.
+    /// Creates a listing, for backends.
     public init(
         items: [TokenMetadata], hidden: Int = 0, hiddenReasons: [TokenStorageError.Code: Int] = [:],
         passedOver: Int = 0

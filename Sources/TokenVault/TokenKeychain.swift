@@ -1,29 +1,30 @@
-/// A keychain that holds the items of several services: what is moved as a whole.
+/// A keychain that holds the items of several services. A migration can move it as a whole.
 public protocol TokenKeychain: Sendable {
-    /// The kind of its storages.
+    /// The type of the keychain's storages.
     associatedtype Storage: TokenStorage
 
-    /// One service's view. An unusable service is `invalidArgument` in every call.
+    /// Returns the storage of one service. With an unusable service every call throws `invalidArgument`.
     func storage(service: String) -> Storage
 
-    /// The services that have items. Throws `locked` when nothing was unlocked yet, and as
+    /// Returns the services that have items. Throws `locked` when nothing was unlocked yet, and as
     /// ``TokenStorage/list(_:)``.
     func services() async throws(TokenStorageError) -> ServiceListing
 }
 
-/// Which services have items in a keychain.
+/// The services that have items in a keychain.
 public struct ServiceListing: Sendable {
-    /// Those that can be shown, in the order of their bytes.
+    /// The services that can be shown, in the order of their bytes.
     public var services: [String]
-    /// How many items of the whole keychain cannot be shown now, whose services may be unknown: they
-    /// are locked, or another device's.
+    /// The number of items in the whole keychain that cannot be shown now: they are locked, or belong to
+    /// another device. Their services may be unknown.
     public var hidden: Int
-    /// Why, as far as the keychain tells: see ``TokenListing/hiddenReasons``.
+    /// The number of hidden items by error, as far as the keychain reports it: see
+    /// ``TokenListing/hiddenReasons``.
     public var hiddenReasons: [TokenStorageError.Code: Int]
-    /// How many items of other programs were looked at and are of none of ``services``.
+    /// The number of items of other programs that were examined and belong to none of ``services``.
     public var passedOver: Int
 
-    /// A listing. Keychains make these.
+    /// Creates a listing, for keychains.
     public init(
         services: [String], hidden: Int = 0, hiddenReasons: [TokenStorageError.Code: Int] = [:],
         passedOver: Int = 0
@@ -34,7 +35,7 @@ public struct ServiceListing: Sendable {
         self.passedOver = passedOver
     }
 
-    /// The services of `listing`, each once.
+    /// Creates a listing of the services in `listing`, each once.
     init(of listing: TokenListing) {
         let names = Set(listing.items.map { TokenKey($0.service) })
         self.init(

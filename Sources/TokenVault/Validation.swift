@@ -2,13 +2,13 @@
 internal import FoundationEssentials
 #endif
 
-/// The limits of what callers give, checked alike by every backend before anything else is looked at.
+/// The limits of arguments. Every backend checks them in the same way, before anything else.
 ///
-/// Every check throws in the name of the operation and the backend it was made for.
+/// Errors name the operation and the backend that the validation was made for.
 package struct Validation: Sendable {
-    /// What is being done: `store`, `list` …
+    /// The operation: `store`, `list` …
     package let operation: String
-    /// Which backend is asked.
+    /// The backend.
     package let backend: String
 
     package init(operation: String, backend: String) {
@@ -16,19 +16,19 @@ package struct Validation: Sendable {
         self.backend = backend
     }
 
-    /// A service is 0 to 1,024 bytes (`invalidArgument`).
+    /// Checks that a service is 0 to 1,024 bytes (`invalidArgument`).
     package func check(service: String) throws(TokenStorageError) {
         guard NameRules.fits(service) else {
             throw failure(.invalidArgument, .limit(.service))
         }
     }
 
-    /// A key is 0 to 1,024 bytes (`invalidKey`).
+    /// Checks that a key is 0 to 1,024 bytes (`invalidKey`).
     package func check(key: TokenKey) throws(TokenStorageError) {
         guard NameRules.fits(key.name) else { throw failure(.invalidKey) }
     }
 
-    /// A query asks for a prefix of at most 1,024 bytes and for attributes that an item can have
+    /// Checks that a query has a prefix of at most 1,024 bytes and attributes that an item can have
     /// (`invalidArgument`).
     package func check(query: TokenQuery) throws(TokenStorageError) {
         guard query.prefix.utf8.count <= TokenKey.maximumLength else {
@@ -37,13 +37,15 @@ package struct Validation: Sendable {
         try check(attributes: query.attributes)
     }
 
-    /// A secret is at most 1 MiB (`tooLarge`).
+    /// Checks that a secret is at most 1 MiB (`tooLarge`).
     package func check(secret: Secret) throws(TokenStorageError) {
         guard secret.count <= Secret.maximumLength else { throw failure(.tooLarge) }
     }
 
-    /// A label is at most 1,024 bytes without control characters, attributes are within the limits of
-    /// ``TokenAttributes``, an expiry is in the years 1 to 9999 (`invalidArgument`, `tooLarge`).
+    /// Checks the limits of details (`invalidArgument`, `tooLarge`).
+    ///
+    /// A label is at most 1,024 bytes without control characters. Attributes are within the limits of
+    /// ``TokenAttributes``. An expiry is in the years 1 to 9999.
     package func check(details: TokenDetails) throws(TokenStorageError) {
         if let label = details.label {
             guard label.utf8.count <= Self.longestLabel, !NameRules.hasControlCharacters(label) else {
@@ -59,8 +61,8 @@ package struct Validation: Sendable {
         }
     }
 
-    /// Every key, secret and detail of a commit is within its limits, and no key is touched twice; a
-    /// rename touches both of its keys (`invalidKey`, `invalidArgument`, `tooLarge`).
+    /// Checks every key, secret and detail of a commit, and that no key is touched twice. A rename touches
+    /// both of its keys. Throws `invalidKey`, `invalidArgument`, `tooLarge`.
     package func check(changes: [TokenChange]) throws(TokenStorageError) {
         var isRenaming = false
         for change in changes {
@@ -72,7 +74,7 @@ package struct Validation: Sendable {
             if case .store(let secret) = change.action { try check(secret: secret) }
             try check(details: change.details)
         }
-        // One key alone is touched once: most commits need no set.
+        // A single key is touched once: most commits need no set.
         guard changes.count > 1 || isRenaming else { return }
         var touched: Set<TokenKey> = []
         for change in changes {
@@ -82,8 +84,8 @@ package struct Validation: Sendable {
         }
     }
 
-    /// The policies that `changes` ask for are among `supported` (`unsupportedPolicy`); the reason names
-    /// one that is, or how to get this one.
+    /// Checks that the policies of `changes` are among `supported` (`unsupportedPolicy`). The reason names
+    /// `defaultPolicy` as the alternative.
     package func check(
         policiesOf changes: [TokenChange], supported: Set<AccessPolicy>, defaultPolicy: AccessPolicy
     ) throws(TokenStorageError) {
@@ -122,12 +124,13 @@ package struct Validation: Sendable {
         name.utf8.count <= TokenAttributes.longestText && value.utf8.count <= TokenAttributes.longestText
     }
 
-    // MARK: - What others wrote
+    // MARK: - Values from other programs
 
-    /// Whether RFC 3339 can write `date`.
+    /// Returns whether RFC 3339 can represent `date`.
     static func isWritable(_ date: Date) -> Bool { writableSeconds.contains(date.timeIntervalSince1970) }
 
-    /// `label` as a caller could have given it: spaces for control characters, cut at the limit.
+    /// Returns `label` within the limits of callers: spaces in place of control characters, cut at the
+    /// maximum length.
     static func fitting(label: String) -> String {
         var fitting = String.UnicodeScalarView()
         var length = 0
@@ -139,7 +142,7 @@ package struct Validation: Sendable {
         return String(fitting)
     }
 
-    /// Those of `attributes` that a caller could have given, in their order and up to the limits.
+    /// Returns the `attributes` that are within the limits of callers, in their order.
     static func fitting(attributes: TokenAttributes) -> TokenAttributes {
         var fitting = TokenAttributes()
         var total = 0
@@ -154,6 +157,6 @@ package struct Validation: Sendable {
     }
 
     private static let longestLabel = 1_024
-    // Years 1 to 9999, which RFC 3339 can write.
+    // Years 1 to 9999, which RFC 3339 can represent.
     private static let writableSeconds = -62_135_596_800.0..<253_402_300_800.0
 }

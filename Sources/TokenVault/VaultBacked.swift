@@ -1,7 +1,7 @@
 public import SystemPackage
 
-/// A storage whose items are in a vault file of this machine: what has to be beside that file has a place. A storage that
-/// wraps one of these says so too, so that its refreshes take the same lease.
+/// A storage whose items are in a vault file on this machine, so that related files can be kept beside the
+/// vault. A storage that wraps a vault-backed one conforms too, so that its refreshes take the same lease.
 public protocol VaultBacked: TokenStorage {
     /// The vault's path.
     var vaultPath: FilePath { get }

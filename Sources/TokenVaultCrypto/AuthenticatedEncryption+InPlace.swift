@@ -1,13 +1,13 @@
 internal import CSodium
 
-// What is sealed where it lies: the ciphertext takes the plaintext's place, so that nothing of it is left to wipe.
+// Sealing in place: the ciphertext takes the plaintext's place, so that no plaintext is left to wipe.
 extension AuthenticatedEncryption {
-    /// How many bytes of a seal come before the ciphertext.
+    /// The number of bytes of a seal before the ciphertext.
     package static let front = Nonces.length
 
-    /// Seals what lies in `range` of `bytes` between the room for a nonce and the room for a tag, as
-    /// ``seal(_:key:associatedData:)-(UnsafeRawBufferPointer,_,_)`` does. False when the key was wiped; the bytes are
-    /// then as they were. The range is inside and at least ``overhead`` long.
+    /// Seals in place the plaintext in `range` of `bytes`, between the room for a nonce and the room for a
+    /// tag, as ``seal(_:key:associatedData:)-(UnsafeRawBufferPointer,_,_)`` does. Returns false when the key
+    /// was wiped; the bytes are then unchanged. The range must be inside and at least ``overhead`` long.
     package static func seal(
         _ bytes: inout [UInt8], at range: Range<Int>, key: SymmetricKey, associatedData: [UInt8],
         nonces: inout Nonces
@@ -20,9 +20,10 @@ extension AuthenticatedEncryption {
         return sealed != nil
     }
 
-    /// Puts `secret` into `range` of `bytes`, as ``SecretBytes/init(prefixingLengthOf:paddedTo:)`` lays it out, and seals
-    /// it there. False when the key was wiped: the secret is not put there then. The range is inside, has room for it and
-    /// for ``overhead``, and holds zeros.
+    /// Writes `secret` into `range` of `bytes`, laid out as by
+    /// ``SecretBytes/init(prefixingLengthOf:paddedTo:)``, and seals it there. Returns false when the key was
+    /// wiped; the secret is then not written. The range must be inside, hold zeros, and have room for the
+    /// secret and ``overhead``.
     package static func seal(
         prefixingLengthOf secret: SecretBytes, into bytes: inout [UInt8], at range: Range<Int>,
         key: SymmetricKey, associatedData: [UInt8], nonces: inout Nonces

@@ -3,11 +3,11 @@ internal import CSodium
 /// XChaCha20-Poly1305-IETF with a fresh random nonce for every seal
 /// (`crypto_aead_xchacha20poly1305_ietf_encrypt`). Sealed bytes are nonce ‖ ciphertext ‖ tag.
 package enum AuthenticatedEncryption {
-    /// Bytes that sealing adds: a 24-byte nonce before and a 16-byte tag behind.
+    /// The number of bytes that sealing adds: a 24-byte nonce before and a 16-byte tag behind.
     package static let overhead = 24 + 16
     private static let nonceLength = 24
 
-    /// Seals `plaintext` under `key`, bound to `associatedData`. `nil` when the key was wiped.
+    /// Seals `plaintext` under `key`, bound to `associatedData`. Returns `nil` when the key was wiped.
     package static func seal(
         _ plaintext: UnsafeRawBufferPointer, key: SymmetricKey, associatedData: [UInt8]
     ) -> [UInt8]? {
@@ -33,19 +33,19 @@ package enum AuthenticatedEncryption {
         plaintext.withUnsafeBytes { seal($0, key: key, associatedData: associatedData) }
     }
 
-    /// Seals bytes that are not secret for longer than this call.
+    /// Seals bytes that are not secret after this call.
     package static func seal(
         _ plaintext: [UInt8], key: SymmetricKey, associatedData: [UInt8]
     ) -> [UInt8]? {
         plaintext.withUnsafeBytes { seal($0, key: key, associatedData: associatedData) }
     }
 
-    /// What opening gave.
+    /// The result of opening.
     package enum Opened<Plaintext> {
         case plaintext(Plaintext)
-        /// The bytes, the associated data or the key are not those of the seal.
+        /// The bytes, the associated data or the key differ from those of the seal.
         case forged
-        /// The key was wiped: the holder locked meanwhile.
+        /// The key was wiped: its holder locked meanwhile.
         case wiped
     }
 
@@ -75,8 +75,8 @@ package enum AuthenticatedEncryption {
         }
     }
 
-    /// Opens the sealed bytes at `range` of `bytes` into the front of `target`; false when it has no room for them, or
-    /// they do not authenticate.
+    /// Opens the sealed bytes at `range` of `bytes` into the front of `target`. Returns false when the target
+    /// is too small or the bytes do not authenticate.
     static func open(
         _ bytes: [UInt8], at range: Range<Int>, into target: UnsafeMutableRawBufferPointer,
         key: UnsafeRawBufferPointer, associatedData: [UInt8]
@@ -91,7 +91,7 @@ package enum AuthenticatedEncryption {
         }
     }
 
-    /// Opens sealed bytes whose plaintext is no secret to a holder of the log key (frame headers).
+    /// Opens sealed bytes whose plaintext is not secret from holders of the log key (frame headers).
     package static func openPublic(
         _ bytes: [UInt8], at range: Range<Int>, key: SymmetricKey, associatedData: [UInt8]
     ) -> Opened<[UInt8]> {

@@ -2,8 +2,8 @@ extension Base64 {
     private static let urlAlphabet = Array(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
-    /// `bytes` in the alphabet of addresses and file names, without padding (RFC 4648, section 5), in a string that nobody
-    /// wipes.
+    /// Returns `bytes` in the alphabet for URLs and file names, without padding (RFC 4648, section 5). The
+    /// string is not wiped.
     package static func urlText(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count * 4 + 2) / 3)
@@ -21,8 +21,8 @@ extension Base64 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The bytes that ``urlText(_:)`` makes `text` of; `nil` for what it makes of no bytes: padding, other letters, bits
-    /// left over.
+    /// Returns the bytes from which ``urlText(_:)`` makes `text`. Returns `nil` for text that it never makes:
+    /// padding, other letters, bits left over.
     package static func urlDecode(_ text: some StringProtocol) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.utf8.count * 3 / 4)

@@ -5,11 +5,11 @@ internal import CSodium
 package enum Base64 {
     private static let variant = CInt(sodium_base64_VARIANT_ORIGINAL)
 
-    /// `bytes` as letters, digits and padding.
+    /// Returns `bytes` as letters, digits and padding.
     package static func encode(_ bytes: SecretBytes) -> SecretBytes {
         let length = (bytes.count + 2) / 3 * 4
         return bytes.withUnsafeBytes { source in
-            // One more for the zero that ends a C string.
+            // One more byte for the zero that ends a C string.
             SecretBytes(capacity: length + 1) { target in
                 sodium_bin2base64(
                     target.start.assumingMemoryBound(to: CChar.self), target.count, source.octets,
@@ -20,9 +20,9 @@ package enum Base64 {
         }
     }
 
-    /// The bytes that ``encode(_:)`` made `text` of; `nil` when it is not Base64.
+    /// Returns the bytes from which ``encode(_:)`` made `text`, or `nil` when it is not Base64.
     package static func decode(_ text: SecretBytes) -> SecretBytes? {
-        // libsodium takes some bytes for letters that are no ASCII.
+        // libsodium takes some non-ASCII bytes for letters.
         guard text.count % 4 == 0, text.withUnsafeBytes({ $0.allSatisfy { $0 < 0x80 } }) else { return nil }
         var isWhole = false
         let bytes = text.withUnsafeBytes { source in

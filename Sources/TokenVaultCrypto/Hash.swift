@@ -2,9 +2,9 @@ internal import CSodium
 
 /// BLAKE2b (`crypto_generichash`), with and without a key.
 package enum Hash {
-    /// The unkeyed digest of a part of `bytes`; `length` is 16 to 64 bytes.
+    /// Returns the unkeyed digest of a part of `bytes`. `length` is 16 to 64 bytes.
     package static func digest(_ bytes: [UInt8], in range: Range<Int>? = nil, length: Int) -> [UInt8] {
-        // libsodium picks its fastest implementation when it is initialized.
+        // libsodium selects its fastest implementation during initialization.
         _ = Sodium.isReady
         let range = (range ?? 0..<bytes.count).clamped(to: 0..<bytes.count)
         return [UInt8](unsafeUninitializedCapacity: length) { output, initialized in
@@ -20,20 +20,21 @@ package enum Hash {
     /// 32 bytes as four integers, each little-endian.
     package typealias Words = (UInt64, UInt64, UInt64, UInt64)
 
-    /// The unkeyed digest of a part of `bytes`, 32 bytes long.
+    /// Returns the unkeyed digest of a part of `bytes`, 32 bytes long.
     package static func words(of bytes: [UInt8], in range: Range<Int>? = nil) -> Words {
         _ = Sodium.isReady
         return bytes.withUnsafeBytes { words(of: $0, in: range, key: nil) }
     }
 
-    /// The digest of a part of `bytes` keyed with `key`, 32 bytes long; `nil` when the key was wiped.
+    /// Returns the digest of a part of `bytes` keyed with `key`, 32 bytes long, or `nil` when the key was
+    /// wiped.
     package static func words(
         of bytes: [UInt8], in range: Range<Int>? = nil, key: SymmetricKey
     ) -> Words? {
         key.withBytes { key in bytes.withUnsafeBytes { words(of: $0, in: range, key: key) } }
     }
 
-    /// The digest of a part of `bytes` keyed with `key`, 32 bytes long.
+    /// Returns the digest of a part of `bytes` keyed with `key`, 32 bytes long.
     package static func words(of bytes: [UInt8], in range: Range<Int>, with key: borrowing KeyUse) -> Words {
         let key = key.bytes
         return bytes.withUnsafeBytes { words(of: $0, in: range, key: key) }
@@ -55,13 +56,13 @@ package enum Hash {
         )
     }
 
-    /// The digest of `bytes` keyed with `key`, 16 bytes long, as two integers, each little-endian; `nil` when the key was
-    /// wiped.
+    /// Returns the digest of `bytes` keyed with `key`, 16 bytes long, as two little-endian integers. Returns
+    /// `nil` when the key was wiped.
     package static func pair(of bytes: [UInt8], key: SymmetricKey) -> (UInt64, UInt64)? {
         key.withBytes { key in bytes.withUnsafeBytes { pair(of: $0, key: key) } }
     }
 
-    /// The unkeyed digest of a part of `bytes`, 16 bytes long, as two integers, each little-endian.
+    /// Returns the unkeyed digest of a part of `bytes`, 16 bytes long, as two little-endian integers.
     package static func pair(of bytes: [UInt8], in range: Range<Int>) -> (UInt64, UInt64) {
         _ = Sodium.isReady
         let range = range.clamped(to: 0..<bytes.count)
@@ -79,7 +80,8 @@ package enum Hash {
         return (UInt64(littleEndian: pair.0), UInt64(littleEndian: pair.1))
     }
 
-    /// Whether the 16 bytes at `place` of `bytes` are the unkeyed digest of a part of them. No secret is compared.
+    /// Returns whether the 16 bytes at `place` of `bytes` are the unkeyed digest of a part of them. Not for
+    /// secrets: the comparison is not in constant time.
     package static func isChecksum(at place: Int, of bytes: [UInt8], in range: Range<Int>) -> Bool {
         guard place >= 0, place + 16 <= bytes.count, range.lowerBound >= 0, range.upperBound <= bytes.count
         else { return false }
@@ -95,7 +97,7 @@ package enum Hash {
         }
     }
 
-    /// The digest of a part of `bytes` keyed with `key`; `nil` when the key was wiped.
+    /// Returns the digest of a part of `bytes` keyed with `key`, or `nil` when the key was wiped.
     package static func keyed(
         _ bytes: [UInt8], in range: Range<Int>? = nil, key: SymmetricKey, length: Int
     ) -> [UInt8]? {
@@ -112,9 +114,9 @@ package enum Hash {
         }
     }
 
-    /// A key derived from `key`: BLAKE2b-256 keyed with it, over a label and parts, each preceded by its
-    /// length in eight bytes so that no two lists give the same input. The input is assembled in wiped
-    /// memory, since libsodium's streaming state has no Swift type.
+    /// Derives a key from `key`: BLAKE2b-256 keyed with it, over a label and parts. Each is preceded by its
+    /// length in eight bytes, so that no two lists give the same input. The input is assembled in wiped
+    /// memory, because libsodium's streaming state has no Swift type.
     package static func derive(
         from key: SymmetricKey, label: String, parts: [[UInt8]] = [], secrets: [SymmetricKey] = []
     ) throws(CryptoError) -> SymmetricKey {
@@ -147,8 +149,8 @@ package enum Hash {
         }
     }
 
-    /// A key made of a secret that is already hard to guess (the contents of a key file): BLAKE2b-256
-    /// over the label, the parts and the secret, each preceded by its length.
+    /// Makes a key from a secret that is already hard to guess (the contents of a key file). The key is
+    /// BLAKE2b-256 over the label, the parts and the secret, each preceded by its length.
     package static func key(
         of secret: SecretBytes, label: String, parts: [[UInt8]]
     ) throws(CryptoError) -> SymmetricKey {

@@ -2,25 +2,25 @@ internal import CSodium
 internal import Synchronization
 package import TokenVaultPlatform
 
-/// The memory that keys of this process share: a few guarded pages, since an allocation for each would cost
-/// 25 to 40 µs and eight kilobytes of guards, and would soon meet the limit on locked memory.
+/// The memory that the keys of this process share: a few guarded pages. A guarded allocation for each key
+/// would cost 25 to 40 µs and eight kilobytes of guards. It would also soon reach the limit on locked memory.
 package final class KeyArena: Sendable {
-    /// Where one key is.
+    /// The place of one key.
     struct Slot: @unchecked Sendable {
         let pages: GuardedPages
         let region: Int
         let index: Int
         let bytes: UnsafeMutableRawBufferPointer
 
-        /// Whether this process may touch the bytes.
+        /// Whether this process may access the bytes.
         var isThere: Bool { pages.isThere }
     }
 
     private struct Region {
         let pages: GuardedPages
-        /// The indices of slots that are free.
+        /// The indices of free slots.
         var free: [Int]
-        /// No key is added to it.
+        /// Whether the region is closed to further keys.
         var isClosed = false
     }
 
@@ -29,30 +29,31 @@ package final class KeyArena: Sendable {
         var wantsSecretPages: Bool
     }
 
-    // One page holds 128 keys on most machines: those of dozens of vaults.
+    // One page holds 128 keys on most machines, enough for dozens of vaults.
     private static let pagesPerRegion = 1
 
     private let state: Mutex<State>
 
-    /// The arena of every key that is made in no other.
+    /// The default arena for keys.
     package static var shared: KeyArena { own.current }
     private static let own = PerProcess { KeyArena(wantsSecretPages: false) }
 
-    /// An arena that has no pages yet. With `wantsSecretPages`, of `memfd_secret(2)` where there is that.
+    /// Creates an arena without pages. With `wantsSecretPages` it uses `memfd_secret(2)` where the system has
+    /// it.
     package init(wantsSecretPages: Bool) { state = Mutex(State(wantsSecretPages: wantsSecretPages)) }
 
-    /// Keys that are made from now on lie in pages of `memfd_secret(2)`, where the system has that.
+    /// Places keys that are made from now on in pages of `memfd_secret(2)`, where the system has it.
     package func wantSecretPages() {
         state.withLock { state in
             guard !state.wantsSecretPages else { return }
             state.wantsSecretPages = true
-            // What is held stays where it is; nothing is added there.
+            // Existing keys stay in their regions, which accept no further keys.
             for index in state.regions.indices { state.regions[index].isClosed = true }
         }
     }
 
-    /// The least that protects a key of this arena, or will protect the first one. Throws `unavailable` when
-    /// there is no memory.
+    /// Returns the weakest protection of the keys in this arena, or that of the first key to come. Throws
+    /// `unavailable` when there is no memory.
     package func protection() throws(CryptoError) -> GuardedPages.Protection {
         let least: GuardedPages.Protection? = state.withLock { state in
             if state.regions.isEmpty { _ = addRegion(to: &state) }
@@ -96,7 +97,7 @@ package final class KeyArena: Sendable {
         state.withLock { $0.regions[slot.region].free.append(slot.index) }
     }
 
-    /// Copies of all that is kept. For tests that look for it elsewhere.
+    /// Copies of all key bytes, for tests that search other memory for them.
     package var contents: [SecretBytes] {
         state.withLock { state in
             state.regions.flatMap { region -> [SecretBytes] in

@@ -1,23 +1,23 @@
 internal import CSodium
 
-/// Fresh random nonces for many seals: the system is asked for several at a time, since each time costs about as much as
-/// sealing. No nonce is given twice, and none is kept for who comes later.
+/// Fresh random nonces for many seals. Several are fetched from the system at a time, because each fetch
+/// costs about as much as sealing. No nonce is used twice, and none is kept for later users.
 package struct Nonces: ~Copyable {
     static let length = 24
-    // libsodium asks the system for 256 bytes at a time.
+    // libsodium fetches 256 bytes at a time from the system.
     private static let mostAtATime = 32
 
     private var bytes: [UInt8] = []
     private var position = 0
     private var expected: Int
 
-    /// Nonces for about as many seals.
+    /// Creates nonces for about this many seals.
     package init(for seals: Int) { expected = seals }
 
-    /// There will be about as many seals from here on.
+    /// Announces about this many further seals.
     package mutating func expect(_ seals: Int) { expected = seals }
 
-    /// Writes a nonce that was never given before to `target`, which has room for it.
+    /// Writes an unused nonce to `target`, which must have room for it.
     mutating func give(to target: UnsafeMutableRawBufferPointer) {
         if position == bytes.count { refill() }
         bytes.withUnsafeBytes { source in

@@ -1,7 +1,7 @@
 internal import CSodium
 
-// libsodium's parameters are not nullable, and an empty buffer has no address. It then gets one that is
-// never read, since its length is zero.
+// libsodium's parameters are not nullable, and an empty buffer has no address. It then gets this address,
+// which is never read because the length is zero.
 nonisolated(unsafe) private let nowhere = UnsafeMutableRawPointer.allocate(byteCount: 16, alignment: 16)
 
 extension UnsafeRawBufferPointer {
@@ -22,8 +22,9 @@ extension UnsafeMutableBufferPointer<UInt8> {
     var start: UnsafeMutableRawPointer { UnsafeMutableRawBufferPointer(self).start }
 }
 
-/// Whether all of `bytes` are zero. For what is no secret: it ends early, and reads 64 bytes at a time, since the
-/// zeros behind a log are looked at whenever a vault is opened (`sodium_is_zero` goes byte by byte).
+/// Returns whether all of `bytes` are zero. Not for secrets: it returns early. Reads 64 bytes at a time,
+/// because the zeros behind a log are checked at every opening of a vault (`sodium_is_zero` goes byte by
+/// byte).
 package func isAllZero(_ bytes: [UInt8], in range: Range<Int>? = nil) -> Bool {
     let range = (range ?? 0..<bytes.count).clamped(to: 0..<bytes.count)
     return bytes.withUnsafeBytes { buffer in
@@ -44,8 +45,8 @@ package func isAllZero(_ bytes: [UInt8], in range: Range<Int>? = nil) -> Bool {
     }
 }
 
-/// Whether both are the same bytes. For what is no secret: it ends early, and reads eight bytes at a time (the `==` of arrays
-/// goes byte by byte).
+/// Returns whether both have the same bytes. Not for secrets: it returns early. Reads eight bytes at a time
+/// (the `==` of arrays goes byte by byte).
 package func isSame(_ left: [UInt8], _ right: [UInt8]) -> Bool {
     guard left.count == right.count else { return false }
     return left.withUnsafeBytes { left in

@@ -1,11 +1,11 @@
 internal import CSodium
 internal import TokenVaultPlatform
 
-/// What deriving a key from a passphrase costs.
+/// The cost of deriving a key from a passphrase.
 package struct PasswordHashCost: Equatable, Sendable {
-    /// Passes over the memory (libsodium's `opslimit`).
+    /// The passes over the memory (libsodium's `opslimit`).
     package var passes: UInt32
-    /// Memory in bytes (libsodium's `memlimit`).
+    /// The memory in bytes (libsodium's `memlimit`).
     package var memory: UInt64
 
     package init(passes: UInt32, memory: UInt64) {
@@ -13,17 +13,17 @@ package struct PasswordHashCost: Equatable, Sendable {
         self.memory = memory
     }
 
-    /// The least a new slot may cost: 3 passes over 64 MiB.
+    /// The lowest cost of a new slot: 3 passes over 64 MiB.
     package static let minimum = PasswordHashCost(passes: 3, memory: 64 << 20)
     /// libsodium's MODERATE: 3 passes over 256 MiB, 0.8 s on the reference machine.
     package static let moderate = PasswordHashCost(passes: 3, memory: 256 << 20)
-    /// The most a file may ask of the machine that opens it: 12 passes over 2 GiB.
+    /// The highest cost that a vault file may demand of a machine that opens it: 12 passes over 2 GiB.
     package static let maximum = PasswordHashCost(passes: 12, memory: 2 << 30)
 }
 
 /// Argon2id (`crypto_pwhash`, `crypto_pwhash_ALG_ARGON2ID13`).
 package enum PasswordHash {
-    /// What one pass over a MiB takes on this machine's fastest memory, in time of a processor, whatever else it is doing.
+    /// The processor time of one pass over a MiB in this machine's fastest memory, independent of other load.
     private static let timePerMebibyte: Duration = {
         let sample = PasswordHashCost(passes: 1, memory: 16 << 20)
         let start = ThreadClock.now
@@ -35,8 +35,8 @@ package enum PasswordHash {
         return start.duration(to: ThreadClock.now) / 16
     }()
 
-    /// What ``derive(passphrase:salt:cost:)`` takes on this machine at least, and rarely twice that when nothing else
-    /// runs. Measured once, in some milliseconds.
+    /// Returns the least time that ``derive(passphrase:salt:cost:)`` takes on this machine. It rarely takes
+    /// twice as long when nothing else runs. Measured once, in a few milliseconds.
     package static func leastTime(for cost: PasswordHashCost) -> Duration {
         timePerMebibyte * (Double(cost.passes) * Double(cost.memory) / Double(1 << 20))
     }
@@ -44,7 +44,7 @@ package enum PasswordHash {
     /// The length of a salt, in bytes.
     package static let saltLength = 16
 
-    /// The key that `passphrase` gives with `salt` (16 bytes) at `cost`.
+    /// Derives the key of `passphrase` with `salt` (16 bytes) at `cost`.
     package static func derive(
         passphrase: SecretBytes, salt: [UInt8], cost: PasswordHashCost
     ) throws(CryptoError) -> SymmetricKey {

@@ -1,8 +1,8 @@
 internal import CSodium
 
-/// Randomness of the system, through `randombytes_buf`.
+/// Random bytes of the system, through `randombytes_buf`.
 package enum Random {
-    /// `count` unpredictable bytes.
+    /// Returns `count` unpredictable bytes.
     package static func bytes(_ count: Int) -> [UInt8] {
         _ = Sodium.isReady
         guard count > 0 else { return [] }

@@ -1,8 +1,8 @@
 internal import CSodium
 
 extension Hash {
-    /// The SHA-256 digest of `bytes`, 32 bytes long (`crypto_hash_sha256`): for protocols that name it. What is ours is
-    /// BLAKE2b.
+    /// Returns the SHA-256 digest of `bytes`, 32 bytes long (`crypto_hash_sha256`), for protocols that
+    /// require it. TokenVault itself uses BLAKE2b.
     package static func sha256(_ bytes: [UInt8]) -> [UInt8] {
         _ = Sodium.isReady
         return [UInt8](unsafeUninitializedCapacity: 32) { output, initialized in

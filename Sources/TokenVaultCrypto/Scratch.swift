@@ -1,25 +1,26 @@
 internal import CSodium
 
-/// Memory for plaintexts that are looked at one after the other, wiped at its end.
+/// Memory for one plaintext after another, wiped at its end.
 package struct Scratch: ~Copyable {
-    /// The plaintext, and behind it what was here before. To be read at once and never kept: what keeps it while the
-    /// next one is opened has a copy that nobody wipes.
+    /// The plaintext, followed by older contents. Read it at once and never keep it: a copy that is kept
+    /// while the next plaintext is opened is not wiped.
     package private(set) var bytes = [UInt8](repeating: 0, count: 4_096)
-    /// How long the plaintext is.
+    /// The length of the plaintext, in bytes.
     package private(set) var count = 0
 
-    /// Memory that holds nothing.
+    /// Creates empty memory.
     package init() {}
 
     deinit { wipe() }
 
-    /// Wipes the memory itself, whoever may still refer to it.
+    /// Wipes the memory itself, even if other references to it exist.
     private func wipe() {
         bytes.withUnsafeBytes { sodium_memzero(UnsafeMutablePointer(mutating: $0.octets), $0.count) }
     }
 
-    /// Opens the sealed bytes at `range` of `source` as ``AuthenticatedEncryption/open(_:at:key:associatedData:)`` does;
-    /// what was here before is overwritten. False when they do not authenticate; there is no plaintext then.
+    /// Opens the sealed bytes at `range` of `source` as
+    /// ``AuthenticatedEncryption/open(_:at:key:associatedData:)`` does, over the previous contents. Returns
+    /// false, without a plaintext, when the bytes do not authenticate.
     package mutating func open(
         _ source: [UInt8], at range: Range<Int>, with key: borrowing KeyUse, associatedData: [UInt8]
     ) -> Bool {
@@ -38,7 +39,7 @@ package struct Scratch: ~Copyable {
         return isAuthentic
     }
 
-    /// Whether the plaintext is what ``SecretBytes/init(prefixingLengthOf:paddedTo:)`` makes.
+    /// Whether the plaintext has the layout of ``SecretBytes/init(prefixingLengthOf:paddedTo:)``.
     package var isPrefixed: Bool {
         bytes.withUnsafeBytes {
             SecretBytes.prefixedRange(in: UnsafeRawBufferPointer(rebasing: $0[..<count])) != nil

@@ -1,12 +1,14 @@
 @_spi(_Unicode) internal import Swift
 
 extension SecretBytes {
-    /// The bytes as RFC 8265's profile OpaqueString (section 4.2) writes a passphrase, so that keyboards and systems that spell
-    /// the same text in different ways agree: every space that is not U+0020 becomes U+0020, and the text is in Normalization
-    /// Form C. `nil` when the bytes are so already, or are no UTF-8. The profile's refusals are left out: a passphrase may have any
-    /// character.
+    /// Returns the bytes in the form of RFC 8265's profile OpaqueString (section 4.2) for a passphrase.
+    /// Keyboards and systems that encode the same text differently then agree. Every space that is not U+0020
+    /// becomes U+0020, and the text is in Normalization Form C.
     ///
-    /// The text is taken a character at a time, so that no copy of more than that is outside wiped memory.
+    /// Returns `nil` when the bytes already have this form, or are not UTF-8. The rejections of the profile
+    /// are left out: a passphrase may have any character.
+    ///
+    /// The text is handled one character at a time, so that no larger copy exists outside wiped memory.
     package func asOpaqueString() -> SecretBytes? {
         withUnsafeBytes { bytes in
             if bytes.allSatisfy({ $0 < 0x80 }) { return nil }
@@ -33,11 +35,11 @@ extension SecretBytes {
     }
 }
 
-/// Writes a text in Normalization Form C, a piece at a time that nothing before or behind it combines with.
+/// Writes a text in Normalization Form C, in pieces that do not combine with the text before or behind them.
 private struct NormalizingWriter {
     let target: UnsafeMutableRawBufferPointer
     private(set) var count = 0
-    /// What may still combine with what follows.
+    /// The scalars that may still combine with the next ones.
     private var piece = String.UnicodeScalarView()
 
     init(target: UnsafeMutableRawBufferPointer) { self.target = target }
@@ -59,8 +61,8 @@ private struct NormalizingWriter {
         piece.removeAll(keepingCapacity: true)
     }
 
-    /// Whether `scalar` begins a piece that is normalized by itself. Marks do not, and neither do letters that join the letter
-    /// before them: the vowels and finals of Hangul, and the vowels of Kirat Rai.
+    /// Returns whether `scalar` begins a piece that is normalized on its own. Marks do not. Letters that join
+    /// the letter before them do not either: the vowels and finals of Hangul, and the vowels of Kirat Rai.
     private static func combinesWithNothingBefore(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .nonspacingMark, .spacingMark, .enclosingMark: false

@@ -1,7 +1,7 @@
 package import TokenVaultPlatform
 
 extension SecretBytes {
-    /// A copy of a part of a buffer; `nil` when the part is not inside.
+    /// Creates a copy of a part of a buffer; `nil` when the part is not inside.
     package convenience init?(copying buffer: WipedBuffer, in range: Range<Int>) {
         guard range.lowerBound >= 0, range.upperBound <= buffer.count else { return nil }
         self.init(capacity: range.count) { target in

@@ -1,20 +1,20 @@
 internal import CSodium
 
-/// Bytes that are wiped (`sodium_memzero`) when the last reference goes.
+/// Bytes that are wiped (`sodium_memzero`) when the last reference is released.
 ///
-/// They live in ordinary memory: a guarded allocation costs 25 to 40 µs and few fit under the locked
-/// memory limit, so that is kept for long-lived keys (``SymmetricKey``).
+/// They live in ordinary memory. A guarded allocation costs 25 to 40 µs, and few fit under the limit on
+/// locked memory. Guarded memory is therefore kept for long-lived keys (``SymmetricKey``).
 package final class SecretBytes: @unchecked Sendable {
     // Immutable after initialization, so sharing between threads is safe.
     private let storage: UnsafeMutableRawBufferPointer
-    /// Whose memory this is a part of; `nil` for memory of its own.
+    /// The owner of the memory that this is a part of; `nil` for memory of its own.
     private let owner: SecretBytes?
 
     /// The number of bytes.
     package let count: Int
 
-    /// What `fill` writes of `capacity` zero bytes. `fill` returns how many of them count; the rest stays
-    /// allocated, zero, and is wiped as well.
+    /// Creates the bytes that `fill` writes into `capacity` zero bytes. `fill` returns the number of valid
+    /// bytes. The rest stays allocated and zero, and is wiped as well.
     package init(capacity: Int, fill: (UnsafeMutableRawBufferPointer) -> Int) {
         let size = max(capacity, 1)
         storage = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
@@ -24,7 +24,7 @@ package final class SecretBytes: @unchecked Sendable {
         count = min(max(fill(wanted), 0), max(capacity, 0))
     }
 
-    /// A part of other bytes, which are wiped when their last part goes.
+    /// Creates a part of other bytes, which are wiped when their last part is released.
     private init(_ range: Range<Int>, of owner: SecretBytes) {
         storage = UnsafeMutableRawBufferPointer(rebasing: owner.storage[range])
         self.owner = owner
@@ -59,14 +59,14 @@ package final class SecretBytes: @unchecked Sendable {
         storage.deallocate()
     }
 
-    /// The bytes, for the length of the call. Do not keep the pointer.
+    /// Calls `body` with the bytes, which are valid only during the call. Do not keep the pointer.
     package func withUnsafeBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try body(UnsafeRawBufferPointer(rebasing: storage[0..<count]))
     }
 
-    /// The bytes as a span, for the length of the call.
+    /// Calls `body` with the bytes as a span, which is valid only during the call.
     package func withBytes<Result, Failure: Error>(
         _ body: (RawSpan) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -75,16 +75,17 @@ package final class SecretBytes: @unchecked Sendable {
         }
     }
 
-    /// A part of the bytes, without a copy; `nil` when the range is not inside.
+    /// Returns a part of the bytes, without a copy, or `nil` when the range is not inside.
     package func slice(_ range: Range<Int>) -> SecretBytes? {
         guard range.lowerBound >= 0, range.upperBound <= count else { return nil }
         return SecretBytes(range, of: self)
     }
 
-    /// An ordinary array of the bytes. For what is not secret in itself (names, padding, headers).
+    /// Returns an ordinary array of the bytes, for bytes that are not secret in themselves (names, padding,
+    /// headers).
     package func array() -> [UInt8] { withUnsafeBytes { Array($0) } }
 
-    /// Equality in constant time for equal lengths (`sodium_memcmp`).
+    /// Compares in constant time for equal lengths (`sodium_memcmp`).
     package func isEqual(to other: SecretBytes) -> Bool {
         guard count == other.count else { return false }
         if count == 0 { return true }
@@ -96,7 +97,7 @@ package final class SecretBytes: @unchecked Sendable {
     }
 }
 
-/// Constant-time comparison of two digests or tags (`sodium_memcmp`); false for unequal lengths.
+/// Compares two digests or tags in constant time (`sodium_memcmp`). Returns false for unequal lengths.
 package func constantTimeEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
     guard left.count == right.count else { return false }
     if left.isEmpty { return true }
@@ -108,8 +109,8 @@ package func constantTimeEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
 }
 
 extension SecretBytes {
-    /// `bytes` preceded by their length in eight bytes, little-endian, and followed by zeros up to
-    /// `capacity` bytes in all, without a copy in between.
+    /// Creates a copy of `bytes` behind their length in eight bytes, little-endian, and followed by zeros up
+    /// to `capacity` bytes in all. There is no other copy in between.
     package convenience init(prefixingLengthOf bytes: SecretBytes, paddedTo capacity: Int) {
         let size = max(capacity, bytes.count + 8)
         self.init(capacity: size) { target in
@@ -118,8 +119,8 @@ extension SecretBytes {
         }
     }
 
-    /// Puts these bytes to the front of `target`, which has room for them, preceded by their length in eight bytes,
-    /// little-endian.
+    /// Writes these bytes to the front of `target`, preceded by their length in eight bytes, little-endian.
+    /// `target` must have room for them.
     func putPrefixed(into target: UnsafeMutableRawBufferPointer) {
         precondition(target.count >= 8 + count)
         target.storeBytes(of: UInt64(count).littleEndian, as: UInt64.self)
@@ -128,7 +129,7 @@ extension SecretBytes {
         }
     }
 
-    /// `front`, which is no secret, and `bytes` behind it.
+    /// Creates `front`, which is not secret, followed by `bytes`.
     package convenience init(joining front: [UInt8], _ bytes: SecretBytes) {
         let size = front.count + bytes.count
         self.init(capacity: size) { target in
@@ -140,13 +141,14 @@ extension SecretBytes {
         }
     }
 
-    /// What ``init(prefixingLengthOf:paddedTo:)`` was given; `nil` when the length is outside or the
-    /// padding is not zero.
+    /// Returns the bytes given to ``init(prefixingLengthOf:paddedTo:)``, or `nil` when the length is out of
+    /// range or the padding is not zero.
     package func unprefixed() -> SecretBytes? {
         withUnsafeBytes { Self.prefixedRange(in: $0) }.flatMap { slice($0) }
     }
 
-    /// Where the bytes are that ``init(prefixingLengthOf:paddedTo:)`` was given; `nil` as ``unprefixed()``.
+    /// Returns the range of the bytes given to ``init(prefixingLengthOf:paddedTo:)``, or `nil` as
+    /// ``unprefixed()``.
     static func prefixedRange(in bytes: UnsafeRawBufferPointer) -> Range<Int>? {
         guard bytes.count >= 8 else { return nil }
         let length = UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))

@@ -1,20 +1,20 @@
 internal import CSodium
 
-/// Messages sealed one after the other (`crypto_secretstream_xchacha20poly1305`): none can be changed, left
-/// out, repeated or moved, and the last one says that it is the last.
+/// A sequence of sealed messages (`crypto_secretstream_xchacha20poly1305`). None can be changed, left out,
+/// repeated or moved, and the last one is marked as the last.
 package enum SecretStream {
     /// The length of the header that opening needs, in bytes.
     package static let headerLength = 24
-    /// Bytes that sealing adds to each message.
+    /// The number of bytes that sealing adds to each message.
     package static let overhead = 17
 
     /// Seals messages. Not for use by several threads.
     package final class Sealer {
         private var state = crypto_secretstream_xchacha20poly1305_state()
-        /// What ``SecretStream/Opener`` needs to begin; it is no secret.
+        /// The header that ``SecretStream/Opener`` needs to begin. It is not secret.
         package let header: [UInt8]
 
-        /// A stream under `key`. Throws `unavailable` when the key was wiped.
+        /// Creates a stream under `key`. Throws `unavailable` when the key was wiped.
         package init(key: SymmetricKey) throws(CryptoError) {
             guard Sodium.isReady else { throw .unavailable }
             var header = [UInt8](repeating: 0, count: headerLength)
@@ -30,7 +30,7 @@ package enum SecretStream {
 
         deinit { sodium_memzero(&state, MemoryLayout.size(ofValue: state)) }
 
-        /// The sealed form of `message`, bound to `associatedData`.
+        /// Seals `message`, bound to `associatedData`.
         package func seal(_ message: SecretBytes, associatedData: [UInt8], isLast: Bool) -> [UInt8] {
             let tag = isLast ? crypto_secretstream_xchacha20poly1305_tag_final() : 0
             let total = message.count + overhead
@@ -45,12 +45,13 @@ package enum SecretStream {
         }
     }
 
-    /// Opens what a ``SecretStream/Sealer`` sealed, in the same order. Not for use by several threads.
+    /// Opens the messages that a ``SecretStream/Sealer`` sealed, in the same order. Not for use by several
+    /// threads.
     package final class Opener {
         private var state = crypto_secretstream_xchacha20poly1305_state()
 
-        /// The stream that begins with `header` (24 bytes). Throws `invalidParameter` for another length and
-        /// `unavailable` when the key was wiped.
+        /// Creates the stream that begins with `header` (24 bytes). Throws `invalidParameter` for another
+        /// length and `unavailable` when the key was wiped.
         package init(key: SymmetricKey, header: [UInt8]) throws(CryptoError) {
             guard header.count == headerLength else { throw .invalidParameter }
             guard Sodium.isReady else { throw .unavailable }
@@ -65,8 +66,8 @@ package enum SecretStream {
 
         deinit { sodium_memzero(&state, MemoryLayout.size(ofValue: state)) }
 
-        /// The next message and whether it is the last; `nil` when these are not the bytes that were sealed
-        /// at this place of the stream with this associated data.
+        /// Returns the next message and whether it is the last. Returns `nil` when these bytes were not
+        /// sealed at this place of the stream with this associated data.
         package func open(
             _ sealed: [UInt8], associatedData: [UInt8]
         ) -> (message: SecretBytes, isLast: Bool)? {

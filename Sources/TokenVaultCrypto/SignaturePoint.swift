@@ -1,10 +1,10 @@
 internal import CSodium
 
-/// Public keys of Ed25519 (RFC 8032), which others make.
+/// Public keys of Ed25519 (RFC 8032) from other parties.
 package enum SignaturePoint {
-    /// Whether `bytes` are a key that one secret belongs to (`crypto_core_ed25519_is_valid_point`): 32 bytes in their one form, on
-    /// the curve, in its main subgroup, and not of small order. Under a key of small order a signature may be good for every
-    /// message.
+    /// Returns whether `bytes` are a key that one secret belongs to (`crypto_core_ed25519_is_valid_point`).
+    /// They must be 32 bytes in canonical form, on the curve, in its main subgroup, and not of small order.
+    /// Under a key of small order one signature may be valid for every message.
     package static func isValid(_ bytes: [UInt8]) -> Bool {
         _ = Sodium.isReady
         guard bytes.count == Int(crypto_core_ed25519_bytes()) else { return false }

@@ -2,21 +2,22 @@ internal import CSodium
 internal import Synchronization
 internal import TokenVaultPlatform
 
-/// A 32-byte key in a ``KeyArena``, wiped by ``wipe()`` and when the last reference goes.
+/// A 32-byte key in a ``KeyArena``, wiped by ``wipe()`` and when the last reference is released.
 package final class SymmetricKey: @unchecked Sendable {
     /// The length of every key, in bytes.
     package static let length = 32
 
-    // `wipe` may run while other threads seal with this key, which do not wait for one another. A key that is to be
-    // wiped takes no new user, and is wiped when its last one is done: it is refused, never used as zeros.
+    // `wipe` may run while other threads seal with this key; they do not wait for one another. A key that is
+    // being wiped rejects new users, and is wiped after its last user has finished. It is never used as
+    // zeros.
     private let users = Atomic<UInt64>(0)
     private static let isGoing: UInt64 = 1 << 63
     private let isReleased = Mutex(false)
     private let slot: KeyArena.Slot
     private let arena: KeyArena
 
-    /// A key filled by `body`, which gets 32 zero bytes. Throws `unavailable` when there is no guarded
-    /// memory to be had, and what `body` throws.
+    /// Creates a key filled by `body`, which gets 32 zero bytes. Throws `unavailable` when there is no
+    /// guarded memory, and the error of `body`.
     package init(
         in arena: KeyArena = .shared,
         filling body: (UnsafeMutableRawBufferPointer) throws(CryptoError) -> Void
@@ -32,14 +33,14 @@ package final class SymmetricKey: @unchecked Sendable {
         self.arena = arena
     }
 
-    /// A fresh random key.
+    /// Returns a fresh random key.
     package static func random() throws(CryptoError) -> SymmetricKey {
         try SymmetricKey { (bytes) throws(CryptoError) in
             randombytes_buf(bytes.start, length)
         }
     }
 
-    /// A key copied from 32 bytes.
+    /// Creates a key from a copy of 32 bytes.
     package convenience init(copying bytes: SecretBytes, from offset: Int = 0) throws(CryptoError) {
         guard offset >= 0, bytes.count - offset >= Self.length else { throw .invalidParameter }
         try self.init { (target) throws(CryptoError) in
@@ -50,13 +51,13 @@ package final class SymmetricKey: @unchecked Sendable {
         }
     }
 
-    /// The same key in memory of its own. Throws `unavailable` when it was wiped.
+    /// Returns the same key in memory of its own. Throws `unavailable` when it was wiped.
     package func copy() throws(CryptoError) -> SymmetricKey {
         guard let bytes = Self.concatenating([self]) else { throw .unavailable }
         return try SymmetricKey(copying: bytes)
     }
 
-    /// A copy of several keys' bytes, one behind the other, to be sealed; `nil` when one was wiped.
+    /// Returns a copy of several keys' bytes in a row, for sealing, or `nil` when one was wiped.
     package static func concatenating(_ keys: [SymmetricKey]) -> SecretBytes? {
         var complete = true
         let bytes = SecretBytes(capacity: keys.count * length) { target in
@@ -70,34 +71,35 @@ package final class SymmetricKey: @unchecked Sendable {
         return complete ? bytes : nil
     }
 
-    /// Wipes the key now. Whoever still holds it can seal and open nothing any more; what is being sealed or opened
-    /// at this moment is waited for, which is at most a megabyte.
+    /// Wipes the key now. Every later use of it fails. Waits for seals and openings under way, which are of
+    /// at most a megabyte.
     package func wipe() {
         isReleased.withLock { isReleased in
             guard !isReleased else { return }
             users.bitwiseOr(Self.isGoing, ordering: .acquiringAndReleasing)
-            // In a forked child the users are threads that it does not have, and the pages are not there either.
+            // In a forked child the users are threads of the parent, and the pages are missing too.
             while slot.isThere, users.load(ordering: .acquiring) != Self.isGoing { WorkerThread.giveWay() }
             arena.release(slot)
             isReleased = true
         }
     }
 
-    /// Whether ``wipe()`` has run, or has begun to.
+    /// Whether ``wipe()`` has run or has begun.
     package var isWiped: Bool { users.load(ordering: .acquiring) & Self.isGoing != 0 }
 
     deinit { wipe() }
 
-    /// Runs `body` with the key's 32 bytes, beside others that do; `nil` when the key was wiped, or is another
-    /// process's. `body` must not wipe it.
+    /// Runs `body` with the key's 32 bytes, concurrently with other users. Returns `nil` when the key was
+    /// wiped, or belongs to another process. `body` must not wipe it.
     package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
         let isThere = begin()
         defer { end() }
         return isThere ? body(bytes) : nil
     }
 
-    /// The right to use the key several times; `nil` when the key was wiped, or is another process's. ``wipe()`` waits
-    /// until it is given back, so that nobody may hold it for longer than some milliseconds, nor while waiting.
+    /// Returns the right to use the key several times, or `nil` when the key was wiped or belongs to another
+    /// process. ``wipe()`` waits until the right is given back. Do not hold it for longer than a few
+    /// milliseconds, nor while waiting.
     package func use() -> KeyUse? {
         guard begin() else {
             end()
@@ -106,7 +108,7 @@ package final class SymmetricKey: @unchecked Sendable {
         return KeyUse(of: self)
     }
 
-    /// Takes a user more; false when the key is not to be used. ``end()`` follows either way.
+    /// Adds a user. Returns false when the key must not be used. ``end()`` follows either way.
     private func begin() -> Bool {
         let before = users.wrappingAdd(1, ordering: .acquiring).oldValue
         return before & Self.isGoing == 0 && slot.isThere
@@ -117,8 +119,8 @@ package final class SymmetricKey: @unchecked Sendable {
     fileprivate var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(slot.bytes) }
 }
 
-/// A key in use: what seals and opens many things with it need not ask for each whether it is still there, which is
-/// a word that all threads write to.
+/// A key in use, for code that seals and opens many things. It needs no check of the key for each of them:
+/// the check writes to a word that all threads share.
 package struct KeyUse: ~Copyable {
     private let key: SymmetricKey
     /// The key's 32 bytes.

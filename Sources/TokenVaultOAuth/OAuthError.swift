@@ -1,45 +1,45 @@
 #if OAuth
 public import TokenVaultAuth
 
-/// Why a sign-in, or another exchange with a provider, did not succeed. None of them carries a token, a code, a secret or a
-/// text of the server's beyond an `error` code that is one word of letters and underscores.
+/// The reason that a sign-in or another exchange with a provider failed. No case has a token, a code or a
+/// secret in it. The only server text is an `error` code that is one word of letters and underscores.
 public indirect enum OAuthError: Error, Sendable, Equatable {
-    /// An address, a name or a setting that was given cannot be used; the text says which.
+    /// An address, a name or a setting cannot be used; the text says which.
     case invalid(String)
-    /// What the provider says of itself cannot be used (RFC 8414 section 3.3); the text says which part.
+    /// The provider's metadata cannot be used (RFC 8414 section 3.3); the text names the part.
     case invalidMetadata(String)
-    /// The provider found at an issuer's address has another name (RFC 8414 section 3.3).
+    /// The provider at the issuer's address has another name (RFC 8414 section 3.3).
     case issuerDiffers(IssuerDifference)
-    /// The provider does not offer what was asked for; the text says what.
+    /// The provider does not support the request; the text says which part.
     case unsupported(String)
-    /// A request failed. `RefreshFailure.Kind.refused` has the provider's `error` code; `invalid_grant` is of a
-    /// code or an assertion that is not accepted any more.
+    /// A request failed. `RefreshFailure.Kind.refused` has the provider's `error` code; `invalid_grant` means
+    /// that a code or an assertion is no longer accepted.
     case requestFailed(RefreshFailure)
-    /// The provider answered with what no client can use; the text says which part.
+    /// No client can use the provider's response; the text names the part.
     case malformedResponse(String)
-    /// The person said no (`access_denied`).
+    /// The user denied access (`access_denied`).
     case accessDenied
     /// The provider ended the authorization with this `error` code (RFC 6749 section 4.1.2.1).
     case authorizationRefused(String)
-    /// The answer of a browser is from another provider than the one that was asked (RFC 9207).
+    /// The browser's answer comes from another provider (RFC 9207).
     case wrongIssuer
-    /// The answer of a browser is to another request than this one: its `state` differs.
+    /// The browser's answer belongs to another request: its `state` differs.
     case wrongState
-    /// The person did not answer in time.
+    /// The user did not answer in time.
     case timedOut
-    /// No port of the loopback could be listened on.
+    /// The program could not listen on a loopback port.
     case cannotListen
-    /// The ID token is not accepted.
+    /// The ID token was rejected.
     case invalidIDToken(IDTokenProblem)
     /// The task was cancelled.
     case cancelled
-    /// Tokens came that are not used, for this reason, and the provider could not be told that they are over: they may be
-    /// good there until they expire.
+    /// Tokens arrived that are not used, for this reason, and they could not be revoked. They may be valid at
+    /// the provider until they expire.
     case tokensNotRevoked(OAuthError)
 }
 
 extension OAuthError: CustomStringConvertible {
-    /// One line: what happened and what to do next.
+    /// One line: the failure and the next step.
     public var description: String {
         switch self {
         case .invalid(let what): "\(what) cannot be used: look at what was given"
@@ -67,9 +67,9 @@ extension OAuthError: CustomStringConvertible {
     }
 }
 
-/// How the name that a provider gives itself differs from the issuer that was asked for.
+/// The difference between the provider's own name and the requested issuer.
 public enum IssuerDifference: Sendable, Equatable, CaseIterable {
-    /// It is another name.
+    /// The provider has another name.
     case otherName
     /// The provider's name has a slash at its end, and the issuer has none.
     case slashInMetadata
@@ -85,33 +85,34 @@ public enum IssuerDifference: Sendable, Equatable, CaseIterable {
     }
 }
 
-/// What is wrong with an ID token (OpenID Connect Core section 3.1.3.7).
+/// A problem of an ID token (OpenID Connect Core section 3.1.3.7).
 public enum IDTokenProblem: String, Error, Sendable, Equatable, CaseIterable, CustomStringConvertible {
-    /// None came, though it was asked for.
+    /// The ID token is missing, though it was requested.
     case missing
-    /// It is not a signed JWT of an object with the claims that are required.
+    /// The ID token is not a signed JWT of an object with the required claims.
     case malformed
-    /// It is not signed by an algorithm that is accepted: `none`, one with a shared secret, or one that was not agreed on.
+    /// The algorithm is not accepted: `none`, an algorithm with a shared secret, or an algorithm that is not
+    /// allowed.
     case algorithm
-    /// The provider's key set has no key that could have signed it.
+    /// The provider's key set has no key that could have signed the ID token.
     case unknownKey = "unknown key"
     /// The signature is wrong.
     case signature
-    /// It is from another issuer.
+    /// The issuer differs.
     case issuer
-    /// It is for another client, or also for clients that are not known.
+    /// The ID token is for another client, or also for unknown clients.
     case audience
-    /// It was given to another client (`azp`).
+    /// The ID token was issued to another client (`azp`).
     case authorizedParty = "authorized party"
-    /// It has expired.
+    /// The ID token has expired.
     case expired
-    /// It is not valid yet, or was issued in the future.
+    /// The ID token is not valid yet, or was issued in the future.
     case notYetValid = "not yet valid"
-    /// It is the answer to another request: `nonce` differs.
+    /// The ID token belongs to another request: `nonce` differs.
     case nonce
-    /// It belongs to another access token (`at_hash`).
+    /// The ID token belongs to another access token (`at_hash`).
     case accessTokenHash = "access token hash"
-    /// It is of another person than the one who signed in.
+    /// The ID token is for another user than the signed-in user.
     case subject
 
     /// The name, in words.

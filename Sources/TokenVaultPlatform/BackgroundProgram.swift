@@ -2,33 +2,34 @@ internal import CLinux
 internal import Glibc
 package import SystemPackage
 
-/// A program that was started to go on by itself: in a session of its own, with nothing of this one's open but its
-/// standard error, until it says that it is ready.
+/// A program that is started to keep running on its own, in a session of its own. Until it reports that it is
+/// ready, its standard error is the only thing that it may share with this program.
 package struct BackgroundProgram: Sendable {
-    /// The process.
+    /// The process identifier.
     package let process: Int32
-    /// Whether it is ready; otherwise it has ended, or is about to: ``wait()``.
+    /// Whether the program is ready. Otherwise it has exited, or is about to: ``wait()``.
     package let isReady: Bool
-    /// What it said on its standard error before it ended without being ready, of which 4 KiB; empty unless that was kept.
+    /// The first 4 KiB of its standard error when it exited without being ready; empty unless these were
+    /// `kept`.
     package let errors: String
 
-    /// Where its standard error goes.
+    /// The destination of the program's standard error.
     package enum Errors: Sendable {
-        /// Nowhere.
+        /// Discarded.
         case dropped
-        /// Where this program's goes.
+        /// This program's standard error.
         case shared
-        /// To ``BackgroundProgram/errors``, until it is ready. It has to lead it elsewhere by then:
-        /// ``StandardStream/discard()``.
+        /// ``BackgroundProgram/errors``, until the program is ready. By then the program must redirect its
+        /// standard error: ``StandardStream/discard()``.
         case kept
     }
 
-    /// The descriptor that the program writes a byte to when it is ready: see ``ReadySignal``.
+    /// The descriptor to which the program writes a byte when it is ready: see ``ReadySignal``.
     package static let readyDescriptor: CInt = 3
 
-    /// Starts `program`, whose arguments say that descriptor 3 is the one to write to, and waits until it is ready or has
-    /// ended. Its environment is `environment` and nothing else. Throws what the system failed with, and `ETIMEDOUT`
-    /// when it is neither within `timeout`; it is ended then, since nobody would know of it.
+    /// Starts `program`, and waits until it is ready or has exited. Its `arguments` must name descriptor 3 as
+    /// the one to write to. Its environment is exactly `environment`. Throws system errors, and `ETIMEDOUT`
+    /// when neither happens within `timeout`. The program is then killed, because nothing else tracks it.
     package init(
         _ program: FilePath, _ arguments: [String], environment: [String], errors handling: Errors = .dropped,
         within timeout: Duration
@@ -63,7 +64,7 @@ package struct BackgroundProgram: Sendable {
         errors = isReady || said[0] < 0 ? "" : Self.text(said[0], until: deadline)
     }
 
-    /// What comes from `descriptor` to its end.
+    /// Returns the bytes from `descriptor` up to its end or 4 KiB, as text.
     private static func text(_ descriptor: CInt, until deadline: Deadline) -> String {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4_096)
@@ -79,7 +80,7 @@ package struct BackgroundProgram: Sendable {
         _ program: FilePath, _ arguments: [String], _ environment: [String], _ handling: Errors,
         errors: CInt, ready: CInt
     ) throws(SystemFailure) -> Int32 {
-        // A copy above all that the program is given, which is not the one it is given.
+        // The copy's number is above every descriptor that the program gets, so that no `dup2` overwrites it.
         let copy = try retrying("fcntl(F_DUPFD_CLOEXEC)") { clinux_duplicate(ready, 10) }
         defer { close(copy) }
         var errorsCopy: CInt = -1
@@ -101,7 +102,8 @@ package struct BackgroundProgram: Sendable {
         }
     }
 
-    /// Waits for its end: the exit status, or 128 and the signal's number when a signal ended it.
+    /// Waits for the program to exit. Returns the exit status, or 128 plus the signal number when a signal
+    /// ended it.
     @discardableResult
     package func wait() -> Int32 { ProgramStart.wait(for: process) }
 }

@@ -1,14 +1,14 @@
 internal import Glibc
 package import SystemPackage
 
-/// The lock of one byte of a file that nobody writes: of one of many things that the file stands for. The kernel lets
-/// go of it when its holder ends, however that comes (`fcntl(F_OFD_SETLK)`).
+/// A lock on one byte of a file that is never written. Each byte stands for one of many resources. The kernel
+/// releases the lock when its holder ends, however that happens (`fcntl(F_OFD_SETLK)`).
 ///
-/// It is of the open file: two holders in one process are kept apart as two processes are.
+/// The lock belongs to the open file: two holders in one process exclude each other as two processes do.
 package final class ByteLock: Sendable {
     private let file: PosixFile
     private let process = ProcessFacts.identifier
-    /// Which file it is a lock of, for as long as that exists.
+    /// The identity of the locked file, valid as long as the file exists.
     package let identity: FileIdentity
 
     private init(_ file: PosixFile, _ identity: FileIdentity) {
@@ -16,11 +16,13 @@ package final class ByteLock: Sendable {
         self.identity = identity
     }
 
-    // Given back rather than left to the last who has the file open, as a program that is being started has for a moment.
+    // Released explicitly: a program that is being started briefly shares the open file and would keep the
+    // lock.
     deinit { if process == ProcessFacts.identifier { file.unlock() } }
 
-    /// The lock of the byte at `offset` of the file at `path`, which is made with mode 0600 when it is missing; `nil`
-    /// while another holds it. Throws `ELOOP` for a link, `EPERM` for another user's file and for what is no file.
+    /// Takes the lock on the byte at `offset` of the file at `path`, which is made with mode 0600 when
+    /// missing. Returns `nil` while another holder has the lock. Throws `ELOOP` for a link, `EPERM` for
+    /// another user's file and for anything but a regular file.
     package static func take(_ path: FilePath, byteAt offset: Int) throws(SystemFailure) -> ByteLock? {
         while true {
             let file = try open(path)
@@ -29,7 +31,7 @@ package final class ByteLock: Sendable {
                 throw SystemFailure(.notPermitted, "open")
             }
             guard try file.tryLock(byteAt: offset) else { return nil }
-            // Whoever removed the file meanwhile, or put another there, would lock that one.
+            // If the file was removed or replaced meanwhile, other processes would lock the new file.
             if try identity(at: path) == attributes.identity { return ByteLock(file, attributes.identity) }
         }
     }

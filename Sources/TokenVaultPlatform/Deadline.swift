@@ -1,31 +1,31 @@
 internal import CLinux
 internal import Glibc
 
-/// A point in time that waiting may not pass, on the clock that goes on while the machine is suspended
+/// A time limit for waiting, on the clock that continues while the machine is suspended
 /// (`clock_gettime(CLOCK_BOOTTIME)`).
 ///
-/// Not a `ContinuousClock.Instant`: how large that is comes out when the program runs, and with it the layout of every type
-/// that has one in it, which costs a short command more than what it does.
+/// Not a `ContinuousClock.Instant`, because its size is only known at run time. So is then the layout of
+/// every type that contains one, which costs a short command more than its own work.
 package struct Deadline: Sendable {
-    /// Nanoseconds since the machine started.
+    /// The time limit in nanoseconds since the machine started.
     private let end: UInt64
 
-    /// `duration` from now.
+    /// Creates a deadline `duration` from now.
     package init(after duration: Duration) {
         let (sum, isFarAway) = SleepingAlarm.now.addingReportingOverflow(duration.nanoseconds)
         end = isFarAway ? .max : sum
     }
 
-    /// Whether the time has come.
+    /// Whether the deadline has passed.
     package var hasPassed: Bool { SleepingAlarm.now >= end }
 
-    /// What is left, never below zero.
+    /// The remaining time, never below zero.
     package var remaining: Duration {
         let now = SleepingAlarm.now
         return .nanoseconds(now < end ? Int64(clamping: end - now) : 0)
     }
 
-    /// For how long it has passed, never below zero.
+    /// The time since the deadline passed, never below zero.
     package var lateness: Duration {
         let now = SleepingAlarm.now
         return .nanoseconds(now > end ? Int64(clamping: now - end) : 0)
@@ -33,7 +33,7 @@ package struct Deadline: Sendable {
 }
 
 extension Duration {
-    /// In whole nanoseconds: zero for what is less than none, and the most there are for what is longer.
+    /// The duration in whole nanoseconds, limited to the range of the type.
     package var nanoseconds: UInt64 {
         let (seconds, attoseconds) = components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }
@@ -43,15 +43,15 @@ extension Duration {
     }
 }
 
-/// Waits on something that can only be asked, with growing pauses and a bound.
+/// Growing, bounded pauses for polling a condition.
 package struct BackOff {
     private var pause: UInt64 = 20_000
     private let longest: UInt64 = 5_000_000
 
     package init() {}
 
-    /// Pauses 20 µs the first time, twice as long each next time, 5 ms at most, and never past
-    /// `deadline`. False when the deadline has passed.
+    /// Pauses 20 µs the first time and twice as long each next time, up to 5 ms, and never past `deadline`.
+    /// Returns false when the deadline has passed.
     package mutating func wait(until deadline: Deadline) -> Bool {
         if deadline.hasPassed { return false }
         var request = timespec(tv_sec: 0, tv_nsec: Int(min(pause, deadline.remaining.nanoseconds)))

@@ -2,13 +2,14 @@ internal import CLinux
 internal import Glibc
 package import SystemPackage
 
-/// A program that works for this one and knows when it is gone, however it ended: its standard input is a socket that leads
-/// here, and ends then. It has a session of its own, so that no key of a terminal ends it first.
+/// A program that works for this one and detects its end in every case. Its standard input is a socket to
+/// this program, which then reaches its end. It has a session of its own, so that no terminal key ends it
+/// first.
 package final class DependentProgram {
     private let process: pid_t
     private(set) var socket: CInt
 
-    /// Starts `program`, whose standard error is this one's. Throws what the system failed with.
+    /// Starts `program` with this program's standard error. Throws system errors.
     package init(_ program: FilePath, _ arguments: [String]) throws(SystemFailure) {
         var ends: [CInt] = [-1, -1]
         _ = try retrying("socketpair") { clinux_socket_pair(&ends) }
@@ -30,7 +31,8 @@ package final class DependentProgram {
 
     deinit { _ = finish() }
 
-    /// What it says next: see ``say(_:)``; `nil` when it ended, or goes on for more than `limit` bytes.
+    /// Returns the next message: see ``say(_:)``. Returns `nil` when the program exited, or the message is
+    /// longer than `limit` bytes.
     package func listen(limit: Int) -> [UInt8]? {
         var bytes: [UInt8] = []
         while bytes.count <= limit {
@@ -44,8 +46,8 @@ package final class DependentProgram {
         return nil
     }
 
-    /// Lets it know that nothing more is wanted, and waits for its end: the exit status, or 128 and the signal's number when
-    /// a signal ended it; -1 the second time.
+    /// Closes the program's input and waits for its exit. Returns the exit status, or 128 plus the signal
+    /// number when a signal ended it. A second call returns -1.
     package func finish() -> Int32 {
         guard socket >= 0 else { return -1 }
         close(socket)
@@ -53,13 +55,13 @@ package final class DependentProgram {
         return ProgramStart.wait(for: process)
     }
 
-    /// In the program that was started: says `bytes`, none of them zero, to the one that started it. A zero ends them: a path may
-    /// have lines.
+    /// Sends the message `bytes`, none of them zero, to the parent. Called in the started program. A zero
+    /// ends the message, because a path may have line breaks.
     package static func say(_ bytes: [UInt8]) throws(SystemFailure) {
         try StreamFile.write(bytes + [0], to: StandardStream.input.rawValue)
     }
 
-    /// In the program that was started: waits until nothing more is wanted, or the one that started it is gone.
+    /// Waits until the parent closes the input or is gone. Called in the started program.
     package static func waitForEnd() {
         var buffer = [UInt8](repeating: 0, count: 64)
         while true {

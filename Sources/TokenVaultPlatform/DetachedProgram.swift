@@ -1,11 +1,12 @@
 internal import Glibc
 package import SystemPackage
 
-/// A program that was started to go on by itself, in a session of its own, with nothing of this one's: a person's browser.
+/// A program that is started to keep running on its own, such as the user's browser. It has a session of its
+/// own and shares nothing.
 package struct DetachedProgram: Sendable {
     private let process: pid_t
 
-    /// Starts `program`. Its standard streams lead nowhere. Throws what the system failed with.
+    /// Starts `program` with all standard streams on `/dev/null`. Throws system errors.
     package init(
         _ program: FilePath, _ arguments: [String], environment: [String]
     ) throws(SystemFailure) {
@@ -16,6 +17,7 @@ package struct DetachedProgram: Sendable {
         }
     }
 
-    /// Waits for its end: the exit status, or 128 and the signal's number when a signal ended it.
+    /// Waits for the program to exit. Returns the exit status, or 128 plus the signal number when a signal
+    /// ended it.
     package func wait() -> Int32 { ProgramStart.wait(for: process) }
 }

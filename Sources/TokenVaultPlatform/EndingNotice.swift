@@ -1,32 +1,32 @@
 internal import Glibc
 internal import SystemPackage
 
-/// That this program is to end, as those see it that run for it: once told it stays so, whoever looks and whenever. So a
-/// signal that came before a program was started is known to that one as well.
+/// A notice that this program is about to end, for the code that runs helper programs. Once given it stays
+/// visible to every later reader. So a signal that came before a helper started is also known to that helper.
 package final class EndingNotice: Sendable {
     private struct State {
-        /// Whether it was told.
+        /// Whether the notice was given.
         var hasCome = false
-        /// Whether no program is to be started any more.
+        /// Whether further programs are rejected.
         var isOver = false
-        /// The programs that run, each of which leads a group.
+        /// The running programs, each the leader of a process group.
         var running: Set<pid_t> = []
     }
     private let state = Monitor(State())
-    // Readable since it was told: nobody takes that back.
+    // Readable since the notice was given. It is never reset.
     private let event: WakeEvent
 
-    /// Throws what the system failed with: `EMFILE` without descriptors.
+    /// Creates a notice. Throws system errors: `EMFILE` without descriptors.
     package init() throws(SystemFailure) { event = try WakeEvent() }
 
-    /// Tells everybody, those who begin later as well.
+    /// Gives the notice to all current and later readers.
     package func tell() {
         state.withLock { $0.hasCome = true }
         event.wake()
     }
 
-    /// Ends the programs that run and what they started; none is started any more. `last` is done before those who wait for
-    /// them know that they ended.
+    /// Kills the running programs with everything that they started, and rejects further programs. `last`
+    /// runs before the waiting threads learn that the programs ended.
     package func endAll(_ last: () -> Void = {}) {
         state.withLock { state in
             state.isOver = true
@@ -35,14 +35,14 @@ package final class EndingNotice: Sendable {
         }
     }
 
-    /// Becomes readable when it is told.
+    /// A descriptor that becomes readable when the notice is given.
     var descriptor: CInt { event.descriptor }
 
-    /// Whether it was told.
+    /// Whether the notice was given.
     var hasCome: Bool { state.withLock { $0.hasCome } }
 
-    /// Runs `start`, unless no program is to be started any more, or none now that it was told and `evenAfterwards` does not
-    /// hold: `EINTR` then. Whether it had been told.
+    /// Runs `start`, and returns whether the notice had been given. Throws `EINTR` when further programs are
+    /// rejected. Also throws `EINTR` after the notice unless `evenAfterwards` is true.
     func begin(
         evenAfterwards: Bool, _ start: () throws(SystemFailure) -> pid_t
     ) throws(SystemFailure) -> (process: pid_t, hasCome: Bool) {
@@ -56,7 +56,7 @@ package final class EndingNotice: Sendable {
         }
     }
 
-    /// Waits for the end of a program that was started, whose number may be another's afterwards.
+    /// Waits for the exit of a started program. Its process identifier may be reused afterwards.
     func reap(_ process: pid_t) -> Int32 {
         ProgramStart.waitForEnd(of: process)
         return state.withLock { state in

@@ -2,7 +2,7 @@ internal import CLinux
 internal import Glibc
 package import SystemPackage
 
-/// Which file this is, wherever its name points now.
+/// The identity of a file, independent of its name.
 package struct FileIdentity: Hashable, Sendable {
     package let device: UInt64
     package let inode: UInt64
@@ -13,7 +13,7 @@ package struct FileIdentity: Hashable, Sendable {
     }
 }
 
-/// What `statx(2)` tells of a file.
+/// The attributes of a file, as `statx(2)` returns them.
 package struct FileAttributes: Sendable {
     package enum Kind: Sendable { case regular, directory, symbolicLink, other }
 
@@ -23,7 +23,7 @@ package struct FileAttributes: Sendable {
     /// The permission bits, without the kind.
     package var mode: UInt32
     package var owner: UInt32
-    /// How many names the file has.
+    /// The number of names (hard links) of the file.
     package var links: Int
 
     package init(
@@ -39,21 +39,23 @@ package struct FileAttributes: Sendable {
 }
 
 extension FileAttributes {
-    /// Of an open file.
+    /// Reads the attributes of an open file.
     init(of descriptor: CInt) throws(SystemFailure) {
         var answer = clinux_attributes()
         let result = clinux_attributes_of(descriptor, "", AT_EMPTY_PATH, &answer)
         try self.init(answer, result)
     }
 
-    /// Of what is called `name` in an open directory, itself and not what it leads to. `ENOENT` when that is nothing.
+    /// Reads the attributes of `name` in an open directory, without following a link. Throws `ENOENT` when
+    /// there is none.
     init(of name: String, in directory: CInt) throws(SystemFailure) {
         var answer = clinux_attributes()
         let result = clinux_attributes_of(directory, name, AT_SYMLINK_NOFOLLOW, &answer)
         try self.init(answer, result)
     }
 
-    /// Of what `path` leads to, or without `followingLinks` of the link. `ENOENT` when that is nothing.
+    /// Reads the attributes of the file at `path`, or without `followingLinks` of the link itself. Throws
+    /// `ENOENT` when there is none.
     package init(at path: FilePath, followingLinks: Bool = true) throws(SystemFailure) {
         var answer = clinux_attributes()
         let flags = followingLinks ? 0 : AT_SYMLINK_NOFOLLOW
@@ -75,7 +77,7 @@ extension FileAttributes {
 }
 
 extension FileAttributes {
-    /// The last directory on the way to `path` of which the system tells the owner, and that owner.
+    /// Returns the last directory on the way to `path` with a known owner, and that owner.
     package static func nearestDirectory(to path: FilePath) -> (place: FilePath, owner: UInt32)? {
         var path = path
         while !path.isEmpty {

@@ -3,28 +3,28 @@ internal import Glibc
 internal import Synchronization
 internal import SystemPackage
 
-/// What `inotify(7)` can be asked to watch: the open file or directory itself, wherever its path leads by now.
+/// An object that `inotify(7)` can watch: the open file or directory itself, wherever its path leads now.
 package protocol Notifying: AnyObject, Sendable {
-    /// The path that leads to what is open.
+    /// A path to the open object.
     var notificationPath: String { get }
-    /// The kind of file system it is on, as `statfs(2)` numbers it; 0 when it cannot be told.
+    /// The type of its file system, as `statfs(2)` numbers it; 0 when it cannot be determined.
     var fileSystemType: UInt64 { get }
 }
 
-/// Tells when files are written to and when names come to be in directories (`inotify(7)`).
+/// Reports writes to files and new names in directories (`inotify(7)`).
 package final class FileNotifier: Sendable {
-    /// A file or directory that is watched. The same one watched again is the same watch.
+    /// A watched file or directory. Watching the same one again gives the same watch.
     package struct Watch: Hashable, Sendable {
         fileprivate let number: CInt
     }
 
-    /// What happened since the last look.
+    /// The events since the last report.
     package struct Report: Sendable {
         /// The files that were written to.
         package var files: Set<Watch> = []
-        /// The names that came to be in directories.
+        /// The new names in directories.
         package var names: [Watch: Set<String>] = [:]
-        /// Whether something was lost: anything may have happened.
+        /// Whether events were lost, so that anything may have happened.
         package var isIncomplete = false
 
         package init() {}
@@ -32,10 +32,11 @@ package final class FileNotifier: Sendable {
 
     private let notifier: CInt
     private let event: WakeEvent
-    /// How many use each watch.
+    /// The number of users of each watch.
     private let users = Mutex<[CInt: Int]>([:])
 
-    /// Throws what the system failed with: `EMFILE` above 128 of these for a user, or without descriptors.
+    /// Creates a notifier. Throws system errors: `EMFILE` above 128 notifiers for a user, or without
+    /// descriptors.
     package init() throws(SystemFailure) {
         notifier = try retrying("inotify_init1") { clinux_inotify() }
         do {
@@ -48,14 +49,13 @@ package final class FileNotifier: Sendable {
 
     deinit { close(notifier) }
 
-    /// Watches what is written to a file. Throws what the system failed with: `ENOSPC` above
-    /// `fs.inotify.max_user_watches`.
+    /// Watches writes to a file. Throws system errors: `ENOSPC` above `fs.inotify.max_user_watches`.
     package func watch(contentsOf file: any Notifying) throws(SystemFailure) -> Watch {
         let path = file.notificationPath
         return try add { clinux_watch_contents(notifier, path) }
     }
 
-    /// Watches the names that come to be in a directory.
+    /// Watches new names in a directory.
     package func watch(namesIn directory: any Notifying) throws(SystemFailure) -> Watch {
         let path = directory.notificationPath
         return try add { clinux_watch_names(notifier, path) }
@@ -72,7 +72,7 @@ package final class FileNotifier: Sendable {
         return try result.get()
     }
 
-    /// Gives a watch up. It ends when everybody who asked for it has.
+    /// Releases a watch. It ends when all its users have released it.
     package func release(_ watch: Watch) {
         users.withLock { users in
             let left = (users[watch.number] ?? 1) - 1
@@ -81,10 +81,10 @@ package final class FileNotifier: Sendable {
         }
     }
 
-    /// Ends a wait that is under way, or the next one.
+    /// Ends the current wait, or the next one.
     package func wake() { event.wake() }
 
-    /// Waits until something happens, ``wake()`` is called or `longest` is over; `nil` waits for ever.
+    /// Waits until an event happens, ``wake()`` is called or `longest` has passed; `nil` means no limit.
     package func wait(atMost longest: Duration?) -> Report {
         let isTold = event.wait(for: notifier, milliseconds: longest.map(Self.milliseconds) ?? -1)
         return isTold ? takeNotices() : Report()
@@ -92,7 +92,7 @@ package final class FileNotifier: Sendable {
 
     private static func milliseconds(_ duration: Duration) -> CInt {
         let parts = max(.zero, min(duration, .seconds(86_400))).components
-        // Rounded up: a wait of less than a millisecond would be none.
+        // Rounded up: a wait of less than a millisecond would otherwise not wait at all.
         return CInt(parts.seconds * 1_000 + (parts.attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
     }
 

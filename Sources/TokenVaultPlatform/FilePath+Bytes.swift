@@ -2,19 +2,19 @@ internal import Glibc
 package import SystemPackage
 
 extension FilePath {
-    /// The path as the kernel takes it, which need not be UTF-8.
+    /// The path as bytes for the kernel, which need not be UTF-8.
     package var bytes: [UInt8] {
         withPlatformString { Array(UnsafeRawBufferPointer(start: $0, count: strlen($0))) }
     }
 
-    /// The path of these bytes, none of which is zero.
+    /// Creates a path from these bytes, none of which is zero.
     package init(bytes: [UInt8]) {
         self.init(platformString: bytes.map { CInterop.PlatformChar(bitPattern: $0) } + [0])
     }
 
-    /// The path without its last component, as `removingLastComponent()` has it: empty for a single name, and `/` for what is
-    /// in the root. That one has the runtime look through the conformances of the whole program, which takes a
-    /// short command longer than what it is there for.
+    /// The path without its last component, as from `removingLastComponent()`: empty for a single name, and
+    /// `/` for a file in the root. That method makes the runtime search the conformances of the whole
+    /// program, which takes a short command longer than its own work.
     package var parent: FilePath {
         var bytes = bytes
         guard let slash = bytes.lastIndex(of: UInt8(ascii: "/")) else { return FilePath() }
@@ -24,8 +24,8 @@ extension FilePath {
 }
 
 extension String {
-    /// A text that shows bytes which are no UTF-8: what is text as it is, `\xff` for each byte that is none, and `\\` for
-    /// a backslash.
+    /// Creates a text from bytes that need not be UTF-8: valid text unchanged, `\xff` for each invalid byte,
+    /// and `\\` for a backslash.
     package init(escaping bytes: [UInt8]) {
         self = ""
         var parser = Unicode.UTF8.ForwardParser()

@@ -1,16 +1,16 @@
 internal import CLinux
 internal import Glibc
 
-/// Pages for keys, between two that nobody may touch, left out of core dumps and not passed on to a forked
-/// child. They are never given back: a process needs few.
+/// Pages for keys, between two inaccessible pages. They are left out of core dumps and not inherited by a
+/// forked child. They are never returned to the system: a process needs few.
 package struct GuardedPages: @unchecked Sendable {
-    /// What keeps the pages from being read elsewhere than in this process.
+    /// The protection of the pages against reads from outside this process.
     package enum Protection: Int, Comparable, Sendable {
-        /// Nothing: the system refused to lock them (`ulimit -l`), and they can be written to swap.
+        /// None: the system refused to lock the pages (`ulimit -l`), and they can be written to swap.
         case unlocked
-        /// `mlock(2)`: they stay in memory.
+        /// `mlock(2)`: the pages stay in memory.
         case locked
-        /// `memfd_secret(2)`: they stay in memory, and the kernel has no way to them either.
+        /// `memfd_secret(2)`: the pages stay in memory, and the kernel cannot access them either.
         case secret
 
         package static func < (left: Protection, right: Protection) -> Bool {
@@ -18,14 +18,15 @@ package struct GuardedPages: @unchecked Sendable {
         }
     }
 
-    /// All of the pages' bytes, zeros at first.
+    /// The bytes of all pages, initially zero.
     package let bytes: UnsafeMutableRawBufferPointer
-    /// What the system granted.
+    /// The protection that the system granted.
     package let protection: Protection
     private let process: Int32
     private let forks = clinux_forks()
 
-    /// `count` pages; of `memfd_secret(2)` if `asSecret` and the system has it. `nil` when there is no memory.
+    /// Creates `count` pages, of `memfd_secret(2)` if `asSecret` and the system has it. `nil` when there is
+    /// no memory.
     package init?(count: Int, asSecret: Bool = false) {
         let page = Int(sysconf(Int32(_SC_PAGESIZE)))
         guard page > 0, count > 0, let start = clinux_reserve((count + 2) * page) else { return nil }
@@ -41,9 +42,9 @@ package struct GuardedPages: @unchecked Sendable {
         }
     }
 
-    /// Whether the bytes are what this process has put there. In a forked child they are zeros, or not there at all.
+    /// Whether the bytes are as this process wrote them. In a forked child they are zero or unmapped.
     package var isThere: Bool {
-        // No system call where a mistake would be without harm: each use of a key asks.
+        // Avoids a system call where a wrong answer does no harm: each use of a key checks this.
         forks == clinux_forks() && (protection != .secret || ProcessFacts.identifier == process)
     }
 }

@@ -2,32 +2,35 @@ internal import CLinux
 internal import Glibc
 package import SystemPackage
 
-/// A program that is started to ask a person or a server for a secret: what it says is read into memory that the caller
-/// wipes. It has a session of its own, so that it can be ended with what it started, and ends with this one's waiting.
+/// A program that is started to get a secret from the user or a server. Its output is read into memory that
+/// the caller wipes. It has a session of its own, so that it can be killed with everything that it started.
+/// It ends when the caller stops waiting.
 package final class HelperProgram {
     private let process: pid_t
     private var output: CInt
-    // A socket: writing to one who has gone raises no signal.
+    // A socket: writing to a program that is gone raises no signal.
     private var input: CInt
-    // Signals come here, unless somebody else takes them and gives notice.
+    // Signals come here, unless another component handles them and gives notice.
     private let signals: SignalForwarder?
     private let parting: ShutdownPolicy?
-    // Whether the notice is still to have its effect.
+    // Whether the notice has not been handled yet.
     private var isExpectingNotice: Bool
-    // Until when it may say something after that.
+    // The time until which the helper may still answer after the notice.
     private var partingEnd: Deadline?
     private var isWoken = false
     private var isOver = false
 
-    /// What becomes of a program when the one that waits for its answer is to end. Somebody else takes the signals then.
+    /// The fate of a helper when the program that waits for its answer is about to end. Another component
+    /// handles the signals then.
     package struct ShutdownPolicy: Sendable {
-        /// Says when, whether that was before or is later.
+        /// The notice of the end, given before or later.
         let notice: EndingNotice
-        /// For how long it may still answer then.
+        /// The time that the helper gets for an answer after the notice.
         let limit: Duration
-        /// Whether it knows of that, by the end of its input.
+        /// Whether the helper is informed of the notice, by the end of its input.
         let isTold: Bool
-        /// Whether it is started also when that was before: it has to do with the end, which is nothing to it then.
+        /// Whether the helper is started even after the notice, because its work is part of ending. The
+        /// earlier notice then has no effect on it.
         let comesAfterwards: Bool
 
         package init(
@@ -40,8 +43,8 @@ package final class HelperProgram {
         }
     }
 
-    /// Where `name` is: itself if there is a slash in it, else what the directories of `PATH` have of that name, and may be
-    /// run. `nil` when they have none.
+    /// Returns the path of the program `name`. A name with a slash is the path. Otherwise returns the first
+    /// executable of that name in the directories of `PATH`, or `nil`.
     package static func find(_ name: String) -> FilePath? {
         guard !name.contains("/") else { return FilePath(name) }
         let path = ProcessFacts.environment("PATH") ?? "/usr/bin:/bin"
@@ -49,9 +52,9 @@ package final class HelperProgram {
             .first { $0.isAbsolute && access($0.string, X_OK) == 0 }
     }
 
-    /// Starts `program`, whose environment is `environment` and nothing else. With `isSpokenTo` it can be written to; else its
-    /// standard input is empty. With `parting` signals are not taken here. Throws what the system failed with, and `EINTR` when
-    /// it is not to be started any more.
+    /// Starts `program`. Its environment is exactly `environment`. With `isSpokenTo` its standard input is a
+    /// socket for writing to it, else empty. With `parting` signals are not handled here. Throws system
+    /// errors, and `EINTR` when no program is started any longer.
     package init(
         _ program: FilePath, _ arguments: [String], environment: [String], isSpokenTo: Bool,
         parting: ShutdownPolicy? = nil
@@ -65,7 +68,7 @@ package final class HelperProgram {
         do throws(SystemFailure) {
             if isSpokenTo { _ = try retrying("socketpair") { clinux_socket_pair(&told) } }
             defer { if told[1] >= 0 { close(told[1]) } }
-            // The end that it has waits, as programs expect.
+            // The helper's end of the pipe is blocking, as programs expect.
             _ = fcntl(said[1], F_SETFL, 0)
             let start = { () throws(SystemFailure) in
                 try ProgramStart.start(program, arguments, environment: environment, closingFrom: 3) {
@@ -96,19 +99,21 @@ package final class HelperProgram {
 
     deinit {
         end()
-        // One that came when nothing was waited for any more.
+        // A signal may have come while nothing was waiting.
         if let signals, let signal = signals.next() { signals.deliver(signal) }
         closeOutput()
     }
 
-    /// Writes `text`. Throws `EPIPE` when the program reads no more, `ETIMEDOUT` when `deadline` passes before it has.
+    /// Writes `text`. Throws `EPIPE` when the helper reads no further, `ETIMEDOUT` when `deadline` passes
+    /// first.
     package func write(_ text: String, deadline: Deadline?) throws(SystemFailure) {
         try write(Array(text.utf8), deadline: deadline)
     }
 
-    /// As ``write(_:deadline:)``, bytes that the caller wipes.
+    /// Writes bytes, which the caller wipes, as ``write(_:deadline:)``.
     ///
-    /// A signal that would end this program ends the other one first, also while that reads nothing; `EINTR` is thrown then.
+    /// A signal that would end this program kills the helper first, even while it reads nothing. Throws
+    /// `EINTR` then.
     package func write(_ bytes: [UInt8], deadline: Deadline?) throws(SystemFailure) {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -124,22 +129,23 @@ package final class HelperProgram {
         }
     }
 
-    /// The next line, without its end; what is left when there is none; `nil` when there is nothing any more. Throws `EFBIG`
-    /// above `limit` bytes, `ETIMEDOUT` when `deadline` passes. The caller wipes it.
+    /// Returns the next line, without its end. At the end of the output, returns the rest, then `nil`. Throws
+    /// `EFBIG` above `limit` bytes, `ETIMEDOUT` when `deadline` passes. The caller wipes the line.
     ///
-    /// With `evenIfLate` what is there already is read also after `deadline`: this program may have been stopped while it
-    /// passed, and what was said meanwhile may be said only once. A program that was stopped then waits a moment more. The other
-    /// one, where that was stopped, is woken and has a moment for what it has to say. Whoever reads line after line that way has
-    /// a bound of its own.
+    /// With `evenIfLate` available output is read even after `deadline`. This program may have been stopped
+    /// at that time, and the output may be impossible to get again. After such a stop this program waits a
+    /// little longer. A stopped helper is continued and gets some time to answer. Callers that read line
+    /// after line in this way need a time limit of their own.
     ///
-    /// A signal that would end this program ends the other one first, unless that may part; `EINTR` is thrown then.
+    /// A signal that would end this program kills the helper first, unless its policy lets it finish. Throws
+    /// `EINTR` then.
     package func readLine(
         limit: Int, deadline: Deadline?, evenIfLate: Bool = false
     ) throws(SystemFailure) -> [UInt8]? {
         var deadline = deadline
         var failure: SystemFailure?
         var isEnd = false
-        // One buffer that never grows: growing would leave copies of a secret behind.
+        // One buffer of fixed size: growing would leave copies of a secret behind.
         var bytes = [UInt8](unsafeUninitializedCapacity: limit + 1) { buffer, count in
             while count <= limit {
                 do throws(SystemFailure) {
@@ -174,9 +180,10 @@ package final class HelperProgram {
         return isEnd && bytes.isEmpty ? nil : bytes
     }
 
-    /// Waits for its end, and ends what it started: the exit status, or 128 and the signal's number when a signal ended it.
-    /// What else it says is thrown away. One that has not ended after five seconds is ended. Throws `ETIMEDOUT` when
-    /// `deadline` passes first; it is ended then.
+    /// Waits for the helper to exit, and kills everything that it started. Returns the exit status, or 128
+    /// plus the signal number when a signal ended it. Further output is discarded. A helper that runs for
+    /// another five seconds is killed. Throws `ETIMEDOUT` when `deadline` passes first; the helper is then
+    /// killed.
     package func finish(deadline: Deadline?) throws(SystemFailure) -> Int32 {
         closeInput()
         let descriptor = clinux_process_descriptor(process)
@@ -190,13 +197,13 @@ package final class HelperProgram {
                 guard error.errno == .timedOut, !(deadline?.hasPassed ?? false) else { throw error }
                 return 128 + SIGKILL
             }
-            // Its number is its group's until it is reaped.
+            // The process group's number is not reused until the helper is reaped.
             kill(-process, SIGKILL)
         }
         return reap()
     }
 
-    /// Throws away what it said.
+    /// Discards output of the helper.
     private func discard() {
         withUnsafeTemporaryAllocation(byteCount: 4_096, alignment: 16) { buffer in
             let count = read(output, buffer.baseAddress, buffer.count)
@@ -205,10 +212,10 @@ package final class HelperProgram {
         }
     }
 
-    /// How long it may take to end.
+    /// The time that the helper has to exit.
     private static let grace: Duration = .seconds(5)
 
-    /// Ends it and what it started.
+    /// Kills the helper and everything that it started.
     package func end() {
         guard !isOver else { return }
         closeInput()
@@ -231,15 +238,15 @@ package final class HelperProgram {
         return parting?.notice.reap(process) ?? ProgramStart.wait(for: process)
     }
 
-    /// Whether it is stopped, or was (`waitid`).
+    /// Whether the helper is stopped, or was (`waitid`).
     private var wasStopped: Bool {
         var change = siginfo_t()
         let wanted = WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT
         return waitid(P_PID, id_t(process), &change, wanted) == 0 && change.si_signo == SIGCHLD
     }
 
-    /// Waits until what it says can be read. What can be is, whatever time it is; one who was stopped while `deadline` passed
-    /// gets another, whether that is this program or the other one.
+    /// Waits until output can be read. Available output is read at any time. If this program or the helper
+    /// was stopped while `deadline` passed, there is a new deadline.
     private func waitEvenIfLate(_ deadline: inout Deadline?) throws(SystemFailure) {
         let wasOver = deadline?.hasPassed ?? false
         do throws(SystemFailure) {
@@ -251,7 +258,8 @@ package final class HelperProgram {
             if !isWoken, wasStopped {
                 isWoken = true
                 kill(-process, SIGCONT)
-                // It has what waited for it, or finds that its own time is over: it waits a moment more itself.
+                // The helper handles its pending input, or finds its own time limit passed. It may wait a
+                // little itself before it exits.
                 deadline = Deadline(after: .seconds(3))
             } else if !wasOver, lateness > .seconds(1) {
                 deadline = Deadline(after: .seconds(2))
@@ -262,7 +270,7 @@ package final class HelperProgram {
         }
     }
 
-    /// Ends it, or has it come to an end, since a signal came. Throws `EINTR` when it has ended.
+    /// Handles a signal: kills the helper, or lets it finish. Throws `EINTR` when it was killed.
     private func heedSignal(mayPart: Bool) throws(SystemFailure) {
         if let signals, let signal = signals.next() {
             end()
@@ -277,22 +285,22 @@ package final class HelperProgram {
         }
         partingEnd = Deadline(after: parting.limit)
         if parting.isTold { closeInput() }
-        // One that is stopped would not know.
+        // A stopped helper would not notice the end of its input.
         kill(-process, SIGCONT)
     }
 
-    /// What tells of a signal; -1 when nothing does any more.
+    /// The descriptor that reports a signal; -1 when there is none to wait for.
     private var signalDescriptor: CInt {
         signals?.descriptor ?? (isExpectingNotice ? parting?.notice.descriptor : nil) ?? -1
     }
 
-    /// Waits until one of `descriptors` can be read, or else written: the first of those that can.
+    /// Waits until one of `descriptors` can be read, or written for `POLLOUT`. Returns the first that can.
     private func wait(
         forOneOf descriptors: [CInt], until event: CInt = POLLIN, _ deadline: Deadline?,
         evenIfLate: Bool = false, mayPart: Bool = false
     ) throws(SystemFailure) -> CInt {
         while true {
-            // After a signal it is that signal's time, or what is left of its own.
+            // After a signal the earlier of both limits counts.
             let deadline =
                 partingEnd.map { end in
                     deadline.map { $0.remaining < end.remaining ? $0 : end } ?? end
@@ -306,7 +314,7 @@ package final class HelperProgram {
             }
             let ready = waiting.dropFirst().first { $0.revents != 0 }
             if evenIfLate, let ready { return ready.fd }
-            // Also of a program that writes without end.
+            // Checked here too, for a helper that writes without end.
             if deadline?.hasPassed ?? false { throw SystemFailure(.timedOut, "poll") }
             if let ready { return ready.fd }
         }

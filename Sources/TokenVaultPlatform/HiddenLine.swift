@@ -1,7 +1,7 @@
 internal import SystemPackage
 
-/// A line that is typed without echo, with the usual editing keys, and what arrives right after its end. Holds its
-/// bytes in one buffer that never moves and wipes what is removed.
+/// A line that is typed without echo, with the usual editing keys, and the bytes that arrive right after its
+/// end. Its buffer never moves, and removed bytes are wiped.
 ///
 /// Recognizes the marks that a terminal sends around a paste: `ESC [ 200 ~` and `ESC [ 201 ~`.
 struct HiddenLine {
@@ -13,7 +13,7 @@ struct HiddenLine {
     private var bytes: [UInt8] = []
     private let limit: Int
     private var isInPaste = false
-    // What came after the line's end.
+    // Whether more lines came after the line's end.
     private var hasMoreLines = false
     private var matched = 0
 
@@ -28,14 +28,14 @@ struct HiddenLine {
         case 0x0a, 0x0d: return bytes.count > limit ? .tooLong : .done
         case 0x04 where !isInPaste: return bytes.isEmpty ? .cancelled : .done
         case 0x08 where !isInPaste, 0x7f where !isInPaste:
-            // One character, which may be several bytes of UTF-8.
+            // Removes one character, which may be several bytes of UTF-8.
             while let last = bytes.last {
                 removeLast()
                 if last & 0xc0 != 0x80 { break }
             }
         case 0x15 where !isInPaste: while !bytes.isEmpty { removeLast() }
         default:
-            // A mark may follow a line that is as long as can be.
+            // A mark may follow a line of maximum length.
             if bytes.count == limit + Self.pasteEnds.count { return .tooLong }
             bytes.append(byte)
             takeMark()
@@ -43,7 +43,7 @@ struct HiddenLine {
         return .more
     }
 
-    /// Looks at a byte after the line's end. Ends of lines and the end of a paste are no further line.
+    /// Examines a byte after the line's end. Line ends and the end of a paste do not count as a further line.
     mutating func discard(_ byte: UInt8) {
         if isInPaste, byte == Self.pasteEnds[matched] {
             matched += 1
@@ -57,10 +57,11 @@ struct HiddenLine {
         }
     }
 
-    /// How long no byte has to come for a paste to be over, in milliseconds: longer once there is one.
+    /// The silence after which a paste is over, in milliseconds: longer once there is a paste or further
+    /// lines.
     var quietMilliseconds: CInt { isInPaste ? 1_000 : hasMoreLines ? 500 : 150 }
 
-    /// What came of asking, for a line that ended with `step`. `EFBIG` for one that is too long.
+    /// Returns the answer for a line that ended with `step`. Fails with `EFBIG` for a line that is too long.
     mutating func result(of step: Step) -> Result<Terminal.Answer, SystemFailure> {
         if step == .tooLong { return .failure(SystemFailure(.fileTooLarge, "read")) }
         if hasMoreLines || matched > 0 { return .success(.severalLines) }
@@ -69,7 +70,7 @@ struct HiddenLine {
 
     mutating func wipe() { SmallFile.wipe(&bytes) }
 
-    /// The bytes, which are the caller's from now on.
+    /// Hands the bytes over to the caller.
     private mutating func hand() -> [UInt8] {
         let handed = bytes
         bytes = []

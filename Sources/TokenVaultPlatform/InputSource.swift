@@ -2,8 +2,8 @@ internal import CLinux
 internal import Glibc
 package import SystemPackage
 
-/// Something that bytes are read from once, with a bound on how many and on how long it takes: standard
-/// input, an inherited descriptor, a file or a named pipe.
+/// An input that is read once, with limits on size and time: standard input, an inherited descriptor, a file
+/// or a named pipe.
 package final class InputSource: Sendable {
     private let descriptor: CInt
     private let isOurs: Bool
@@ -18,14 +18,15 @@ package final class InputSource: Sendable {
     /// Standard input.
     package static let standard = InputSource(descriptor: StandardStream.input.rawValue, isOurs: false)
 
-    /// The descriptor numbered `number` that the parent left open. Ask before opening anything else: a
-    /// number that is not in use would come to mean the next file. Reading takes from the parent's own.
+    /// Returns the input at descriptor `number`, which the parent left open. Call this before anything else
+    /// is opened: an unused number would otherwise refer to the next opened file. Reading moves the parent's
+    /// own position.
     package static func inherited(_ number: CInt) throws(SystemFailure) -> InputSource {
         let copy = try retrying("fcntl(F_DUPFD_CLOEXEC)") { clinux_duplicate(number, 10) }
         return InputSource(descriptor: copy, isOurs: true)
     }
 
-    /// The file or pipe at `path`, following links. Opening a named pipe does not wait for its writer.
+    /// Opens the file or pipe at `path`, following links. Opening a named pipe does not wait for its writer.
     package static func file(_ path: FilePath) throws(SystemFailure) -> InputSource {
         let descriptor = try retrying("open") {
             path.withPlatformString { open($0, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) }
@@ -33,20 +34,21 @@ package final class InputSource: Sendable {
         return InputSource(descriptor: descriptor, isOurs: true)
     }
 
-    /// Whether this is a regular file that its group or others can read (`fstat`).
+    /// Whether this is a regular file that its group or other users can read (`fstat`).
     package var isReadableByOthers: Bool {
         var information = stat()
         guard fstat(descriptor, &information) == 0 else { return false }
         return clinux_is_regular(information.st_mode) != 0 && information.st_mode & 0o044 != 0
     }
 
-    /// Everything up to the end. `EFBIG` when that is more than `limit` bytes, `ETIMEDOUT` when
-    /// `deadline` passes first. The caller wipes the result.
+    /// Returns everything up to the end. Throws `EFBIG` above `limit` bytes, `ETIMEDOUT` when `deadline`
+    /// passes first. The caller wipes the result.
     package func readAll(limit: Int, deadline: Deadline?) throws(SystemFailure) -> [UInt8] {
         try read(limit: limit, chunk: 1 << 16, stopAtNewline: false, deadline: deadline)
     }
 
-    /// The first line without its newline, reading nothing behind it. Fails as ``readAll(limit:deadline:)``.
+    /// Returns the first line without its newline, and reads nothing behind it. Throws as
+    /// ``readAll(limit:deadline:)``.
     package func readLine(limit: Int, deadline: Deadline?) throws(SystemFailure) -> [UInt8] {
         try read(limit: limit, chunk: 1, stopAtNewline: true, deadline: deadline)
     }
@@ -55,7 +57,7 @@ package final class InputSource: Sendable {
         limit: Int, chunk: Int, stopAtNewline: Bool, deadline: Deadline?
     ) throws(SystemFailure) -> [UInt8] {
         var failure: SystemFailure?
-        // One buffer that never grows: growing would leave copies of a secret behind.
+        // One buffer of fixed size: growing would leave copies of a secret behind.
         var bytes = [UInt8](unsafeUninitializedCapacity: limit + 1) { buffer, count in
             while count <= limit {
                 if let reason = Self.wait(for: descriptor, deadline) {
@@ -85,7 +87,7 @@ package final class InputSource: Sendable {
         return bytes
     }
 
-    /// Waits until `descriptor` can be read, or has ended. `ETIMEDOUT` when `deadline` passes first.
+    /// Waits until `descriptor` can be read or has ended. Returns `ETIMEDOUT` when `deadline` passes first.
     static func wait(for descriptor: CInt, _ deadline: Deadline?) -> SystemFailure? {
         var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         while true {
@@ -99,7 +101,7 @@ package final class InputSource: Sendable {
         }
     }
 
-    /// What `poll` is told to wait at most: rounded up, at most an hour, -1 for ever.
+    /// Returns the time limit for `poll`: rounded up, at most an hour, -1 for no limit.
     static func milliseconds(until deadline: Deadline?) -> CInt {
         guard let left = deadline?.remaining.components else { return -1 }
         if left.seconds >= 3_600 { return 3_600_000 }

@@ -1,12 +1,12 @@
 package import SystemPackage
 
-/// Whether what is written somewhere is still there after a restart of the machine or container.
+/// The durability of directories across a restart of the machine or container.
 package enum LastingStorage {
-    /// `statfs(2)`'s types of tmpfs, ramfs and overlayfs.
+    /// The types in `statfs(2)` of tmpfs, ramfs and overlayfs.
     private static let passing: Set<UInt64> = [0x0102_1994, 0x8584_58f6, 0x794c_7630]
 
-    /// Whether files below `path` last, as far as the kind of file system tells: that of the nearest directory
-    /// that is there. What cannot be told is taken to last.
+    /// Returns whether files below `path` survive a restart, by the file system type of the nearest existing
+    /// directory. Returns true when the type cannot be determined.
     package static func isLasting(_ path: FilePath) -> Bool {
         var place = path
         while true {

@@ -1,13 +1,15 @@
 package import SystemPackage
 
-/// How much memory the control groups of this process let it take: beyond that it is killed and not refused.
+/// The memory that the control groups of this process allow. Beyond it the process is killed instead of
+/// getting an error.
 package enum MemoryAllowance {
-    /// Where `proc` and `sys` are looked for.
+    /// The directory that contains `proc` and `sys`.
     @TaskLocal package static var root: FilePath = "/"
 
-    /// Bytes that may still be taken; `nil` when no control group says. Of the groups above each other the
-    /// strictest counts; what can be given back, such as cached files, is not counted as taken. Reads
-    /// `/proc/self/cgroup`, `memory.max` and `memory.stat` (cgroups(7)), or `memory.limit_in_bytes` of version 1.
+    /// Returns the bytes that may still be allocated, or `nil` without a limit. The strictest of the nested
+    /// groups counts. Reclaimable memory, such as cached files, does not count as used. Reads
+    /// `/proc/self/cgroup`, `memory.max` and `memory.stat` (cgroups(7)), or `memory.limit_in_bytes` of
+    /// version 1.
     package static func remaining() -> UInt64? {
         guard let text = text(of: root.appending("proc/self/cgroup")) else { return nil }
         var least: UInt64?
@@ -28,8 +30,8 @@ package enum MemoryAllowance {
         return least
     }
 
-    /// Bytes that programs can take without others being swapped out (`MemAvailable` of `/proc/meminfo`, proc(5)), or that the
-    /// control groups leave, whichever is less; `nil` when neither says.
+    /// Returns the bytes that can be allocated without swapping (`MemAvailable` of `/proc/meminfo`, proc(5)),
+    /// or the rest that the control groups allow. The smaller number counts; `nil` when neither is known.
     package static func available() -> UInt64? {
         let line = text(of: root.appending("proc/meminfo"))?.split(separator: "\n")
             .first { $0.hasPrefix("MemAvailable:") }

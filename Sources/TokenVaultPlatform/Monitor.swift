@@ -1,10 +1,10 @@
 internal import CLinux
 internal import Glibc
 
-/// A condition that threads wait on and others announce: a POSIX mutex and condition variable.
+/// A condition that threads wait on and other threads announce: a POSIX mutex and condition variable.
 ///
-/// What it guards is `State`. Used where a `Mutex` is not enough because a thread must sleep until the
-/// state changes.
+/// It guards `State`. Used where a `Mutex` is not enough, because a thread must sleep until the state
+/// changes.
 package final class Monitor<State: ~Copyable>: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let condition: UnsafeMutablePointer<pthread_cond_t>
@@ -18,7 +18,7 @@ package final class Monitor<State: ~Copyable>: @unchecked Sendable {
         condition.initialize(to: pthread_cond_t())
         var attributes = pthread_condattr_t()
         pthread_condattr_init(&attributes)
-        // Bounded waits are of time that passes, whatever the wall clock is set to.
+        // Time limits use elapsed time, independent of the wall clock.
         pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
         pthread_cond_init(condition, &attributes)
         pthread_condattr_destroy(&attributes)
@@ -32,7 +32,7 @@ package final class Monitor<State: ~Copyable>: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Runs `body` alone with the state.
+    /// Runs `body` with exclusive access to the state.
     package func withLock<Result, Failure: Error>(
         _ body: (inout State) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -41,7 +41,7 @@ package final class Monitor<State: ~Copyable>: @unchecked Sendable {
         return try body(&state)
     }
 
-    /// Runs `body` alone with the state, then wakes every waiting thread.
+    /// Runs `body` with exclusive access to the state, then wakes every waiting thread.
     package func announce<Result>(_ body: (inout State) -> Result) -> Result {
         pthread_mutex_lock(mutex)
         defer {
@@ -51,7 +51,7 @@ package final class Monitor<State: ~Copyable>: @unchecked Sendable {
         return body(&state)
     }
 
-    /// Runs `body` until it gives a value, sleeping in between until the state is announced anew.
+    /// Runs `body` until it returns a value, and sleeps in between until the state is announced again.
     package func wait<Result>(_ body: (inout State) -> Result?) -> Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
@@ -61,7 +61,8 @@ package final class Monitor<State: ~Copyable>: @unchecked Sendable {
         }
     }
 
-    /// As ``wait(_:)``, for at most `duration`; `nil` when `body` has given no value by then.
+    /// Waits as ``wait(_:)``, for at most `duration`. Returns `nil` when `body` has returned no value by
+    /// then.
     package func wait<Result>(atMost duration: Duration, _ body: (inout State) -> Result?) -> Result? {
         var until = timespec()
         clock_gettime(CLOCK_MONOTONIC, &until)

@@ -2,9 +2,9 @@ internal import Synchronization
 
 /// Work that is split among the processors.
 package enum Parallel {
-    /// What `body` gives for parts of `0..<count`, in their order. Each part has at least `least` elements, unless
-    /// there is only one, and a thread of its own; the caller's takes the last. Throws the error of the first part that
-    /// has one.
+    /// Returns the results of `body` for parts of `0..<count`, in their order. Each part has a thread of its
+    /// own; the caller's thread runs the last. Each part has at least `least` elements, unless there is only
+    /// one part. Throws the error of the first failed part.
     package static func map<Value: Sendable, Failure: Error>(
         _ count: Int, least: Int, _ body: @escaping @Sendable (Range<Int>) throws(Failure) -> Value
     ) throws(Failure) -> [Value] {
@@ -16,7 +16,7 @@ package enum Parallel {
             let outcome = Result { () throws(Failure) in try body(range) }
             outcomes.announce { $0[part] = outcome }
         }
-        // Threads that are not to be had: their jobs run here.
+        // Without a thread the job runs on the calling thread.
         let threads = (1..<parts).map { _ in WorkerThread(name: "vault-part") }
         for (index, thread) in threads.enumerated() { thread.run { run(index) } }
         run(parts - 1)
@@ -29,9 +29,9 @@ package enum Parallel {
         return values
     }
 
-    /// Makes values of parts of `0..<count` on all processors, of about `size` elements each, and takes them on this
-    /// thread in their order, while later ones are made. Throws the first error in that order; by then nobody makes
-    /// anything more.
+    /// Makes values of parts of `0..<count` on all processors, with about `size` elements each. Passes them
+    /// to `take` on this thread in their order, while later ones are made. Throws the first error in that
+    /// order, after all work has stopped.
     package static func pipeline<Value: Sendable, Failure: Error>(
         _ count: Int, each size: Int,
         _ make: @escaping @Sendable (Range<Int>) throws(Failure) -> Value,
@@ -43,7 +43,7 @@ package enum Parallel {
         let line = AssemblyLine<Value, Failure>(parts, ahead: 4 * makers) { (part) throws(Failure) in
             try make(count * part / parts..<count * (part + 1) / parts)
         }
-        // A thread that is not to be had is not needed: this one makes what nobody makes.
+        // A missing thread is no problem: this thread makes the parts that no other thread makes.
         let threads = (1..<max(1, makers)).map { _ in WorkerThread(name: "vault-part") }
         for thread in threads where thread.isRunning { thread.run { line.work() } }
         defer { line.stop() }
@@ -51,7 +51,7 @@ package enum Parallel {
     }
 }
 
-/// What is made by several threads and taken by one, in order.
+/// Values that several threads make and one thread takes, in order.
 private final class AssemblyLine<Value: Sendable, Failure: Error>: Sendable {
     private struct State {
         var made: [Int: Result<Value, Failure>] = [:]
@@ -72,14 +72,14 @@ private final class AssemblyLine<Value: Sendable, Failure: Error>: Sendable {
     private let ahead: Int
     private let make: @Sendable (Int) throws(Failure) -> Value
 
-    /// At most `ahead` parts wait to be taken.
+    /// Creates an assembly line on which at most `ahead` parts wait to be taken.
     init(_ parts: Int, ahead: Int, _ make: @escaping @Sendable (Int) throws(Failure) -> Value) {
         self.parts = parts
         self.ahead = ahead
         self.make = make
     }
 
-    /// Makes parts until there are no more to make.
+    /// Makes parts until none are left.
     func work() {
         while true {
             let part: Int? = state.wait { state -> Int?? in
@@ -91,7 +91,7 @@ private final class AssemblyLine<Value: Sendable, Failure: Error>: Sendable {
         }
     }
 
-    /// A part, made here if nobody has begun it. Each is taken once, in order.
+    /// Returns a part, made here if no other thread has begun it. Each part is taken once, in order.
     func value(_ part: Int) -> Result<Value, Failure> {
         while true {
             let turn: Turn = state.wait { state in
@@ -110,7 +110,7 @@ private final class AssemblyLine<Value: Sendable, Failure: Error>: Sendable {
         }
     }
 
-    /// Lets nobody begin another part, and waits for those that are under way.
+    /// Prevents further parts from being begun, and waits for the parts under way.
     func stop() {
         state.announce { $0.isStopped = true }
         state.wait { $0.underWay == 0 ? () : nil }

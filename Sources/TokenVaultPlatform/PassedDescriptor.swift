@@ -1,10 +1,10 @@
 internal import Glibc
 
-/// A descriptor that another program passed to this one; closed with the last reference.
+/// A descriptor from another program, closed with the last reference.
 package final class PassedDescriptor: Sendable {
     private let number: CInt
 
-    /// Takes it over.
+    /// Takes over the descriptor.
     package init(_ number: CInt) { self.number = number }
 
     deinit { close(number) }

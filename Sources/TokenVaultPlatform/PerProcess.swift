@@ -1,8 +1,8 @@
 internal import Glibc
 internal import Synchronization
 
-/// One object for each process: a forked child gets its own and never touches the parent's, whose locks another
-/// thread may have held at the fork and whose threads are not there.
+/// One object for each process. A forked child gets its own object and never touches the parent's. At the
+/// fork another thread may have held that object's locks, and its threads do not exist in the child.
 package final class PerProcess<Value: AnyObject & Sendable>: Sendable {
     private final class Held: Sendable {
         let process = ProcessFacts.identifier
@@ -10,11 +10,11 @@ package final class PerProcess<Value: AnyObject & Sendable>: Sendable {
         init(_ value: Value) { self.value = value }
     }
 
-    // The address of a `Held` that is never let go of; 0 for none. No lock: it might be held at a fork.
+    // The address of a `Held` that is never released; 0 for none. Not a lock: a lock might be held at a fork.
     private let held = Atomic<UInt>(0)
     private let make: @Sendable () -> Value
 
-    /// An object that `make` makes when it is first asked for, in each process.
+    /// Creates a holder. `make` makes the object at its first use in each process.
     package init(_ make: @escaping @Sendable () -> Value) { self.make = make }
 
     /// This process's object.

@@ -2,12 +2,12 @@ internal import CLinux
 internal import Glibc
 package import SystemPackage
 
-/// A directory of the real file system, held by descriptor: what happens in it is not led astray when
-/// its path is renamed or replaced.
+/// A directory of the real file system, held by descriptor: renaming or replacing its path does not redirect
+/// operations in it.
 package final class PosixDirectory: DiskDirectory, Notifying {
     private let descriptor: CInt
     package let isRemote: Bool
-    /// Which directory that is; `nil` when it cannot be told.
+    /// The directory's identity; `nil` when it cannot be determined.
     private let identity: FileIdentity?
 
     /// Opens an existing directory.
@@ -21,7 +21,7 @@ package final class PosixDirectory: DiskDirectory, Notifying {
 
     deinit { close(descriptor) }
 
-    /// Makes the directory and what is missing above it, each 0700.
+    /// Makes the directory and its missing parents, each with mode 0700.
     package static func makeAll(_ path: FilePath) throws(SystemFailure) {
         let made = path.withPlatformString { mkdir($0, 0o700) }
         if made == 0 || errno == EEXIST { return }
@@ -34,7 +34,7 @@ package final class PosixDirectory: DiskDirectory, Notifying {
         if path.withPlatformString({ mkdir($0, 0o700) }) != 0, errno != EEXIST {
             throw SystemFailure(Errno(rawValue: errno), "mkdir")
         }
-        // The new entry must survive a power cut as well as what will be written below it.
+        // The new entry must survive a power failure, as must the files below it.
         try PosixDirectory(parent).synchronize()
     }
 
@@ -60,12 +60,12 @@ package final class PosixDirectory: DiskDirectory, Notifying {
     private func nameless() throws(SystemFailure) -> any DiskFile {
         let file = PosixFile(
             descriptor: try retrying("open(O_TMPFILE)") { clinux_nameless_file_in(descriptor) }, in: self)
-        // Without a way to it there (no /proc), it could never be named.
+        // Without a path to the file (no /proc) it could never get a name.
         guard file.canTakeName else { throw SystemFailure(.notSupportedOnSocket, "open(O_TMPFILE)") }
         return file
     }
 
-    /// Gives the open file `file`, which has no name, the name `name` here.
+    /// Gives the open, nameless file `file` the name `name` here.
     func link(_ file: CInt, to name: String) throws(SystemFailure) {
         guard clinux_name_file(file, descriptor, name) == 0 else {
             throw SystemFailure(Errno(rawValue: errno), "linkat")
@@ -88,12 +88,12 @@ package final class PosixDirectory: DiskDirectory, Notifying {
             : clinux_rename_noreplace(descriptor, name, descriptor, target)
         if result == 0 { return }
         let failure = SystemFailure(Errno(rawValue: errno), replacing ? "renameat" : "renameat2")
-        // NFS knows no RENAME_NOREPLACE; a link is never made over another name either.
+        // NFS has no RENAME_NOREPLACE. A link does not replace an existing name either.
         guard !replacing, failure.errno == .invalidArgument else { throw failure }
         do {
             try link(name, to: target)
         } catch {
-            // Some FUSE file systems have no links either: a look before is the best that there is.
+            // Some FUSE file systems have no links either: a check beforehand is the best option left.
             guard
                 [Errno.notPermitted, .noFunction, .notSupportedOnSocket, .tooManyLinks].contains(error.errno)
             else { throw error }
@@ -103,7 +103,7 @@ package final class PosixDirectory: DiskDirectory, Notifying {
         do {
             try remove(name)
         } catch {
-            // Whoever works with the file by now may have removed what was to be its name for a moment.
+            // Another process that already uses the file may have removed this temporary name.
             if error.errno != .noSuchFileOrDirectory { throw error }
         }
     }
@@ -146,7 +146,7 @@ package final class PosixDirectory: DiskDirectory, Notifying {
     }
 
     private func allNames() throws(SystemFailure) -> [[UInt8]] {
-        // fdopendir takes over the descriptor it is given and its position, so it gets one of its own.
+        // fdopendir takes over its descriptor and position, so it gets a descriptor of its own.
         let own = try retrying("openat") {
             clinux_openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
         }
@@ -168,20 +168,20 @@ package final class PosixDirectory: DiskDirectory, Notifying {
         _ = try retrying("fsync") { fsync(descriptor) }
     }
 
-    /// Where the directory is now, without links (`/proc/self/fd`); `nil` when that cannot be told.
+    /// The directory's current path, without links (`/proc/self/fd`); `nil` when it cannot be determined.
     package var absolutePath: FilePath? {
         var buffer = [CChar](repeating: 0, count: 4_097)
         guard readlink("/proc/self/fd/\(descriptor)", &buffer, buffer.count - 1) > 0 else { return nil }
         return FilePath(platformString: buffer)
     }
 
-    /// The kind of file system below, as `statfs(2)` numbers it; 0 when it cannot be told.
+    /// The type of the directory's file system, as `statfs(2)` numbers it; 0 when it cannot be determined.
     package var fileSystemType: UInt64 { clinux_file_system_type(descriptor) }
 
     package var notificationPath: String { "/proc/self/fd/\(descriptor)" }
 }
 
-/// Repeats `call` while a signal interrupts it; its result, or the failure.
+/// Repeats `call` while a signal interrupts it. Returns its result, or throws its error.
 func retrying(_ name: String, _ call: () -> CInt) throws(SystemFailure) -> CInt {
     while true {
         let result = call()

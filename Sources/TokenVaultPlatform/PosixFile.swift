@@ -5,18 +5,18 @@ package import SystemPackage
 /// A file of the real file system.
 package final class PosixFile: DiskFile, Notifying {
     private let descriptor: CInt
-    /// Where it can be given a name; `nil` when it has one.
+    /// The directory in which the file can get a name; `nil` when it has one.
     private let directory: PosixDirectory?
 
-    /// Takes over `descriptor` and closes it at the end. A forked child gets nothing of it: a lock of an open file is
-    /// that of all who have it open.
+    /// Takes over `descriptor` and closes it at the end. A forked child does not inherit it, because all
+    /// holders of an open file share its lock.
     init(descriptor: CInt, in directory: PosixDirectory? = nil) {
         self.descriptor = descriptor
         self.directory = directory
         clinux_keep_from_children(descriptor)
     }
 
-    /// Opens what is at `path` for reading, following links.
+    /// Opens the file at `path` for reading, following links.
     package convenience init(reading path: FilePath) throws(SystemFailure) {
         self.init(
             descriptor: try retrying("open") {
@@ -24,7 +24,7 @@ package final class PosixFile: DiskFile, Notifying {
             })
     }
 
-    /// Past the holes (`lseek` with `SEEK_DATA`).
+    /// Skips holes (`lseek` with `SEEK_DATA`).
     package func data(from offset: Int) -> Int? {
         let found = lseek(descriptor, off_t(offset), SEEK_DATA)
         if found >= 0 { return Int(found) }
@@ -36,7 +36,7 @@ package final class PosixFile: DiskFile, Notifying {
         close(descriptor)
     }
 
-    /// Whether there is a way to it by which it can be named.
+    /// Whether the file can be given a name (it needs a path to the open file).
     var canTakeName: Bool { clinux_can_name_file(descriptor) != 0 }
 
     package func takeName(_ name: String) throws(SystemFailure) {
@@ -104,12 +104,13 @@ package final class PosixFile: DiskFile, Notifying {
 
     package func allocate(_ range: Range<Int>) throws(SystemFailure) {
         guard !range.isEmpty else { return }
-        // Once: a call that was interrupted begins anew on some file systems, and where signals keep coming never ends.
+        // Called once: on some file systems an interrupted call starts again, and with frequent signals would
+        // never end.
         if clinux_allocate(descriptor, off_t(range.lowerBound), off_t(range.count)) == 0 { return }
         let failure = SystemFailure(Errno(rawValue: errno), "fallocate")
         switch failure.errno {
         case .noSpace, .diskQuotaExceeded, .fileTooLarge, .readOnlyFileSystem: throw failure
-        // Not there, or not for this file: then writing is what tells.
+        // Not available, or not for this file: writing gives the definitive error.
         default: try writeZeros(range)
         }
     }
@@ -135,8 +136,8 @@ package final class PosixFile: DiskFile, Notifying {
         return try tryLocking { clinux_ofd_setlk(descriptor, type) }
     }
 
-    /// Tries to take the exclusive lock of the one byte at `offset`, which need not be in the file; false when another
-    /// holds it.
+    /// Tries to take the exclusive lock on the one byte at `offset`, which may be past the end of the file.
+    /// Returns false when another holder has it.
     func tryLock(byteAt offset: Int) throws(SystemFailure) -> Bool {
         try tryLocking { clinux_ofd_setlk_byte(descriptor, Int16(F_WRLCK), off_t(offset)) }
     }

@@ -2,20 +2,21 @@ internal import CLinux
 internal import Glibc
 package import SystemPackage
 
-/// Facts about this process and this machine that the vault depends on.
+/// Facts about this process and this machine on which the vault depends.
 package enum ProcessFacts {
-    /// The process, to notice a fork.
+    /// The process identifier, for detecting a fork.
     package static var identifier: Int32 { clinux_process() }
-    /// The effective user, who must own the vault.
+    /// The effective user, the required owner of the vault.
     package static var user: UInt32 { geteuid() }
     /// The kernel's thread number of the caller: equal to ``identifier`` on the main thread.
     package static var thread: Int32 { gettid() }
 
-    /// How many threads to split work among: the processors this process may use, one to eight
+    /// The number of threads for parallel work: the processors that this process may use, one to eight
     /// (`sched_getaffinity`).
     package static var processors: Int { min(8, max(1, Int(clinux_processors()))) }
 
-    /// Raises the soft limit of open descriptors to the hard one (`RLIMIT_NOFILE`): a server needs one for each client.
+    /// Raises the soft limit of open descriptors to the hard limit (`RLIMIT_NOFILE`): a server needs one for
+    /// each client.
     package static func allowAllDescriptors() {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
@@ -23,7 +24,8 @@ package enum ProcessFacts {
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
-    /// Whether `count` more descriptors can be opened now (`RLIMIT_NOFILE`). Swift's tasks end the program when theirs cannot.
+    /// Returns whether `count` more descriptors can be opened now (`RLIMIT_NOFILE`). Swift's tasks end the
+    /// program when they cannot open theirs.
     package static func hasRoom(forDescriptors count: Int) -> Bool {
         var opened: [CInt] = []
         defer { for descriptor in opened { close(descriptor) } }
@@ -35,8 +37,9 @@ package enum ProcessFacts {
         return true
     }
 
-    /// From now on no thread gets a heap of its own, if addresses are limited (`RLIMIT_AS`): glibc reserves 64 MiB of them for
-    /// each, as threads come to need one, and what had room for all threads a moment before has none then.
+    /// Prevents new threads from getting heaps of their own, if the address space is limited (`RLIMIT_AS`).
+    /// For each such heap glibc reserves 64 MiB when a thread first needs it. The threads could then suddenly
+    /// run out of address space.
     package static func shareHeapWhereLimited() {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0, limit.rlim_cur != rlim_t.max
@@ -46,7 +49,8 @@ package enum ProcessFacts {
         clinux_share_heap()
     }
 
-    /// Whether `count` more threads can be had now (`RLIMIT_NPROC`, `RLIMIT_AS`). GLib ends the program when its own cannot.
+    /// Returns whether `count` more threads can be started now (`RLIMIT_NPROC`, `RLIMIT_AS`). GLib ends the
+    /// program when it cannot start its own.
     package static func hasRoom(forThreads count: Int) -> Bool {
         var threads: [WorkerThread] = []
         return (0..<count).allSatisfy { _ in
@@ -55,15 +59,15 @@ package enum ProcessFacts {
         }
     }
 
-    /// Makes core files and `ptrace` by the same user impossible from now on.
+    /// Disables core files and `ptrace` by the same user from now on.
     package static func forbidDumps() {
         _ = clinux_forbid_dumps()
         var limit = rlimit(rlim_cur: 0, rlim_max: 0)
         setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
     }
 
-    /// Takes from Swift's runtime the signals it catches to print a backtrace: it shows registers and memory,
-    /// and on a terminal waits for a key. Those that are ignored stay so.
+    /// Resets the signals that Swift's runtime catches to print a backtrace. The backtrace shows registers
+    /// and memory, and on a terminal waits for a key. Ignored signals stay ignored.
     package static func forbidBacktraces() {
         for signal in [SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP] {
             var action = sigaction()
@@ -73,14 +77,14 @@ package enum ProcessFacts {
         }
     }
 
-    /// The value of an environment variable; `nil` when it is not set or empty. Only programs ask: the
-    /// library reads no environment.
+    /// Returns the value of an environment variable, or `nil` when it is not set or empty. Only programs call
+    /// this: the library reads no environment.
     package static func environment(_ name: String) -> String? {
         guard let value = getenv(name), value[0] != 0 else { return nil }
         return String(cString: value)
     }
 
-    /// A user as a person knows them: by name, or by number where the user database has none.
+    /// Returns a readable form of a user: the name, or the number where the user database has none.
     package static func name(ofUser number: UInt32) -> String {
         var (entry, found) = (passwd(), UnsafeMutablePointer<passwd>?.none)
         var buffer = [CChar](repeating: 0, count: 16 << 10)

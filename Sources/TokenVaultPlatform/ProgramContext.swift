@@ -2,10 +2,10 @@ internal import CLinux
 internal import Glibc
 package import SystemPackage
 
-/// What a program was started with, and its end.
+/// The arguments and environment of a program, and its exit.
 package enum ProgramContext {
-    /// The arguments behind the program's name; `nil` when one of them is not UTF-8, which Swift's own
-    /// `CommandLine.arguments` would repair without a word. Without `/proc`, these are missing there.
+    /// Returns the arguments after the program's name, or `nil` when one is not UTF-8. Swift's own
+    /// `CommandLine.arguments` would silently repair it, and is empty without `/proc`.
     package static func arguments() -> [String]? {
         var texts: [String] = []
         let count = clinux_argument_count()
@@ -22,27 +22,29 @@ package enum ProgramContext {
 
     /// An environment variable.
     package enum Variable: Equatable, Sendable {
-        /// Not set, or set to nothing.
+        /// Not set, or empty.
         case absent
-        /// Its value.
+        /// The value.
         case text(String)
-        /// Its value is not UTF-8.
+        /// A value that is not UTF-8.
         case notText
     }
 
-    /// The environment variable `name`.
+    /// Returns the environment variable `name`.
     package static func variable(_ name: String) -> Variable {
         guard let value = getenv(name), value[0] != 0 else { return .absent }
         return text(value).map { .text($0) } ?? .notText
     }
 
-    /// The path that the environment variable `name` has, which need not be UTF-8; `nil` when it is not set, or set to nothing.
+    /// Returns the path in the environment variable `name`, which need not be UTF-8, or `nil` when it is not
+    /// set or empty.
     package static func path(_ name: String) -> FilePath? {
         guard let value = getenv(name), value[0] != 0 else { return nil }
         return FilePath(platformString: value)
     }
 
-    /// The whole environment, `NAME=value` each, for a program that is the person's own; what is not UTF-8 is left out.
+    /// The whole environment, as `NAME=value` each, for a program of the user. Entries that are not UTF-8 are
+    /// left out.
     package static var environment: [String] {
         var variables: [String] = []
         var next = clinux_environment()
@@ -53,14 +55,14 @@ package enum ProgramContext {
         return variables
     }
 
-    /// Where this program's file is (`/proc/self/exe`); `nil` when that cannot be told.
+    /// The path of this program's file (`/proc/self/exe`); `nil` when it cannot be determined.
     package static var executable: FilePath? {
         var buffer = [CChar](repeating: 0, count: 4_097)
         guard readlink("/proc/self/exe", &buffer, buffer.count - 1) > 0 else { return nil }
         return FilePath(platformString: buffer)
     }
 
-    /// Becomes another program (`execv`). Returns only by throwing why it does not.
+    /// Replaces this program by another (`execv`). Returns only by throwing the error.
     package static func become(_ program: FilePath, _ arguments: [String]) throws(SystemFailure) -> Never {
         var words = ([program.string] + arguments).map { strdup($0) }
         words.append(nil)
@@ -70,15 +72,15 @@ package enum ProgramContext {
         throw SystemFailure(reason, "execv")
     }
 
-    /// `path` from the root, as the directory that the program is in has it (`getcwd`).
+    /// Returns `path` as an absolute path, relative to the current directory (`getcwd`).
     package static func absolute(_ path: FilePath) -> FilePath {
         guard path.isRelative, let current = getcwd(nil, 0) else { return path }
         defer { free(current) }
         return FilePath(platformString: current).pushing(path)
     }
 
-    /// `path` from the root, with the links that lead there followed as far as they go (`readlink`); what is missing is taken as
-    /// it is written.
+    /// Returns `path` as an absolute path, with links followed as far as they lead (`readlink`). Missing
+    /// components are kept as written.
     package static func resolved(_ path: FilePath) -> FilePath {
         var rest = ArraySlice(absolute(path).components)
         var result = FilePath("/")
@@ -91,7 +93,7 @@ package enum ProgramContext {
             case .regular:
                 let next = result.appending(component)
                 let count = next.withPlatformString { readlink($0, &buffer, buffer.count - 1) }
-                // As many as the kernel follows.
+                // At most as many links as the kernel follows.
                 guard count > 0, links < 40 else {
                     result = next
                     continue
@@ -106,7 +108,7 @@ package enum ProgramContext {
         return result
     }
 
-    /// Leaves the directory that the program was started in, which may be gone or unmounted while it runs (`chdir`).
+    /// Leaves the initial directory, which may be deleted or unmounted while the program runs (`chdir`).
     package static func leaveDirectory() { _ = chdir("/") }
 
     /// Ends the program with `status`.

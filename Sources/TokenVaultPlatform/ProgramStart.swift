@@ -2,11 +2,12 @@ internal import CLinux
 internal import Glibc
 internal import SystemPackage
 
-/// How other programs are started: in a session of their own, with signals as a login shell has them, and nothing of this
-/// one's open but what they are given.
+/// Starts other programs, each in a session of its own and with the signal actions of a login shell. Of this
+/// program's descriptors they get only those passed to them.
 enum ProgramStart {
-    /// Starts `program`, whose environment is `environment` and nothing else, after `prepare` has added what is done to its
-    /// descriptors. Those from `least` on are closed. Its process; throws what the system failed with.
+    /// Starts `program`. Its environment is exactly `environment`. `prepare` adds the actions on its
+    /// descriptors; descriptors from `least` on are closed. Returns its process identifier. Throws system
+    /// errors.
     static func start(
         _ program: FilePath, _ arguments: [String], environment: [String], closingFrom least: CInt,
         _ prepare: (UnsafeMutablePointer<posix_spawn_file_actions_t>) -> Void
@@ -38,15 +39,15 @@ enum ProgramStart {
         return process
     }
 
-    /// Waits for the end of a process that was started and leaves it there: its number is its own until ``wait(for:)``
-    /// (`waitid`).
+    /// Waits for the exit of a started process without reaping it. Its identifier is not reused until
+    /// ``wait(for:)`` (`waitid`).
     static func waitForEnd(of process: pid_t) {
         var change = siginfo_t()
         while waitid(P_PID, id_t(process), &change, WEXITED | WNOWAIT) < 0, errno == EINTR {}
     }
 
-    /// Waits for the end of a process that was started: the exit status, or 128 and the signal's number when a signal ended
-    /// it; -1 when it was waited for before.
+    /// Waits for the exit of a started process. Returns the exit status, or 128 plus the signal number when a
+    /// signal ended it. Returns -1 when it was reaped before.
     static func wait(for process: pid_t) -> Int32 {
         var status: CInt = 0
         while waitpid(process, &status, 0) < 0 {

@@ -1,13 +1,13 @@
 package import SystemPackage
 
-/// A directory of our own for a while: made with a name that nobody has, mode 0700, and removed with
-/// what is in it, and with the directories above that had to be made for it.
+/// A temporary directory: made with an unused name and mode 0700. It is removed with its contents, and with
+/// the parent directories that were made for it.
 package final class ScratchDirectory {
-    /// Where it is.
+    /// The directory's path.
     package let path: FilePath
     private var above: [FilePath] = []
 
-    /// Makes one in `parent`, which is made too when it is missing.
+    /// Makes a directory in `parent`, which is made too when it is missing.
     package init(in parent: FilePath) throws(SystemFailure) {
         var missing: [FilePath] = []
         var ancestor = parent
@@ -26,14 +26,14 @@ package final class ScratchDirectory {
 
     deinit { remove() }
 
-    /// Removes it and what is in it. What cannot be removed stays.
+    /// Removes the directory and its contents, as far as possible.
     package func remove() {
         try? Self.remove(path)
         for directory in above { try? PosixDirectory.removeEmpty(directory) }
         above = []
     }
 
-    /// Removes the directory at `path`, another process's, and what is in it. What cannot be removed stays.
+    /// Removes the directory at `path`, made by another process, and its contents, as far as possible.
     package static func removeAll(_ path: FilePath) { try? remove(path) }
 
     private static func remove(_ path: FilePath) throws(SystemFailure) {

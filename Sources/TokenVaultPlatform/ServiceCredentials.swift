@@ -1,10 +1,10 @@
 package import SystemPackage
 
-/// The secrets that systemd gave this program (`LoadCredential=`, `LoadCredentialEncrypted=`): files in a directory of its
-/// own.
+/// The secrets that systemd passed to this program (`LoadCredential=`, `LoadCredentialEncrypted=`): files in
+/// a directory of their own.
 package enum ServiceCredentials {
-    /// Where the credential `name` is, whether it is there or not; `nil` when no directory was given
-    /// (`CREDENTIALS_DIRECTORY`), or the name is none that a credential can have.
+    /// Returns the path of the credential `name`, whether it exists or not. Returns `nil` when there is no
+    /// credential directory (`CREDENTIALS_DIRECTORY`), or the name is invalid for a credential.
     package static func path(of name: String) -> FilePath? {
         guard let directory = ProcessFacts.environment("CREDENTIALS_DIRECTORY").map({ FilePath($0) }),
             directory.isAbsolute, isName(name)
@@ -12,7 +12,7 @@ package enum ServiceCredentials {
         return directory.appending(name)
     }
 
-    /// Whether a credential can have that name: that of a file, without a colon.
+    /// Returns whether a credential can have that name: a file name without a colon.
     package static func isName(_ name: String) -> Bool {
         !name.isEmpty && name != "." && name != ".." && name.utf8.count <= 255
             && name.utf8.allSatisfy {

@@ -2,31 +2,32 @@ internal import CLinux
 internal import Glibc
 internal import SystemPackage
 
-/// Turns signals that would end or stop the program into something to read, for as long as it lives: so
-/// that a terminal gets its echo back and a scratch directory is removed before the signal takes effect.
+/// Turns signals that would end or stop the program into readable events, during its lifetime. A terminal
+/// gets its echo back, and a scratch directory is removed, before the signal takes effect.
 ///
-/// One at a time in a program; a second one takes over until it ends, and a signal that it delivers is the first one's then.
+/// A program has one active forwarder. A second one takes over until it ends, and passes the signals that it
+/// delivers to the first.
 package final class SignalForwarder {
     private let reading: CInt
     private let writing: CInt
     private var previous: [(CInt, sigaction)] = []
-    // Where signals went that one before this one waits for.
+    // The descriptor of the forwarder that was active before this one.
     private let before: CInt
-    // Whether the thread that takes them has told of all; `nil` when there is none.
+    // Whether the watching thread has reported all signals; `nil` when there is no thread.
     private var watching: Monitor<Bool>?
 
-    /// The signals that a person or a supervisor ends a program with.
+    /// The signals with which a user or a supervisor ends a program.
     package static let ending: [CInt] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM]
     /// `SIGHUP`.
     package static let hangUp: CInt = SIGHUP
-    /// Those, and the ones that stop it.
+    /// The signals that end or stop a program.
     package static let endingOrStopping: [CInt] = ending + [SIGTSTP, SIGTTIN, SIGTTOU]
 
-    /// Whether `signal` asks for more than one that came before: not `SIGHUP`, which comes from both the shell and the kernel when a
-    /// terminal goes, and from systemd behind `SIGTERM`.
+    /// Returns whether `signal` is a further request to end after an earlier one. `SIGHUP` is not: the shell
+    /// and the kernel both send it when a terminal goes away, and systemd sends it after `SIGTERM`.
     package static func insists(_ signal: CInt) -> Bool { signal != SIGHUP }
 
-    /// Forwards `signals` from now on, but for those that are ignored (`nohup`).
+    /// Forwards `signals` from now on, except ignored ones (`nohup`).
     package init(_ signals: [CInt]) throws(SystemFailure) {
         var ends: [CInt] = [-1, -1]
         let made = ends.withUnsafeMutableBufferPointer { buffer in
@@ -44,7 +45,8 @@ package final class SignalForwarder {
 
     deinit { stop() }
 
-    /// Gives every signal the action it had. What came until then is taken: whoever watches has been told of it.
+    /// Restores the action of every signal. Signals that came before are handled: the watching thread has
+    /// received them.
     package func stop() {
         guard !previous.isEmpty else { return }
         for (signal, action) in previous {
@@ -58,7 +60,7 @@ package final class SignalForwarder {
         if let watching {
             watching.wait { $0 ? () : nil }
         } else {
-            // One that nobody has asked for is for the one before, or has its effect.
+            // A signal that was not read goes to the previous forwarder, or takes effect.
             var number: UInt8 = 0
             while read(reading, &number, 1) == 1 {
                 if before >= 0 { _ = write(before, &number, 1) } else { Self.take(CInt(number)) }
@@ -67,25 +69,25 @@ package final class SignalForwarder {
         close(reading)
     }
 
-    /// Lets `signals` come, which who started the program may have blocked; for this thread and those it starts.
+    /// Unblocks `signals`, which the parent may have blocked, for this thread and the threads that it starts.
     package static func admit(_ signals: [CInt]) { for signal in signals { clinux_unblock_signal(signal) } }
 
-    /// The descriptor that becomes readable when a signal came.
+    /// A descriptor that becomes readable when a signal came.
     var descriptor: CInt { reading }
 
-    /// The signal that came first, if any did.
+    /// Returns the first signal that came, if any.
     package func next() -> CInt? {
         guard !previous.isEmpty else { return nil }
         var number: UInt8 = 0
         return read(reading, &number, 1) == 1 ? CInt(number) : nil
     }
 
-    /// Has `tell` called with every signal that comes, on a thread of its own, until ``stop()``; nobody else is to ask for
-    /// the next one then. It does not call ``stop()``, which waits for it. False where there is no thread to be had: signals
-    /// have their effect again.
+    /// Calls `tell` with every signal, on a thread of its own, until ``stop()``. No other code may then call
+    /// `next()`. `tell` must not call ``stop()``, which waits for it. Returns false when no thread can be
+    /// started: signals then have their usual effect again.
     package func watch(_ tell: @escaping @Sendable (CInt) -> Void) -> Bool {
         let thread = WorkerThread(name: "signals")
-        // The thread's own: this one's is closed when it ends, and its number may be another's by then.
+        // The thread's own copy: the original is closed by `stop`, and its number may then be reused.
         let descriptor = clinux_duplicate(reading, 10)
         guard thread.isRunning, descriptor >= 0 else {
             if descriptor >= 0 { close(descriptor) }
@@ -104,7 +106,7 @@ package final class SignalForwarder {
                 poll(&waiting, 1, -1)
                 var number: UInt8 = 0
                 let count = read(descriptor, &number, 1)
-                // Nobody can write any more.
+                // All writers are closed.
                 if count == 0 { return }
                 if count == 1 { tell(CInt(number)) }
             }
@@ -112,22 +114,22 @@ package final class SignalForwarder {
         return true
     }
 
-    /// Stops forwarding and lets `signal` have its effect. Returns when the program survived it: it was
-    /// stopped and continued, or its own handler returned.
+    /// Stops forwarding and lets `signal` have its effect. Returns when the program survived the signal: it
+    /// was stopped and continued, or its own handler returned.
     package func deliver(_ signal: CInt) {
         stop()
         Self.take(signal)
     }
 
-    /// Ends the program as `signal` does where nobody forwards it, or, where the system lets it go on (the first process of a
-    /// container), with the exit status that shells have for that.
+    /// Ends the program by the default action of `signal`. Where the system ignores that (the first process
+    /// of a container), exits with the status that shells use for the signal.
     package static func endProgram(by signal: CInt) -> Never {
         clinux_default_signal(signal)
         take(signal)
         _exit(128 + signal)
     }
 
-    /// Has this thread take `signal`, and not whichever: it does not go on before that has had its effect (`raise(3)`).
+    /// Delivers `signal` to this thread and no other. Returns after the signal had its effect (`raise(3)`).
     private static func take(_ signal: CInt) {
         clinux_unblock_signal(signal)
         raise(signal)

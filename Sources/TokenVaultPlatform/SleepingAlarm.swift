@@ -2,23 +2,23 @@ internal import CLinux
 internal import Glibc
 internal import SystemPackage
 
-/// A clock that goes on while the machine sleeps, and an alarm at a point of it.
+/// A clock that continues while the machine sleeps, with an alarm.
 package protocol AlarmClock: AnyObject, Sendable {
-    /// Nanoseconds since a point that does not move.
+    /// The time in nanoseconds since a fixed point.
     var now: UInt64 { get }
-    /// Waits until ``now`` has come to `time`, or ``wake()`` is called.
+    /// Waits until ``now`` has reached `time`, or ``wake()`` is called.
     func wait(until time: UInt64)
-    /// Ends a wait that is under way, or the next one.
+    /// Ends the current wait, or the next one.
     func wake()
 }
 
-/// `CLOCK_BOOTTIME` and a `timerfd_create(2)` of it: an alarm that came due during suspend rings when the machine
+/// `CLOCK_BOOTTIME` and its `timerfd_create(2)`: an alarm that came due during suspend fires when the machine
 /// wakes up.
 package final class SleepingAlarm: AlarmClock {
     private let timer: CInt
     private let event: WakeEvent
 
-    /// Throws what the system failed with, as `EMFILE` without descriptors.
+    /// Creates an alarm. Throws system errors, such as `EMFILE` without descriptors.
     package init() throws(SystemFailure) {
         timer = try retrying("timerfd_create") { clinux_boot_timer() }
         do {

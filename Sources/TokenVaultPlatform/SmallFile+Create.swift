@@ -1,8 +1,8 @@
 package import SystemPackage
 
 extension SmallFile {
-    /// Creates the file at `path`, mode 0600, with `bytes`, durably; where the file system can, it is there whole or
-    /// not at all. `EEXIST` when something is there already. Missing directories above are made, 0700.
+    /// Creates the file at `path`, mode 0600, with `bytes`, durably, and atomically where the file system
+    /// allows it. Throws `EEXIST` when the path exists. Missing parent directories are made with mode 0700.
     package static func create(_ path: FilePath, _ bytes: [UInt8]) throws(SystemFailure) {
         guard let name = path.lastComponent?.string else { throw SystemFailure(.invalidArgument, "openat") }
         let parent = path.parent
@@ -21,8 +21,8 @@ extension SmallFile {
         }
     }
 
-    /// Throws what keeps a file from being made at `path`, as far as a file without a name tells, which is gone at once
-    /// (`O_TMPFILE`): where the file system has none of these, nothing is told.
+    /// Throws the error of making a file at `path`, as far as a nameless file shows it, which is deleted at
+    /// once (`O_TMPFILE`). Throws nothing where the file system has no nameless files.
     package static func requirePlace(_ path: FilePath) throws(SystemFailure) {
         guard let name = path.lastComponent?.string else { throw SystemFailure(.invalidArgument, "openat") }
         let parent = path.parent
@@ -31,7 +31,8 @@ extension SmallFile {
         }
     }
 
-    /// Whether the file system has files without a name, and so this one was given its own when it was whole.
+    /// Creates the file without a name and names it when it is complete. Returns false where the file system
+    /// has no nameless files.
     private static func createWhole(
         _ name: String, _ bytes: [UInt8], in directory: PosixDirectory
     ) throws(SystemFailure) -> Bool {
@@ -60,7 +61,7 @@ extension SmallFile {
         try directory.synchronize()
     }
 
-    /// Whether something is at `path`, be it a link to nowhere (`fstatat`).
+    /// Returns whether anything is at `path`, including a dangling link (`fstatat`).
     package static func exists(_ path: FilePath) throws(SystemFailure) -> Bool {
         guard let name = path.lastComponent?.string else { return true }
         let parent = path.parent

@@ -4,14 +4,14 @@ package import SystemPackage
 
 /// Whole small files: key files, passphrase files, device keys.
 package enum SmallFile {
-    /// What opening a small file found.
+    /// The contents of a small file, with its attributes.
     package struct Contents {
         package let bytes: [UInt8]
         package let attributes: FileAttributes
     }
 
-    /// The bytes of the file at `path`, following links; `EFBIG` when there are more than `limit`.
-    /// Pipes and other things that are not regular files are read to their end.
+    /// Returns the bytes of the file at `path`, following links. Throws `EFBIG` above `limit` bytes. Pipes
+    /// and other irregular files are read to their end.
     package static func read(_ path: FilePath, limit: Int) throws(SystemFailure) -> Contents {
         let descriptor = try retrying("open") { path.withPlatformString { open($0, O_RDONLY | O_CLOEXEC) } }
         defer { close(descriptor) }
@@ -19,20 +19,22 @@ package enum SmallFile {
         return Contents(bytes: try readAll(from: descriptor, limit: limit), attributes: attributes)
     }
 
-    /// Which file the path leads to, following links; `nil` when there is none, or that cannot be told.
+    /// Returns the identity of the file at `path`, following links, or `nil` when there is none or it cannot
+    /// be determined.
     package static func identity(of path: FilePath) -> FileIdentity? {
         try? FileAttributes(at: path).identity
     }
 
-    /// Whether there is a regular file at `path`, following links: one whose opening waits for nobody.
+    /// Returns whether there is a regular file at `path`, following links. Opening a regular file never waits
+    /// for another process.
     package static func isRegular(_ path: FilePath) -> Bool {
         (try? FileAttributes(at: path).kind) == .regular
     }
 
-    /// Everything that can be read from `descriptor`; `EFBIG` when that is more than `limit` bytes.
+    /// Returns everything that can be read from `descriptor`. Throws `EFBIG` above `limit` bytes.
     package static func readAll(from descriptor: CInt, limit: Int) throws(SystemFailure) -> [UInt8] {
         var failure: SystemFailure?
-        // Read into one buffer that never grows: growing would leave copies of a secret behind.
+        // One buffer of fixed size: growing would leave copies of a secret behind.
         var bytes = [UInt8](unsafeUninitializedCapacity: limit + 1) { buffer, initialized in
             while initialized < buffer.count {
                 let result = Glibc.read(

@@ -3,26 +3,26 @@ internal import Glibc
 internal import Synchronization
 package import SystemPackage
 
-/// A directory in which sockets of this user are, and nobody else's: what is in it can be trusted to be ours.
+/// A directory for sockets that only this user can access, so that its contents are trusted.
 ///
-/// It is held by descriptor, and the names in it are reached through that (`/proc/self/fd`), so that neither a long path
-/// nor one that is replaced meanwhile leads elsewhere.
+/// It is held by descriptor, and its names are reached through the descriptor (`/proc/self/fd`). So a long
+/// path does no harm, and replacing the path redirects nothing.
 package final class SocketDirectory: Sendable {
-    /// Why the directory, or what is in it, is not used.
+    /// The reason that the directory or its contents are not used.
     package enum Failure: Error, Equatable, Sendable {
-        /// The system said so.
+        /// A system error.
         case system(SystemFailure)
-        /// The directory at `path` is no directory of this user's alone, or what is in it is not this user's.
+        /// The directory at `path` is not for this user alone, or its contents are not this user's.
         case foreign(Foreign, path: String)
-        /// Something else is where the socket should be.
+        /// Another kind of file is in the socket's place.
         case occupied
         /// Another process listens there.
         case inUse
-        /// Another program holds a lock of the directory (`flock(2)`), and does not listen.
+        /// Another program holds a lock of the directory (`flock(2)`), but does not listen.
         case held
     }
 
-    /// The part that is not this user's alone.
+    /// The part that is not for this user alone.
     package enum Foreign: Equatable, Sendable {
         /// The directory is a link, or another kind of file.
         case notADirectory
@@ -38,11 +38,11 @@ package final class SocketDirectory: Sendable {
 
     private let descriptor: CInt
     private let path: FilePath
-    // The process that has taken it; 0 for none.
+    // The process that has taken the directory; 0 for none.
     private let taker = Atomic<Int32>(0)
 
-    /// Opens the directory at `path`, never through a link in its last part. With `creating` it is made, 0700, when it
-    /// is missing; what it is to be in has to be there.
+    /// Opens the directory at `path`, never through a link in its last component. With `creating` a missing
+    /// directory is made with mode 0700. Its parent must exist.
     package init(_ path: FilePath, creating: Bool) throws(Failure) {
         if creating, path.withPlatformString({ mkdir($0, 0o700) }) != 0, errno != EEXIST {
             throw .system(SystemFailure(Errno(rawValue: errno), "mkdir"))
@@ -52,7 +52,7 @@ package final class SocketDirectory: Sendable {
         }
         guard opened >= 0 else {
             let reason = Errno(rawValue: errno)
-            // With O_DIRECTORY, a link is no directory.
+            // With O_DIRECTORY, a link fails as not a directory.
             if reason == .notDirectory || reason == .tooManySymbolicLinkLevels {
                 throw .foreign(.notADirectory, path: path.string)
             }
@@ -73,8 +73,8 @@ package final class SocketDirectory: Sendable {
     }
 
     deinit {
-        // A program that is being started has the open directory until it runs, and its locks with that: they are given back
-        // rather than left to the last who has it.
+        // A program that is being started shares the open directory and its locks for a moment. They are
+        // released explicitly, so that it does not keep them.
         if taker.load(ordering: .relaxed) == ProcessFacts.identifier {
             _ = clinux_ofd_setlk(descriptor, Int16(F_UNLCK))
             flock(descriptor, LOCK_UN)
@@ -82,7 +82,7 @@ package final class SocketDirectory: Sendable {
         close(descriptor)
     }
 
-    /// Whether there is a directory of this user's alone at `path`.
+    /// Returns whether there is a directory for this user alone at `path`.
     package static func isOurs(_ path: FilePath) -> Bool {
         do throws(Failure) {
             _ = try SocketDirectory(path, creating: false)
@@ -92,7 +92,8 @@ package final class SocketDirectory: Sendable {
         }
     }
 
-    /// Whether what is at `path`, itself and not what it leads to, belongs to another user. False when there is nothing.
+    /// Returns whether the file at `path`, without following a link, belongs to another user. Returns false
+    /// when there is none.
     package static func isAnothers(_ path: FilePath) -> Bool {
         var information = stat()
         return path.withPlatformString { lstat($0, &information) } == 0 && information.st_uid != geteuid()
@@ -100,7 +101,7 @@ package final class SocketDirectory: Sendable {
 
     private func place(of name: String) -> String { "\(notificationPath)/\(name)" }
 
-    /// Connects to the socket `name` within `timeout`, to a process of this user's.
+    /// Connects to the socket `name` within `timeout`. The listening process must be this user's.
     package func connect(to name: String, within timeout: Duration) throws(Failure) -> UnixSocket {
         let place = place(of: name)
         let (socket, user) = try Self.translating { () throws(SystemFailure) in
@@ -115,10 +116,11 @@ package final class SocketDirectory: Sendable {
         return socket
     }
 
-    /// Takes the directory, whatever is in it, for as long as this lives. Throws `inUse` while another process has it, and
-    /// `held` when one that has not keeps it locked for seconds.
+    /// Takes the directory, whatever its contents, for the lifetime of this object. Throws `inUse` while
+    /// another process has taken it. Throws `held` when a process that has not taken it keeps it locked for
+    /// seconds.
     package func take() throws(Failure) {
-        // Who clears away old files has a directory for a moment (systemd-tmpfiles(8)), and leaves one alone that is taken.
+        // A cleaner of old files briefly locks a directory (systemd-tmpfiles(8)), and skips a locked one.
         let deadline = Deadline(after: .seconds(5))
         var backOff = BackOff()
         while clinux_take_directory(descriptor) != 0 {
@@ -131,13 +133,14 @@ package final class SocketDirectory: Sendable {
         taker.store(ProcessFacts.identifier, ordering: .relaxed)
     }
 
-    /// The process that has taken the directory; `nil` when none has, or that cannot be told. Looks, and takes nothing.
+    /// The process that has taken the directory; `nil` when there is none, or it cannot be determined. Takes
+    /// no lock.
     package var holder: Int32? {
         let process = clinux_directory_holder(descriptor)
         return process > 0 ? process : nil
     }
 
-    /// Whether this is what is at `path`, itself and not behind a link.
+    /// Returns whether this directory is at `path` itself, not behind a link.
     package func isAt(_ path: FilePath) -> Bool {
         guard let here = try? FileAttributes(of: descriptor),
             let there = try? FileAttributes(at: path, followingLinks: false)
@@ -145,17 +148,17 @@ package final class SocketDirectory: Sendable {
         return here.identity == there.identity
     }
 
-    /// What has the name now; `nil` when nothing has, or that cannot be told.
+    /// Returns the identity of the file at `name`, or `nil` when there is none or it cannot be determined.
     package func identity(of name: String) -> FileIdentity? {
         try? FileAttributes(of: name, in: descriptor).identity
     }
 
-    /// The path that leads to it, wherever it is by now.
+    /// A path to the directory, wherever it is now.
     var notificationPath: String { "/proc/self/fd/\(descriptor)" }
 
-    /// Listens at the socket `name`, mode 0600. A socket of this user's that is there is replaced, so the caller must
-    /// know that nobody listens at it: see ``take()``. Anything else that is there is `occupied`, another user's
-    /// `foreign`.
+    /// Listens at the socket `name`, mode 0600. Replaces an existing socket of this user, so the caller must
+    /// ensure that no process listens at it: see ``take()``. Throws `occupied` for any other existing file,
+    /// `foreign` for another user's.
     package func listen(at name: String) throws(Failure) -> SocketListener {
         var information = stat()
         if fstatat(descriptor, name, &information, AT_SYMLINK_NOFOLLOW) == 0 {
@@ -168,7 +171,8 @@ package final class SocketDirectory: Sendable {
         let place = place(of: name)
         return try Self.translating { () throws(SystemFailure) in
             let listener = SocketListener(descriptor: try retrying("socket") { clinux_socket() })
-            // The mode of the name that bind(2) makes. The sticky bit keeps those who clear away old files from it.
+            // The mode of the name that bind(2) makes. The sticky bit keeps cleaners of old files away from
+            // it.
             _ = try retrying("fchmod") { fchmod(listener.descriptor, 0o1600) }
             _ = try retrying("bind") { clinux_bind(listener.descriptor, place) }
             _ = try retrying("listen") { Glibc.listen(listener.descriptor, 128) }
@@ -183,11 +187,12 @@ package final class SocketDirectory: Sendable {
             return try body()
         } catch {
             switch (error.errno, error.call) {
-            // What is in the place is a link, a directory or a socket where a file should be, or anything at all.
+            // A link, a directory or a socket is in the place of a file. For bind(2), any file is in the
+            // place.
             case (.tooManySymbolicLinkLevels, _), (.isDirectory, _), (.noSuchAddressOrDevice, _),
                 (.addressInUse, "bind"):
                 throw .occupied
-            // The time to connect is over.
+            // The time limit for connecting has passed.
             case (.resourceTemporarilyUnavailable, "connect"):
                 throw .system(SystemFailure(.timedOut, "connect"))
             default: throw .system(error)
@@ -195,7 +200,7 @@ package final class SocketDirectory: Sendable {
         }
     }
 
-    /// Gives what has the name another one (`renameat(2)`).
+    /// Renames a file in the directory (`renameat(2)`).
     package func rename(_ name: String, to other: String) {
         _ = renameat(descriptor, name, descriptor, other)
     }

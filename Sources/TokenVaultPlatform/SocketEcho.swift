@@ -2,20 +2,20 @@ internal import CLinux
 internal import Glibc
 package import SystemPackage
 
-/// A process that answers with as many bytes as it is asked for, and does nothing else: what an answer from another process
-/// takes at least, on this machine.
+/// A process that only answers with a requested number of bytes. It measures the least time that an answer
+/// from another process takes on this machine.
 package final class SocketEcho {
     private let program: DependentProgram
     private var buffer: [UInt8]
 
-    /// Starts `program`, which with `arguments` calls ``serve()``. Its answers have `longest` bytes at most.
+    /// Starts `program`, which with `arguments` calls ``serve()``. Its answers have at most `longest` bytes.
     package init(_ program: FilePath, _ arguments: [String], longest: Int) throws(SystemFailure) {
         self.program = try DependentProgram(program, arguments)
         buffer = [UInt8](repeating: 0, count: max(longest, 4))
     }
 
-    /// Sends `request` bytes, four at least, which say how many the answer has, and receives those. Throws what the system
-    /// failed with, `EPIPE` when the process is gone.
+    /// Sends `request` bytes, at least four, which give the length of the answer, and receives the answer.
+    /// Throws system errors, `EPIPE` when the process is gone.
     package func exchange(request: Int, answer: Int) throws(SystemFailure) {
         let count = max(4, min(request, buffer.count))
         withUnsafeBytes(of: UInt32(answer)) { length in
@@ -34,12 +34,12 @@ package final class SocketEcho {
         }
     }
 
-    /// Answers at standard input until that ends.
+    /// Answers requests from standard input until it ends.
     package static func serve() {
         let socket = StandardStream.input.rawValue
         var buffer = [UInt8](repeating: 0, count: 1 << 21)
         while true {
-            // A request that comes in parts begins with its length, which is what counts.
+            // A request that arrives in parts begins with its length, and only that matters.
             guard recv(socket, &buffer, buffer.count, 0) >= 4 else { return }
             let length = Int(buffer.withUnsafeBytes { $0.loadUnaligned(as: UInt32.self) })
             guard length <= buffer.count else { return }

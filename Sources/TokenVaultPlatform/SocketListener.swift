@@ -11,8 +11,9 @@ package final class SocketListener: Sendable {
 
     deinit { close(descriptor) }
 
-    /// The listening socket that a service manager passed on (`sd_listen_fds(3)`): descriptor 3, when `LISTEN_PID` is
-    /// this process and `LISTEN_FDS` at least 1; `nil` when there is none. Throws `ENOTSOCK` for one of another kind.
+    /// Returns the listening socket that a service manager passed on (`sd_listen_fds(3)`), or `nil` when
+    /// there is none. It is descriptor 3, when `LISTEN_PID` is this process and `LISTEN_FDS` at least 1.
+    /// Throws `ENOTSOCK` when that is not a listening socket.
     package static func inherited() throws(SystemFailure) -> SocketListener? {
         guard let process = ProcessFacts.environment("LISTEN_PID").flatMap({ Int32($0) }),
             process == getpid(), let count = ProcessFacts.environment("LISTEN_FDS").flatMap({ Int($0) }),
@@ -24,7 +25,7 @@ package final class SocketListener: Sendable {
         return SocketListener(descriptor: first)
     }
 
-    /// A client who waits already; `nil` when there is none.
+    /// Returns a client that is already waiting, or `nil` when there is none.
     package func acceptNow() -> UnixSocket? {
         var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         guard poll(&waiting, 1, 0) > 0 else { return nil }
@@ -32,16 +33,16 @@ package final class SocketListener: Sendable {
         return accepted >= 0 ? UnixSocket(descriptor: accepted) : nil
     }
 
-    /// What has the name by now that the socket was given (`bind(2)`); `nil` without one.
+    /// The identity of the file that is now at the socket's name (`bind(2)`); `nil` without one.
     package var identity: FileIdentity? {
         var name = [CChar](repeating: 0, count: 128)
         guard clinux_socket_name(descriptor, &name, name.count) > 0 else { return nil }
         return try? FileAttributes(at: FilePath(platformString: name), followingLinks: false).identity
     }
 
-    /// The next client, whoever it is; `nil` when ``SignalForwarder`` has a signal, `waker` was woken, something happened
-    /// in the directory that is watched, or `duration` is over, first. Throws `EMFILE`, `ENFILE`, `ENOMEM` when there is no room
-    /// for one: who waits is still there.
+    /// Returns the next client, of any user. Returns `nil` after another event: a signal in the
+    /// ``SignalForwarder``, a wake of `waker`, an event in the watched directory, or the end of `duration`.
+    /// Throws `EMFILE`, `ENFILE`, `ENOMEM` when resources are short; the client then keeps waiting.
     package func accept(
         orSignal signals: SignalForwarder?, orWake waker: WakeEvent, orIn watch: SocketDirectoryWatch? = nil,
         atMost duration: Duration? = nil
@@ -63,7 +64,7 @@ package final class SocketListener: Sendable {
             let accepted = clinux_accept(descriptor)
             if accepted >= 0 { return UnixSocket(descriptor: accepted) }
             switch errno {
-            // It went away before it was taken.
+            // The client went away before it was accepted.
             case EINTR, ECONNABORTED, EAGAIN: continue
             default: throw SystemFailure(Errno(rawValue: errno), "accept4")
             }

@@ -3,19 +3,21 @@ internal import Glibc
 internal import Synchronization
 internal import SystemPackage
 
-/// The three streams a program starts with, written and read by descriptor: nothing is buffered behind
-/// our back and no failure is lost.
+/// The three standard streams of a program, used by descriptor: nothing is buffered elsewhere, and no error
+/// is lost.
 package enum StandardStream: CInt, Sendable {
     case input = 0
     case output = 1
     case error = 2
 
-    /// Makes the streams safe to use; the first thing a program does.
+    /// Makes the streams safe to use. A program calls this first.
     ///
-    /// A closed descriptor 0, 1 or 2 would be given to the next file that is opened, and a message could
-    /// land in a vault: each gets `/dev/null` the wrong way round, so that reading or writing it still
-    /// fails with `EBADF`. `SIGPIPE` gets its default action back, whatever the parent had done: a reader
-    /// that went away ends us. So does `SIGCHLD`: the programs of one who ignores it end untold.
+    /// A closed descriptor 0, 1 or 2 would be reused for the next opened file, and a message could be written
+    /// into a vault. So each gets `/dev/null` in the wrong mode, and reading or writing it still fails with
+    /// `EBADF`.
+    ///
+    /// `SIGPIPE` gets its default action, whatever the parent did: a reader that goes away ends this program.
+    /// `SIGCHLD` does too: a program that ignores it cannot learn how its child processes ended.
     package static func prepare() {
         for (stream, mode) in [(Self.input, O_WRONLY), (.output, O_RDONLY), (.error, O_RDONLY)]
         where clinux_is_open(stream.rawValue) == 0 {
@@ -23,24 +25,24 @@ package enum StandardStream: CInt, Sendable {
         }
         clinux_default_signal(SIGPIPE)
         clinux_default_signal(SIGCHLD)
-        // A file that may not grow further is an error of the write, not the end of the program.
+        // Exceeding the file size limit is an error of the write and does not end the program.
         clinux_ignore_signal(SIGXFSZ)
     }
 
-    /// Has the writing to a reader that went away fail (`EPIPE`) from now on, rather than end the program (`SIGPIPE`), and
-    /// ``hurry(within:)`` bound also what is being written by then.
+    /// Makes a write to a reader that went away fail (`EPIPE`) instead of ending the program (`SIGPIPE`).
+    /// From now on ``hurry(within:)`` also limits writes under way.
     package static func outliveReaders() {
         clinux_ignore_signal(SIGPIPE)
         state.withLock { $0.mayBeHurried = true }
     }
 
-    /// Ends what ``outliveReaders()`` began.
+    /// Reverses ``outliveReaders()``.
     package static func endWithReaders() {
         clinux_default_signal(SIGPIPE)
         state.withLock { $0.mayBeHurried = false }
     }
 
-    /// Brings ``deadline`` forward, also for who is writing already.
+    /// Brings ``deadline`` forward, also for writes under way.
     package static func hurry(within limit: Duration) {
         let end = Deadline(after: limit)
         state.withLock { state in
@@ -49,7 +51,7 @@ package enum StandardStream: CInt, Sendable {
         }
     }
 
-    /// Leads what is written to the stream from now on nowhere (`/dev/null`).
+    /// Redirects the stream to `/dev/null` from now on.
     package func discard() {
         let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
         guard nowhere >= 0 else { return }
@@ -60,27 +62,29 @@ package enum StandardStream: CInt, Sendable {
     /// Whether the stream is a terminal (`isatty`).
     package var isTerminal: Bool { isatty(rawValue) == 1 }
 
-    /// The width of the terminal in columns (`TIOCGWINSZ`); `nil` when it is none.
+    /// The width of the terminal in columns (`TIOCGWINSZ`); `nil` when the stream is no terminal.
     package var columns: Int? {
         var size = winsize()
         guard ioctl(rawValue, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
         return Int(size.ws_col)
     }
 
-    /// `text`, cut so that it is in one line of the terminal, with room for the cursor; whole when it is none. A line that goes on
-    /// in the next one is not overwritten by what replaces it.
+    /// Returns `text`, cut to one line of the terminal with room for the cursor, or all of it when the stream
+    /// is no terminal. A line that wraps would not be overwritten by its replacement.
     package func cut(_ text: String) -> String {
         guard let columns, text.count >= columns else { return text }
         return text.prefix(max(0, columns - 2)) + "…"
     }
 
-    /// Writes all of `bytes` (`write`). `ETIMEDOUT` when ``deadline`` passes before a reader has taken them.
+    /// Writes all of `bytes` (`write`). Throws `ETIMEDOUT` when ``deadline`` passes before a reader has taken
+    /// them.
     package func write(_ bytes: RawSpan) throws(SystemFailure) {
         let failure: SystemFailure? = bytes.withUnsafeBytes { write($0) }
         if let failure { throw failure }
     }
 
-    /// Writes all of `bytes` (`write`). `ETIMEDOUT` when ``deadline`` passes before a reader has taken them.
+    /// Writes all of `bytes` (`write`). Throws `ETIMEDOUT` when ``deadline`` passes before a reader has taken
+    /// them.
     package func write(_ bytes: [UInt8]) throws(SystemFailure) {
         // Array.withUnsafeBytes would make the error an `any Error`.
         let failure: SystemFailure? = bytes.withUnsafeBytes { write($0) }
@@ -100,21 +104,21 @@ package enum StandardStream: CInt, Sendable {
 
     private struct State {
         var deadline: Deadline?
-        /// Whether that may come, or come nearer, while somebody writes.
+        /// Whether the deadline may be set or brought forward during a write.
         var mayBeHurried = false
         var outputFailure: SystemFailure?
     }
 
     private static let state = Mutex(State())
 
-    /// When writing to these streams gives up waiting for a reader; `nil`, as at first, for never. What can be written
-    /// without waiting is written afterwards as well.
+    /// The time at which writes to these streams stop waiting for a reader; `nil`, the initial value, for
+    /// never. Later writes still succeed if they need not wait.
     package static var deadline: Deadline? {
         get { state.withLock { $0.deadline } }
         set { state.withLock { $0.deadline = newValue } }
     }
 
-    /// Why standard output did not take what was written to it; `nil` when it took everything.
+    /// The error of the last failed write to standard output; `nil` when every write succeeded.
     package static var outputFailure: SystemFailure? { state.withLock { $0.outputFailure } }
 
     /// Closes the stream. Some file systems report a full disk only here (`close`).
@@ -130,7 +134,7 @@ package enum StandardStream: CInt, Sendable {
             if result >= 0 {
                 written += result
             } else if errno == EAGAIN {
-                // A descriptor shared with a program that made it non-blocking.
+                // The descriptor is shared with a program that made it non-blocking.
                 var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = poll(&waiting, 1, -1)
             } else if errno != EINTR {

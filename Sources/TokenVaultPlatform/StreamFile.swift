@@ -2,10 +2,10 @@ internal import CLinux
 internal import Glibc
 package import SystemPackage
 
-/// Bytes that come or go as a stream, as files that can be read and written at any place.
+/// Streams as files that can be read and written at any position.
 package enum StreamFile {
-    /// The file at `path`, following links, to be read. What is no regular file is read to its end into a
-    /// file without a name in `directory`. Opening a named pipe does not wait for its writer, reading it does:
+    /// Opens the file at `path` for reading, following links. An irregular file is read to its end into a
+    /// nameless file in `directory`. Opening a named pipe does not wait for its writer, but reading it does:
     /// `ETIMEDOUT` of `poll` when `deadline` passes first.
     package static func reading(
         _ path: FilePath, spoolingIn directory: FilePath, deadline: Deadline?
@@ -24,15 +24,15 @@ package enum StreamFile {
         return try spooled(descriptor, in: directory, deadline: deadline)
     }
 
-    /// What can be read from `descriptor`, up to its end, in a file without a name in `directory`. `ETIMEDOUT` of
-    /// `poll` when `deadline` passes first.
+    /// Reads `descriptor` to its end into a nameless file in `directory`. Throws `ETIMEDOUT` of `poll` when
+    /// `deadline` passes first.
     package static func spooled(
         _ descriptor: CInt, in directory: FilePath, deadline: Deadline?
     ) throws(SystemFailure) -> any DiskFile {
         let file = try nameless(in: directory)
         var offset = 0
         while true {
-            // Also before the first one: a pipe that no writer has opened yet would seem to have ended.
+            // Also before the first read: a pipe without a writer yet would seem to have ended.
             if let failure = InputSource.wait(for: descriptor, deadline) { throw failure }
             var result = 0
             let bytes = [UInt8](unsafeUninitializedCapacity: 1 << 18) { buffer, count in
@@ -52,11 +52,11 @@ package enum StreamFile {
         }
     }
 
-    /// The first bytes, `count` at most, of what would be read from the file at `path`, or from standard input for `nil`,
-    /// and stays to be read. `nil` for what is no regular file, or cannot be read.
+    /// Returns at most the first `count` bytes of the file at `path`, or of standard input for `nil`, without
+    /// consuming them. Returns `nil` for an irregular or unreadable file.
     package static func beginning(of path: FilePath?, _ count: Int) -> [UInt8]? {
         guard let path else { return beginning(of: StandardStream.input.rawValue, count) }
-        // Not even opened: who writes to a pipe would take that for its reader.
+        // A pipe is not even opened: its writer would take that for its reader.
         var information = stat()
         guard path.withPlatformString({ stat($0, &information) }) == 0,
             clinux_is_regular(information.st_mode) != 0
@@ -82,7 +82,7 @@ package enum StreamFile {
     private static func nameless(in directory: FilePath) throws(SystemFailure) -> any DiskFile {
         let descriptor = directory.withPlatformString { clinux_nameless_file($0) }
         if descriptor >= 0 { return PosixFile(descriptor: descriptor) }
-        // Some file systems know no such files: a name for a moment.
+        // Some file systems have no nameless files: use a temporary name.
         guard errno == EOPNOTSUPP || errno == EISDIR else {
             throw SystemFailure(Errno(rawValue: errno), "open(O_TMPFILE)")
         }
@@ -93,7 +93,8 @@ package enum StreamFile {
         return file
     }
 
-    /// Writes all of `bytes` to `descriptor` (`write`), as ``StandardStream/write(_:)`` does when it is one of those.
+    /// Writes all of `bytes` to `descriptor` (`write`), through ``StandardStream/write(_:)`` for a standard
+    /// stream.
     package static func write(_ bytes: [UInt8], to descriptor: CInt) throws(SystemFailure) {
         if let stream = StandardStream(rawValue: descriptor) { return try stream.write(bytes) }
         let failure: SystemFailure? = bytes.withUnsafeBytes { StandardStream.write($0, to: descriptor) }

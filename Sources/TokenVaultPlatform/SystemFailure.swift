@@ -1,10 +1,10 @@
 package import SystemPackage
 
-/// A system call that failed: which one, and why.
+/// A failed system call, with its error.
 package struct SystemFailure: Error, Equatable, Sendable {
-    /// The reason, as `errno(3)` names it.
+    /// The error, as `errno(3)` names it.
     package let errno: Errno
-    /// The system call, as its manual page is named.
+    /// The name of the system call, as in its manual page.
     package let call: String
 
     package init(_ errno: Errno, _ call: String) {

@@ -1,11 +1,11 @@
 internal import Glibc
 internal import SystemPackage
 
-/// The person's terminal, whatever the standard streams are: `/dev/tty`.
+/// The user's terminal, independent of the standard streams: `/dev/tty`.
 package final class Terminal {
     private let descriptor: CInt
 
-    /// The controlling terminal; `nil` when the process has none.
+    /// Opens the controlling terminal; `nil` when the process has none.
     package init?() {
         let opened = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)
         guard opened >= 0 else { return nil }
@@ -14,9 +14,9 @@ package final class Terminal {
 
     deinit { close(descriptor) }
 
-    /// What came of asking.
+    /// The result of a prompt.
     package enum Answer {
-        /// What was typed, without the end of line. The caller wipes it.
+        /// The typed bytes, without the end of line. The caller wipes them.
         case bytes([UInt8])
         /// Control-D on an empty line, or the terminal went away.
         case cancelled
@@ -35,17 +35,19 @@ package final class Terminal {
         bytes.withUnsafeBytes { _ = StandardStream.write($0, to: descriptor) }
     }
 
-    /// Asks for a line without showing what is typed. Backspace, Control-U and Control-D work as usual;
-    /// unlike the terminal's own line editing this takes lines longer than 4,095 bytes.
+    /// Prompts for a line without showing it. Backspace, Control-U and Control-D work as usual. Unlike the
+    /// terminal's own line editing, this accepts lines longer than 4,095 bytes.
     ///
-    /// A paste of several lines is read to its end and discarded, so that the shell receives nothing of it. The
-    /// terminal marks pastes (`ESC [ ? 2004 h`) while the prompt is open, unless its type is unknown or `dumb`.
+    /// A paste of several lines is read to its end and discarded, so that the shell receives nothing of it.
+    /// The terminal marks pastes (`ESC [ ? 2004 h`) while the prompt is open, unless its type is unknown or
+    /// `dumb`.
     ///
     /// The echo is restored before SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN and SIGTTOU take
-    /// effect; when the program is continued, the question is asked again. Throws `EFBIG` above `limit`
-    /// bytes, `ETIMEDOUT` when `deadline` passes.
+    /// effect. When the program is continued, the prompt is shown again. Throws `EFBIG` above `limit` bytes,
+    /// `ETIMEDOUT` when `deadline` passes.
     ///
-    /// With an answer the echo stays off, until `silence` ends; one that is given is what this goes on from.
+    /// After an answer the echo stays off until `silence` ends. A `silence` from an earlier prompt is taken
+    /// over.
     package func askHidden(
         _ prompt: String, limit: Int, deadline: Deadline?, silence: inout TerminalSilence?
     ) throws(SystemFailure) -> Answer {
@@ -93,7 +95,7 @@ package final class Terminal {
         }
     }
 
-    /// Asks for a line that is shown as it is typed.
+    /// Prompts for a line with echo.
     package func ask(_ prompt: String, deadline: Deadline?) throws(SystemFailure) -> String? {
         show(prompt)
         var bytes: [UInt8] = []
@@ -112,7 +114,7 @@ package final class Terminal {
         return String(validating: bytes, as: UTF8.self)
     }
 
-    /// Whether the terminal's type is one that understands control sequences.
+    /// Whether the terminal's type understands control sequences.
     private static var canMarkPastes: Bool {
         guard case .text(let type) = ProgramContext.variable("TERM") else { return false }
         return type != "dumb" && type != "unknown"
@@ -134,7 +136,7 @@ package final class Terminal {
                 pollfd(fd: signals.descriptor, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
             ]
-            // After the line's end, a paste is over when no byte came for a while.
+            // After the line's end, a paste is over when no byte has come for a while.
             let left = InputSource.milliseconds(until: deadline)
             let quiet = outcome.map { _ in line.quietMilliseconds }
             let patience = quiet.map { left < 0 ? $0 : min($0, left) } ?? left

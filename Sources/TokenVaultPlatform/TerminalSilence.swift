@@ -2,15 +2,15 @@ internal import CLinux
 internal import Glibc
 internal import SystemPackage
 
-/// A terminal that goes on showing nothing of what is typed, from a question's answer until the work with it is done: what a
-/// person types meanwhile may be the same secret again.
+/// A terminal without echo, from the answer to a prompt until the work with it is done. In the meantime the
+/// user may type the same secret again.
 ///
-/// A thread of its own gives the echo back before SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN and SIGTTOU take
-/// effect, and takes it again when the program is continued.
+/// A thread of its own restores the echo before SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN and
+/// SIGTTOU take effect. It turns the echo off again when the program is continued.
 package final class TerminalSilence: @unchecked Sendable {
     private let descriptor: CInt
     private let usual: termios
-    // The thread's, until it has ended.
+    // Used by the thread alone, until it has ended.
     private var signals: SignalForwarder?
     private var isQuiet = false
     private let wake: WakeEvent
@@ -21,8 +21,8 @@ package final class TerminalSilence: @unchecked Sendable {
         var hasEnded = false
     }
 
-    /// Keeps the echo off that is off now. `usual` are the settings to come back to. `nil` when the system has no thread or
-    /// descriptor for it: all is left as it is.
+    /// Keeps the echo off. `usual` are the settings to restore. `nil` when the system has no thread or
+    /// descriptor for it: nothing is changed then.
     init?(_ terminal: CInt, usual: termios, _ signals: SignalForwarder) {
         let copy = clinux_duplicate(terminal, 10)
         guard copy >= 0 else { return nil }
@@ -39,14 +39,15 @@ package final class TerminalSilence: @unchecked Sendable {
 
     deinit { close(descriptor) }
 
-    /// Gives the echo back, and throws away what was typed. A signal that came has its effect.
+    /// Restores the echo, and discards typed bytes. A signal that came takes effect.
     package func end() {
         guard let signals = handOver()?.signals else { return restore() }
         restore()
         if let signal = signals.next() { signals.deliver(signal) } else { signals.stop() }
     }
 
-    /// Ends the watching and leaves the echo off, for who asks next; `nil` when signals could not be watched.
+    /// Ends the watching and leaves the echo off, for the next prompt. Returns `nil` when signals could not
+    /// be watched.
     func handOver() -> (signals: SignalForwarder, usual: termios)? {
         state.withLock { $0.isToEnd = true }
         wake.wake()
@@ -63,14 +64,14 @@ package final class TerminalSilence: @unchecked Sendable {
             }
             restore()
             signals.deliver(signal)
-            // It was stopped and is continued, unless there was nobody to continue it.
+            // The program was stopped and has been continued, or the stop had no effect.
             self.signals = try? SignalForwarder(SignalForwarder.endingOrStopping)
             if self.signals != nil { beQuiet() }
         }
         state.announce { $0.hasEnded = true }
     }
 
-    /// Another program's terminal is left alone: this one may go on in the background.
+    /// Whether this program is in the terminal's foreground. In the background it leaves the terminal alone.
     private var isOurs: Bool { tcgetpgrp(descriptor) == getpgrp() }
 
     private func beQuiet() {

@@ -1,17 +1,17 @@
 internal import CLinux
 internal import Glibc
 
-/// The time that processors have spent on the calling thread (`clock_gettime`, `CLOCK_THREAD_CPUTIME_ID`).
+/// The processor time of the calling thread (`clock_gettime`, `CLOCK_THREAD_CPUTIME_ID`).
 package struct ThreadClock: Sendable {
     private let time: Duration
 
-    /// The time until now.
+    /// The processor time until now.
     package static var now: ThreadClock {
         var time = timespec()
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
         return ThreadClock(time: .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec))
     }
 
-    /// What was spent from this to `later`, both on one thread.
+    /// Returns the time from this point to `later`, both on one thread.
     package func duration(to later: ThreadClock) -> Duration { later.time - time }
 }

@@ -2,18 +2,19 @@ internal import CLinux
 internal import Glibc
 internal import SystemPackage
 
-/// Writing to a descriptor that others share, and that may have no reader, with a bound on the time.
+/// Writing with a time limit to a shared descriptor that may have no reader.
 enum TimedWriting {
-    /// Writes all of `buffer`. `ETIMEDOUT` when `deadline` passes while nobody makes room, which is asked for now and then.
+    /// Writes all of `buffer`. Returns `ETIMEDOUT` when `deadline` passes before there is room. The deadline
+    /// is queried again now and then.
     ///
-    /// The descriptor stays as it is: to make it non-blocking would do that to whoever shares it. A pipe or terminal is
-    /// opened once more instead. Where that cannot be, a little is written whenever there is room: `poll(2)` promises as
-    /// much of a pipe and of a socket.
+    /// The descriptor is not made non-blocking, because that would affect all programs that share it. A pipe
+    /// or terminal is opened once more instead. Where that is impossible, a small piece is written whenever
+    /// there is room: `poll(2)` guarantees that much for a pipe and a socket.
     static func write(
         _ buffer: UnsafeRawBufferPointer, to descriptor: CInt, until deadline: () -> Deadline?
     ) -> SystemFailure? {
         let mode = fcntl(descriptor, F_GETFL)
-        // It fails, and at once.
+        // The write fails at once.
         guard mode >= 0, mode & O_ACCMODE != O_RDONLY else {
             return StandardStream.write(buffer, to: descriptor)
         }
@@ -38,14 +39,15 @@ enum TimedWriting {
         return nil
     }
 
-    // After which time the deadline may be another.
+    // The interval for querying the deadline again.
     private static let slice = Duration.milliseconds(100)
     // PIPE_BUF of Linux.
     private static let leastRoom = 4_096
-    // makedev(5, 2): opening that one again makes another terminal.
+    // makedev(5, 2): opening that device again makes another terminal.
     private static let terminalMaker: dev_t = 0x502
 
-    /// The pipe or terminal of `descriptor`, opened anew and non-blocking; `nil` when it is neither, or may not be.
+    /// Opens the pipe or terminal of `descriptor` again, non-blocking. Returns `nil` when it is neither, or
+    /// cannot be opened.
     private static func reopened(_ descriptor: CInt) -> CInt? {
         var information = stat()
         guard fstat(descriptor, &information) == 0 else { return nil }
@@ -55,7 +57,8 @@ enum TimedWriting {
         return own >= 0 ? own : nil
     }
 
-    /// Waits until `descriptor` takes bytes, or nobody can read them any more. `ETIMEDOUT` when `deadline` passes first.
+    /// Waits until `descriptor` accepts bytes or has no reader left. Returns `ETIMEDOUT` when `deadline`
+    /// passes first.
     private static func wait(for descriptor: CInt, _ deadline: () -> Deadline?) -> SystemFailure? {
         var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         while true {

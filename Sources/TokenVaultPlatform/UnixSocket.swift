@@ -6,12 +6,12 @@ internal import SystemPackage
 /// A connected stream socket of the local system (unix(7)).
 package final class UnixSocket: Sendable {
     let descriptor: CInt
-    /// Whether the last wait for something to receive was short, and so perhaps the next one.
+    /// Whether the last wait for data was short, so that the next one may be too.
     private let comesSoon = Atomic(true)
     private static let soon: Duration = .microseconds(200)
     private static let lookingOn: Duration = .microseconds(50)
 
-    /// Who is at the other end, as the kernel tells (`SO_PEERCRED`): who connected, or who listened.
+    /// The peer as the kernel reports it (`SO_PEERCRED`): the process that connected or listened.
     package struct Peer: Equatable, Sendable {
         package let user: UInt32
         package let process: Int32
@@ -22,14 +22,14 @@ package final class UnixSocket: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Two sockets that are connected with one another (`socketpair`).
+    /// Returns two sockets that are connected to each other (`socketpair`).
     package static func pair() throws(SystemFailure) -> (UnixSocket, UnixSocket) {
         var ends: [CInt] = [-1, -1]
         _ = try retrying("socketpair") { clinux_socket_pair(&ends) }
         return (UnixSocket(descriptor: ends[0]), UnixSocket(descriptor: ends[1]))
     }
 
-    /// Who is at the other end.
+    /// Returns the peer.
     package func peer() throws(SystemFailure) -> Peer {
         var user: UInt32 = 0
         var process: Int32 = 0
@@ -37,18 +37,18 @@ package final class UnixSocket: Sendable {
         return Peer(user: user, process: process)
     }
 
-    /// How long one ``receive(into:)`` waits (`SO_RCVTIMEO`); `nil` for ever.
+    /// Sets the time limit of one ``receive(into:)`` (`SO_RCVTIMEO`); `nil` for none.
     package func setReceiveTimeout(_ timeout: Duration?) throws(SystemFailure) {
         try set(SO_RCVTIMEO, timeout)
     }
 
-    /// How long one connect(2) waits (`SO_SNDTIMEO`).
+    /// Sets the time limit of one connect(2) (`SO_SNDTIMEO`).
     func setSendTimeout(_ timeout: Duration?) throws(SystemFailure) { try set(SO_SNDTIMEO, timeout) }
 
     private func set(_ option: CInt, _ timeout: Duration?) throws(SystemFailure) {
         var time = timeval()
         if let timeout {
-            // No time at all would be for ever.
+            // Zero would mean no limit.
             let parts = min(max(timeout, .microseconds(1)), .seconds(86_400)).components
             time.tv_sec = Int(parts.seconds)
             time.tv_usec = Int(parts.attoseconds / 1_000_000_000_000)
@@ -58,10 +58,11 @@ package final class UnixSocket: Sendable {
         }
     }
 
-    /// What is there, waiting for the first byte; 0 at the end. `ETIMEDOUT` when the receive timeout is over.
+    /// Receives available data, and waits for the first byte. Returns 0 at the end. Throws `ETIMEDOUT` when
+    /// the receive timeout has passed.
     ///
-    /// While what is waited for comes soon, this looks for it for a while before it sleeps: to wake up takes tens of
-    /// microseconds where an idle processor goes back to the host of a virtual machine.
+    /// While data comes soon, this polls for a moment before it sleeps. Waking up takes tens of microseconds
+    /// where an idle processor returns to the host of a virtual machine.
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(SystemFailure) -> Int {
         if let count = try receiveSoon(into: buffer) { return count }
         let soon = Deadline(after: Self.soon)
@@ -79,8 +80,8 @@ package final class UnixSocket: Sendable {
         }
     }
 
-    /// What is there now, or comes while this looks for it without sleeping: 50 µs, or not at all if the last wait was
-    /// long. `nil` when there is nothing, 0 at the end.
+    /// Receives data that is available now or arrives during 50 µs of polling. Does not poll if the last wait
+    /// was long. Returns `nil` without data, 0 at the end.
     func receiveSoon(into buffer: UnsafeMutableRawBufferPointer) throws(SystemFailure) -> Int? {
         guard !buffer.isEmpty else { return 0 }
         guard comesSoon.load(ordering: .relaxed) else { return nil }
@@ -98,22 +99,22 @@ package final class UnixSocket: Sendable {
         }
     }
 
-    /// Waits until there is something to receive, or the end. `ETIMEDOUT` when `deadline` passes first.
+    /// Waits until there is data or the end. Throws `ETIMEDOUT` when `deadline` passes first.
     package func wait(until deadline: Deadline) throws(SystemFailure) {
         if let failure = InputSource.wait(for: descriptor, deadline) { throw failure }
     }
 
-    /// What a receiver would get now.
+    /// The result that a receiver would get now.
     package enum Arrival: Sendable {
         /// Nothing yet.
         case nothing
         /// Bytes.
         case bytes
-        /// The end: the other end is gone, and so is all that it had sent.
+        /// The end: the peer is gone, and all its data has been received.
         case end
     }
 
-    /// What a receiver would get now, which is left where it is.
+    /// The result that a receiver would get now. Consumes nothing.
     package var arrival: Arrival {
         var byte: UInt8 = 0
         let result = recv(descriptor, &byte, 1, CInt(MSG_PEEK) | CInt(MSG_DONTWAIT))
@@ -121,11 +122,11 @@ package final class UnixSocket: Sendable {
         return result == 0 ? .end : .bytes
     }
 
-    /// Whether the other end is gone, whatever of what it has sent is still to be received.
+    /// Whether the peer is gone, even if its data is not all received yet.
     package var isPeerGone: Bool { clinux_is_peer_gone(descriptor) != 0 }
 
-    /// Sends all of `bytes`, or throws with any part of them sent: `ETIMEDOUT` when `deadline` passes before the
-    /// other end has made room, `EPIPE` when it is gone.
+    /// Sends all of `bytes`. After an error any part of them may be sent: `ETIMEDOUT` when `deadline` passes
+    /// before the peer has made room, `EPIPE` when it is gone.
     func send(_ bytes: UnsafeRawBufferPointer, until deadline: Deadline) throws(SystemFailure) {
         var sent = 0
         let flags = CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT)
@@ -154,9 +155,9 @@ package final class UnixSocket: Sendable {
         }
     }
 
-    /// Ends both directions (`shutdown`): who waits for something to receive gets the end.
+    /// Ends both directions (`shutdown`). Waiting receivers get the end.
     package func end() { shutdown(descriptor, CInt(SHUT_RDWR)) }
 
-    /// Ends what this end sends; the other end can still answer.
+    /// Ends sending from this side. The peer can still answer.
     package func endSending() { shutdown(descriptor, CInt(SHUT_WR)) }
 }

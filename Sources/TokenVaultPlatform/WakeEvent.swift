@@ -6,26 +6,26 @@ internal import SystemPackage
 package final class WakeEvent: Sendable {
     let descriptor: CInt
 
-    /// Throws what the system failed with: `EMFILE` without descriptors.
+    /// Creates an event. Throws system errors: `EMFILE` without descriptors.
     package init() throws(SystemFailure) {
         descriptor = try retrying("eventfd") { clinux_event_descriptor() }
     }
 
     deinit { close(descriptor) }
 
-    /// Ends a wait that is under way, or the next one.
+    /// Ends the current wait, or the next one.
     package func wake() {
         var one: UInt64 = 1
         _ = write(descriptor, &one, 8)
     }
 
-    /// Waits until ``wake()`` is called, `duration` at most.
+    /// Waits until ``wake()`` is called, for at most `duration`.
     package func wait(atMost duration: Duration) {
         _ = wait(for: -1, milliseconds: InputSource.milliseconds(until: Deadline(after: duration)))
     }
 
-    /// Waits until `other` can be read, ``wake()`` is called or so many milliseconds are over, -1 for ever (`poll(2)`).
-    /// Whether `other` can be read.
+    /// Waits until `other` can be read, ``wake()`` is called or the given milliseconds have passed, -1 for no
+    /// limit (`poll(2)`). Returns whether `other` can be read.
     @discardableResult
     func wait(for other: CInt, events: Int32 = POLLIN, milliseconds: CInt = -1) -> Bool {
         var descriptors = [

@@ -1,16 +1,17 @@
 internal import Glibc
 
-/// Bytes that grow as they come, are read at any place, and are wiped when they are let go of. What goes through a
-/// socket lies here, since it may hold a secret. For one thread at a time.
+/// A growing buffer that is read at any position and wiped when it is released. Data from and for sockets is
+/// kept here, because it may hold a secret. For one thread at a time.
 ///
-/// Every read is checked against ``count``: what is not there is `nil`, never a trap.
+/// Every read is checked against ``count``: a position outside gives `nil`, never a trap.
 package final class WipedBuffer {
     private var storage: UnsafeMutableRawBufferPointer
     private let usual: Int
-    /// How many bytes there are.
+    /// The number of bytes in the buffer.
     package private(set) var count = 0
 
-    /// An empty buffer that keeps room for `capacity` bytes and takes more for as long as it needs it.
+    /// Creates an empty buffer that keeps room for `capacity` bytes. It takes more room only while it needs
+    /// more.
     package init(capacity: Int) {
         usual = max(capacity, 64)
         storage = .allocate(byteCount: usual, alignment: 16)
@@ -21,7 +22,7 @@ package final class WipedBuffer {
         storage.deallocate()
     }
 
-    /// The room there is now. For tests: what is not needed is given back.
+    /// The current capacity, for tests: unneeded room is released.
     package var capacity: Int { storage.count }
 
     private func wipe(_ range: Range<Int>) {
@@ -43,12 +44,12 @@ package final class WipedBuffer {
 
     // MARK: - Writing
 
-    /// Adds the `width` lowest bytes of an integer, little-endian; 8 at most.
+    /// Adds the `width` lowest bytes of an integer, little-endian; at most 8.
     package func append(_ value: UInt64, width: Int) {
         withUnsafeBytes(of: value.littleEndian) { append(UnsafeRawBufferPointer(rebasing: $0[..<width])) }
     }
 
-    /// Adds the bytes of UTF-8.
+    /// Adds the UTF-8 bytes of `text`.
     package func append(utf8 text: String) {
         var text = text
         text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
@@ -67,7 +68,8 @@ package final class WipedBuffer {
         count += bytes.count
     }
 
-    /// Writes the `width` lowest bytes of an integer, little-endian, over what is at `offset`, if all of it is there.
+    /// Replaces the bytes at `offset` by the `width` lowest bytes of an integer, little-endian, if all of
+    /// them are in the buffer.
     package func replace(at offset: Int, with value: UInt64, width: Int) {
         guard offset >= 0, offset <= count - width else { return }
         withUnsafeBytes(of: value.littleEndian) {
@@ -76,14 +78,14 @@ package final class WipedBuffer {
         }
     }
 
-    /// Lets go of all but the first `length` bytes.
+    /// Removes and wipes all but the first `length` bytes.
     package func truncate(to length: Int) {
         guard length >= 0, length < count else { return }
         wipe(length..<count)
         count = length
     }
 
-    /// Lets go of the first `length` bytes; the others come to the front.
+    /// Removes and wipes the first `length` bytes, and moves the others to the front.
     package func removeFirst(_ length: Int) {
         guard length > 0, length < count else {
             if length >= count { removeAll() }
@@ -93,7 +95,7 @@ package final class WipedBuffer {
         truncate(to: count - length)
     }
 
-    /// Lets go of everything, and of the memory that is not usual.
+    /// Removes and wipes everything, and releases memory above the initial capacity.
     package func removeAll() {
         truncate(to: 0)
         guard storage.count > usual else { return }
@@ -103,7 +105,7 @@ package final class WipedBuffer {
 
     // MARK: - Reading
 
-    /// The little-endian integer of `width` bytes at `offset`; 8 at most.
+    /// Returns the little-endian integer of `width` bytes at `offset`; at most 8.
     package func integer(at offset: Int, width: Int) -> UInt64? {
         guard offset >= 0, offset <= count - width else { return nil }
         var value: UInt64 = 0
@@ -113,23 +115,23 @@ package final class WipedBuffer {
         return UInt64(littleEndian: value)
     }
 
-    /// The bytes in `range`, for the length of the call.
+    /// Calls `body` with the bytes in `range`, which are valid only during the call.
     package func withBytes<Result>(in range: Range<Int>, _ body: (RawSpan) -> Result) -> Result? {
         guard range.lowerBound >= 0, range.upperBound <= count else { return nil }
         return body(RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: storage[range])))
     }
 
-    /// Whether the bytes in `range` are these.
+    /// Returns whether the bytes in `range` equal `bytes`.
     package func holds(_ bytes: [UInt8], in range: Range<Int>) -> Bool {
         withBytes(in: range) { span in span.withUnsafeBytes { $0.elementsEqual(bytes) } } ?? false
     }
 
-    /// A copy that nobody wipes of the bytes in `range`.
+    /// Returns a copy of the bytes in `range`, which is not wiped.
     package func array(in range: Range<Int>) -> [UInt8]? {
         withBytes(in: range) { span in span.withUnsafeBytes { Array($0) } }
     }
 
-    /// The text in `range`; `nil` also when it is not UTF-8.
+    /// Returns the text in `range`, or `nil` also when it is not UTF-8.
     package func text(in range: Range<Int>) -> String? {
         withBytes(in: range) { span in
             span.withUnsafeBytes { String(validating: $0, as: UTF8.self) }
@@ -138,15 +140,16 @@ package final class WipedBuffer {
 
     // MARK: - Sockets
 
-    /// Adds what one `recv(2)` gives, at most until there are `limit` bytes; 0 at the end of the stream. Room is made
-    /// for what has come, not for what was announced.
+    /// Adds the data of one `recv(2)`, until there are at most `limit` bytes. Returns 0 at the end of the
+    /// stream. The buffer grows with received data, not with announced lengths.
     package func receive(from socket: UnixSocket, upTo limit: Int) throws(SystemFailure) -> Int {
         let received = try socket.receive(into: room(upTo: limit))
         count += received
         return received
     }
 
-    /// The same without sleeping: `nil` when nothing comes. See ``UnixSocket/receiveSoon(into:)``.
+    /// Receives in the same way without sleeping. Returns `nil` without data. See
+    /// ``UnixSocket/receiveSoon(into:)``.
     package func receiveSoon(from socket: UnixSocket, upTo limit: Int) throws(SystemFailure) -> Int? {
         let received = try socket.receiveSoon(into: room(upTo: limit))
         count += received ?? 0
@@ -159,7 +162,7 @@ package final class WipedBuffer {
         return UnsafeMutableRawBufferPointer(rebasing: storage[count..<count + wanted])
     }
 
-    /// Sends everything and lets go of it, also when that fails. See ``UnixSocket/send(_:until:)``.
+    /// Sends everything and removes it, also when sending fails. See ``UnixSocket/send(_:until:)``.
     package func send(to socket: UnixSocket, until deadline: Deadline) throws(SystemFailure) {
         defer { removeAll() }
         try socket.send(UnsafeRawBufferPointer(rebasing: storage[0..<count]), until: deadline)

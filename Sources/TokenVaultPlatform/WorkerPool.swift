@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// Threads for calls that may block beside one another: one that waits for a person does not keep the
-/// others. A thread is started when none is idle, up to a bound; beyond it jobs wait for their turn.
+/// Threads for calls that may block, so that a call that waits for the user does not delay others. A thread
+/// is started when none is idle, up to a maximum. Beyond that, jobs wait for their turn.
 package final class WorkerPool: Sendable {
     private struct State {
         var idle: [WorkerThread] = []
@@ -13,13 +13,13 @@ package final class WorkerPool: Sendable {
     private let maximum: Int
     private let state = Mutex(State())
 
-    /// A pool of at most `maximum` threads, none of them started yet. `name` shows in debuggers.
+    /// Creates a pool of at most `maximum` threads, none of them started yet. `name` is shown in debuggers.
     package init(name: String, maximum: Int) {
         self.name = name
         self.maximum = maximum
     }
 
-    /// Runs `job` on a thread that has nothing else to do.
+    /// Runs `job` on an idle thread.
     package func run(_ job: @escaping @Sendable () -> Void) {
         enum Choice { case use(WorkerThread), start, wait }
         let choice = state.withLock { state -> Choice in

@@ -1,10 +1,10 @@
 internal import CLinux
 internal import Glibc
 
-/// A thread for work that may block, so that none of it blocks Swift's cooperative pool.
+/// A thread for work that may block, so that the work does not block Swift's cooperative pool.
 ///
-/// Jobs run one at a time in the order given. The thread ends when the last reference goes and the jobs
-/// given until then have run.
+/// Jobs run one at a time in the given order. The thread ends when the last reference is released and all
+/// jobs have run.
 package final class WorkerThread: TaskExecutor {
     private struct Queue {
         var jobs: [@Sendable () -> Void] = []
@@ -14,7 +14,7 @@ package final class WorkerThread: TaskExecutor {
     private let queue = Monitor(Queue())
     private let process = ProcessFacts.identifier
 
-    /// Starts the thread. `name` shows in debuggers, at most 15 bytes of it.
+    /// Starts the thread. At most 15 bytes of `name` are shown in debuggers.
     package init(name: String) {
         let queue = queue
         let body: @Sendable () -> Void = {
@@ -45,25 +45,25 @@ package final class WorkerThread: TaskExecutor {
             }, boxed.toOpaque())
         pthread_attr_destroy(&attributes)
         if result != 0 {
-            // No thread to be had: jobs then run on the thread that gives them.
+            // No thread can be started: jobs then run on the calling thread.
             boxed.release()
             self.queue.withLock { $0.ended = true }
         }
     }
 
-    /// One as where the system gives no thread.
+    /// A worker without a thread, as when the system has none.
     package static var none: WorkerThread { WorkerThread() }
 
     private init() { queue.withLock { $0.ended = true } }
 
-    /// Whether there is a thread; without one, jobs run on the thread that gives them.
+    /// Whether there is a thread. Without one, jobs run on the calling thread.
     package var isRunning: Bool { queue.withLock { !$0.ended } }
 
     deinit { if process == ProcessFacts.identifier { queue.announce { $0.ended = true } } }
 
-    /// Runs `job` on the thread, after the jobs given before.
+    /// Runs `job` on the thread, after the earlier jobs.
     package func run(_ job: @escaping @Sendable () -> Void) {
-        // In a forked child there is no such thread, and its lock may be held for ever.
+        // In a forked child the thread does not exist, and its lock may be held forever.
         guard process == ProcessFacts.identifier else { return job() }
         let taken = queue.announce { queue in
             if queue.ended { return false }
@@ -73,7 +73,7 @@ package final class WorkerThread: TaskExecutor {
         if !taken { job() }
     }
 
-    /// Runs a part of a task on the thread: of one that was made with this thread as its `executorPreference`.
+    /// Runs a part of a task on the thread, for tasks with this thread as their `executorPreference`.
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         run { job.runSynchronously(on: self.asUnownedTaskExecutor()) }

@@ -1,10 +1,10 @@
 import TokenVault
 
-/// One sentence of the contract of ``TokenStorage``, and how to find out whether a backend keeps it.
+/// One rule of the contract of ``TokenStorage``, with a test of whether a backend keeps it.
 public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible {
-    /// The sentence. Unique among all checks.
+    /// The rule, as one sentence. Unique among all checks.
     public let name: String
-    /// What the subject must be able to do for this check.
+    /// The capabilities that the check needs in its subject.
     public let requirements: Set<ConformanceCapability>
     private let body: @Sendable (TestFixture) async throws -> Void
 
@@ -22,14 +22,14 @@ public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible 
     /// The name.
     public var description: String { name }
 
-    /// Whether `subject` has the capabilities that this check needs.
+    /// Returns whether `subject` has the capabilities that this check needs.
     public func applies(to subject: some ConformanceSubject) -> Bool {
         requirements.isSubset(of: subject.capabilities)
     }
 
-    /// Checks `subject`, which should be fresh; services have random names, so that a store that lasts
-    /// can be used too. Throws ``ConformanceFailure`` when the contract is broken or the check does not
-    /// apply, and what the subject itself threw.
+    /// Checks `subject`, which should be fresh. Services have random names, so that a persistent store can be
+    /// used too. Throws ``ConformanceFailure`` when the contract is broken or the check does not apply. Also
+    /// throws the errors of the subject.
     public func run(on subject: some ConformanceSubject) async throws {
         do {
             for requirement in requirements where !subject.capabilities.contains(requirement) {

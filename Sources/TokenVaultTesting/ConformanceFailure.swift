@@ -1,12 +1,12 @@
-/// A backend broke the contract: which check says so, what was expected and what was found.
+/// A breach of the contract by a backend: the check, the expected result and the actual one.
 public struct ConformanceFailure: Error, Sendable, CustomStringConvertible {
     /// The name of the check.
     public internal(set) var check: String
-    /// What the contract asks for.
+    /// The result that the contract requires.
     public let expected: String
-    /// What the backend did.
+    /// The actual result.
     public let found: String
-    /// The line of the kit that noticed, as `file:line`.
+    /// The line of the test kit that found the breach, as `file:line`.
     public let location: String
 
     init(expected: String, found: String, file: String = #fileID, line: Int = #line) {
@@ -16,7 +16,7 @@ public struct ConformanceFailure: Error, Sendable, CustomStringConvertible {
         location = "\(file):\(line)"
     }
 
-    /// One line with all of it.
+    /// Check, results and location in one line.
     public var description: String {
         "\(check): expected \(expected), found \(found) (\(location))"
     }

@@ -1,45 +1,44 @@
 public import TokenVault
 
-/// A backend under test: one store, empty and unlocked when it is made, that storages of several
-/// services share.
+/// A backend under test: one store, shared by the storages of several services. The store is empty and
+/// unlocked when it is made.
 ///
-/// Only ``storage(service:)`` is required. What else a backend can do is named in ``capabilities``, and
-/// each capability asks for the method that its documentation names.
+/// Only ``storage(service:)`` is required. ``capabilities`` names the optional abilities of a backend. Each
+/// capability requires the method that its documentation names.
 public protocol ConformanceSubject: Sendable {
-    /// The storage of `service`. Called again after every change of state, so a subject may open its
-    /// store anew and answer with another object.
+    /// Returns the storage of `service`. Called again after every change of state, so that a subject may open
+    /// its store again and return another object.
     func storage(service: String) async throws -> any TokenStorage
 
-    /// What can be checked beyond the storage's own calls. None by default.
+    /// The checks that are possible beyond the storage's own calls. Default: none.
     var capabilities: Set<ConformanceCapability> { get }
 
-    /// How long a check waits for an event that must come, before it fails. Ten seconds by default.
+    /// The time that a check waits for a required event before it fails. Default: ten seconds.
     var patience: Duration { get }
 
-    /// The blocking view of ``storage(service:)``. For ``ConformanceCapability/blockingView``.
+    /// Returns the blocking view of ``storage(service:)``. For ``ConformanceCapability/blockingView``.
     func blockingStorage(service: String) async throws -> any BlockingTokenStorage
 
-    /// The same store opened once more, as by another process. For
-    /// ``ConformanceCapability/anotherHandle``.
+    /// Opens the same store once more, as another process would. For ``ConformanceCapability/anotherHandle``.
     func anotherHandle() async throws -> any ConformanceSubject
 
-    /// Puts the store into a lock state. For ``ConformanceCapability/lockStates``.
+    /// Sets the lock state of the store. For ``ConformanceCapability/lockStates``.
     func setLockState(_ lockState: LockState) async throws
 
-    /// Brings a copy of the store to another device that has never seen it, or goes back to the
-    /// original on its own device. For ``ConformanceCapability/devices``.
+    /// Moves a copy of the store to another device that never had it, or returns to the original on its own
+    /// device. For ``ConformanceCapability/devices``.
     func setDevice(isOriginal: Bool) async throws
 
-    /// Sets or takes away the passcode; unlocked before and after. For
+    /// Sets or removes the passcode. The store is unlocked before and after. For
     /// ``ConformanceCapability/passcode``.
     func setPasscode(isSet: Bool) async throws
 
-    /// Closes the store for good. ``storage(service:)`` still answers, with a storage that is closed.
-    /// For ``ConformanceCapability/closing``.
+    /// Closes the store permanently. ``storage(service:)`` then returns a closed storage. For
+    /// ``ConformanceCapability/closing``.
     func close() async throws
 }
 
-/// What a subject can do beyond the calls of its storages.
+/// An ability of a subject beyond the calls of its storages.
 public enum ConformanceCapability: String, CaseIterable, Hashable, Sendable {
     /// There is a blocking view: ``ConformanceSubject/blockingStorage(service:)``.
     case blockingView
@@ -49,7 +48,7 @@ public enum ConformanceCapability: String, CaseIterable, Hashable, Sendable {
     case lockStates
     /// The store can move to another device: ``ConformanceSubject/setDevice(isOriginal:)``.
     case devices
-    /// The passcode can be taken away: ``ConformanceSubject/setPasscode(isSet:)``.
+    /// The passcode can be removed: ``ConformanceSubject/setPasscode(isSet:)``.
     case passcode
     /// The store can be closed: ``ConformanceSubject/close()``.
     case closing
@@ -61,22 +60,22 @@ extension ConformanceSubject {
     /// Ten seconds.
     public var patience: Duration { .seconds(10) }
 
-    /// Throws: the subject has no blocking view.
+    /// Throws, because the subject has no blocking view.
     public func blockingStorage(service: String) async throws -> any BlockingTokenStorage {
         throw ConformanceFailure.missing(.blockingView)
     }
-    /// Throws: the subject has no second handle.
+    /// Throws, because the subject has no second handle.
     public func anotherHandle() async throws -> any ConformanceSubject {
         throw ConformanceFailure.missing(.anotherHandle)
     }
-    /// Throws: the subject's lock state cannot be set.
+    /// Throws, because the subject's lock state cannot be set.
     public func setLockState(_ lockState: LockState) async throws {
         throw ConformanceFailure.missing(.lockStates)
     }
-    /// Throws: the subject cannot move to another device.
+    /// Throws, because the subject cannot move to another device.
     public func setDevice(isOriginal: Bool) async throws { throw ConformanceFailure.missing(.devices) }
-    /// Throws: the subject has no passcode to take away.
+    /// Throws, because the subject has no passcode to remove.
     public func setPasscode(isSet: Bool) async throws { throw ConformanceFailure.missing(.passcode) }
-    /// Throws: the subject cannot be closed.
+    /// Throws, because the subject cannot be closed.
     public func close() async throws { throw ConformanceFailure.missing(.closing) }
 }

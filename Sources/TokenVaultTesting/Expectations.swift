@@ -9,7 +9,7 @@ func expect(
     throw ConformanceFailure(expected: expected, found: found(), file: file, line: line)
 }
 
-/// Fails unless `found` is `expected`.
+/// Fails unless `found` equals `expected`.
 func expect<Value: Equatable>(
     _ found: Value, is expected: Value, _ what: String, file: String = #fileID, line: Int = #line
 ) throws {
@@ -18,7 +18,7 @@ func expect<Value: Equatable>(
         expected: "\(what): \(describe(expected))", found: describe(found), file: file, line: line)
 }
 
-/// Fails unless `found` has exactly the bytes of `expected`, in a text that Swift may call equal anyway.
+/// Fails unless `found` has exactly the bytes of `expected`. Swift may call texts with different bytes equal.
 func expect(
     bytesOf found: String?, are expected: String?, _ what: String, file: String = #fileID,
     line: Int = #line
@@ -27,7 +27,7 @@ func expect(
         found.map { Array($0.utf8) }, is: expected.map { Array($0.utf8) }, what, file: file, line: line)
 }
 
-/// The value, which must be there.
+/// Returns the value. Fails when it is `nil`.
 func require<Value>(
     _ value: Value?, _ what: String, file: String = #fileID, line: Int = #line
 ) throws -> Value {
@@ -37,7 +37,7 @@ func require<Value>(
     return value
 }
 
-/// Fails unless `body` throws a ``TokenStorageError`` of one of `codes`; gives the error back.
+/// Fails unless `body` throws a ``TokenStorageError`` with one of `codes`. Returns the error.
 @discardableResult
 func expectRefusal<Result>(
     _ codes: TokenStorageError.Code..., of what: String, file: String = #fileID, line: Int = #line,
@@ -56,7 +56,7 @@ func expectRefusal<Result>(
         expected: expected, found: "no error but \(describe(result))", file: file, line: line)
 }
 
-/// A value for a person: secrets by their length, long texts cut.
+/// Returns a readable form of a value: secrets by their length, long texts cut.
 func describe(_ value: Any) -> String {
     switch value {
     case let secret as Secret: return "a secret of \(secret.count) bytes"
@@ -70,7 +70,8 @@ func describe(_ value: Any) -> String {
 
 /// Names and details that checks use.
 enum Samples {
-    /// A secret of `count` bytes, different for each `seed`, that repeats with no power of two.
+    /// Returns a secret of `count` bytes, different for each `seed`. Its bytes repeat every 251, which is no
+    /// power of two.
     static func secret(_ count: Int, seed: UInt8 = 0) -> Secret {
         Secret((0..<count).map { UInt8(truncatingIfNeeded: $0 % 251) ^ seed })
     }

@@ -1,6 +1,6 @@
 import TokenVault
 
-/// What one run of a check works with: the subject, and services that nobody else uses.
+/// The context of one run of a check: the subject, and services that only this run uses.
 struct TestFixture: Sendable {
     let subject: any ConformanceSubject
     private let mark: String
@@ -10,16 +10,16 @@ struct TestFixture: Sendable {
         mark = String(UInt64.random(in: .min ... .max), radix: 36)
     }
 
-    /// The full name of the service this run calls `name`.
+    /// Returns the full name of the service that this run calls `name`.
     func service(_ name: String = "app") -> String { "com.example.conformance.\(mark).\(name)" }
 
-    /// The storage of that service, as the subject gives it now.
+    /// Returns the subject's current storage of that service.
     func storage(_ name: String = "app") async throws -> any TokenStorage {
         try await subject.storage(service: service(name))
     }
 }
 
-/// Reads a storage's changes with a bound on waiting.
+/// Reads a storage's changes with a limit on waiting.
 struct ChangeReader: Sendable {
     let changes: TokenChanges
     let patience: Duration
@@ -29,7 +29,7 @@ struct ChangeReader: Sendable {
         patience = scene.subject.patience
     }
 
-    /// The next event, or `nil` at the end. Fails when nothing comes.
+    /// Returns the next event, or `nil` at the end. Fails when no event comes in time.
     func next(file: String = #fileID, line: Int = #line) async throws -> TokenEvent? {
         let changes = changes
         let patience = patience
@@ -48,7 +48,7 @@ struct ChangeReader: Sendable {
         }
     }
 
-    /// Every event up to the first one of `key`, which is the last element.
+    /// Returns every event up to the first one of `key`, which is the last element.
     func events(until key: TokenKey, file: String = #fileID, line: Int = #line) async throws -> [TokenEvent] {
         var events: [TokenEvent] = []
         while let event = try await next(file: file, line: line) {
@@ -61,7 +61,7 @@ struct ChangeReader: Sendable {
 }
 
 extension TokenEvent {
-    /// The key it is about; `nil` for an overflow.
+    /// The event's key; `nil` for an overflow.
     var key: TokenKey? {
         switch self {
         case .stored(let key, _), .deleted(let key, _): key
@@ -69,7 +69,7 @@ extension TokenEvent {
         }
     }
 
-    /// The generation it tells; `nil` for an overflow.
+    /// The event's generation; `nil` for an overflow.
     var generation: Generation? {
         switch self {
         case .stored(_, let generation), .deleted(_, let generation): generation

@@ -2,20 +2,19 @@ public import TokenVault
 
 /// A subject whose storages answer through their blocking views: the whole contract holds for those too.
 ///
-/// Its calls block the thread they are made on, which is what is to be checked and what nobody else
-/// should do.
+/// Its calls block their thread. Blocking is under test here; other code should not call it this way.
 public struct ThroughBlockingView: ConformanceSubject {
     private let subject: any ConformanceSubject
 
-    /// The subject whose blocking views to check.
+    /// Creates a subject from the blocking views of `subject`.
     public init(_ subject: any ConformanceSubject) { self.subject = subject }
 
-    /// Those of the subject.
+    /// The capabilities of the wrapped subject.
     public var capabilities: Set<ConformanceCapability> { subject.capabilities }
-    /// That of the subject.
+    /// The patience of the wrapped subject.
     public var patience: Duration { subject.patience }
 
-    /// The blocking view as an asynchronous storage.
+    /// Returns the blocking view as an asynchronous storage.
     public func storage(service: String) async throws -> any TokenStorage {
         Storage(
             blocking: try await subject.blockingStorage(service: service),

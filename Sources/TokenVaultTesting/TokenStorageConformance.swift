@@ -1,4 +1,4 @@
-/// The contract of ``TokenVault/TokenStorage`` as checks that any backend can be held against.
+/// The contract of ``TokenVault/TokenStorage`` as checks for any backend.
 ///
 /// With Swift Testing:
 /// ```swift
@@ -8,7 +8,7 @@
 ///     if check.applies(to: subject) { try await check.run(on: subject) }
 /// }
 /// ```
-/// With XCTest, loop over the checks. The kit depends on neither.
+/// With XCTest, loop over the checks. The kit does not depend on either.
 public enum TokenStorageConformance {
     /// Every check, in the order of the contract.
     public static let checks: [ConformanceCheck] =
@@ -16,7 +16,7 @@ public enum TokenStorageConformance {
         + compareChecks + commitChecks + renameChecks + listChecks + deleteChecks + changeChecks
         + concurrencyChecks + lockChecks + deviceChecks + handleChecks + errorChecks
 
-    /// The check of that name.
+    /// Returns the check of that name.
     public static func check(named name: String) -> ConformanceCheck? {
         checks.first { $0.name == name }
     }

@@ -2,26 +2,27 @@ public import SystemPackage
 package import TokenVault
 package import TokenVaultPlatform
 
-/// Where the agent of this user listens: the socket `agent.sock` in a directory that nobody else may look into.
+/// The place where this user's agent listens: the socket `agent.sock` in a directory that is closed to other
+/// users.
 public struct AgentEndpoint: Hashable, Sendable {
-    /// The directory, 0700.
+    /// The directory, mode 0700.
     public var directory: FilePath
 
-    /// The place in `directory`, usually `$XDG_RUNTIME_DIR/tokenvault`. The library reads no environment: a program
-    /// says where.
+    /// Creates the endpoint in `directory`, usually `$XDG_RUNTIME_DIR/tokenvault`. The library reads no
+    /// environment, so the program passes the directory.
     public init(directory: FilePath) { self.directory = directory }
 
-    /// The socket's path.
+    /// The path of the socket.
     public var socket: FilePath { directory.appending(Self.socketName) }
 
-    /// The socket's name in the directory.
+    /// The name of the socket in the directory.
     package static let socketName = "agent.sock"
-    /// How errors of the way to the agent name their backend.
+    /// The backend name in errors of the connection to the agent.
     package static let backend = "agent"
 }
 
 extension AgentEndpoint {
-    /// The process of the agent that runs there, whether it can be reached or not.
+    /// The process of the agent that runs here, reachable or not; `nil` if there is none.
     package var holder: Int32? {
         do throws(SocketDirectory.Failure) {
             return try SocketDirectory(directory, creating: false).holder
@@ -30,18 +31,18 @@ extension AgentEndpoint {
         }
     }
 
-    /// Whether an agent runs there.
+    /// Whether an agent runs here.
     package var isTaken: Bool { holder != nil }
 }
 
 extension SocketDirectory.Failure {
-    /// Whether nobody listens there: anything else may keep an agent from being reached.
+    /// Whether no process listens here. Any other failure may hide an agent that runs.
     package var saysNobodyListens: Bool {
         guard case .system(let failure) = self else { return false }
         return failure.errno == .noSuchFileOrDirectory || failure.errno == .connectionRefused
     }
 
-    /// The failure as an error of the way to the agent.
+    /// The failure as an error of the connection to the agent.
     package var error: TokenStorageError {
         func error(
             _ code: TokenStorageError.Code, _ reason: TokenStorageError.Reason
@@ -56,7 +57,7 @@ extension SocketDirectory.Failure {
             case .tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory:
                 error(.resourcesExhausted, .tooManyFilesForAgent(.init(failure)))
             case .permissionDenied, Errno.notPermitted:
-                // No reason to ask again.
+                // Not a reason to try again.
                 error(.insecurePermissions, .agentDirectoryClosed)
             case .fileNameTooLong:
                 error(.invalidArgument, .limit(.socketPath))

@@ -2,19 +2,21 @@ package import SystemPackage
 internal import TokenVault
 package import TokenVaultPlatform
 
-/// Where programs of this package look for the agent. Only programs ask: the library reads no environment.
+/// The places where programs of this package look for the agent. Only programs use these: the library reads
+/// no environment.
 package enum AgentEndpoints {
-    /// Where the agent of this user runs; where none does, where one begins: `tokenvault` in `$XDG_RUNTIME_DIR`, or in
-    /// `/run/user/UID` when that is not set and the directory is this user's alone; without either `tokenvault-UID` in
-    /// `/tmp`, which has to be this user's alone as well.
+    /// The place of this user's agent or, if none runs, of the next agent: `tokenvault` in
+    /// `$XDG_RUNTIME_DIR`. If that is not set, `/run/user/UID` is used, provided that it belongs to this user
+    /// alone. Without either, the place is `tokenvault-UID` in `/tmp`, which also has to belong to this user
+    /// alone.
     package static var own: AgentEndpoint {
         let places = all
         return places.dropFirst().first { !places[0].isTaken && $0.isTaken } ?? places[0]
     }
 
-    /// Where an agent of this user may run: the place of those that begin now, and those where one began while there was no
-    /// other place yet, or without `$XDG_RUNTIME_DIR`. A directory that this variable names stands alone where it is not one
-    /// below `/run/user`: the programs of a snap have one there, and so has a shell that `su` started.
+    /// All places where an agent of this user may run: the place of new agents, and the places for a session
+    /// without `$XDG_RUNTIME_DIR`. If that variable names a directory outside `/run/user`, its place is the
+    /// only one. The programs of a snap have such a directory, and so has a shell started by `su`.
     package static var all: [AgentEndpoint] {
         let usual = UserDirectories.usualRuntime
         let named = UserDirectories.runtime
@@ -26,8 +28,8 @@ package enum AgentEndpoints {
         return [first] + others.map { AgentEndpoint(directory: $0) }
     }
 
-    /// All of these, and the places of the programs of snaps. A lock must reach every agent that holds keys.
-    /// Throws what keeps the directory of the login from being looked into.
+    /// Returns all of these places and those of snap programs. A lock must reach every agent that holds keys.
+    /// Throws the failure to read the runtime directory.
     package static func everywhere() throws(SystemFailure) -> [AgentEndpoint] {
         let all = all
         let usual = UserDirectories.usualRuntime
@@ -51,18 +53,21 @@ package enum AgentEndpoints {
         return real.starts(with: (try? PosixDirectory(users).absolutePath) ?? users)
     }
 
-    /// Whether this user owns what is there, whatever its mode. A wrong mode is an error of the connection, not an absence.
+    /// Whether this user owns the file at `path`, regardless of its mode. A wrong mode is an error of the
+    /// connection, not an absence.
     private static func isThisUsers(_ path: FilePath) -> Bool {
         (try? FileAttributes(at: path, followingLinks: false))?.owner == ProcessFacts.user
     }
 
-    /// A name that anybody can guess, in a directory in which anybody can take it first.
+    /// A guessable name, in a directory where every user can create it first.
     private static var shared: FilePath { FilePath("/tmp/tokenvault-\(ProcessFacts.user)") }
 
-    /// The agent's directory when somebody else has taken its name first: no agent of this user is there, and none can be.
+    /// The agent's directory in `/tmp` when another user has taken its name: no agent of this user can be
+    /// there.
     ///
-    /// Only of the name in `/tmp`. Nobody else can take that from an agent that has it: who made it owns it, and `/tmp` lets
-    /// no other user rename it or remove it. A place that was named is not passed by, whoever has it.
+    /// Another user cannot take the name from a running agent: the agent owns the directory, and `/tmp` lets
+    /// no other user rename or remove it. A place that is set explicitly is never skipped, even if another
+    /// user owns it.
     package static var ownedByAnotherUser: FilePath? {
         guard UserDirectories.runtime == nil, SocketDirectory.isAnothers(shared) else { return nil }
         return shared

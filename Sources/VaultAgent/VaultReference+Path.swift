@@ -3,8 +3,9 @@ internal import TokenVault
 internal import TokenVaultPlatform
 
 extension VaultReference {
-    /// The vault at `path`, as every process of this machine names it: from the root, and without links in what leads to
-    /// it. Where there is no such directory, what leads there is followed as far as it goes: an agent may hold what was there.
+    /// Creates the reference to the vault at `path`, as every process of this machine names it: an absolute
+    /// path without links in its parent directories. If the directory does not exist, links are resolved as
+    /// far as possible: an agent may hold a vault that was there.
     package init(at path: FilePath) {
         var parent = path.parent
         if parent.isEmpty { parent = "." }

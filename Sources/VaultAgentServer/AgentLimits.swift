@@ -1,46 +1,51 @@
 internal import TokenVaultPlatform
 
-/// What clients may take of the agent, whatever they do.
+/// The limits on the agent's resources that clients can use.
 package struct AgentLimits: Sendable {
-    /// How many connections there are at once. When one more comes, the one that was idle for longest is ended.
+    /// The largest number of connections. When another client comes, the connection that was idle for longest
+    /// ends.
     package var connections = 192
-    /// How many more there are for those who lock, when all the others are at work.
+    /// The number of additional connections, for lock requests only. Used while all other connections are
+    /// busy.
     package var lockingConnections = 16
-    /// How many of them may be subscriptions.
+    /// The largest number of subscriptions among the connections.
     package var subscriptions = 64
-    /// How many vaults it holds: each has keys in locked memory, and an open file.
+    /// The largest number of held vaults: each has keys in locked memory, and an open file.
     package var vaults = 256
-    /// How many bytes of commits there may be at once, of all clients together: those that are made, and the parts of
-    /// those that wait for their ends.
+    /// The size of all commits at one time, of all clients together, in bytes. Counts the running commits and
+    /// the parts of incomplete commits.
     package var commitLength = 128 << 20
-    /// How many of them one process may have.
+    /// The part of that size for one process, in bytes.
     package var commitShare = 64 << 20
-    /// How long the rest of a request may take that has begun.
+    /// The longest time for the rest of a request that has begun to arrive.
     package var requestTime: Duration = .seconds(10)
-    /// How long a client may take to read what it is sent.
+    /// The longest time for a client to read its answer.
     package var answerTime: Duration = .seconds(10)
-    /// How long it may take when others wait to list.
+    /// The longest time for a client to read a listing while other clients wait to list.
     package var listingTime: Duration = TurnQueue.patience
-    /// How long an unlock, or a listing, waits for its turn: both take much memory.
+    /// The longest wait of an unlock or a listing for its turn: both need much memory.
     package var turnTime: Duration = .seconds(60)
-    /// How long an unlock has its turn to itself: after that the next one begins, whatever the first is waiting for.
+    /// The longest exclusive turn of an unlock. After that the next unlock begins, even if the first is still
+    /// waiting.
     package var longestTurn: Duration = .seconds(30)
-    /// In how many bytes keys are derived at once: the most that one slot may ask for, and room for the two largest slots that
-    /// `vaultctl` makes, when a turn passes on while its key is still derived.
+    /// The memory for all key derivations at one time, in bytes. It covers the most that one slot may ask
+    /// for. It also covers two of the largest slots that `vaultctl` makes, when a turn passes on during a
+    /// derivation.
     package var derivationLength: UInt64 = 2 << 30
-    /// How long an unlock waits for memory that other derivations have.
+    /// The longest wait of an unlock for memory that other derivations use.
     package var derivationTime: Duration = .seconds(30)
-    /// How many bytes the system has for it; `nil` when that cannot be told.
+    /// Returns the memory that the system has available, in bytes; `nil` when that is not known.
     package var availableMemory: @Sendable () -> UInt64? = { MemoryAllowance.available() }
-    /// How long the agent goes on without clients and vaults that are open; `nil` for ever.
+    /// The time that the agent runs without clients and open vaults; `nil` for no limit.
     package var unusedTime: Duration? = .seconds(600)
-    /// How often it looks, otherwise, whether it can still be reached, and what of its vaults locked by itself.
+    /// The interval at which the agent checks that clients can still reach it, and closes vaults that locked
+    /// automatically.
     package var lookTime: Duration = .seconds(1)
-    /// The pause before the next look at a locked vault that could not be closed.
+    /// The pause before the next check of a locked vault that could not be closed.
     package var nextLookTime: Duration = .seconds(60)
-    /// How long the answer to a lock waits for vaults to be closed.
+    /// The longest delay of a lock's answer for closing vaults.
     package var closingTime: Duration = .seconds(1)
-    /// How long the end waits for requests that are under way.
+    /// The longest wait at the end of the agent for running requests.
     package var endTime: Duration = .seconds(10)
 
     package init() {}

@@ -3,7 +3,7 @@ package import TokenVault
 package import TokenVaultPlatform
 package import VaultAgent
 
-/// The agent's socket, in a directory that no other agent has meanwhile.
+/// The agent's socket, in a directory that this agent has reserved.
 package struct AgentListening {
     package let listener: SocketListener
     private let place: AgentEndpoint
@@ -11,10 +11,10 @@ package struct AgentListening {
     private let identity: FileIdentity?
     private let isOurs: Bool
 
-    /// Listens at `place`, or at what a service manager passed on. Throws `conflict` when an agent runs there already,
-    /// `alreadyExists` when something that is no socket is in its place, `insecurePermissions` when others may look into
-    /// the directory, or what is there is another user's, and `unavailable` when the socket that was passed on is not the
-    /// one there, and with what the system failed with.
+    /// Listens at `place`, or on a socket that a service manager passed on. Throws `conflict` when an agent
+    /// already runs there, and `alreadyExists` when a file other than a socket is in its place. Throws
+    /// `insecurePermissions` when the directory is open to other users, or another user owns the file there.
+    /// Throws `unavailable` for a passed-on socket at another place, and for a system failure.
     package init(at place: AgentEndpoint, inherited: SocketListener? = nil) throws(TokenStorageError) {
         let isInPlace: Bool
         do throws(SocketDirectory.Failure) {
@@ -52,16 +52,18 @@ package struct AgentListening {
         return error
     }
 
-    /// Tells when to look whether it is still where clients look; `nil` while the system has no room for a watch.
+    /// Returns a watch that reports when to check the socket's place; `nil` while the system has no resources
+    /// for a watch.
     func watch() -> SocketDirectoryWatch? { try? SocketDirectoryWatch(directory) }
 
-    /// Whether clients find it. When they do not, nobody can lock what the agent holds.
+    /// Whether clients can find the socket. Otherwise clients cannot lock the agent's vaults.
     var isInPlace: Bool {
         directory.isAt(place.directory) && directory.identity(of: AgentEndpoint.socketName) == identity
     }
 
-    /// Takes the socket away from where clients look, before the agent ends. Returns a client that came just before, with the
-    /// socket back in its place. A socket that a service manager passed on stays there: its clients wait for the next agent.
+    /// Hides the socket from clients before the agent ends. If a client has just connected, puts the socket
+    /// back and returns the client. A socket that a service manager passed on stays in place: its clients
+    /// wait for the next agent.
     func withdraw() -> UnixSocket? {
         guard isOurs, isInPlace else { return listener.acceptNow() }
         directory.rename(AgentEndpoint.socketName, to: Self.withdrawnName)
@@ -72,8 +74,8 @@ package struct AgentListening {
 
     private static let withdrawnName = AgentEndpoint.socketName + ".ending"
 
-    /// Removes the socket, so that nobody comes to it any more; before the directory is another agent's. False for one that
-    /// was passed on, where the next agent finds those who wait.
+    /// Removes the socket before another agent can use the directory. Returns false for a passed-on socket:
+    /// its clients wait for the next agent.
     package func remove() -> Bool {
         guard isOurs else { return false }
         for name in [AgentEndpoint.socketName, Self.withdrawnName]

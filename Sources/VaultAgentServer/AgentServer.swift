@@ -4,9 +4,9 @@ package import TokenVault
 package import TokenVaultPlatform
 internal import VaultAgent
 
-/// The agent: takes clients as they come and serves each on a thread of its own, a bounded number of them.
+/// The agent: accepts clients, up to a limit, and serves each on a separate thread.
 package final class AgentServer: Sendable {
-    /// The vaults it holds.
+    /// The vaults that the agent holds.
     package let vaults: HeldVaults
     private let limits: AgentLimits
     private let makeThread: @Sendable () -> WorkerThread
@@ -15,13 +15,15 @@ package final class AgentServer: Sendable {
     private let hasEnded = Mutex(false)
     private let budget: CommitBudget
     private let session = Mutex<SessionWatch?>(nil)
-    /// For who comes to lock when the system gives no more threads, and the connection that is served on it.
+    /// A thread for a client that comes to lock when the system has no more threads; below, the connection
+    /// that it serves.
     private let spareThread = WorkerThread(name: "agent-spare")
     private let onSpareThread = Mutex<ClientConnection?>(nil)
 
-    /// An agent that holds no vault yet. Throws what the system failed with, as `EMFILE`.
+    /// Creates an agent that holds no vault yet. Throws the system's failure, such as `EMFILE`.
     ///
-    /// `makeThread` is what the threads of its clients come from; a thread that does not run stands for a system that has none.
+    /// `makeThread` creates the threads for clients; a thread that does not run means that the system has
+    /// none left.
     package init(
         limits: AgentLimits = AgentLimits(),
         makeThread: @escaping @Sendable () -> WorkerThread = { WorkerThread(name: "agent-client") }
@@ -36,19 +38,21 @@ package final class AgentServer: Sendable {
         }
     }
 
-    /// Why the agent ended.
+    /// The reason that the agent ended.
     package enum End: Sendable {
-        /// It was told to.
+        /// A client, a signal or the program ended the agent.
         case asked
-        /// Its socket or the directory of that was removed or replaced: nobody could have told it to lock.
+        /// The agent's socket or the socket's directory was removed or replaced, so that clients could not
+        /// lock the vaults.
         case displaced
-        /// It held nothing, and no client came, for ``AgentLimits/unusedTime``.
+        /// The agent held no vault, and no client came, for ``AgentLimits/unusedTime``.
         case unused
     }
 
-    /// Serves the clients of `listening` until ``end()``, or a signal of `signals` other than `SIGHUP`, which locks every
-    /// vault, or until no client can come any more, or none comes for a while to an agent that holds nothing. Then `stopping` is called, requests that are under way are answered, and
-    /// every key is wiped.
+    /// Serves the clients of `listening` until ``end()``, or a signal of `signals` other than `SIGHUP`;
+    /// `SIGHUP` locks every vault. Also ends when clients can no longer reach the agent, or when it is unused
+    /// for ``AgentLimits/unusedTime``. Then calls `stopping`, answers the running requests, and wipes every
+    /// key.
     @discardableResult
     package func run(
         _ listening: AgentListening, signals: SignalForwarder? = nil, stopping: () -> Void = {}
@@ -65,7 +69,7 @@ package final class AgentServer: Sendable {
         var unusedEnd: Deadline?
         while !hasEnded.withLock({ $0 }) {
             if watch == nil { watch = listening.watch() }
-            // Without keys to lock and clients to end there is nothing to look at.
+            // Without keys to lock and clients to end, periodic checks are not needed.
             let isUnused = clients == 0 && !vaults.isAnyOpen
             unusedEnd = isUnused ? unusedEnd ?? limits.unusedTime.map { Deadline(after: $0) } : nil
             var socket: UnixSocket?
@@ -76,7 +80,7 @@ package final class AgentServer: Sendable {
                 backOff = BackOff()
             } catch {
                 guard error.isShortage else { throw error }
-                // Who waits goes on waiting until there is room.
+                // A client that waits keeps waiting until there is room.
                 if !makeRoom() { _ = backOff.wait(until: Deadline(after: .seconds(1))) }
                 continue
             }
@@ -86,7 +90,7 @@ package final class AgentServer: Sendable {
             }
             if watch?.hasNews() ?? true || nextLook <= .now {
                 nextLook = .now.advanced(by: limits.lookTime)
-                // What is above the directory may be moved or mounted over, and nobody tells.
+                // A directory above may be moved or mounted over without any notification.
                 guard listening.isInPlace else {
                     vaults.lockAll()
                     return .displaced
@@ -106,9 +110,9 @@ package final class AgentServer: Sendable {
         return .asked
     }
 
-    /// Locks every vault from now on when the person's session does, and before the machine sleeps. Returns when it is
-    /// known whether that can be, or within a second. `tell` is told why it cannot, whenever that changes. Throws what the
-    /// system failed with.
+    /// Locks every vault from now on when the login session locks, and before the machine sleeps. Returns
+    /// when it is known whether that works, or within a second. Calls `tell` with the reason that it does not
+    /// work, whenever that changes. Throws the system's failure.
     package func watchSession(
         _ configuration: SessionWatch.Configuration = SessionWatch.Configuration(),
         tell: @escaping @Sendable (String?) -> Void = { _ in }
@@ -130,15 +134,15 @@ package final class AgentServer: Sendable {
         waker.wake()
     }
 
-    /// How many clients there are.
+    /// The number of clients.
     package var clients: Int { connections.withLock { $0.count } }
 
-    /// How many of them are at what `isSuch` takes.
+    /// Returns the number of clients with an activity that `isSuch` accepts.
     func clients(where isSuch: (ClientConnection.Activity) -> Bool) -> Int {
         connections.withLock { Array($0.values) }.count { isSuch($0.current) }
     }
 
-    /// Waits until there are `count` clients, `timeout` at most; whether there are.
+    /// Waits until there are `count` clients, for `timeout` at most. Returns whether there are.
     package func waitForClients(_ count: Int, atMost timeout: Duration) -> Bool {
         connections.wait(atMost: timeout) { $0.count == count ? () : nil } != nil
     }
@@ -151,7 +155,8 @@ package final class AgentServer: Sendable {
             return ClientConnection.sayGoodbye(to: socket)
         }
         let own = makeThread()
-        // All are at work, for as long as that takes, or there is no thread: who comes to lock is heard all the same.
+        // All connections are busy, or there is no thread. A client that comes to lock is served all the
+        // same.
         let isForLocking = count >= limits.connections || !own.isRunning
         let context = ClientConnection.Context(
             handler: RequestHandler(vaults: vaults), limits: limits, budget: budget,
@@ -171,8 +176,8 @@ package final class AgentServer: Sendable {
         }
     }
 
-    /// The spare thread, once it is done with whom it served before: that one has locked by now, or has not asked for it.
-    /// `nil` when there is none, or that one is being answered.
+    /// Takes over the spare thread once its previous client is served: that client has locked by now, or has
+    /// not asked for it. Returns `nil` when there is no such thread, or its client is being answered.
     private func takeSpareThread(for connection: ClientConnection) -> WorkerThread? {
         onSpareThread.withLock { served in
             guard spareThread.isRunning, served?.endUnlessWorking(sendingFor: .zero) ?? true else {
@@ -183,11 +188,11 @@ package final class AgentServer: Sendable {
         }
     }
 
-    /// Ends the connection that is the least loss: see ``EvictionOrder``. False when all are at work.
+    /// Ends the first connection in ``EvictionOrder``. Returns false when all are busy.
     private func makeRoom() -> Bool {
         for (number, connection) in EvictionOrder.order(connections.withLock { $0 })
         where connection.endUnlessWorking(sendingFor: .zero) {
-            // Its thread is about to end, and counts no more.
+            // Its thread is about to end, and no longer counts.
             connections.announce { $0[number] = nil }
             return true
         }
@@ -202,8 +207,8 @@ package final class AgentServer: Sendable {
         return EvictionOrder.order(subscriptions).first?.1.endUnlessWorking() ?? false
     }
 
-    /// Has nothing told any more of what was read of `vaults`, which were locked, or, without them, of those that locked by
-    /// themselves. Returns when nothing of it is on its way any more: a short answer has a moment to get there.
+    /// Stops all answers with data of `vaults`, which were locked; without `vaults`, of those that locked
+    /// automatically. Returns when no such data is in transit: a short answer has a moment to arrive.
     private func revoke(_ vaults: [BlockingFileVault]? = nil) {
         let remainders = connections.withLock { Array($0.values) }.compactMap { $0.revoke(vaults) }
         let end = Deadline(after: .milliseconds(5))
@@ -218,10 +223,11 @@ package final class AgentServer: Sendable {
         hasEnded.withLock { $0 = true }
         session.withLock { $0 = nil }
         if listening.remove() {
-            // Who came too late hears that nothing was begun.
+            // Tells late clients that their requests were not begun.
             while let socket = listening.listener.acceptNow() { ClientConnection.sayGoodbye(to: socket) }
         }
-        // Those at work end by themselves once they have answered; who does not read the answer has a second for it.
+        // Busy connections end after their answer. A client that does not read its answer gets one second
+        // more.
         let end = Deadline(after: limits.endTime)
         repeat {
             for connection in connections.withLock({ Array($0.values) }) {
@@ -235,7 +241,7 @@ package final class AgentServer: Sendable {
 }
 
 extension SystemFailure {
-    /// Whether descriptors or memory ran out, which may be there in a moment.
+    /// Whether the system ran out of descriptors or memory, which may become available again.
     fileprivate var isShortage: Bool {
         switch errno {
         case .tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory, .noBufferSpace: true

@@ -4,13 +4,13 @@ internal import TokenVaultPlatform
 internal import VaultAgent
 
 extension ClientConnection {
-    /// Serves the client until one of both ends it.
+    /// Serves the client until either side ends the connection.
     func serve() {
         let incoming = WipedBuffer(capacity: 4 << 10)
         let outgoing = WipedBuffer(capacity: 4 << 10)
         defer {
             end()
-            // The vault can be closed now, even while this object is still referenced.
+            // Lets the vault be closed now, even while this object is still referenced.
             endUse()
         }
         do throws(SystemFailure) {
@@ -23,19 +23,19 @@ extension ClientConnection {
                 return tell(changes.changes, as: changes.id, incoming)
             }
         } catch {
-            // The client is gone, or too slow, or has sent what no client sends.
+            // The client is gone, too slow, or has sent invalid data.
             return
         }
     }
 
-    /// Receives until there is a whole frame, within `begun` if it is the next one of a request. False when the
-    /// connection has ended.
+    /// Receives until there is a whole frame, before `begun` if it continues a request. Returns false when
+    /// the connection has ended.
     private func receive(
         into incoming: WipedBuffer, since begun: Deadline? = nil
     ) throws(SystemFailure) -> Bool {
         var deadline = begun
         while true {
-            // The next part may be there: a client that sends without end has no more time than another.
+            // The next part may already be there: a client that sends without end gets no extra time.
             if begun?.hasPassed ?? false { return false }
             do throws(WireError) {
                 if try WireFrame.payload(in: incoming) != nil { return true }
@@ -56,7 +56,7 @@ extension ClientConnection {
         }
     }
 
-    /// Answers the client's first frame. False when it speaks something else.
+    /// Answers the client's first frame. Returns false when the client uses another protocol or version.
     private func greet(_ incoming: WipedBuffer, _ outgoing: WipedBuffer) throws(SystemFailure) -> Bool {
         let versions: ClosedRange<UInt16>
         do throws(WireError) {
@@ -69,7 +69,8 @@ extension ClientConnection {
         }
         var writer = WireWriter(outgoing)
         writer.appendHello()
-        // It goes with the first answer: one write less. Who speaks another version is told which one is spoken here.
+        // The hello is sent with the first answer, to save a write. A client of another version gets it at
+        // once, with the version of this agent.
         if versions.contains(AgentWire.version) { return true }
         try send(outgoing)
         return false
@@ -121,7 +122,7 @@ extension ClientConnection {
         if case .subscription(let changes, _, _) = consequence { return (changes, request.id) }
         if case .end = consequence { context.endAgent() }
         guard context.goesOn() else {
-            // The next request may be there already.
+            // The next request may already be there.
             Self.sayGoodbye(to: socket)
             throw SystemFailure(.connectionReset, "recv")
         }
@@ -129,8 +130,8 @@ extension ClientConnection {
         return nil
     }
 
-    /// The turn to take in a long request: until it is known how much memory its changes take, many times that of its bytes,
-    /// only few are taken in at once. `nil` for a short one.
+    /// Returns the turn for decoding a long request; `nil` for a short one. The decoded changes may need many
+    /// times the memory of their bytes, so only a few requests are decoded at once.
     private func decodingTurn(_ incoming: WipedBuffer) throws(SystemFailure) -> TurnQueue.Turn? {
         guard incoming.count > 16 << 10, become({ .waiting(since: $0) }) else { return nil }
         do throws(TurnQueue.Refusal) {
@@ -156,13 +157,13 @@ extension ClientConnection {
         guard become({ .idle(since: $0) }) else { throw SystemFailure(.connectionReset, "recv") }
     }
 
-    /// Does what is asked for and sends the answer. When the vault is locked before anything of that was sent, or another
-    /// took its place, it is asked anew: what may still be told is.
+    /// Carries out the request and sends the answer. Repeats the request if the vault was locked before any
+    /// of the answer was sent, or was replaced. The answer then has only data that is still accessible.
     private func work(
         _ request: AgentRequest, in turn: TurnQueue.Turn?, _ outgoing: WipedBuffer
     ) throws(SystemFailure) -> RequestHandler.Consequence {
         let start = outgoing.count
-        // However often it is locked: each time takes the one who locks longer than the one who reads.
+        // The limit is never reached in practice: each lock takes its client longer than the read.
         for _ in 0..<1_000 {
             endReading()
             var writer = WireWriter(outgoing)
@@ -175,7 +176,8 @@ extension ClientConnection {
             }
             if case .again = consequence { continue }
             if case .subscription(let changes, let use, let locks) = consequence {
-                // Before anybody is told that changes are: who locks from here on means these too.
+                // Set before the client gets its answer, so that a lock from here on also covers these
+                // changes.
                 begin(telling: changes, of: use, since: locks)
                 guard become({ .subscribed(since: $0) }) else { break }
             }
@@ -192,14 +194,14 @@ extension ClientConnection {
 
     private func beginWork() throws(SystemFailure) {
         guard become({ _ in .working }) else {
-            // Who ended the connection may not have come to say so.
+            // Another thread may have ended the connection without a goodbye.
             Self.sayGoodbye(to: socket)
             throw SystemFailure(.connectionReset, "recv")
         }
     }
 
-    /// The turn that the request needs, waiting for it; `nil` when it needs none. Throws `timedOut` when it has not come, and
-    /// `closed` when there is nobody any more to answer.
+    /// Waits for the turn that the request needs, and returns it; `nil` when the request needs none. Throws
+    /// `timedOut` when the turn did not come, and `closed` when the client is gone.
     private func turn(for request: AgentRequest) throws(TokenStorageError) -> TurnQueue.Turn? {
         let vaults = context.handler.vaults
         let (queue, refusal): (TurnQueue, TokenStorageError)
@@ -223,7 +225,7 @@ extension ClientConnection {
 }
 
 extension AgentOperation {
-    /// Whether it takes something from those who read, and gives nothing.
+    /// Whether the operation only takes access away.
     fileprivate var isLocking: Bool {
         switch self {
         case .lock, .lockAll, .close, .stop: true

@@ -4,14 +4,15 @@ internal import TokenVaultPlatform
 internal import VaultAgent
 
 extension ClientConnection {
-    /// Tells changes, which ``begin(telling:of:since:)`` was told of, until the client goes away, which this thread waits for,
-    /// or does not read them.
+    /// Sends the changes registered with ``begin(telling:of:since:)`` to the client. Returns when the client
+    /// goes away or stops reading them.
     func tell(_ changes: TokenChanges, as id: UInt32, _ incoming: WipedBuffer) {
         let teller = WorkerThread(name: "agent-teller")
         guard teller.isRunning else { return }
-        // On a thread of its own: the threads that tasks share may all be blocked.
+        // Runs on a separate thread: the threads that tasks share may all be blocked.
         let task = Task.detached(executorPreference: teller) { [self] in
-            // The next change is taken when the one before was sent: what waits meanwhile is bounded and merged.
+            // The next change is taken only after the previous one was sent. Waiting changes are bounded and
+            // merged.
             var locks = toldLocks
             for await event in changes {
                 guard tell(event, as: id, since: locks) else { break }
@@ -19,14 +20,14 @@ extension ClientConnection {
             }
             socket.end()
         }
-        // A subscriber says nothing more.
+        // A subscriber sends nothing more.
         _ = try? incoming.receive(from: socket, upTo: 1)
         socket.end()
         task.cancel()
     }
 
-    /// Tells one change. When the vault was locked since it was waited for, it may be one from before, and its name is not
-    /// told: the client lists anew.
+    /// Sends one change. If the vault was locked during the wait for it, the change may be older than the
+    /// lock. The client then gets no name, but a request to list again.
     private func tell(_ event: TokenEvent, as id: UInt32, since locks: Int) -> Bool {
         let event = beginTelling(since: locks) ? event : .overflowed
         defer { endTelling() }

@@ -3,39 +3,39 @@ internal import TokenVault
 internal import TokenVaultPlatform
 internal import VaultAgent
 
-/// One client of the agent, served by a thread of its own: its requests one after the other.
+/// One client of the agent. A separate thread serves its requests one after the other.
 final class ClientConnection: Sendable {
-    /// What the connection is at, and since when.
+    /// The activity of the connection, and its start.
     enum Activity {
-        /// Nothing is asked.
+        /// The client has no open request.
         case idle(since: ContinuousClock.Instant)
-        /// A request has begun to come.
+        /// A request has begun to arrive.
         case receiving(since: ContinuousClock.Instant)
         /// A request waits for its turn; nothing of it was begun.
         case waiting(since: ContinuousClock.Instant)
         /// A request is being answered.
         case working
-        /// The client is to read an answer.
+        /// An answer is being sent.
         case sending(since: ContinuousClock.Instant)
-        /// Changes are told.
+        /// The client is subscribed to changes.
         case subscribed(since: ContinuousClock.Instant)
-        /// It is at its end.
+        /// The connection has ended.
         case ended
     }
 
-    /// Who has the connection.
+    /// The environment of the connection.
     struct Context: Sendable {
         let handler: RequestHandler
         let limits: AgentLimits
-        /// What room there is for commits.
+        /// The memory budget for commits.
         let budget: CommitBudget
-        /// Whether it is one of the last, which are kept for those who lock.
+        /// Whether the connection is one of the last, which only serve lock requests.
         var isForLocking = false
-        /// Ends those who keep others from a listing, and do not read theirs.
+        /// Ends the connections that delay a listing, because their clients do not read theirs.
         let endUnreadListings: @Sendable () -> Void
-        /// Asks whether there may be another subscription.
+        /// Returns whether another subscription is possible.
         let maySubscribe: @Sendable () -> Bool
-        /// Whether the agent goes on.
+        /// Returns whether the agent keeps running.
         let goesOn: @Sendable () -> Bool
         /// Ends the agent.
         let endAgent: @Sendable () -> Void
@@ -49,21 +49,21 @@ final class ClientConnection: Sendable {
 
     private struct State {
         var activity: Activity
-        /// What is being read for the client, and how often that had been locked before.
+        /// The vault that is being read for the client, and its lock count before the read.
         var reading: (vault: BlockingFileVault, locks: Int)?
-        /// Whether that was locked meanwhile.
+        /// Whether that vault was locked during the read.
         var isRevoked = false
-        /// The changes that are told, of what, and how often that had been locked when they were last looked through.
+        /// The changes that are sent, the use of their vault, and its lock count when they were last checked.
         var told: (changes: TokenChanges, use: VaultUse, locks: Int)?
-        /// Whether one of them is being sent.
+        /// Whether a change is being sent.
         var isTelling = false
-        /// Whether it was locked since that was begun.
+        /// Whether the vault was locked since that sending began.
         var isTellingRevoked = false
-        /// Whether a listing is answered.
+        /// Whether a listing is being answered.
         var isListing = false
-        /// Whether more is sent than the kernel takes at once.
+        /// Whether the answer is longer than the kernel accepts at once.
         var isLong = false
-        /// How often something was sent, to its end.
+        /// The number of completed sendings.
         var sendings: UInt64 = 0
 
         var isSending: Bool { if case .sending = activity { true } else { false } }
@@ -72,7 +72,8 @@ final class ClientConnection: Sendable {
             reading.map { isRevoked || $0.vault.lockCount != $0.locks } ?? false
         }
 
-        /// Looks at what is told after a lock: what was before it is told no more. The changes to forget, if it was locked.
+        /// Accounts for a lock of the subscribed vault: changes from before it are not sent. Returns the
+        /// changes to forget, if the vault was locked.
         mutating func takeLocked() -> TokenChanges? {
             guard let told, told.use.vault.lockCount != told.locks else { return nil }
             self.told?.locks = told.use.vault.lockCount
@@ -90,11 +91,12 @@ final class ClientConnection: Sendable {
 
     var current: Activity { state.withLock { $0.activity } }
 
-    /// What the thread would find if it looked now.
+    /// The data that the thread would find if it read now.
     var arrival: UnixSocket.Arrival { socket.arrival }
 
-    /// Ends the connection unless a request is being answered: false then. What the client asked for and was not begun it
-    /// is told. A client that has not read its answer for `sendingFor` gets no more of it.
+    /// Ends the connection unless a request is being answered; returns false then. The client learns that its
+    /// open request was not begun. If the client has not read its answer for `sendingFor`, the rest is
+    /// dropped.
     func endUnlessWorking(sendingFor limit: Duration? = nil) -> Bool {
         let before = state.withLock { state -> Activity in
             switch state.activity {
@@ -108,7 +110,7 @@ final class ClientConnection: Sendable {
         }
         switch before {
         case .working: return false
-        // Nobody else writes: the thread begins nothing any more.
+        // No other thread writes, since the serving thread begins nothing more.
         case .idle, .receiving, .waiting: Self.sayGoodbye(to: socket)
         case .sending, .subscribed, .ended: break
         }
@@ -117,7 +119,7 @@ final class ClientConnection: Sendable {
         return true
     }
 
-    /// Tells a client that what it has asked for was not begun.
+    /// Tells a client that its open request was not begun.
     static func sayGoodbye(to socket: UnixSocket) {
         let buffer = WipedBuffer(capacity: 64)
         var writer = WireWriter(buffer)
@@ -126,14 +128,14 @@ final class ClientConnection: Sendable {
         try? buffer.send(to: socket, until: Deadline(after: .zero))
     }
 
-    /// Ends the connection, whatever it is at.
+    /// Ends the connection in any activity.
     func end() {
         state.withLock { $0.activity = .ended }
         socket.end()
     }
 
-    /// Notes that changes of a vault are told from now on, which had been locked as often as `locks` when the first of them may
-    /// have come. The vault is in `use` as long as that.
+    /// Registers the changes of a vault to be sent from now on. `locks` is the vault's lock count when the
+    /// first of them may have come. The vault stays in `use` for that time.
     func begin(telling changes: TokenChanges, of use: VaultUse, since locks: Int) {
         state.withLock { $0.told = (changes, use, locks) }
     }
@@ -147,10 +149,11 @@ final class ClientConnection: Sendable {
         withExtendedLifetime(told) {}
     }
 
-    /// How often what is told of had been locked, as far as its changes were looked through.
+    /// The lock count of the subscribed vault when its changes were last checked.
     var toldLocks: Int { state.withLock { $0.told?.locks ?? 0 } }
 
-    /// Notes that a change is being told that was waited for since `locks`. False when it may be one from before a lock.
+    /// Notes that a change is being sent that was waited for since `locks`. Returns false when the change may
+    /// be older than a lock.
     func beginTelling(since locks: Int) -> Bool {
         let (isNew, changes) = state.withLock { state -> (Bool, TokenChanges?) in
             let changes = state.takeLocked()
@@ -164,12 +167,12 @@ final class ClientConnection: Sendable {
 
     func endTelling() { state.announce { $0.isTelling = false } }
 
-    /// What is on its way to a client that it may not get any more.
+    /// Data in transit that the client is no longer allowed to get.
     struct Remainder {
         fileprivate let connection: ClientConnection
         fileprivate let sendings: UInt64
 
-        /// Ends the connection unless all of it has gone out by `deadline`.
+        /// Ends the connection unless all of the data was sent by `deadline`.
         func finish(by deadline: Deadline) {
             let isOut: Void? = connection.state.wait(atMost: deadline.remaining) { state in
                 if case .ended = state.activity { return () }
@@ -179,13 +182,13 @@ final class ClientConnection: Sendable {
         }
     }
 
-    /// Has the connection tell nothing more of what was read of one of `vaults`, which were locked, or, without them, of one
-    /// that has locked by itself since. A long answer ends with the connection; of a short one that is being sent the rest is
-    /// what is given.
+    /// Stops the sending of data that was read from `vaults`, which were locked; without `vaults`, from a
+    /// vault that has locked automatically. Ends the connection during a long answer. During a short answer,
+    /// returns the rest that is being sent.
     func revoke(_ vaults: [BlockingFileVault]? = nil) -> Remainder? {
         let (changes, isLong, remainder) = state.withLock { state -> (TokenChanges?, Bool, Remainder?) in
             let changes = state.takeLocked()
-            // Another who locks may have been here first, and waits as well.
+            // Another lock may have come first, and waits as well.
             var isUnderWay = state.isTelling && state.isTellingRevoked
             if let vaults, let reading = state.reading, vaults.contains(where: { $0 === reading.vault }) {
                 state.isRevoked = true
@@ -203,7 +206,7 @@ final class ClientConnection: Sendable {
         return nil
     }
 
-    /// Ends the connection if its client does not read the listing that it asked for. Whether it was so.
+    /// Ends the connection if its client does not read its listing.
     func endUnreadListing() {
         let isUnread = state.withLock { state in
             guard state.isListing, case .sending(let since) = state.activity else { return false }
@@ -212,10 +215,10 @@ final class ClientConnection: Sendable {
         if isUnread { end() }
     }
 
-    /// Whether its client is gone, and does not wait for what it has asked for.
+    /// Whether the client is gone, and does not wait for its answer.
     var isAbandoned: Bool { socket.isPeerGone }
 
-    /// Takes on another activity; false when somebody has ended the connection.
+    /// Sets another activity; returns false when the connection was ended.
     func become(_ next: (ContinuousClock.Instant) -> Activity) -> Bool {
         state.withLock { state in
             if case .ended = state.activity { return false }
@@ -224,10 +227,10 @@ final class ClientConnection: Sendable {
         }
     }
 
-    /// Sends what was written. Throws `ECONNRESET` when what it tells of was locked meanwhile.
+    /// Sends the answer. Throws `ECONNRESET` when the vault was locked meanwhile.
     func send(_ outgoing: WipedBuffer) throws(SystemFailure) {
         let before = state.withLock { state -> Activity? in
-            // Locked is locked: what was read before is not told after.
+            // Data that was read before a lock is not sent after it.
             if state.isReadingRevoked { return nil }
             defer { if case .working = state.activity { state.activity = .sending(since: .now) } }
             state.isLong = outgoing.count > 64 << 10
@@ -243,7 +246,8 @@ final class ClientConnection: Sendable {
         try outgoing.send(to: socket, until: Deadline(after: context.limits.answerTime))
     }
 
-    /// Notes what is about to be read for the client, so that none of it goes out when it is locked or let go of.
+    /// Notes the vault to be read for the client, so that none of its data is sent after it is locked or
+    /// released.
     func begin(reading request: AgentRequest, of vault: BlockingFileVault) {
         switch request.operation {
         case .secret, .item, .metadata, .list, .history: break
@@ -260,7 +264,7 @@ final class ClientConnection: Sendable {
         }
     }
 
-    /// Whether what is read was locked since it was begun.
+    /// Whether the vault was locked since the read began.
     var isReadingRevoked: Bool { state.withLock { $0.isReadingRevoked } }
 
     func endReading() {

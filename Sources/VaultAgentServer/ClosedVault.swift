@@ -2,14 +2,14 @@ internal import SystemPackage
 internal import TokenVault
 internal import VaultAgent
 
-/// The agent's record of a vault that was closed when it locked, since nothing in it could be read. Clients get `locked` until
-/// the next unlock. It has no key and no descriptor.
+/// The agent's record of a vault that was closed when it locked, since nothing in it could be read. Clients
+/// get `locked` until the next unlock. The record has no key and no descriptor.
 struct ClosedVault: Sendable {
     let facts: VaultInfo
     let idleTime: Duration?
-    /// Its file, if it had no item.
+    /// The vault's file, if it had no item.
     let emptyFile: EmptyVaultFile?
-    /// When it was closed.
+    /// The time when the vault was closed.
     let since: ContinuousClock.Instant
 
     var identifier: String { facts.identifier }
@@ -19,10 +19,10 @@ struct ClosedVault: Sendable {
             path: path, state: .locked, idleTime: idleTime, sessionObstacle: sessionObstacle)
     }
 
-    /// Whether the vault had no item when it was closed, and nothing was written to its file since.
+    /// Whether the vault had no item when it was closed, and its file was not written to since.
     func isKnownToBeEmpty(at path: FilePath) -> Bool { emptyFile?.isUnchanged(at: path) ?? false }
 
-    /// The vault's own error for an operation on an item.
+    /// Returns the vault's own error for an operation on an item.
     func locked(_ operation: String) -> TokenStorageError {
         TokenStorageError(.locked, operation: operation, backend: "file")
     }

@@ -3,7 +3,7 @@ internal import TokenVault
 internal import TokenVaultPlatform
 internal import VaultAgent
 
-/// How much room there is for commits, of all clients together and of each process.
+/// The memory budget for commits, of all clients together and of each process.
 final class CommitBudget: Sendable {
     private struct State {
         var left: Int
@@ -13,13 +13,13 @@ final class CommitBudget: Sendable {
     private let state: Mutex<State>
     private let share: Int
 
-    /// `length` bytes for all of them, `share` of these for a process.
+    /// Creates a budget of `length` bytes for all clients, and `share` of them for one process.
     init(_ length: Int, share: Int) {
         state = Mutex(State(left: length))
         self.share = share
     }
 
-    /// Takes `length` bytes for `process`, if there are so many.
+    /// Reserves `length` bytes for `process`; returns false if there are not enough.
     func take(_ length: Int, for process: Int32) -> Bool {
         state.withLock { state in
             let taken = state.taken[process, default: 0]
@@ -40,17 +40,16 @@ final class CommitBudget: Sendable {
     }
 }
 
-/// The changes of one client's commit: until the last ones are there when it does not fit into one frame, and while it is
-/// made.
+/// The changes of one client's commit, while its parts arrive and while it is carried out.
 final class CommitParts {
     private let budget: CommitBudget
     private let process: Int32
     private var request: AgentRequest?
     private var changes: [TokenChange] = []
     private var length = 0
-    /// When the commit has to be there; `nil` when none has begun.
+    /// The time by which the commit has to be complete; `nil` when none has begun.
     private(set) var deadline: Deadline?
-    /// Whether there was no room for the commit: its parts are let go of, and it is refused at its end.
+    /// Whether there was no room for the commit: its parts are dropped, and it is rejected at its end.
     private(set) var isRefused = false
 
     init(_ budget: CommitBudget, of process: Int32) {
@@ -60,8 +59,8 @@ final class CommitParts {
 
     deinit { removeAll() }
 
-    /// What changes take in memory at least, beside their bytes: each has a secret of its own, texts of more than 15 bytes are
-    /// apart from it, and attributes are in a table.
+    /// Returns the least memory that changes need in addition to their bytes. Each change has a secret, texts
+    /// of more than 15 bytes are stored separately, and attributes are in a table.
     static func size(of changes: [TokenChange]) -> Int {
         changes.reduce(0) { sum, change in
             let attributes = change.details.attributes.map { 160 + 80 * $0.count } ?? 0
@@ -69,8 +68,8 @@ final class CommitParts {
         }
     }
 
-    /// Keeps a part, or adds those that are kept to the commit that ends them. Whether it was a part. Throws
-    /// `outOfBounds` for what does not belong together.
+    /// Keeps a part, or adds the kept parts to the commit that ends them. Returns whether it was a part.
+    /// Throws `outOfBounds` for requests that do not belong together.
     func take(
         _ next: inout AgentRequest, length: Int, within time: Duration
     ) throws(WireError) -> Bool {
@@ -101,7 +100,8 @@ final class CommitParts {
         }
     }
 
-    /// Takes room for `more` changes, which came in `length` bytes. When there is none, everything is let go of.
+    /// Reserves room for `more` changes, which arrived in `length` bytes. Drops all changes and returns false
+    /// when there is none.
     private func charge(_ length: Int, _ more: [TokenChange]) -> Bool {
         guard !isRefused else { return false }
         let size = length + Self.size(of: more)
@@ -125,7 +125,7 @@ final class CommitParts {
         guard TokenKey(known) == TokenKey(service) else { throw .outOfBounds }
     }
 
-    /// Lets go of everything.
+    /// Drops all changes and releases their room.
     func removeAll() {
         release()
         request = nil
@@ -136,7 +136,7 @@ final class CommitParts {
 }
 
 extension TokenStorageError {
-    /// There is no room for a commit of that size now.
+    /// The error when there is no room for a commit of that size now.
     static var tooManyParts: TokenStorageError {
         TokenStorageError(
             .resourcesExhausted, operation: "commit", backend: AgentEndpoint.backend,

@@ -1,11 +1,17 @@
 internal import TokenVaultPlatform
 
-/// Which connections make room for a new one.
+/// The order in which connections end to make room for a new one.
 ///
-/// First those whose client is gone, which their threads have yet to find. Then those of the process that has the most:
-/// a program that opens ever more of them takes room from itself, not from the others. Of one process, the one that is
-/// idle for longest; then one whose request is coming in, or waits for its turn; then one whose client has not read its answer for half a
-/// second; then the oldest subscription. Never one that is at work.
+/// Connections without a client come first, which their threads have yet to notice. Next come the connections
+/// of the process that has the most: such a program takes room from itself, not from others.
+///
+/// Within one process, these connections end first, in this order:
+/// - idle for longest
+/// - with a request that is arriving or waits for its turn
+/// - with an answer that the client has not read for half a second
+/// - subscribed for longest
+///
+/// A busy connection is never ended.
 struct EvictionOrder: Comparable {
     private enum Kind: Int {
         case gone, idle, receiving, waiting, sending, subscribed
@@ -15,7 +21,7 @@ struct EvictionOrder: Comparable {
     private let siblings: Int
     private let since: ContinuousClock.Instant
 
-    /// The connections that may end, the one that ends first in front.
+    /// Returns the connections that may end, in the order in which they end.
     static func order(_ connections: [UInt64: ClientConnection]) -> [(UInt64, ClientConnection)] {
         let siblings = connections.values.reduce(into: [Int32: Int]()) { $0[$1.process, default: 0] += 1 }
         return connections.compactMap { number, connection in

@@ -4,18 +4,19 @@ internal import TokenVault
 internal import TokenVaultPlatform
 internal import VaultAgent
 
-// Closing what is locked and has nothing to read: no descriptor of it is kept, and its file system can be unmounted.
+// Closes locked vaults in which nothing can be read. The agent keeps no descriptor of such a vault, so that
+// its file system can be unmounted.
 extension HeldVaults {
-    /// What the agent has of a vault.
+    /// The agent's state of a vault.
     enum Holding {
-        /// Its file is open.
+        /// The vault's file is open.
         case open(VaultUse)
-        /// It was closed when it locked.
+        /// The vault was closed when it locked.
         case closed(ClosedVault)
         case none
     }
 
-    /// What the agent has of the vault that `reference` is about; the use of an open one is of that kind.
+    /// Returns the agent's state of the vault in `reference`; an open vault comes with a use of that kind.
     func holding(_ reference: VaultReference, for kind: VaultUses.Kind) -> Holding {
         state.withLock { state in
             let path = reference.path
@@ -29,7 +30,8 @@ extension HeldVaults {
         }
     }
 
-    /// Returns a use of a vault that is being unlocked at `path`: a lock does not close it before the unlock is answered.
+    /// Returns a use of a vault that is being unlocked at `path`: a lock does not close it before the unlock
+    /// is answered.
     func use(of vault: BlockingFileVault, at path: FilePath) -> VaultUse {
         state.withLock { state in
             // Another vault may have taken its place.
@@ -38,7 +40,8 @@ extension HeldVaults {
         }
     }
 
-    /// Forgets a vault that was closed when it locked, if another vault is at its path now. Returns whether that is so.
+    /// Forgets a vault that was closed when it locked, if another vault is at its path now. Returns whether
+    /// that is so.
     func forgetIfReplaced(_ closed: ClosedVault, at path: FilePath) -> Bool {
         guard let now = BlockingFileVault.identifier(ofFileAt: path), now != closed.identifier else {
             return false
@@ -50,12 +53,12 @@ extension HeldVaults {
         return true
     }
 
-    /// Whether a file of a vault is open, or about to be.
+    /// Whether the file of a vault is open, or about to be.
     var isAnyOpen: Bool {
         state.withLock { !$0.vaults.isEmpty || !$0.leaving.isEmpty || !$0.unlocking.isEmpty }
     }
 
-    /// Closes the vaults that locked by themselves, or that their last client has left, where nothing can be read.
+    /// Closes vaults in which nothing can be read, after they locked automatically or lost their last client.
     func closeUnused() {
         let vaults = state.withLock { state in
             state.vaults.values.filter(\.uses.isWorthALook).map(\.vault)
@@ -63,8 +66,8 @@ extension HeldVaults {
         close(vaults, atMost: .zero)
     }
 
-    /// Closes those of `vaults` that are locked, not in use and without anything to read; waits for that for `duration` at most.
-    /// Each has a thread, since its file system may hang.
+    /// Closes the locked vaults among `vaults` that are unused and have nothing to read. Waits for `duration`
+    /// at most. Each vault has a thread, since its file system may hang.
     func close(_ vaults: [BlockingFileVault], atMost duration: Duration) {
         let locked = vaults.filter { Self.isLocked($0) }
         let identities = Set(locked.map { ObjectIdentifier($0) })
@@ -72,7 +75,7 @@ extension HeldVaults {
             let identity = ObjectIdentifier(vault)
             guard closing.withLock({ $0.insert(identity).inserted }) else { continue }
             let thread = WorkerThread(name: "agent-closer")
-            // Without a thread, at the next look.
+            // Without a thread, the next check tries again.
             guard thread.isRunning else {
                 closing.announce { _ = $0.remove(identity) }
                 continue
@@ -86,7 +89,8 @@ extension HeldVaults {
         _ = closing.wait(atMost: duration) { $0.isDisjoint(with: identities) ? () : nil }
     }
 
-    /// Closes the vault if nothing in it can be read. Looks again each time that it was used meanwhile, until `deadline`.
+    /// Closes the vault if nothing in it can be read. Checks again after each use during the check, until
+    /// `deadline`.
     private func closeIfUnused(_ vault: BlockingFileVault, by deadline: Deadline) {
         repeat {
             guard let (path, held) = state.withLock({ $0.vaults.first { $0.value.vault === vault } }),
@@ -105,8 +109,8 @@ extension HeldVaults {
         } while !deadline.hasPassed
     }
 
-    /// Closes a vault that had nothing to read after so many changes. Returns false when it was used meanwhile: there may be
-    /// something to read by now.
+    /// Closes a vault that had nothing to read after `changes` changes. Returns false when it was used
+    /// meanwhile: there may be something to read now.
     private func close(
         _ vault: BlockingFileVault, at path: FilePath, _ remainder: LockedRemainder, after changes: UInt64
     ) -> Bool {
@@ -137,6 +141,6 @@ extension HeldVaults {
 }
 
 extension VaultReference {
-    /// Whether it is about the vault of that identifier, if that is at its path.
+    /// Whether the reference is to the vault with that identifier, provided that the path matches.
     func isMeant(_ identifier: String) -> Bool { self.identifier.map { $0 == identifier } ?? true }
 }

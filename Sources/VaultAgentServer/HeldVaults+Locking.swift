@@ -5,8 +5,8 @@ internal import TokenVaultPlatform
 internal import VaultAgent
 
 extension HeldVaults {
-    /// Locks one vault, at once: the one at the path, and the one of the identifier, whatever path that is held at; false when
-    /// neither is held. Nothing is looked for in the file system, which may take for ever.
+    /// Locks one vault at once: the vault at the path, and the vault with the identifier at any path. Returns
+    /// false when neither is held. Does not access the file system, which may hang.
     func lock(_ reference: VaultReference) -> Bool {
         let (vaults, isClosed) = state.withLock { state in
             state.noteLock(of: reference)
@@ -21,7 +21,8 @@ extension HeldVaults {
         return isClosed || !vaults.isEmpty
     }
 
-    /// Locks `vaults`, and then closes what nothing can be read of, which is waited for.
+    /// Locks `vaults`, then closes those in which nothing can be read. Waits for the closing for `duration`
+    /// at most.
     private func lock(_ vaults: [BlockingFileVault], closingAtMost duration: Duration) {
         for vault in vaults { vault.lock() }
         tellLocked(vaults)
@@ -32,7 +33,8 @@ extension HeldVaults {
         whenLocked.withLock { $0 }.tell(vaults)
     }
 
-    /// Locks every vault, at once. Closing those that nothing can be read of is waited for as long as `duration`.
+    /// Locks every vault at once, then closes those in which nothing can be read. Waits for the closing for
+    /// `duration` at most.
     package func lockAll(closingAtMost duration: Duration = .zero) {
         let vaults = state.withLock { state in
             for number in state.unlocking.keys { state.unlocking[number]?.isAll = true }
@@ -41,19 +43,19 @@ extension HeldVaults {
         lock(vaults, closingAtMost: duration)
     }
 
-    /// Calls `body` with vaults that were locked or let go of just now, from the thread that locked them.
+    /// Calls `body` with vaults that were just locked or released, on the thread that locked them.
     func tellOfLocks(_ body: @escaping @Sendable ([BlockingFileVault]) -> Void) {
         whenLocked.withLock { $0 = LockListener(tell: body) }
     }
 
-    /// Notes why vaults do not lock with the person's session, for who asks.
+    /// Stores the reason that vaults do not lock with the login session, for status requests.
     package func note(sessionObstacle: String?) {
-        // Each vault's status has it, and those of all vaults go into one frame.
+        // Each vault's status has this text, and the statuses of all vaults go into one frame.
         let text = sessionObstacle.map { String(decoding: $0.utf8.prefix(256), as: UTF8.self) }
         state.withLock { $0.sessionObstacle = text }
     }
 
-    /// Lets go of a vault: wipes all of its keys. False when it is not held.
+    /// Releases a vault: wipes all of its keys. Returns false when it is not held.
     func close(_ reference: VaultReference) -> Bool {
         let path = reference.path
         let (held, wasClosed) = state.withLock { state -> (Held?, Bool) in
@@ -69,7 +71,8 @@ extension HeldVaults {
         return true
     }
 
-    /// As ``closeIfReplaced(_:)``, for a read that threw `error`. What is locked was perhaps not looked at.
+    /// Does the same as ``closeIfReplaced(_:)`` after a read that threw `error`. A `locked` read may not have
+    /// checked the file.
     func closeIfReplaced(_ reference: VaultReference, after error: TokenStorageError) -> Bool {
         switch error.code {
         case .locked:
@@ -85,8 +88,9 @@ extension HeldVaults {
         }
     }
 
-    /// Lets go of a vault that is not the one at its path any more: another one was made there, or its file was removed and
-    /// put back elsewhere or anew. Whether it was so. No lock that anybody gave: an unlock of what is there now goes on.
+    /// Releases a vault that is no longer at its path: another vault was made there, or the file was removed
+    /// and restored. Returns whether that is so. This is not a user's lock, so an unlock of the present file
+    /// goes on.
     func closeIfReplaced(_ reference: VaultReference) -> Bool {
         guard let held = held(reference),
             let now = try? BlockingFileVault.open(
@@ -97,25 +101,25 @@ extension HeldVaults {
         return true
     }
 
-    /// Wipes the keys of `held`, which is no longer held at `path` if it still was.
+    /// Wipes the keys of `held`, and stops holding it at `path`.
     private func letGo(of held: Held, at path: FilePath) {
         state.withLock { state in
             state.leaving[ObjectIdentifier(held.vault)] = held.vault
             if state.vaults[path]?.vault === held.vault { state.vaults[path] = nil }
-            // It may have been closed meanwhile.
+            // The vault may have been closed meanwhile.
             if state.closed[path]?.identifier == held.vault.identifier { state.closed[path] = nil }
         }
         takeLeave(of: held.vault)
     }
 
-    /// Wipes the keys of a vault that is leaving, and takes back what was read of it.
+    /// Wipes the keys of a vault that is leaving, and stops the answers with its data.
     func takeLeave(of vault: BlockingFileVault) {
         vault.close()
         tellLocked([vault])
         state.withLock { $0.leaving[ObjectIdentifier(vault)] = nil }
     }
 
-    /// Whether there is nothing any more where the vault was.
+    /// Whether the vault's file no longer exists.
     private static func isGone(_ vault: BlockingFileVault) -> Bool {
         do throws(TokenStorageError) {
             try vault.refresh()
@@ -125,7 +129,7 @@ extension HeldVaults {
         }
     }
 
-    /// Lets go of every vault, for good.
+    /// Releases every vault, for good.
     package func closeAll() {
         let vaults = state.withLock { state in
             state.hasEnded = true

@@ -4,40 +4,43 @@ package import TokenVault
 internal import TokenVaultPlatform
 internal import VaultAgent
 
-/// The vaults that the agent holds: those that a client unlocked since the agent started. They stay held when they lock. A locked
-/// vault in which nothing can be read has no file open: see ``ClosedVault``.
+/// The vaults that the agent holds: those that a client unlocked since the agent started. Locked vaults stay
+/// held. A locked vault in which nothing can be read has no file open: see ``ClosedVault``.
 package final class HeldVaults: Sendable {
-    /// A vault that is held, with its file open.
+    /// A held vault with its file open.
     struct Held: Sendable {
         let vault: BlockingFileVault
         var idleTime: Duration?
-        /// Where this device's keys are for it.
+        /// The directory of this device's keys for the vault.
         let stateDirectory: FilePath?
         var uses = VaultUses()
     }
 
     struct State {
         var vaults: [FilePath: Held] = [:]
-        /// What is left of those that were closed when they locked: none of ``vaults``, by their paths.
+        /// The records of vaults that were closed when they locked, by their paths. None of them is in
+        /// ``vaults``.
         var closed: [FilePath: ClosedVault] = [:]
-        /// Vaults that are held no more, until what was read of them is taken back: whoever locks meanwhile does that too, and
-        /// is not answered before.
+        /// Vaults that were released, and whose data may still be in transit. A concurrent lock also stops
+        /// that data, and is answered only after that.
         var leaving: [ObjectIdentifier: BlockingFileVault] = [:]
-        /// What was locked since each of the unlocks that are under way began.
+        /// The vaults that were locked since each running unlock began.
         var unlocking: [UInt64: Locks] = [:]
         var unlocksSoFar: UInt64 = 0
         var hasEnded = false
         var sessionObstacle: String? = "the agent does not watch the session"
     }
 
-    /// Who is told of locks. A function by itself, as what a `Mutex` guards, is wrapped once more each time it is taken out.
+    /// The function that is called after locks. The struct avoids another wrapper around the closure each
+    /// time that it is read from a `Mutex`.
     struct LockListener: Sendable {
         let tell: @Sendable ([BlockingFileVault]) -> Void
     }
 
-    /// The vaults that were locked while an unlock at a path is under way. A lock also means a vault that is being unlocked.
+    /// The vaults that were locked during an unlock at a path. A lock also applies to a vault that is being
+    /// unlocked.
     struct Locks {
-        /// Where the vault is that is unlocked.
+        /// The path of the vault that is being unlocked.
         let path: FilePath
         var isAll = false
         private var paths: Set<FilePath> = []
@@ -48,7 +51,7 @@ package final class HeldVaults: Sendable {
         mutating func insert(_ reference: VaultReference) {
             paths.insert(reference.path)
             if let identifier = reference.identifier { identifiers.insert(identifier) }
-            // However many there are: rather one too many is locked.
+            // Bounded: locking too many vaults is better than too few.
             if paths.count + identifiers.count > 256 { isAll = true }
         }
 
@@ -59,16 +62,17 @@ package final class HeldVaults: Sendable {
 
     let state = Mutex(State())
     let whenLocked = Mutex(LockListener { _ in })
-    /// The vaults that are looked at, each by a thread, for whether they can be closed.
+    /// The vaults that threads are checking for closing.
     let closing = Monitor<Set<ObjectIdentifier>>([])
-    /// Deriving a key takes much memory: who unlocks has the one turn at that.
+    /// The single turn for unlocking: deriving a key needs much memory.
     let unlockTurns: TurnQueue
-    /// A listing takes as much memory as it has items, until its client has read it.
+    /// The turns for listing: a listing keeps the memory of its items until its client has read it.
     let listTurns = TurnQueue(6, share: 2)
-    /// Requests that are taken in: see ``CommitBudget``, which knows what they take only after that.
+    /// The turns for decoding requests: the memory of a request is known to ``CommitBudget`` only after
+    /// decoding.
     let decodingTurns = TurnQueue(2, share: 1)
-    /// What every derivation of the agent takes its memory from, until it has ended: also when its client is gone, or its turn
-    /// passed on.
+    /// The memory budget of all key derivations. A derivation uses it until it ends, even if its client is
+    /// gone or its turn has passed on.
     let derivations: DerivationBudget
     let limits: AgentLimits
 
@@ -79,7 +83,7 @@ package final class HeldVaults: Sendable {
         unlockTurns = TurnQueue(1, share: 1, longest: limits.longestTurn)
     }
 
-    /// The vault that `reference` is about, if it is held.
+    /// Returns the vault in `reference`, if it is held.
     func vault(_ reference: VaultReference) -> BlockingFileVault? { held(reference)?.vault }
 
     func held(_ reference: VaultReference) -> Held? {
@@ -88,8 +92,8 @@ package final class HeldVaults: Sendable {
         return held.vault.identifier == identifier ? held : nil
     }
 
-    /// Unlocks a vault, and holds it from then on: for who has a turn of ``unlockTurns``, and as long as that. Throws as
-    /// ``TokenVault/BlockingFileVault/unlock(with:repairing:)``.
+    /// Unlocks a vault and holds it from then on. Needs a turn of ``unlockTurns``, which is kept until the
+    /// end. Throws the same errors as ``TokenVault/BlockingFileVault/unlock(with:repairing:)``.
     func unlock(
         _ reference: VaultReference, _ order: UnlockOrder, in turn: TurnQueue.Turn
     ) throws(TokenStorageError) -> VaultUse {
@@ -105,7 +109,8 @@ package final class HeldVaults: Sendable {
                 .invalidArgument, operation: "unlock", backend: AgentEndpoint.backend,
                 reason: .limit(.linkedPath))
         }
-        // One that was let go of while its key was derived says nothing of what is at the path now.
+        // If a vault was released while its key was derived, the failure says nothing about the vault that is
+        // at the path now.
         for _ in 1..<Self.mostReleases {
             do throws(TokenStorageError) {
                 return use(of: try unlockOnce(at: path, order, number), at: path)
@@ -118,14 +123,15 @@ package final class HeldVaults: Sendable {
 
     private static let mostReleases = 8
 
-    /// The unlock of that number. Throws `closed` when the vault was let go of meanwhile, and nobody locked.
+    /// Runs the unlock with that number. Throws `closed` when the vault was released meanwhile without a
+    /// lock.
     private func unlockOnce(
         at path: FilePath, _ order: UnlockOrder, _ number: UInt64
     ) throws(TokenStorageError) -> BlockingFileVault {
         var configuration = FileVaultConfiguration(stateDirectory: order.stateDirectory)
         configuration.automaticLock = order.idleTime.map { .whenIdle(for: $0) }
         configuration.derivationBudget = derivations
-        // What is at the path now: another vault may have taken the place of the one that is held.
+        // The vault at the path may have replaced the held one.
         let fresh = try BlockingFileVault.open(at: path, configuration: configuration)
         let (known, hasRoom) = state.withLock { ($0.vaults[path], $0.hasRoom(for: path, limits.vaults)) }
         let orders = known?.vault.lockOrders ?? 0
@@ -169,8 +175,9 @@ package final class HeldVaults: Sendable {
         return vault
     }
 
-    /// Holds a vault that the unlock of that number has opened, in the place of `known`, which had been told to lock so often
-    /// before. Throws `locked` when it was locked again meanwhile, and `closed` when it was let go of.
+    /// Holds a vault that the unlock with that number has opened, in place of `known`. `known` comes with its
+    /// number of lock orders before the unlock. Throws `locked` when the vault was locked again meanwhile,
+    /// and `closed` when it was released.
     func hold(
         _ fresh: Held, at path: FilePath, _ number: UInt64,
         after known: (vault: BlockingFileVault, orders: Int)?
@@ -181,7 +188,7 @@ package final class HeldVaults: Sendable {
             let isLocked =
                 state.unlocking[number]?.contains(vault, at: path) ?? true
                 || vault === known?.vault && vault.lockOrders != known?.orders
-            // Before anybody can ask for it.
+            // Before any client can use it.
             if isLocked { vault.lock() }
             let isLeaving = vault.isClosed || state.leaving[ObjectIdentifier(vault)] != nil
             guard !state.hasEnded, !isLeaving else { return (isLocked, true, nil as BlockingFileVault?) }
@@ -189,7 +196,7 @@ package final class HeldVaults: Sendable {
             if let held = state.vaults[path], held.vault === vault { fresh.uses = held.uses }
             let former = state.vaults.updateValue(fresh, forKey: path)?.vault
             state.forgetClosed(over: limits.vaults)
-            // Who locks from here on means it too, and does not find it.
+            // A lock from here on also applies to the former vault, but would not find it.
             guard let former, former !== vault else { return (isLocked, false, nil) }
             former.lock()
             state.leaving[ObjectIdentifier(former)] = former
@@ -197,7 +204,7 @@ package final class HeldVaults: Sendable {
         }
         if let former { takeLeave(of: former) }
         if isGone { vault.close() }
-        // Who locked while the key was derived meant this too.
+        // A lock while the key was derived also applied to this vault.
         if isLocked {
             throw TokenStorageError(
                 .locked, operation: "unlock", backend: AgentEndpoint.backend,
@@ -206,13 +213,13 @@ package final class HeldVaults: Sendable {
         if isGone { throw TokenStorageError(.closed, operation: "unlock", backend: AgentEndpoint.backend) }
     }
 
-    /// Whether `method` leads to less than everything in `vault`, which is the one that is held, opened once more. With that,
-    /// an unlock would take away what is open. Throws as an unlock.
+    /// Whether `method` unlocks less than everything in `vault`, a second handle of the held vault. Such an
+    /// unlock would take away access. Throws the errors of an unlock.
     private func opensLess(
         _ vault: BlockingFileVault, with method: UnlockMethod
     ) throws(TokenStorageError) -> Bool {
         switch method {
-        // These lead to everything, and are expensive to try twice.
+        // These unlock everything, and are expensive to try twice.
         case .passphrase, .recoveryKey: return false
         case .keyFile, .secretService:
             try vault.unlock(with: method, repairing: false)
@@ -220,8 +227,8 @@ package final class HeldVaults: Sendable {
         }
     }
 
-    /// Whether the file that is open is still the one at the vault's path. One that was removed, perhaps with its directory,
-    /// is not the one that was put there since.
+    /// Whether the open file is still the file at the vault's path. A removed file does not count as in
+    /// place, even if another one was put there since.
     private static func isInPlace(_ vault: BlockingFileVault) -> Bool {
         do throws(TokenStorageError) {
             _ = try vault.lockState()
@@ -232,7 +239,7 @@ package final class HeldVaults: Sendable {
         }
     }
 
-    /// Whether everything in the vault is open, and not only what may be read after the first unlock.
+    /// Whether everything in the vault is unlocked, not only the after-first-unlock items.
     private static func isOpen(_ vault: BlockingFileVault) -> Bool {
         guard (try? vault.lockState()) == .unlocked else { return false }
         return (try? vault.status())?.unlockedBy?.scope != .afterFirstUnlock
@@ -242,8 +249,8 @@ package final class HeldVaults: Sendable {
         .resourcesExhausted, operation: "unlock", backend: AgentEndpoint.backend,
         reason: .shortage(.heldVaults))
 
-    /// Unlocks the vault at `path` without a client, and holds it; it locks when it is told to, not when it is idle. Throws
-    /// as ``TokenVault/BlockingFileVault/unlock(with:repairing:)``.
+    /// Unlocks the vault at `path` without a client, and holds it. The vault locks on request, but not when
+    /// it is idle. Throws the same errors as ``TokenVault/BlockingFileVault/unlock(with:repairing:)``.
     package func unlock(
         at path: FilePath, with method: UnlockMethod, stateDirectory: FilePath?
     ) throws(TokenStorageError) {
@@ -257,14 +264,14 @@ package final class HeldVaults: Sendable {
         _ = try unlock(VaultReference(at: path), order, in: turn)
     }
 
-    /// Makes those who wait for a turn look whether they still want it.
+    /// Makes the waiters for a turn check whether it is still needed.
     func lookAtTurns() {
         unlockTurns.look()
         listTurns.look()
         decodingTurns.look()
     }
 
-    /// What is known of the vaults, in the order of their paths. Nothing is read for it.
+    /// The known statuses of the vaults, in the order of their paths. Reads no file.
     var statuses: [AgentVaultStatus] {
         let (vaults, closed, obstacle) = state.withLock { ($0.vaults, $0.closed, $0.sessionObstacle) }
         let open = vaults.compactMap { path, held in
@@ -275,7 +282,8 @@ package final class HeldVaults: Sendable {
         return (open + closed.map { $1.status(at: $0, obstacle) }).sorted { $0.path.string < $1.path.string }
     }
 
-    /// What a look at a vault tells; `nil` when it is not held. Throws as ``TokenVault/BlockingFileVault/status()``.
+    /// Returns the status of a vault after reading it; `nil` when it is not held. Throws the same errors as
+    /// ``TokenVault/BlockingFileVault/status()``.
     func status(of reference: VaultReference) throws(TokenStorageError) -> AgentVaultStatus? {
         guard let held = held(reference) else { return nil }
         let found = try held.vault.status()
@@ -292,20 +300,20 @@ package final class HeldVaults: Sendable {
 }
 
 extension HeldVaults {
-    /// The same of a vault that was closed when it locked.
+    /// Returns the status of a vault that was closed when it locked.
     func status(of vault: ClosedVault, at path: FilePath) -> AgentVaultStatus {
         vault.status(at: path, state.withLock { $0.sessionObstacle })
     }
 }
 
 extension HeldVaults.State {
-    /// Whether one more may be held at `path`, of so many in all.
+    /// Whether a vault may be held at `path`, with at most `count` vaults in all.
     func hasRoom(for path: FilePath, _ count: Int) -> Bool {
         vaults[path] != nil || vaults.count < count
     }
 
-    /// Forgets, of the vaults that were closed when they locked, those longest ago: with those that are open, no more than
-    /// `count` are known.
+    /// Forgets the vaults that were closed longest ago, so that at most `count` vaults are known, including
+    /// the open ones.
     mutating func forgetClosed(over count: Int) {
         while vaults.count + closed.count > count,
             let oldest = closed.min(by: { $0.value.since < $1.value.since })
@@ -314,7 +322,7 @@ extension HeldVaults.State {
         }
     }
 
-    /// Makes the unlocks of that vault that are under way end locked.
+    /// Makes the running unlocks of that vault end locked.
     mutating func noteLock(of reference: VaultReference) {
         for number in unlocking.keys { unlocking[number]?.insert(reference) }
     }

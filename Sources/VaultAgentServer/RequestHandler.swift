@@ -2,23 +2,24 @@ internal import TokenVault
 internal import TokenVaultPlatform
 internal import VaultAgent
 
-/// Does what a request asks for and writes what is answered. Nothing of a vault is held while a client reads.
+/// Carries out a request and writes its answer. No vault is kept busy while a client reads.
 struct RequestHandler: Sendable {
     let vaults: HeldVaults
 
-    /// What follows from a request beside its answer.
+    /// The consequence of a request in addition to its answer.
     enum Consequence {
         case none
-        /// The changes that the connection tells from now on, of what, and how often that had been locked before the first.
+        /// The changes that the connection sends from now on, their use of the vault, and its lock count
+        /// before the first change.
         case subscription(TokenChanges, of: VaultUse, since: Int)
         /// The agent ends.
         case end
-        /// None, and no answer: another vault took the place of the one that was asked.
+        /// No answer yet: another vault replaced the requested one, so the request is repeated.
         case again
     }
 
-    /// Answers `request`, whose turn came if it needs one. `begin` is told which vault is about to be asked; `flush` sends what
-    /// was written, between the parts of a long answer.
+    /// Answers `request`, with its turn if it needs one. Calls `begin` with the vault before reading it.
+    /// Calls `flush` between the parts of a long answer to send the written part.
     func answer(
         _ request: AgentRequest, in turn: TurnQueue.Turn?, _ writer: inout WireWriter,
         begin: (BlockingFileVault) -> Void, flush: () throws(SystemFailure) -> Void
@@ -57,7 +58,7 @@ struct RequestHandler: Sendable {
         return try outcome.get()
     }
 
-    /// Answers that it cannot be done.
+    /// Answers with an error.
     func answer(_ request: AgentRequest, _ writer: inout WireWriter, with error: TokenStorageError) {
         writer.begin(.failure, id: request.id)
         writer.append(error)
@@ -100,7 +101,8 @@ struct RequestHandler: Sendable {
         do throws(TokenStorageError) {
             return try answer(request, about: use, &writer, flush: flush)
         } catch {
-            // Let go of meanwhile: it did not happen, and what of it failed says nothing of the vault. Another may be held.
+            // If the vault was released meanwhile, nothing was done, and the error says nothing about the
+            // vault at the path now.
             let now = vaults.vault(request.vault)
             if now !== vault, error.code != .outcomeUnknown {
                 if now != nil { return .success(.again) }
@@ -112,7 +114,7 @@ struct RequestHandler: Sendable {
         }
     }
 
-    /// Answers a request about a vault that is held.
+    /// Answers a request about a held vault.
     private func answer(
         _ request: AgentRequest, about use: VaultUse, _ writer: inout WireWriter,
         flush: () throws(SystemFailure) -> Void
@@ -173,8 +175,8 @@ struct RequestHandler: Sendable {
         return .success(.none)
     }
 
-    /// Answers a request about a vault that was closed when it locked, and that is still the one at its path; any other is not
-    /// held. In a vault that had no item, and was not written to since, there is known to be none.
+    /// Answers a request about a vault that was closed when it locked. If another vault is at its path now,
+    /// answers that the vault is not held. A vault that was empty and not written to since has no items.
     private func answer(
         _ request: AgentRequest, about closed: ClosedVault, _ writer: inout WireWriter
     ) throws(TokenStorageError) {
@@ -200,9 +202,9 @@ struct RequestHandler: Sendable {
         _ = writer.end()
     }
 
-    /// Before something is read: whether the vault's file is still the one at its path. A file that was removed or replaced
-    /// while it is open can be read for as long as the agent runs; what others cannot see is no answer. Throws what keeps
-    /// the one that is there from being read: of another vault nothing is answered, and who asked may open it.
+    /// Checks before a read that the vault's file is still the file at its path. The agent could read a
+    /// removed or replaced file for as long as it runs, but other processes do not see that file. Throws the
+    /// failure to read the present file. The client may open another vault's file itself.
     private func checkPlace(
         of vault: BlockingFileVault, _ request: AgentRequest
     ) throws(TokenStorageError) {
@@ -230,7 +232,7 @@ struct RequestHandler: Sendable {
         return .none
     }
 
-    /// A listing in pages, each sent before the next is written.
+    /// Writes a listing in pages, and sends each page before the next is written.
     private func answer(
         _ listing: TokenListing, _ request: AgentRequest, _ writer: inout WireWriter,
         flush: () throws(SystemFailure) -> Void
@@ -253,7 +255,7 @@ struct RequestHandler: Sendable {
 }
 
 extension AgentOperation {
-    /// Whether it is answered with what is in one vault, and changes nothing.
+    /// Whether the answer has data of one vault, and nothing is changed.
     fileprivate var isReading: Bool {
         switch self {
         case .secret, .item, .metadata, .list, .history, .state: true
@@ -261,7 +263,7 @@ extension AgentOperation {
         }
     }
 
-    /// How it uses a vault.
+    /// The kind of use of the vault.
     fileprivate var use: VaultUses.Kind {
         switch self {
         case .commit, .commitPart, .undo, .deleteAll: .changing
@@ -270,7 +272,7 @@ extension AgentOperation {
         }
     }
 
-    /// What errors call it.
+    /// The operation's name in errors.
     fileprivate var name: String {
         switch self {
         case .secret, .item: "retrieve"
@@ -290,7 +292,7 @@ extension AgentOperation {
 }
 
 extension TokenStorageError {
-    /// The answer does not fit into a frame.
+    /// The error for an answer that does not fit into a frame.
     fileprivate static var tooLargeAnswer: TokenStorageError {
         TokenStorageError(.tooLarge, operation: "retrieve", backend: AgentEndpoint.backend)
     }

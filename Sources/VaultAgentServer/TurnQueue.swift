@@ -2,9 +2,10 @@ internal import TokenVault
 internal import TokenVaultPlatform
 internal import VaultAgent
 
-/// Turns at what only few can do at once: each process in its turn, however many of its threads wait.
+/// Limits the number of concurrent operations with turns. The processes take turns, regardless of the number
+/// of their waiting threads.
 final class TurnQueue: Sendable {
-    /// A turn, until it goes.
+    /// A turn, until it is released.
     final class Turn: Sendable {
         private let queue: TurnQueue
         private let number: UInt64
@@ -17,11 +18,11 @@ final class TurnQueue: Sendable {
         deinit { queue.release(number) }
     }
 
-    /// Why there is no turn.
+    /// The reason that there is no turn.
     enum Refusal: Error {
-        /// The time is over.
+        /// The wait exceeded its time limit.
         case timedOut
-        /// Whoever waited does not want it any more.
+        /// The turn is no longer needed.
         case unwanted
     }
 
@@ -35,13 +36,13 @@ final class TurnQueue: Sendable {
         let longest: Duration?
         var waiting: [Waiter] = []
         var number: UInt64 = 0
-        /// When each process had its last turn, of those that wait.
+        /// The last turn of each waiting process, as a number in order.
         var lastTurns: [Int32: UInt64] = [:]
-        /// Who has a turn, and since when.
+        /// The processes that have a turn, and the start of each turn.
         var taken: [UInt64: (process: Int32, since: ContinuousClock.Instant)] = [:]
 
-        /// Of the processes that have less than `share` turns, the one whose last turn is longest ago, and of that who came
-        /// first.
+        /// Returns the next waiter among the processes with fewer than `share` turns. The process with the
+        /// oldest last turn comes first, then the oldest waiter.
         func next(_ share: Int) -> Waiter? {
             waiting.filter { waiter in
                 taken.values.count { $0.process == waiter.process } < share
@@ -50,7 +51,7 @@ final class TurnQueue: Sendable {
             }
         }
 
-        /// Whether there is a turn. One that somebody has for too long is another's.
+        /// Returns whether a turn is free. A turn that has lasted too long counts as free.
         mutating func isFree() -> Bool {
             if let longest, taken.count == count {
                 taken = taken.filter { $0.value.since.duration(to: .now) < longest }
@@ -66,17 +67,18 @@ final class TurnQueue: Sendable {
 
     private let state: Monitor<State>
     private let share: Int
-    /// How long turns are waited for until those who have one are looked at.
+    /// The interval at which a waiter checks the clients with a turn.
     static let patience: Duration = .milliseconds(500)
 
-    /// So many turns at once, `share` of them for one process, each for the `longest` time; `nil` for any.
+    /// Creates a queue of `count` concurrent turns, at most `share` of them for one process. Each turn lasts
+    /// for `longest`; `nil` for no limit.
     init(_ count: Int, share: Int, longest: Duration? = nil) {
         state = Monitor(State(count: count, longest: longest))
         self.share = share
     }
 
-    /// Waits for a turn, `timeout` at most. `isWanted` is asked when it comes, and whenever ``look()`` is called;
-    /// `whileWaiting` is called now and then until it comes.
+    /// Waits for a turn, for `timeout` at most. Calls `isWanted` when the turn comes and after each
+    /// ``look()``. Calls `whileWaiting` from time to time during the wait.
     func turn(
         for process: Int32, atMost timeout: Duration, whileWaiting: () -> Void = {}, isWanted: () -> Bool
     ) throws(Refusal) -> Turn {
@@ -100,28 +102,28 @@ final class TurnQueue: Sendable {
             if isTurn != nil || deadline.hasPassed { break }
             whileWaiting()
         }
-        // The next one may have been waiting for this one to decide.
+        // The next waiter may have been waiting for this one to decide.
         state.announce { $0.leave(waiter) }
         guard let isTurn else { throw .timedOut }
         guard isTurn else { throw .unwanted }
         return Turn(self, waiter.number)
     }
 
-    /// Makes those who wait look whether they still want to.
+    /// Makes all waiters check whether the turn is still needed.
     func look() { state.announce { _ in } }
 
-    /// How many wait.
+    /// The number of waiters.
     var waiters: Int { state.withLock { $0.waiting.count } }
 
     private func release(_ number: UInt64) { state.announce { $0.taken[number] = nil } }
 }
 
 extension TokenStorageError {
-    /// There was no turn to unlock.
+    /// The error when there was no turn to unlock.
     static let othersUnlock = noTurn("unlock", .unlocking)
-    /// There was no turn to list.
+    /// The error when there was no turn to list.
     static let othersList = noTurn("list", .listing)
-    /// Who asked does not wait any more.
+    /// The error when the client no longer waits.
     static let nobodyWaits = TokenStorageError(.closed, operation: "", backend: AgentEndpoint.backend)
 
     private static func noTurn(

@@ -1,24 +1,24 @@
 internal import TokenVault
 internal import TokenVaultPlatform
 
-/// The uses of a vault that is held: it is not closed while one is under way.
+/// The uses of a held vault, which is not closed during a use.
 final class VaultUses: Sendable {
     enum Kind {
         case reading
-        /// It may change what can be read while the vault is locked.
+        /// The use may change which items are readable while the vault is locked.
         case changing
-        /// It goes on until its client goes.
+        /// The use lasts until its client goes away.
         case lasting
     }
 
     private struct State {
         var underWay = 0
         var lasting = 0
-        /// How many uses there were that may have changed what can be read while it is locked.
+        /// The number of uses that may have changed which items are readable while the vault is locked.
         var changes: UInt64 = 0
-        /// When it is looked at again for whether it can be closed, unless it is changed before; `nil` for at once.
+        /// The time of the next check for closing, unless the vault changes before; `nil` for at once.
         var nextLook: (after: UInt64, at: ContinuousClock.Instant)?
-        /// How long the last look that failed has put off the next one.
+        /// The delay of the next check after the last failed one.
         var pause = Duration.zero
     }
 
@@ -39,10 +39,11 @@ final class VaultUses: Sendable {
         }
     }
 
-    /// The number of changes; `nil` while a use is under way.
+    /// The number of changes; `nil` during a use.
     var changesWhenIdle: UInt64? { state.withLock { $0.underWay == 0 ? $0.changes : nil } }
 
-    /// The number of changes, once no use is under way. `nil` at once while a subscription is, and at the deadline.
+    /// Waits until no use is under way, and returns the number of changes. Returns `nil` at the deadline, and
+    /// at once during a subscription.
     func changesWhenIdle(by deadline: Deadline) -> UInt64? {
         let found = state.wait(atMost: deadline.remaining) { state -> UInt64?? in
             if state.lasting > 0 { return .some(nil) }
@@ -51,7 +52,7 @@ final class VaultUses: Sendable {
         return found ?? nil
     }
 
-    /// Whether it may be found now that it can be closed.
+    /// Whether a check for closing is worthwhile now.
     var isWorthALook: Bool {
         state.withLock { state in
             guard state.underWay == 0 else { return false }
@@ -59,8 +60,8 @@ final class VaultUses: Sendable {
         }
     }
 
-    /// Notes that there was something to read while it was locked, after it was changed so often. Other processes may change
-    /// that: the next look is in `duration`.
+    /// Notes that the locked vault had something to read after `changes` changes. Other processes may change
+    /// that, so the next check is after `duration`.
     func noteReadable(after changes: UInt64, lookingAgainIn duration: Duration) {
         state.withLock { state in
             state.nextLook = (changes, .now.advanced(by: duration))
@@ -68,7 +69,7 @@ final class VaultUses: Sendable {
         }
     }
 
-    /// Notes that it could not be told what there is to read. The next look is in a second, then in two, and so on to
+    /// Notes that the check failed. The next check is after one second, then after two, and so on up to
     /// `longest`.
     func noteFailure(after changes: UInt64, lookingAgainWithin longest: Duration) {
         state.withLock { state in
@@ -78,7 +79,7 @@ final class VaultUses: Sendable {
     }
 }
 
-/// One use of a vault, until it goes.
+/// One use of a vault, until it is released.
 final class VaultUse: Sendable {
     let vault: BlockingFileVault
     private let uses: VaultUses

@@ -4,21 +4,23 @@ import TokenVaultPlatform
 import VaultAgent
 import VaultAgentServer
 
-/// The program: arguments in, status out. It takes no secret but through its socket.
+/// The agent program: arguments in, status out. Secrets arrive only through its socket.
 enum AgentProgram {
     private static let usage = """
         usage: vaultctl-agent [--directory PATH] [--ready-fd NUMBER] [--credential NAME:VAULT]… [--state-dir PATH] \
         [--background]
         """
 
-    /// What the agent opens for itself and its first clients. What it is made of ends the process when there is none left for
-    /// it to begin with.
+    /// The number of descriptors that the agent opens for itself and its first clients.
+    ///
+    /// The Swift runtime and libdispatch end the process when no descriptor is left at the start.
     private static let neededDescriptors = 64
 
-    /// More than it begins with: those that were tried may not have ended when the first is begun.
+    /// The number of threads that must be available, which is more than the agent starts with. The threads of
+    /// the test may not have ended when the first real thread starts.
     private static let neededThreads = 16
 
-    /// Runs the agent that `arguments` ask for to its end; `nil` stands for arguments that are not UTF-8.
+    /// Runs the agent with `arguments` until the agent ends; `nil` stands for arguments that are not UTF-8.
     static func run(_ arguments: [String]?) -> Int32 {
         var place = AgentEndpoints.own
         var ready: Int32?
@@ -69,8 +71,8 @@ enum AgentProgram {
             )
             return 8
         }
-        // The first timer makes libdispatch open what it needs, and end the process when there is no descriptor left: now,
-        // while there are, and not when a client subscribes.
+        // The first timer makes libdispatch open its descriptors, and libdispatch ends the process when none
+        // is left. This timer runs now, while descriptors are free, rather than when a client subscribes.
         Task.detached { try? await Task.sleep(for: .nanoseconds(1)) }
         do {
             let inherited = try SocketListener.inherited()
@@ -79,10 +81,10 @@ enum AgentProgram {
             let signals = try SignalForwarder(SignalForwarder.ending)
             SignalForwarder.admit(SignalForwarder.ending)
             var limits = AgentLimits()
-            // An agent with credentials unlocks vaults when it starts, and nothing would start it again.
+            // An agent with credentials unlocks vaults at its start, and nothing would start the agent again.
             if !credentials.isEmpty { limits.unusedTime = nil }
             let server = try AgentServer(limits: limits)
-            // First: what this learns of the session is known when the first client comes.
+            // The session watch comes first, so its result is known when the first client connects.
             try server.watchSession { obstacle in
                 say(
                     "vaultctl-agent: note: \(obstacle.map { "no lock with the session: \($0)" } ?? "locks with the session")"
@@ -91,7 +93,7 @@ enum AgentProgram {
             for credential in credentials {
                 try credential.perform(server.vaults, stateDirectory: stateDirectory)
             }
-            // Who started it listens no longer.
+            // The parent process no longer reads standard error.
             if isInBackground { StandardStream.error.discard() }
             if let ready { try ReadySignal.send(to: ready) }
             notify(.ready)
@@ -138,6 +140,6 @@ enum AgentProgram {
 }
 
 extension TokenStorageError {
-    /// Whether it says that an agent listens in the same place.
+    /// Whether the error says that another agent listens in the same place.
     fileprivate var isOfAnotherAgent: Bool { code == .conflict && backend == AgentEndpoint.backend }
 }

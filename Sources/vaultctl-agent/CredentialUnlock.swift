@@ -3,12 +3,12 @@ import TokenVault
 import TokenVaultPlatform
 import VaultAgentServer
 
-/// A vault that is unlocked when the agent starts, with a credential that systemd gave it.
+/// A vault that the agent unlocks at its start, with a credential from systemd.
 struct CredentialUnlock {
     private let name: String
     private let vault: FilePath
 
-    /// What `NAME:PATH` says; `nil` for anything else.
+    /// Parses `NAME:PATH`; `nil` for anything else.
     init?(_ argument: String) {
         guard let colon = argument.firstIndex(of: ":") else { return nil }
         name = String(argument[..<colon])
@@ -16,8 +16,10 @@ struct CredentialUnlock {
         guard ServiceCredentials.isName(name), vault.isAbsolute else { return nil }
     }
 
-    /// Unlocks it: nobody has to be there, and it does not lock when nobody uses it. Throws `unavailable` without the
-    /// credential, `wrongPassphrase` when it does not open the vault, and as every unlock.
+    /// Unlocks the vault without a user. The vault does not lock after a time without use.
+    ///
+    /// Throws `unavailable` without the credential, `wrongPassphrase` when the credential does not open the
+    /// vault, and the errors of every unlock.
     func perform(_ vaults: HeldVaults, stateDirectory: FilePath?) throws(TokenStorageError) {
         guard let path = ServiceCredentials.path(of: name) else {
             throw TokenStorageError(

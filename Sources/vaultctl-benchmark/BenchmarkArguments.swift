@@ -1,30 +1,31 @@
 import SystemPackage
 
-/// What `vaultctl benchmark` asks for. It has looked at every value: what does not fit was typed by somebody else.
+/// The arguments that `vaultctl benchmark` passes on after checking every value. An invalid value means that
+/// another program started this one.
 struct BenchmarkArguments {
-    /// The backends that were named; empty for those that this machine has.
+    /// The backends that were named; empty for all that this machine has.
     var backends: [String] = []
-    /// How many items the storages have; empty for the usual numbers.
+    /// The numbers of items in the storages; empty for the default numbers.
     var items: [Int] = []
-    /// How many of them a keyring has at most; `nil` for what is usual.
+    /// The largest number of items in a keyring; `nil` for the default.
     var keyringItems: Int?
-    /// How long the secrets are, in bytes.
+    /// The lengths of the secrets, in bytes.
     var valueSizes: [Int] = []
-    /// How long to measure, all together.
+    /// The total time to measure.
     var time: Duration = .seconds(20)
-    /// How many calls of each kind are enough; `nil` for as many as there is time for.
+    /// The number of calls of each kind that is enough; `nil` for as many as fit into the time.
     var samples: Int?
-    /// Where the scratch directory is made.
+    /// The directory that gets the scratch directory.
     var directory: FilePath = "."
     /// The agent's program; `nil` when it is not installed.
     var agent: FilePath?
     /// The version of `vaultctl`.
     var version = ""
     var json = false
-    /// Where the report goes.
+    /// The path of the report.
     var report: FilePath?
 
-    /// `nil` for anything that `vaultctl benchmark` does not say.
+    /// Parses `words`; `nil` for anything that `vaultctl benchmark` does not pass on.
     init?(_ words: [String]) {
         var rest = words[...]
         while let word = rest.popFirst() {
@@ -60,8 +61,9 @@ struct BenchmarkArguments {
         guard !valueSizes.isEmpty, !version.isEmpty else { return nil }
     }
 
-    /// How many items the storages have when nobody says.
+    /// The numbers of items in the storages by default.
     static let usualItems = [100, 1_000, 10_000]
-    /// How many items a keyring is measured with at most: it writes all of them anew with each store.
+    /// The largest number of items to measure a keyring with. A keyring writes all of its items again with
+    /// each store.
     var mostItemsOfKeyring: Int { keyringItems ?? (items.isEmpty ? 1_000 : .max) }
 }

@@ -2,9 +2,10 @@ import ProgramSupport
 import SystemPackage
 import TokenVaultPlatform
 
-/// The program: arguments in, figures out, status back. It speaks as `vaultctl`, which becomes this program for `benchmark`.
+/// The benchmark program: arguments in, figures out, status back. `vaultctl benchmark` becomes this program,
+/// so its error lines begin with `vaultctl`.
 enum BenchmarkProgram {
-    /// Runs what `words` ask for; `nil` stands for arguments that are not UTF-8.
+    /// Runs the benchmark that `words` request; `nil` stands for arguments that are not UTF-8.
     static func run(_ words: [String]?) -> Int32 {
         if let words, words.count == 2, words[0] == ScratchKeeper.word {
             return ScratchKeeper.keep(in: FilePath(words[1]))
@@ -24,7 +25,7 @@ enum BenchmarkProgram {
         do throws(CommandFailure) {
             let leftovers = Leftovers()
             let results = try measure(arguments, program, leftovers)
-            // First what stays: whoever reads the figures may have gone.
+            // The report comes first, because the reader of the figures may be gone.
             let report = Result { () throws(CommandFailure) in
                 if let report = arguments.report { try write(Report(results).html, to: report) }
             }
@@ -41,7 +42,8 @@ enum BenchmarkProgram {
         return failure.status.rawValue
     }
 
-    /// The figures. Whatever happens, what was made for them is gone afterwards; then a signal that came has its effect.
+    /// Returns the figures. Everything made for the measurement is removed in any case; then a pending signal
+    /// takes effect.
     private static func measure(
         _ arguments: BenchmarkArguments, _ program: FilePath, _ leftovers: Leftovers
     ) throws(CommandFailure) -> Results {

@@ -2,24 +2,26 @@ import ProgramSupport
 import SystemPackage
 import TokenVaultPlatform
 
-/// Keeps the scratch directory: a process of its own that makes it, and removes it with all that is in it when this program
-/// has ended or wants it no more. So it is gone after whatever end, `SIGKILL` included.
+/// The keeper of the scratch directory: a process of its own that creates and removes the directory.
+///
+/// The keeper removes the directory and its contents when this program ends or no longer needs them. So the
+/// directory is gone after any end, `SIGKILL` included.
 final class ScratchKeeper {
-    /// Where the directory is.
+    /// The path of the directory.
     let path: FilePath
     private let keeper: DependentProgram
 
-    /// The word that makes this program a keeper.
+    /// The argument that makes this program a keeper.
     static let word = "--keep-scratch"
 
-    /// A scratch directory in `directory`.
+    /// Creates a scratch directory in `directory`.
     init(in directory: FilePath, _ program: FilePath) throws(CommandFailure) {
         do throws(SystemFailure) {
             keeper = try DependentProgram(program, [Self.word, directory.string])
         } catch {
             throw CommandFailure(error, "a process to clear away", "close other programs")
         }
-        // One that could not make it has said why.
+        // A keeper that could not create the directory has reported the reason.
         guard let said = keeper.listen(limit: 1 << 13), let path = String(validating: said, as: UTF8.self)
         else {
             throw CommandFailure(.failure, "no scratch directory could be made", "give another --directory")
@@ -30,15 +32,16 @@ final class ScratchKeeper {
         self.path = FilePath(path)
     }
 
-    /// Has everything cleared away, and waits for it.
+    /// Has everything removed, and waits for that.
     func end() {
         guard keeper.finish() != 0 else { return }
-        // Somebody ended it.
+        // Another process ended the keeper.
         PrivateAgent.stop(in: path)
         ScratchDirectory.removeAll(path)
     }
 
-    /// Is the keeper of a scratch directory in `directory`, until standard input ends. The exit status.
+    /// Runs as the keeper of a scratch directory in `directory`, until standard input ends. Returns the exit
+    /// status.
     static func keep(in directory: FilePath) -> Int32 {
         let scratch: ScratchDirectory
         do throws(SystemFailure) {

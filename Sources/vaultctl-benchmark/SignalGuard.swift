@@ -1,13 +1,13 @@
 import ProgramSupport
 import TokenVaultPlatform
 
-/// The signals that end this program, held back until what it made is cleared away. A second one ends it at once: what is asked
-/// may not answer for a long time.
+/// The signals that end this program, held back until the cleanup is done. A second signal ends the program
+/// at once, because a backend may not answer for a long time.
 final class SignalGuard {
     private let signals: SignalForwarder
     private let caught = Monitor<CInt?>(nil)
 
-    /// `last` is done before a second signal ends the program.
+    /// Takes over the signals. `last` runs before a second signal ends the program.
     init(_ last: @escaping @Sendable () -> Void) throws(CommandFailure) {
         do throws(SystemFailure) {
             signals = try SignalForwarder(SignalForwarder.ending)
@@ -31,7 +31,7 @@ final class SignalGuard {
         if caught.withLock({ $0 }) != nil { throw .interrupted }
     }
 
-    /// Lets the signal that came have its effect. Does nothing when none has.
+    /// Lets a pending signal take effect. Does nothing without one.
     func end() {
         signals.stop()
         if let signal = caught.withLock({ $0 }) { signals.deliver(signal) }

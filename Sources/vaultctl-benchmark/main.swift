@@ -1,7 +1,8 @@
 import TokenVaultPlatform
 
-// No descriptor that a file could fall into. Core files and looks from outside are not forbidden: nothing here is secret,
-// and `/proc/self/io` tells how much a store writes.
+// Fills the standard descriptors, so that no opened file takes one. Core files and inspection stay allowed,
+// because nothing here is secret. That also keeps `/proc/self/io` readable, which shows how much a store
+// writes.
 StandardStream.prepare()
 ProcessFacts.forbidBacktraces()
 #if OAuth

@@ -2,7 +2,8 @@
 import OAuthWire
 import TokenVaultPlatform
 
-/// Whoever started this program, which does not outlive them for long: it ends with its standard input.
+/// The process that started this program. This program ends soon after the parent process, when its standard
+/// input ends.
 final class ParentProcess: Sendable {
     private struct State {
         var isGone = false
@@ -11,30 +12,33 @@ final class ParentProcess: Sendable {
     private let operation: WorkerRequest.Operation
     private let state = Monitor(State())
 
-    /// What it takes to give back what a provider gave: the moment for an answer on its way, and a revocation.
+    /// The longest time for giving tokens back: a moment for an answer on its way, then a revocation.
     private static let patience = Duration.seconds(8)
 
-    /// The one who wants `operation` done.
+    /// Creates the watch over the parent process, which requested `operation`.
     init(of operation: WorkerRequest.Operation) { self.operation = operation }
 
-    /// Whether they are gone, or want nothing any more.
+    /// Whether the parent process is gone or has cancelled the request.
     var isGone: Bool { state.withLock { $0.isGone } }
 
-    /// Takes signals as the end of the input, unless they have their effect at once, until the result ends.
+    /// Treats signals as the end of the input, until the returned forwarder ends. Returns `nil` when signals
+    /// keep their default effect.
     func heedSignals() -> SignalForwarder? {
         guard operation != .refresh else { return nil }
         StandardStream.outliveReaders()
         guard let signals = try? SignalForwarder(SignalForwarder.ending) else { return nil }
-        // On a thread of its own: whoever takes signals is waited for at the end.
+        // The leave runs on a thread of its own, because ending the forwarder waits for the thread that takes
+        // signals.
         let thread = WorkerThread(name: "parting")
         guard thread.isRunning else { return nil }
         return signals.watch({ [self] _ in thread.run { self.leave() } }) ? signals : nil
     }
 
-    /// Calls `cancel` when they are gone, and ends the program some seconds later, if it has not ended by then.
+    /// Calls `cancel` when the parent process is gone. Ends the program some seconds later, if it is still
+    /// running.
     ///
-    /// What a sign-in brought is given back in that time, and a revocation goes on. Of a refresh nothing is given back: the
-    /// session that is stored may go on with it.
+    /// In that time, the tokens of a sign-in are revoked and a revocation continues. The tokens of a refresh
+    /// are not revoked, because the stored session may continue with them.
     func watch(_ cancel: @escaping @Sendable () -> Void) {
         let isGone = state.withLock { state in
             state.cancel = cancel

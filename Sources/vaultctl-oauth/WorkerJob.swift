@@ -4,7 +4,7 @@ import TokenVault
 import TokenVaultAuth
 import TokenVaultOAuth
 
-/// One request on its way.
+/// One request that the worker processes.
 struct WorkerJob {
     let request: WorkerRequest
     let limit: Duration
@@ -21,7 +21,7 @@ struct WorkerJob {
         transport = OAuthTransport(configuration: configuration)
     }
 
-    /// What came of it.
+    /// Processes the request and returns the reply.
     func reply() async -> WorkerReply {
         do throws(OAuthError) {
             let provider = try await provider()
@@ -62,8 +62,8 @@ struct WorkerJob {
         return text
     }
 
-    /// How to authenticate: as it was the first time, else in the header, which every provider has to take (RFC 6749 section
-    /// 2.3.1), unless this one says that it does not.
+    /// Returns the authentication method: that of the request, else the `Authorization` header. Every
+    /// provider must accept the header (RFC 6749 section 2.3.1), unless its metadata says otherwise.
     private func authentication(for provider: ProviderMetadata) -> WorkerRequest.Authentication {
         if let authentication = request.authentication { return authentication }
         guard request.clientSecret != nil else { return .none }
@@ -129,7 +129,7 @@ struct WorkerJob {
 
 extension AuthUser {
     fileprivate init(_ claims: IDTokenClaims) {
-        // An address that the provider has not checked can be anybody's.
+        // An email address that the provider has not verified can belong to another user.
         self.init(
             identifier: claims.subject, name: claims.name,
             email: claims.isEmailVerified == false ? nil : claims.email)
@@ -138,7 +138,7 @@ extension AuthUser {
 
 extension WorkerFailure {
     init(_ error: OAuthError) {
-        // With the type: a name alone would be that of the error, whose initializer this is.
+        // `Kind` is spelled out, because a bare name would resolve to the error's initializer here.
         switch error {
         case .invalid(let what): self.init(Kind.invalid, what)
         case .invalidMetadata(let what): self.init(Kind.invalidMetadata, what)

@@ -5,9 +5,11 @@ import TokenVaultAuth
 import TokenVaultOAuth
 import TokenVaultPlatform
 
-/// Reads one request, does what it says, says how that went. It opens no vault, and ends when nobody listens any more.
+/// Reads one request, processes it and writes the reply. Opens no vault, and ends when the parent process no
+/// longer listens.
 enum WorkerProgram {
-    /// The exit status: 0 after whatever answer, 64 when it was started by somebody else than `vaultctl`.
+    /// Runs the worker and returns the exit status: 0 after any reply, 64 when another program than
+    /// `vaultctl` started it.
     static func run() async -> Int32 {
         guard ProgramContext.arguments() == [], !StandardStream.input.isTerminal else {
             return refuse("started by hand", 64)
@@ -21,7 +23,7 @@ enum WorkerProgram {
         let signals = caller.heedSignals()
         defer { signals?.stop() }
         let reply = await answer(to: request, of: caller)
-        // Nobody would have what the provider gave.
+        // Without a reader for the reply, the new tokens would be lost.
         if case .signedIn(let signedIn) = reply, caller.isGone || !say(reply) {
             say(.failed(await revoke(signedIn, of: request)))
         } else {
@@ -30,7 +32,7 @@ enum WorkerProgram {
         return 0
     }
 
-    /// Has what came of a sign-in revoked. What that leaves.
+    /// Revokes the tokens of a sign-in. Returns the failure, which reports whether tokens remain.
     private static func revoke(
         _ signedIn: WorkerReply.SignedIn, of request: WorkerRequest
     ) async -> WorkerFailure {
@@ -60,7 +62,7 @@ enum WorkerProgram {
         return try? Secret(line).decode(WorkerRequest.self)
     }
 
-    /// Whether somebody was there to read it.
+    /// Writes the reply. Returns whether the parent process could read it.
     @discardableResult
     static func say(_ reply: WorkerReply) -> Bool {
         guard let secret = try? Secret(encoding: reply) else { return false }
@@ -75,7 +77,8 @@ enum WorkerProgram {
         }
     }
 
-    /// What came of it, within the time that the request gives. What is cancelled then may still have an answer.
+    /// Returns the reply to the request, within the request's time limit. A cancelled job may still have a
+    /// reply.
     private static func answer(to request: WorkerRequest, of caller: ParentProcess) async -> WorkerReply {
         let limit = Duration.seconds(min(max(request.seconds.isNaN ? 0 : request.seconds, 0.01), 86_400))
         let work = Task { await WorkerJob(request, within: limit).reply() }
@@ -86,7 +89,7 @@ enum WorkerProgram {
         }
         let reply = await work.value
         alarm.cancel()
-        // The alarm did that, if nobody else.
+        // The parent process did not cancel the job, so the alarm did.
         if case .failed(var failure) = reply, failure.kind == .cancelled, !caller.isGone {
             failure.kind = .timedOut
             return .failed(failure)

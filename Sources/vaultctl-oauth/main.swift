@@ -1,7 +1,8 @@
 import OAuthWire
 import TokenVaultPlatform
 
-// In this order: no descriptor that a file could fall into, then no core file and no backtrace with what we come to know.
+// The order matters: first fill the standard descriptors, so that no opened file takes one. Then forbid core
+// files and backtraces, which would contain secrets.
 StandardStream.prepare()
 ProcessFacts.forbidDumps()
 ProcessFacts.forbidBacktraces()

@@ -6,21 +6,21 @@ import VaultAgent
 
 /// The agent's program, which is installed beside this one.
 enum AgentStarter {
-    /// Where it is. Throws `unavailable` when it is not there.
+    /// Returns the path of the program. Throws `unavailable` when the program is missing.
     static func program() throws(CommandFailure) -> FilePath {
         try InstalledProgram.agent.path(orElse: "install vaultctl-agent beside vaultctl")
     }
 
-    /// Where there is no place for an agent.
+    /// Advice for a user without a place for an agent.
     static let placeAdvice = "set XDG_RUNTIME_DIR to a directory of yours, mode 0700"
 
-    /// What to do when the agent's directory cannot be entered.
+    /// Advice for an agent directory that cannot be entered.
     static var closedAdvice: String {
         guard case .text = ProgramContext.variable("XDG_RUNTIME_DIR") else { return placeAdvice }
         return "XDG_RUNTIME_DIR is another user's or cannot be entered; unset it"
     }
 
-    /// Everywhere that an agent of this user may run. Throws when that cannot be told.
+    /// Returns every place where an agent of this user may run. Throws when the places cannot be determined.
     static func places() throws(CommandFailure) -> [AgentEndpoint] {
         do throws(SystemFailure) { return try AgentEndpoints.everywhere() } catch {
             throw CommandFailure(
@@ -28,19 +28,21 @@ enum AgentStarter {
         }
     }
 
-    /// Throws `unavailable` when another user has taken the agent's place: there is none, and none can be started.
+    /// Throws `unavailable` when another user owns the agent's place. Then no agent runs, and none can be
+    /// started.
     static func requirePlace() throws(CommandFailure) {
         if let place = AgentEndpoints.ownedByAnotherUser {
             throw CommandFailure(
                 .unavailable, "no agent can run in \(place), which is another user's", placeAdvice)
         }
-        // It is told where as an argument, which is text.
+        // The agent receives its place as an argument, which must be text.
         guard String(validating: AgentEndpoints.own.directory) == nil else { return }
         throw CommandFailure(
             .unavailable, "no agent is started in a directory whose path is not UTF-8", placeAdvice)
     }
 
-    /// Starts the agent, unless one runs already, and waits until it takes clients. One that is about to end is waited for.
+    /// Starts the agent, unless an agent runs already, and waits until the agent accepts clients. Waits for
+    /// an agent that is about to end.
     static func start(_ console: Console) throws(CommandFailure) {
         try requirePlace()
         let deadline = Deadline(after: console.deadline?.remaining ?? .seconds(30))
@@ -53,7 +55,7 @@ enum AgentStarter {
             if isRunning { return }
             let started = try begin(at: place, within: deadline.remaining)
             if started.isReady { return }
-            // Another one may have been a little faster.
+            // Another agent may have started first.
             guard started.wait() == ExitStatus.conflict.rawValue, !deadline.hasPassed else {
                 throw CommandFailure(
                     .unavailable, "the agent does not start",
@@ -67,7 +69,8 @@ enum AgentStarter {
     ) throws(CommandFailure) -> BackgroundProgram {
         let program = try program()
         var environment = ["PATH=/usr/bin:/bin", "SWIFT_BACKTRACE=enable=no"]
-        // The one other thing that it asks for: where the bus is that tells when the person leaves.
+        // The agent needs one more variable: the address of the bus that reports the end of the user's
+        // session.
         if case .text(let address) = ProgramContext.variable("DBUS_SYSTEM_BUS_ADDRESS") {
             environment.append("DBUS_SYSTEM_BUS_ADDRESS=\(address)")
         }
@@ -85,7 +88,7 @@ enum AgentStarter {
         }
     }
 
-    /// The last line of what the agent said, without its name.
+    /// Returns the last line of the agent's errors, without the program's name.
     private static func reason(in errors: String) -> String? {
         guard let line = errors.split(separator: "\n").last else { return nil }
         let name = "vaultctl-agent: "

@@ -1,9 +1,9 @@
 import ProgramSupport
 import TokenVault
 
-// The only place where a reason or a code of the library becomes advice in terms of this program.
+// The only place that turns a library reason or code into advice about `vaultctl` commands.
 extension CommandFailure {
-    /// Advice for a reason, where the library's is for programs.
+    /// Returns advice for a reason whose library advice is for programs.
     static func advice(for reason: TokenStorageError.Reason?) -> String? {
         switch reason {
         case .agentDirectoryClosed: AgentStarter.closedAdvice
@@ -18,12 +18,12 @@ extension CommandFailure {
         }
     }
 
-    /// What there is to do about an item that another device stored.
+    /// Advice for an item that another device stored.
     private static let foreign =
         "read it on the device that stored it; here, use another key, or \"vaultctl device remove\" that device, "
         + "with all that only it may read"
 
-    /// Advice in terms of this program, where it has any that is better than the library's.
+    /// Returns advice about `vaultctl` commands, where it is better than the library's.
     static func advice(for code: TokenStorageError.Code) -> String? {
         switch code.kind {
         case .locked: "\"vaultctl unlock\" it, or give --passphrase-file or --key-file"

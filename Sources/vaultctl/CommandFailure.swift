@@ -5,7 +5,7 @@ import TokenVaultPlatform
 import VaultAgent
 
 extension CommandFailure {
-    /// What an error of the library means at the command line.
+    /// Creates the failure for a library error.
     init(_ error: TokenStorageError) {
         let underlying = error.underlying.map { " (\($0))" } ?? ""
         var happened = error.code.summary + underlying
@@ -20,7 +20,7 @@ extension CommandFailure {
         case .agentDirectoryClosed:
             self.happened = "the agent's directory \(AgentEndpoints.own.directory) cannot be used"
         case .agentDirectoryForeign where error.code == .insecurePermissions:
-            // It is about no file, and says all by itself.
+            // The error is about no file, and its own text is enough.
             self.happened = error.underlying ?? happened
         default: break
         }
@@ -28,8 +28,9 @@ extension CommandFailure {
         cause = error
     }
 
-    /// The failure with what a person cannot know who set `variable` to open the vault: that the agent holds it, and says
-    /// when it is open. `nil` when that is not so.
+    /// Returns the failure with a note for users of the environment variable `variable`, which names an
+    /// unlock method. The note says that the agent holds the vault and decides whether it is open. Returns
+    /// other failures unchanged.
     func told(passingOver variable: String?) -> CommandFailure {
         guard status == .locked, let variable else { return self }
         var told = self
@@ -41,7 +42,7 @@ extension CommandFailure {
         return told
     }
 
-    /// What keeps the directory of the vault at `path` from being looked into.
+    /// Returns the failure to enter the directory of the vault at `path`.
     static func closedDirectory(of path: FilePath, _ failure: SystemFailure) -> CommandFailure {
         let directory = ProgramContext.absolute(path).parent
         var advice = "check --vault, XDG_DATA_HOME and HOME"
@@ -54,7 +55,7 @@ extension CommandFailure {
     }
 }
 
-/// Runs a call of the library and turns its error into ours.
+/// Runs a library call and converts its error into a `CommandFailure`.
 func calling<Result>(
     _ body: () throws(TokenStorageError) -> Result
 ) throws(CommandFailure) -> Result {

@@ -2,22 +2,22 @@ import ProgramSupport
 import SystemPackage
 import TokenVaultPlatform
 
-/// A program that belongs to this one and is installed with it.
+/// A program that is installed with this one.
 struct InstalledProgram {
-    /// Its file's name.
+    /// The name of the file.
     let name: String
-    /// What it is, for people.
+    /// A readable name for messages.
     let title: String
 
-    /// What holds unlocked vaults.
+    /// The agent, which holds unlocked vaults.
     static let agent = InstalledProgram(name: "vaultctl-agent", title: "the agent's program")
-    /// What sends requests to the providers that people sign in with.
+    /// The program that sends requests to the providers.
     static let oauth = InstalledProgram(name: "vaultctl-oauth", title: "the program that signs in")
-    /// What measures the backends.
+    /// The program that measures the backends.
     static let benchmark = InstalledProgram(name: "vaultctl-benchmark", title: "the program that measures")
 
-    /// Where it is: beside this program, else in `../libexec/tokenvault` from there. Throws `unavailable` when it is not there,
-    /// having said `advice`.
+    /// Returns the path: beside this program, else in `../libexec/tokenvault` from there. Throws
+    /// `unavailable` with `advice` when the program is missing.
     func path(orElse advice: String) throws(CommandFailure) -> FilePath {
         guard let own = ProgramContext.executable else {
             throw CommandFailure(.unavailable, "\(title) was not found", "mount /proc")

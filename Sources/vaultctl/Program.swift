@@ -6,7 +6,7 @@ import TokenVaultPlatform
 struct Program {
     let console = Console()
 
-    /// Runs what `arguments` ask for; `nil` stands for arguments that are not UTF-8.
+    /// Runs the command in `arguments`; `nil` stands for arguments that are not UTF-8.
     func run(_ arguments: [String]?) -> ExitStatus {
         do throws(CommandFailure) {
             guard let arguments else {
@@ -18,8 +18,8 @@ struct Program {
             try console.output.finish()
             return status
         } catch {
-            // What a command had printed before it failed was asked for; that it could not be printed
-            // matters less than why the command failed.
+            // The output before the failure was requested, so it is still written. A failure to write it
+            // matters less than the command's failure.
             try? console.output.finish()
             console.say(error.told(passingOver: console.variablePassedOver).line)
             return error.status
@@ -45,8 +45,8 @@ struct Program {
     }
 }
 
-/// A command: what ArgumentParser fills in, and what is then done.
+/// A command: arguments that ArgumentParser fills in, and the work.
 protocol VaultCommand: ParsableCommand {
-    /// Does it. Throws what went wrong; otherwise says how to end.
+    /// Runs the command and returns the exit status. Throws the failure.
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus
 }

@@ -5,7 +5,8 @@ import TokenVaultPlatform
 import VaultAgent
 
 extension Session {
-    /// The vault by way of the agent, if the agent holds it and may be asked. What it says is final then, `locked` too.
+    /// Returns the vault through the agent, if the agent holds the vault and may be asked. The agent's answer
+    /// is final then, including `locked`.
     func agentVault() throws(CommandFailure) -> BlockingAgentVault? {
         guard let vault = try agentToAsk() else { return nil }
         guard try calling({ () throws(TokenStorageError) in try vault.heldFacts() }) != nil else {
@@ -15,8 +16,11 @@ extension Session {
         return vault
     }
 
-    /// The value of `key`, of the agent if it holds the vault and may be asked: what that says is final then. Asked at once, and
-    /// not after whether the vault is held: scripts call `retrieve` in loops. `nil` when there is no such key.
+    /// Returns the value of `key`; `nil` when the key does not exist. The agent's answer is final if the
+    /// agent holds the vault and may be asked.
+    ///
+    /// One request fetches the value and checks whether the vault is held, because scripts call `retrieve` in
+    /// loops.
     func secret(for key: TokenKey, service: String) throws(CommandFailure) -> Secret? {
         if let agent = try agentToAsk() {
             console.variablePassedOver = unlockVariable
@@ -30,7 +34,8 @@ extension Session {
         return try calling { () throws(TokenStorageError) in try storage.secret(for: key) }
     }
 
-    /// The vault by way of the agent, if that may be asked, whether it is held there or not.
+    /// Returns the vault through the agent, if the agent may be asked, whether or not the agent holds the
+    /// vault.
     func agentToAsk() throws(CommandFailure) -> BlockingAgentVault? {
         guard backend == .file, asksAgent else { return nil }
         if let place = AgentEndpoints.ownedByAnotherUser {
@@ -41,7 +46,7 @@ extension Session {
         return try agentClient()
     }
 
-    /// The vault by way of the agent at `place`, whether it is held there or not.
+    /// Returns the vault through the agent at `place`, whether or not the agent holds the vault.
     func agentClient(at place: AgentEndpoint = AgentEndpoints.own) throws(CommandFailure)
         -> BlockingAgentVault
     {
@@ -52,7 +57,8 @@ extension Session {
             unlockTimeout: left ?? .seconds(120))
     }
 
-    /// Makes the agent let go of the vault, which is gone or another one by now, unless it is not to be talked to.
+    /// Makes the agent release the vault, which was removed or replaced. Does nothing when the agent must not
+    /// be contacted.
     @discardableResult
     func releaseFromAgent() -> Bool {
         guard mayTellAgent, AgentEndpoints.ownedByAnotherUser == nil else { return false }

@@ -3,8 +3,8 @@ import SystemPackage
 import TokenVault
 
 extension Session {
-    /// The copy of a vault at `path`, unlocked with `known`, else with what was given, the keyring's key or what the person
-    /// types.
+    /// Returns the copy of a vault at `path`, unlocked with `known`. Without `known`, uses the given unlock
+    /// method, the keyring's key or a prompt.
     func openUnlockedCopy(
         at path: FilePath, with known: UnlockMethod? = nil
     ) throws(CommandFailure) -> VaultCopy {
@@ -16,7 +16,7 @@ extension Session {
         return copy
     }
 
-    /// The file in the vault's place and a copy of it, opened by the same unlock method.
+    /// Returns the vault's file and a copy of it, unlocked with the same method.
     func openUnlockedCopies(
         _ path: FilePath, _ other: FilePath
     ) throws(CommandFailure) -> (VaultCopy, VaultCopy) {
@@ -31,7 +31,7 @@ extension Session {
         return copies
     }
 
-    /// Unlocks copies of one vault with `known`, or with what opens the first of them.
+    /// Unlocks copies of one vault with `known`, or with the unlock method of the first copy.
     private func unlockTogether(
         _ copies: [VaultCopy], with known: UnlockMethod?
     ) throws(CommandFailure) {
@@ -41,7 +41,7 @@ extension Session {
                 for copy in copies { try copy.unlock(from: console.keyring) }
                 return
             } catch {
-                // A key that opened the copy once may be gone from the keyring: a person can type another.
+                // The keyring may have lost the key of the copy, so the user can type another.
                 guard console.canAskForSecrets, slots.contains(where: \.kind.isAttended) else {
                     throw CommandFailure(error)
                 }
@@ -61,7 +61,7 @@ extension Session {
         }
     }
 
-    /// The vault, or a copy of it, which is only read; that it is one is told.
+    /// Returns the vault, or a read-only copy of it. A note reports that it is a copy.
     func openVaultOrCopy() throws(CommandFailure) -> BlockingFileVault {
         try requireFile()
         var configuration = try configuration

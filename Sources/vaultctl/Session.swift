@@ -4,7 +4,7 @@ import TokenVault
 import TokenVaultPlatform
 import VaultAgent
 
-/// One command's way to its storage: where it is, what opens it, and the calls in between.
+/// The access of one command to its storage: location, unlock method and calls.
 struct Session {
     let console: Console
     let backend: Backend
@@ -13,23 +13,24 @@ struct Session {
     private let stateOption: FilePath?
     let timeout: Duration?
     private let isReadOnly: Bool
-    /// Whether the agent is asked for the vault.
+    /// Whether the command asks the agent for the vault.
     let asksAgent: Bool
-    /// Whether the agent may be told what became of the vault.
+    /// Whether the command may report changes of the vault to the agent.
     let mayTellAgent: Bool
-    /// The variable of the environment that names what opens the vault, when that does.
+    /// The environment variable that names the unlock method, if no option does.
     let unlockVariable: String?
-    /// What a new passphrase's slot costs.
+    /// The derivation cost of a new passphrase's slot.
     private var keyDerivationCost = KeyDerivationCost.moderate
 
-    /// Looks at what was given, before anything is opened. Sets what the console may ask and for how long.
+    /// Checks the options, before anything is opened. Sets whether the console may prompt, and its time
+    /// limit.
     init(
         _ console: Console, _ location: LocationArguments, _ unlock: UnlockArguments = UnlockArguments()
     ) throws(CommandFailure) {
         self.console = console
         console.mayAsk = !location.noInput
         isReadOnly = location.readOnly
-        // What opens the vault is on the line: that is meant, also when the agent says that it is locked.
+        // An unlock option applies even if the agent reports that the vault is locked.
         asksAgent = !location.noAgent && !location.readOnly && !unlock.areGiven
         mayTellAgent = !location.noAgent
         timeout = try Settings.timeout(location.timeout)
@@ -48,7 +49,7 @@ struct Session {
         if backend == .file { console.vault = (try? vaultPath)?.string }
     }
 
-    /// Throws when what is about to be done writes, and nothing is to be written.
+    /// Throws when the command would write under `--read-only`.
     func requireWriting() throws(CommandFailure) {
         guard !isReadOnly else {
             throw CommandFailure(
@@ -56,7 +57,7 @@ struct Session {
         }
     }
 
-    /// The vault file.
+    /// The path of the vault.
     var vaultPath: FilePath {
         get throws(CommandFailure) {
             if let vaultOption { return vaultOption }
@@ -78,15 +79,15 @@ struct Session {
             var configuration = FileVaultConfiguration(
                 stateDirectory: try stateDirectory, keyDerivationCost: keyDerivationCost)
             configuration.isReadOnly = isReadOnly
-            // What a person takes to type, and a passphrase to derive, counts as well.
+            // The time for typing and deriving a passphrase counts as well.
             if let timeout { configuration.lockTimeout = timeout }
             configuration.deadline = console.deadline
             return configuration
         }
     }
 
-    /// The configuration for a new vault at `path`. Unless a state directory was given, one that does not last is not
-    /// used beside a vault that does: what needs it would be lost with it.
+    /// Returns the configuration for a new vault at `path`. A default state directory that does not outlast a
+    /// restart is not used beside a lasting vault. Items that need the state directory would be lost with it.
     func configurationForNewVault(at path: FilePath) throws(CommandFailure) -> FileVaultConfiguration {
         var configuration = try configuration
         if try stateIsPassing(besideVault: path) {
@@ -98,29 +99,30 @@ struct Session {
         return configuration
     }
 
-    /// Whether nobody named the state directory, and it does not outlast a restart while the vault at `path` does.
+    /// Whether the default state directory applies and does not outlast a restart, while the vault at `path`
+    /// does.
     func stateIsPassing(besideVault path: FilePath) throws(CommandFailure) -> Bool {
         guard stateOption == nil else { return false }
         return !LastingStorage.isLasting(try stateDirectory)
             && LastingStorage.isLasting(path.parent)
     }
 
-    /// Measures what a new passphrase's slot may cost on this machine.
+    /// Measures the affordable derivation cost of a new passphrase's slot on this machine.
     mutating func calibrate() throws(CommandFailure) {
         console.progress.show("Measuring this machine …")
         defer { console.progress.clear() }
         keyDerivationCost = try calling { () throws(TokenStorageError) in try KeyDerivationCost.calibrated() }
     }
 
-    /// The person's keyrings, asked within the time that was given. With `orOthers` items of other programs are
-    /// read too.
+    /// Returns the user's keyrings, with the given time limit. With `orOthers`, also reads items of other
+    /// programs.
     func keyring(mayAsk: Bool = true, orOthers: Bool = false) -> SecretService {
         SystemKeyring.service(
             mayAsk: mayAsk && console.mayAsk, timeout: timeout, collection: console.collection,
             orOthers: orOthers)
     }
 
-    /// Refuses a command that makes sense for a vault file alone.
+    /// Throws for a command that needs a vault when the backend is not `file`.
     func requireFile() throws(CommandFailure) {
         guard backend == .file else {
             throw .usage(
@@ -129,13 +131,13 @@ struct Session {
         }
     }
 
-    /// The vault, locked.
+    /// Returns the vault, locked.
     func openVault() throws(CommandFailure) -> BlockingFileVault {
         try requireFile()
         return try openVault(at: try vaultPath)
     }
 
-    /// The vault at `path`, locked.
+    /// Returns the vault at `path`, locked.
     func openVault(at path: FilePath) throws(CommandFailure) -> BlockingFileVault {
         let configuration = try configuration
         return try calling { () throws(TokenStorageError) in
@@ -143,9 +145,10 @@ struct Session {
         }
     }
 
-    /// The vault, unlocked with what was given or what the person types.
-    /// Without `repairing` nothing in the file changes; each repair is told.
-    /// With `orCopy` a copy of the vault will do, for commands that only read.
+    /// Returns the vault, unlocked with the given method or with a typed passphrase.
+    ///
+    /// Without `repairing`, the file does not change; a note reports each repair. With `orCopy`, a copy of
+    /// the vault is accepted, for commands that only read.
     func openUnlockedVault(
         repairing: Bool = true, orCopy: Bool = false
     ) throws(CommandFailure) -> BlockingFileVault {
@@ -159,8 +162,9 @@ struct Session {
         return vault
     }
 
-    /// Whether the keyring opened the vault. False when it has no slot for one, or when the keyring cannot, or can
-    /// only in part, and a person can be asked for a passphrase instead. Throws why the keyring cannot.
+    /// Whether the keyring opened the vault. False without a keyring slot. False also when the keyring fails
+    /// or opens only a part, and the user can be asked for a passphrase. Throws the keyring's failure
+    /// otherwise.
     func unlockFromKeyring(
         _ vault: BlockingFileVault, repairing: Bool = true
     ) throws(CommandFailure) -> Bool {
@@ -168,7 +172,7 @@ struct Session {
         let keyrings = slots.filter { $0.kind == .secretService }
         guard !keyrings.isEmpty else { return false }
         let isAttended = slots.contains(where: \.kind.isAttended) && console.canAskForSecrets
-        // A person who is there is asked rather than shown a part.
+        // A user at the terminal gets a prompt rather than a part of the vault.
         if isAttended, keyrings.allSatisfy({ $0.scope == .afterFirstUnlock }) { return false }
         do {
             try vault.unlock(from: console.keyring, repairing: repairing)
@@ -185,7 +189,7 @@ struct Session {
         }
     }
 
-    /// Why the keyring cannot open the vault, and what else would.
+    /// Returns the failure of the keyring, with other unlock methods as advice.
     private static func keyringFailure(_ error: TokenStorageError, others: [VaultSlot.Kind]) -> CommandFailure
     {
         var failure = CommandFailure(error)
@@ -199,12 +203,12 @@ struct Session {
         return failure
     }
 
-    /// What opens the vault, which needs no key to be told.
+    /// Returns the slots of the vault, which need no key to read.
     func slots(of vault: BlockingFileVault) throws(CommandFailure) -> [VaultSlot] {
         try calling { () throws(TokenStorageError) in try vault.slots() }
     }
 
-    /// Unlocks, telling that a passphrase takes a while.
+    /// Unlocks the vault, and shows progress during a passphrase derivation.
     func unlock(
         _ vault: BlockingFileVault, with method: UnlockMethod, repairing: Bool = true
     ) throws(CommandFailure) {
@@ -213,7 +217,8 @@ struct Session {
         try calling { () throws(TokenStorageError) in try vault.unlock(with: method, repairing: repairing) }
     }
 
-    /// The storage of `service`, unlocked. With `orOthers` a keyring's items of other programs are read too.
+    /// Returns the storage of `service`, unlocked. With `orOthers`, also reads a keyring's items of other
+    /// programs.
     func storage(
         service: String, orOthers: Bool = false
     ) throws(CommandFailure) -> any BlockingTokenStorage {
@@ -221,14 +226,14 @@ struct Session {
         return try ownStorage(service: service, orOthers: orOthers)
     }
 
-    /// The storage of `service`, unlocked, with what it had before. The file backend alone has that.
+    /// Returns the storage of `service`, unlocked, with its history. Only the file backend has a history.
     func history(service: String) throws(CommandFailure) -> any BlockingItemHistory {
         try requireFile()
         if let agent = try agentVault() { return agent.storage(service: service) }
         return try openUnlockedVault().storage(service: service)
     }
 
-    /// The storage of `service`, unlocked here, whatever an agent holds.
+    /// Returns the storage of `service`, unlocked in this process, even if an agent holds the vault.
     func ownStorage(
         service: String, orOthers: Bool = false
     ) throws(CommandFailure) -> any BlockingTokenStorage {

@@ -1,17 +1,19 @@
 import ProgramSupport
 import TokenVault
 
-/// The keyring of the person's session: a backend, and a keeper of keys of vaults.
+/// The keyring of the user's session, as a backend and as a store of vault keys.
 enum SystemKeyring {
-    /// Whether there is one. Looks for a few seconds at most and asks nobody.
+    /// Whether a keyring exists. Waits for a few seconds at most and never prompts.
     static var isThere: Bool {
         let keyring = service(mayAsk: false, timeout: .seconds(3))
         return (try? keyring.storage(service: "vaultctl").blocking.lockState()) != nil
     }
 
-    /// The keyring. Calls end within `timeout`, prompts included; 30 seconds and a minute for each prompt when
-    /// none was given. Without `mayAsk` there are no prompts. New items go to the keyring with the label
-    /// `collection`, else to the default one. With `orOthers` items of other programs are read too.
+    /// Returns the keyring. Calls end within `timeout`, prompts included; by default within 30 seconds, and a
+    /// minute for each prompt.
+    ///
+    /// Without `mayAsk` there are no prompts. New items go to the keyring with the label `collection`, else
+    /// to the default one. With `orOthers`, also reads items of other programs.
     static func service(
         mayAsk: Bool, timeout: Duration?, collection: String? = nil, orOthers: Bool = false
     ) -> SecretService {

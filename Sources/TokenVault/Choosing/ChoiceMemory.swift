@@ -2,8 +2,8 @@ internal import SystemPackage
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// Where choices are remembered: a file for each service, whose name is a digest of the service's and whose
-/// one line is the candidate's name.
+/// The directory of remembered choices. There is one file for each service, named by a digest of the service.
+/// Its one line is the candidate's name.
 struct ChoiceMemory: Sendable {
     let directory: FilePath
 
@@ -11,12 +11,12 @@ struct ChoiceMemory: Sendable {
 
     enum Outcome: Sendable {
         case kept
-        /// Something is remembered already.
+        /// A choice is already remembered.
         case taken
         case failed
     }
 
-    /// The name that is remembered; `nil` when none is. Throws `corrupt`, `ioFailure`.
+    /// Returns the remembered name, or `nil` when there is none. Throws `corrupt`, `ioFailure`.
     func recall(service: String) async throws(TokenStorageError) -> String? {
         try await onThread { () throws(TokenStorageError) in
             let bytes: [UInt8]
@@ -38,7 +38,7 @@ struct ChoiceMemory: Sendable {
         }
     }
 
-    /// Remembers `name`, durably and whole or not at all.
+    /// Remembers `name`, durably and atomically.
     func keep(_ name: String, service: String, replacing: Bool) async -> Outcome {
         let result: Outcome? = try? await onThread { () throws(TokenStorageError) in
             do throws(SystemFailure) {
@@ -63,7 +63,7 @@ struct ChoiceMemory: Sendable {
         return result ?? .failed
     }
 
-    /// Forgets what is remembered. Throws `ioFailure`.
+    /// Forgets the remembered choice. Throws `ioFailure`.
     func forget(service: String) async throws(TokenStorageError) {
         try await onThread { () throws(TokenStorageError) in
             do throws(SystemFailure) {

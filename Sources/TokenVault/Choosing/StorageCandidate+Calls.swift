@@ -1,16 +1,16 @@
-/// The calls of a candidate, its name in their errors.
+/// The calls of a candidate. Their errors name the candidate.
 extension StorageCandidate {
-    /// Whether the store is there.
+    /// Returns whether the store is present or can be created.
     func presence() async throws(TokenStorageError) -> Presence {
         try await naming(probe)
     }
 
-    /// The storage of a service.
+    /// Opens the storage of a service.
     func open(_ service: String) async throws(TokenStorageError) -> any TokenStorage {
         try await naming { () async throws(TokenStorageError) in try await storage(service) }
     }
 
-    /// Runs `body`, with this candidate as the backend in its errors.
+    /// Runs `body`, and sets this candidate as the backend of its errors.
     func naming<Value>(
         _ body: () async throws(TokenStorageError) -> Value
     ) async throws(TokenStorageError) -> Value {

@@ -2,11 +2,13 @@ public import SystemPackage
 internal import TokenVaultPlatform
 
 extension StorageCandidate {
-    /// The file vault at `path`, opened and unlocked with `method` when it is picked. The name is `file`.
+    /// Returns the file vault at `path`, opened and unlocked with `method` when it is picked. The name is
+    /// `file`.
     ///
-    /// A missing vault is `unavailable`, or made when `createsWhenMissing` says so; but not when this device
-    /// remembers one there whose file is missing, perhaps with its disk: then the reason is `vaultMissing`, and no
-    /// other candidate takes its place. A vault that is there and does not open is what opening throws, `wrongPassphrase` and `corrupt` for example.
+    /// A missing vault is `unavailable`, or is made when `createsWhenMissing` is true. If this device
+    /// remembers a vault there and its file is missing, perhaps with its disk, the vault is never made. The
+    /// reason is then `vaultMissing`, and no other candidate takes its place. A vault that is present and
+    /// does not open fails with the error of opening, for example `wrongPassphrase` or `corrupt`.
     public static func file(
         at path: FilePath, configuration: FileVaultConfiguration, createsWhenMissing: Bool = false,
         unlockedWith method: @escaping @autoclosure @Sendable () throws(TokenStorageError) -> UnlockMethod
@@ -29,7 +31,7 @@ extension StorageCandidate {
                             at: path, unlockMethod: method, configuration: configuration
                         ).storage(service: service)
                     } catch {
-                        // Another process may have been first.
+                        // Another process may have created the vault first.
                         if error.code != .alreadyExists { throw error }
                     }
                 }
@@ -39,8 +41,8 @@ extension StorageCandidate {
             })
     }
 
-    /// A vault that the program opened, and unlocks and locks by itself; `locked` until its first unlock.
-    /// The name is `file`.
+    /// Returns a vault that the program opened, and unlocks and locks itself. It is `locked` until its first
+    /// unlock. The name is `file`.
     public static func file(_ vault: FileVault) -> StorageCandidate {
         StorageCandidate(
             name: "file",
@@ -52,13 +54,13 @@ extension StorageCandidate {
     }
 }
 
-/// The place of a vault, whether or not there is one.
+/// The place of a vault, which may be missing.
 private struct VaultPlace: Sendable {
     let path: FilePath
     let configuration: FileVaultConfiguration
 
-    /// Whether there is a file. Throws `ioFailure` when that cannot be told, and `unavailable` when the
-    /// file of the vault that this device remembers there is missing.
+    /// Returns whether the file exists. Throws `ioFailure` when that cannot be determined. Throws
+    /// `unavailable` when this device remembers a vault there and its file is missing.
     func isTaken() throws(TokenStorageError) -> Bool {
         do {
             if try SmallFile.exists(path) { return true }
@@ -71,7 +73,7 @@ private struct VaultPlace: Sendable {
         return false
     }
 
-    /// Whether this device made a vault of this path and did not destroy it.
+    /// Whether this device made a vault at this path and did not destroy it.
     private var isRemembered: Bool {
         guard let state = configuration.stateDirectory, let directory = try? PosixDirectory(state) else {
             return false

@@ -1,36 +1,39 @@
-/// A store that a ``StorageChooser`` may pick: a name, a way to ask whether it is there, and a way to a
+/// A store that a ``StorageChooser`` may pick: a name, a probe for its presence, and a way to open a
 /// service's storage in it.
 ///
-/// A package that brings a backend makes a candidate of it and puts it where it belongs in the list.
+/// A package with a backend of its own makes a candidate for it and adds it to the list at the right place.
 public struct StorageCandidate: Sendable {
-    /// What asks whether the store is there. See ``init(name:probe:storage:)``.
+    /// A closure that checks for the store's presence. See ``init(name:probe:storage:)``.
     public typealias Probe = @Sendable () async throws(TokenStorageError) -> Presence
-    /// What gives the storage of a service. See ``init(name:probe:storage:)``.
+    /// A closure that opens the storage of a service. See ``init(name:probe:storage:)``.
     public typealias Factory =
         @Sendable (_ service: String) async throws(TokenStorageError) -> any TokenStorage
 
-    /// What a probe found.
+    /// The result of a probe.
     public enum Presence: Hashable, Sendable {
         /// The store is there.
         case present
-        /// It is not, and is made when it is picked: it has no items.
+        /// The store is missing and is made when it is picked. It has no items.
         case creatable
     }
 
-    /// The name, by which a choice is remembered: 1 to 200 bytes without control characters, never to be
-    /// changed.
+    /// The name under which a choice is remembered: 1 to 200 bytes without control characters. It must never
+    /// change.
     public let name: String
     let probe: Probe
     let storage: Factory
 
-    /// A candidate.
+    /// Creates a candidate.
     ///
-    /// `probe` says whether the store is there, and makes none. It throws `unavailable` when it is not there
-    /// and not to be made, and nothing else for that: *any other error says that it is there and cannot be used*, so that items may be in it. So does `unavailable` with the reason
-    /// ``TokenStorageError/Reason/vaultMissing(path:)``, ``TokenStorageError/Reason/serviceEnded(_:)`` or
-    /// ``TokenStorageError/Reason/serviceDidNotStart(_:)``: the store may return.
-    /// `storage` opens or makes it, unlocks it if need be, and gives the storage of a service; whatever it
-    /// throws, `unavailable` too, says that the store is there and cannot be used. Both are bounded in time.
+    /// `probe` checks for the store's presence, and never makes the store. It throws `unavailable`, and only
+    /// that, when the store is missing and is not to be made. *Any other error means that the store is there
+    /// and cannot be used*, so that it may hold items. The same holds for `unavailable` with one of these
+    /// reasons, after which the store may return: ``TokenStorageError/Reason/vaultMissing(path:)``,
+    /// ``TokenStorageError/Reason/serviceEnded(_:)`` or ``TokenStorageError/Reason/serviceDidNotStart(_:)``.
+    ///
+    /// `storage` opens or makes the store, unlocks it if needed, and returns the storage of a service. Any
+    /// error that it throws, also `unavailable`, means that the store is there and cannot be used. Both
+    /// closures must return in bounded time.
     public init(name: String, probe: @escaping Probe, storage: @escaping Factory) {
         self.name = name
         self.probe = probe
@@ -39,7 +42,7 @@ public struct StorageCandidate: Sendable {
 }
 
 extension StorageCandidate {
-    /// Whether a candidate can have this name.
+    /// Returns whether `name` is valid for a candidate.
     static func isName(_ name: String) -> Bool {
         (1...ChoiceMemory.longestName).contains(name.utf8.count) && !NameRules.hasControlCharacters(name)
     }

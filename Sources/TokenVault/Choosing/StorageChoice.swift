@@ -1,39 +1,39 @@
-/// What a ``StorageChooser`` picked, and why.
+/// The choice of a ``StorageChooser``, with its reasons.
 public struct StorageChoice: Sendable {
-    /// What was found of a candidate.
+    /// The result of examining a candidate.
     public enum Finding: Equatable, Sendable {
-        /// It has items of the service, or items that cannot be shown.
+        /// The candidate has items of the service, or items that cannot be shown.
         case holdsItems
-        /// It can be used and has no item of the service.
+        /// The candidate can be used and has no item of the service.
         case isEmpty
-        /// It is not there.
+        /// The candidate is missing.
         case isUnavailable(TokenStorageError)
-        /// It is there and cannot be used: `locked`, `wrongPassphrase`, `corrupt`, `timedOut` …
+        /// The candidate is there and cannot be used: `locked`, `wrongPassphrase`, `corrupt`, `timedOut` …
         case isUnusable(TokenStorageError)
-        /// It was not looked at: an earlier one was picked, or another one is remembered.
+        /// The candidate was not examined: an earlier one was picked, or another one is remembered.
         case notProbed
     }
 
     /// The storage of the service.
     public let storage: any TokenStorage
-    /// The name of the candidate it comes from.
+    /// The name of the picked candidate.
     public let name: String
-    /// What was found of each candidate, in their order.
+    /// The finding for each candidate, in their order.
     public let findings: [(name: String, finding: Finding)]
-    /// Whether it is remembered, so that a later choice is the same one. False without a directory to
-    /// remember in, and when that cannot be written.
+    /// Whether the choice is remembered, so that later choices are the same. False without a directory to
+    /// remember in, and when that directory cannot be written.
     public let isRemembered: Bool
 }
 
 extension StorageChoice: CustomStringConvertible {
-    /// What was picked and what was found, in one line.
+    /// The choice and the findings, in one line.
     public var description: String {
         "\(name) (" + findings.map { "\($0.name): \($0.finding)" }.joined(separator: "; ") + ")"
     }
 }
 
 extension StorageChoice.Finding: CustomStringConvertible {
-    /// In a few words.
+    /// The finding in a few words.
     public var description: String {
         switch self {
         case .holdsItems: "has items"

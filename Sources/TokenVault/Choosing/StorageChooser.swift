@@ -1,21 +1,21 @@
-/// Picks the store for a service's tokens from an ordered list, tells why, and stays with it.
+/// Picks the store for a service's tokens from an ordered list, reports the reasons, and keeps to its choice.
 ///
-/// The first candidate that has items of the service is picked, else the first that can be used. One that is
-/// there and cannot be used — locked, damaged, opened with a wrong passphrase — may have the items, so the
-/// choice fails with its error rather than going on to a store where they would be missing: *locked never
-/// reads as absent*. Only the candidates given are ever picked.
+/// The first candidate that has items of the service is picked, else the first usable candidate. A candidate
+/// that is there and cannot be used (locked, damaged, opened with a wrong passphrase) may hold the items. The
+/// choice then fails with that candidate's error, because in the next store the items would be missing:
+/// *locked never reads as absent*. Only the given candidates are ever picked.
 ///
-/// A keyring that is there today can be gone tomorrow, in an SSH session say. So a choice is remembered in a
-/// file of the directory given; from then on that candidate alone is picked, and while it is not
-/// there the choice fails. ``forget(service:)`` and ``remember(_:service:)`` change that, after a
-/// ``TokenMigration`` for example.
+/// A keyring that is there today can be missing tomorrow, for example in an SSH session. So the chooser
+/// remembers each choice in a file of the given directory. From then on it picks only that candidate, and
+/// fails while the candidate is missing. ``forget(service:)`` and ``remember(_:service:)`` change the
+/// remembered choice, for example after a ``TokenMigration``.
 public struct StorageChooser: Sendable {
-    /// What to do about a candidate that is there and cannot be used.
+    /// The handling of a candidate that is there and cannot be used.
     public enum UnusableRule: Hashable, Sendable {
-        /// Throw its error.
+        /// Throw the candidate's error.
         case stop
-        /// Go on to the next one: only where signing in anew is no loss. A remembered candidate is never
-        /// passed over.
+        /// Continue with the next candidate. Use this only where signing in again costs nothing. A remembered
+        /// candidate is never skipped.
         case skip
     }
 
@@ -23,8 +23,9 @@ public struct StorageChooser: Sendable {
     private let memory: ChoiceMemory?
     private let unusable: UnusableRule
 
-    /// A chooser among `candidates`, the best one first. Choices are remembered in `directory`, usually the
-    /// vault's state directory; with `nil` they are not, and every choice looks anew.
+    /// Creates a chooser among `candidates`, in order of preference. Choices are remembered in `directory`,
+    /// usually the vault's state directory. With `nil` they are not remembered, and every choice examines the
+    /// candidates again.
     public init(
         _ candidates: [StorageCandidate], rememberingIn directory: FilePath?,
         unusable: UnusableRule = .stop
@@ -34,7 +35,7 @@ public struct StorageChooser: Sendable {
         self.unusable = unusable
     }
 
-    /// The usual order: the person's own keyring where there is one, then `vault`.
+    /// Returns a chooser in the usual order: the user's desktop keyring where there is one, then `vault`.
     public static func standard(
         vault: StorageCandidate, rememberingIn directory: FilePath?
     ) -> StorageChooser {
@@ -43,11 +44,14 @@ public struct StorageChooser: Sendable {
 
     /// Picks the store of `service`.
     ///
-    /// Throws `unavailable` when no candidate is there or the remembered one is not, and with the reason `vaultMissing` when
-    /// the file of a vault is missing: its tokens may return, so no other store may take its place. Also throws the error of a
-    /// candidate that is there and cannot be used, its name as the error's backend; `invalidArgument` for an
-    /// unusable service, or names that are unusable or not different; `corrupt` and `ioFailure` when what is
-    /// remembered cannot be read.
+    /// Throws:
+    /// - `unavailable` when no candidate is there, or the remembered one is missing;
+    /// - `unavailable` with the reason `vaultMissing` when the file of a vault is missing. Its tokens may
+    ///   return, so no other store may take its place;
+    /// - the error of a candidate that is there and cannot be used, with the candidate's name as the backend;
+    /// - `invalidArgument` for an unusable service, and for candidate names that are unusable or not
+    ///   distinct;
+    /// - `corrupt` and `ioFailure` when the remembered choice cannot be read.
     public func choose(service: String) async throws(TokenStorageError) -> StorageChoice {
         try check(service)
         if let memory, let name = try await memory.recall(service: service) {
@@ -59,7 +63,7 @@ public struct StorageChooser: Sendable {
         case .kept: return choice.remembered
         case .failed: return choice
         case .taken:
-            // Another process chose first: one service has one store.
+            // Another process chose first: a service has one store.
             guard let name = try await memory.recall(service: service), name != choice.name else {
                 return choice.remembered
             }
@@ -67,9 +71,9 @@ public struct StorageChooser: Sendable {
         }
     }
 
-    /// Remembers the candidate `name` for `service`, in place of what was chosen. Throws `invalidArgument`
-    /// for a name that is not among the candidates, `ioFailure` when it cannot be written or there is no
-    /// directory to remember in.
+    /// Remembers the candidate `name` for `service`, in place of the previous choice. Throws
+    /// `invalidArgument` for a name that is not among the candidates. Throws `ioFailure` when the choice
+    /// cannot be written or there is no directory to remember in.
     public func remember(_ name: String, service: String) async throws(TokenStorageError) {
         try check(service)
         guard candidates.contains(where: { $0.name == name }) else {
@@ -80,14 +84,14 @@ public struct StorageChooser: Sendable {
         }
     }
 
-    /// Forgets what was chosen for `service`: the next choice looks at all candidates. Nothing is deleted
-    /// from any store. Throws `ioFailure`.
+    /// Forgets the choice for `service`: the next choice examines all candidates. Deletes nothing from any
+    /// store. Throws `ioFailure`.
     public func forget(service: String) async throws(TokenStorageError) {
         try check(service)
         try await memory?.forget(service: service)
     }
 
-    // MARK: - Looking
+    // MARK: - Examining candidates
 
     private func choose(
         remembered name: String, _ service: String
@@ -106,7 +110,7 @@ public struct StorageChooser: Sendable {
             error.reason = .chosenStorageMissing(error.reason)
             throw error
         case (.isUnusable(let error), nil): throw error
-        // To be made, where tokens were kept before: they are gone, and that is not for a new store to hide.
+        // The remembered store would be made again, but its tokens are lost: a new store must not hide that.
         default: throw failure(.unavailable, .chosenStorageMissing(nil))
         }
     }
@@ -136,14 +140,14 @@ public struct StorageChooser: Sendable {
             storage: storage, name: picked.candidate.name, findings: findings, isRemembered: false)
     }
 
-    /// What there is to say of a candidate, and its storage unless it is not there yet or cannot be used.
+    /// Examines a candidate. Returns no storage when the candidate is missing, not made yet or unusable.
     private func look(
         at candidate: StorageCandidate, _ service: String
     ) async -> (finding: StorageChoice.Finding, storage: (any TokenStorage)?) {
         do throws(TokenStorageError) {
             guard try await candidate.presence() == .present else { return (.isEmpty, nil) }
         } catch {
-            // What may return may hold the tokens.
+            // A store that may return may hold the tokens.
             let isAbsent = error.code == .unavailable && !error.mayReturn
             return (isAbsent ? .isUnavailable(error) : .isUnusable(error), nil)
         }

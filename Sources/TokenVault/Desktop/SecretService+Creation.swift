@@ -2,21 +2,24 @@ internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
 extension SecretService {
-    /// What ``createKeyring(label:passphrase:)`` made.
+    /// A keyring that ``createKeyring(label:passphrase:)`` made.
     public struct CreatedKeyring: Sendable, Equatable {
-        /// Its label.
+        /// The keyring's label.
         public let label: String
-        /// Whether it is the default keyring now.
+        /// Whether the keyring is now the default one.
         public let isDefault: Bool
     }
 
     /// Creates a keyring, unlocked. It becomes the default one when there is none.
     ///
-    /// With `passphrase` there is no prompt: that is for machines without a desktop, and needs a service that offers
-    /// it (gnome-keyring), else `unavailable`. Without it the service asks the person for a password, if
-    /// ``SecretServiceConfiguration/prompting`` allows that, else `locked`. Throws `conflict` when there is a keyring
-    /// with that label, or without a `label` a default one; `invalidArgument` for an empty `passphrase`, which would
-    /// encrypt nothing, and for a label that is empty or has control characters.
+    /// With `passphrase` there is no prompt. That is for machines without a desktop, and needs a service that
+    /// supports it (gnome-keyring); otherwise the call throws `unavailable`. Without it the service prompts
+    /// the user for a password, if ``SecretServiceConfiguration/prompting`` allows that; otherwise the call
+    /// throws `locked`.
+    ///
+    /// Throws `alreadyExists` when there is a keyring with that label, or without a `label` a default one.
+    /// Throws `invalidArgument` for an empty `passphrase`, which would encrypt nothing. Also throws
+    /// `invalidArgument` for a label that is empty or has control characters.
     @discardableResult
     public func createKeyring(
         label: String? = nil, passphrase: Secret? = nil
@@ -37,7 +40,7 @@ extension SecretService {
         return try result.get()
     }
 
-    /// The same for code that cannot wait.
+    /// Creates a keyring in the same way, for code that cannot wait.
     @discardableResult
     public func createKeyringBlocking(
         label: String? = nil, passphrase: Secret? = nil
@@ -93,7 +96,7 @@ extension KeyringAccess {
         return made
     }
 
-    /// gnome-keyring's own call: the standard has none without a prompt.
+    /// Creates a keyring with gnome-keyring's own call: the standard has no call without a prompt.
     private func create(_ label: String, _ passphrase: Secret) throws(TokenStorageError) -> String {
         let properties = link.make.properties([("\(BusName.collection).Label", link.make.text(label))])
         let secret = try session.encrypt(passphrase.bytes, contentType: WireEncoding.text.contentType)

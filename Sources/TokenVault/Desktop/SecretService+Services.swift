@@ -1,9 +1,9 @@
 internal import TokenVaultPlatform
 
 extension SecretService: TokenKeychain {
-    /// The services that have items of this library in the keyring. Keys of vaults
-    /// (``SecretServiceVaultKeys``) are not among them. Throws `locked` when the keyring is locked and nobody
-    /// unlocks it, and as ``TokenStorage/list(_:)``.
+    /// Returns the services that have items of this library in the keyring. Keys of vaults
+    /// (``SecretServiceVaultKeys``) are not among them. Throws `locked` when the keyring is locked and is not
+    /// unlocked by a prompt, and as ``TokenStorage/list(_:)``.
     public func services() async throws(TokenStorageError) -> ServiceListing {
         let call = BusCall(timeout: configuration.timeout)
         let result: Result<ServiceListing, TokenStorageError> = await withTaskCancellationHandler {
@@ -19,7 +19,7 @@ extension SecretService: TokenKeychain {
         return try result.get()
     }
 
-    /// The same for code that cannot wait.
+    /// Returns the services in the same way, for code that cannot wait.
     public func servicesBlocking() throws(TokenStorageError) -> ServiceListing {
         try services(for: BusCall(timeout: configuration.timeout))
     }
@@ -31,15 +31,15 @@ extension SecretService: TokenKeychain {
     }
 }
 
-/// Keys of vaults, kept in the person's keyring: what lets their login open a file vault.
+/// Keys of vaults in the user's keyring, so that the user's login opens a file vault.
 ///
-/// Each is an item of this library, whose key is the vault's identifier and the name of the key.
+/// Each is an item of this library. Its key is the vault's identifier and the name of the vault key.
 public struct SecretServiceVaultKeys: KeyringItems {
     static let service = "org.tokenvault.vault-key"
 
     private let storage: SecretServiceTokenStorage.Blocking
 
-    /// Those in a keyring.
+    /// Creates access to the vault keys in a keyring.
     public init(_ secretService: SecretService) {
         var storage = secretService.storage(service: Self.service).blocking
         storage.keepsVaultKeys = true
@@ -59,12 +59,12 @@ public struct SecretServiceVaultKeys: KeyringItems {
     public func keys(vault: String) throws(TokenStorageError) -> [String: Secret] {
         let (keys, hidden) = try readKeys(of: vault)
         guard keys.isEmpty, hidden > 0 else { return keys }
-        // A locked keyring may have it: the person is asked, as for an item that is found there.
+        // A locked keyring may have the key: the user is prompted, as for an item that is found there.
         try storage.unlockWhatIsFound()
         return try readKeys(of: vault).keys
     }
 
-    /// The keys of a vault in unlocked keyrings, and how many items locked ones have.
+    /// Returns the keys of a vault in unlocked keyrings, and the number of its items in locked keyrings.
     private func readKeys(
         of vault: String
     ) throws(TokenStorageError) -> (keys: [String: Secret], hidden: Int) {
@@ -72,7 +72,7 @@ public struct SecretServiceVaultKeys: KeyringItems {
         var keys: [String: Secret] = [:]
         let listing = try storage.list(TokenQuery(prefix: prefix))
         for item in listing.items {
-            // Gone meanwhile, or not readable: not one that opens anything.
+            // A key that was deleted meanwhile or cannot be read opens nothing.
             do {
                 guard let key = try storage.secret(for: item.key) else { continue }
                 keys[String(item.key.name.dropFirst(prefix.count))] = key
@@ -92,11 +92,12 @@ public struct SecretServiceVaultKeys: KeyringItems {
 }
 
 extension StorageCandidate {
-    /// The person's keyring. The name is `secret-service`.
+    /// Returns the user's keyring as a candidate. The name is `secret-service`.
     ///
-    /// `unavailable` where there is no libsecret, no session bus, no Secret Service on it or no keyring; a
-    /// locked one is there, and the person is asked to unlock it if `configuration` allows that. One that
-    /// ends during the call, or does not start, may have the tokens: no other candidate takes its place.
+    /// It is `unavailable` where there is no libsecret, no session bus, no Secret Service on it or no
+    /// keyring. A locked keyring counts as there, and the user is prompted to unlock it if `configuration`
+    /// allows that. A service that ends during the call, or does not start, may have the tokens: no other
+    /// candidate takes its place.
     public static func secretService(
         _ configuration: SecretServiceConfiguration = SecretServiceConfiguration()
     ) -> StorageCandidate {
@@ -110,6 +111,6 @@ extension StorageCandidate {
             storage: { (service) throws(TokenStorageError) in keyring.storage(service: service) })
     }
 
-    /// What a person's session provides, the best one first.
+    /// The candidates that a desktop session provides, in order of preference.
     static var desktop: [StorageCandidate] { [.secretService()] }
 }

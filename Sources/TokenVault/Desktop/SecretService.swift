@@ -1,9 +1,9 @@
 internal import Synchronization
 internal import TokenVaultPlatform
 
-/// The person's own keyring, through the Secret Service of their desktop (gnome-keyring, KWallet,
-/// KeePassXC): one connection and one encrypted session, shared by the storages of several services. Items are
-/// looked for in every keyring of theirs.
+/// The user's own keyring, through the Secret Service of the desktop (gnome-keyring, KWallet, KeePassXC). One
+/// connection and one encrypted session are shared by the storages of several services. Items are looked for
+/// in every keyring of the user.
 ///
 /// ```swift
 /// let service = SecretService(configuration: SecretServiceConfiguration())
@@ -11,9 +11,9 @@ internal import TokenVaultPlatform
 /// try await storage.store(token: "eyJ…", for: "access_token")
 /// ```
 ///
-/// Nothing is looked for before the first call; libsecret is loaded then. A call finds the bus, the service
-/// and the keyring anew when they went away and came back, and throws `unavailable` while they are gone.
-/// A lost bus never ends the process.
+/// Nothing is looked for before the first call; libsecret is loaded then. When the bus, the service or the
+/// keyring went away and came back, the next call finds it again. While it is missing, calls throw
+/// `unavailable`. A lost bus never ends the process.
 public final class SecretService: Sendable {
     private struct State {
         var link: KeyringLink?
@@ -28,15 +28,15 @@ public final class SecretService: Sendable {
     let observer = KeyringObserver()
     let publishing = Mutex(())
     let writers = TurnQueue()
-    // A prompt that a person looks at for a minute keeps a thread: others go on.
+    // A prompt that stays open for a minute occupies a thread, so that other calls need more.
     let threads = WorkerPool(name: "secret-service", maximum: 64)
     private let state = Mutex(State())
     private let connecting = TurnQueue()
 
-    /// The keyring that `configuration` names. Does not connect yet, and never fails.
+    /// Creates access to the keyring that `configuration` names. Does not connect yet, and never fails.
     ///
-    /// `promptObserver` is called with true before each prompt and with false when that is over, answered or
-    /// not: a person may have to look for the prompt's window. It is called on the thread that waits.
+    /// `promptObserver` is called with true before each prompt and with false after it, answered or not. The
+    /// user may have to look for the prompt's window. It is called on the thread that waits.
     public init(
         configuration: SecretServiceConfiguration = SecretServiceConfiguration(),
         promptObserver: (@Sendable (_ isShown: Bool) -> Void)? = nil
@@ -47,13 +47,14 @@ public final class SecretService: Sendable {
 
     deinit { hub.end() }
 
-    /// The storage of `service` in this keyring. An unusable service is `invalidArgument` in every call.
+    /// Returns the storage of `service` in this keyring. With an unusable service every call throws
+    /// `invalidArgument`.
     public func storage(service: String) -> SecretServiceTokenStorage {
         SecretServiceTokenStorage(self, service: service)
     }
 
-    /// Closes the connection, the session with it, and ends every sequence of changes. Later calls throw
-    /// `closed`; calls under way end as they would have.
+    /// Closes the connection with its session, and ends every sequence of changes. Later calls throw
+    /// `closed`; calls under way end as usual.
     public func close() {
         state.withLock { state in
             state.isClosed = true
@@ -62,7 +63,8 @@ public final class SecretService: Sendable {
         hub.end()
     }
 
-    /// The link, made when there is none. Throws `closed`, `unavailable`, `cancelled`, `timedOut`.
+    /// Returns the link, and makes it when there is none. Throws `closed`, `unavailable`, `cancelled`,
+    /// `timedOut`.
     func link(for call: BusCall) throws(TokenStorageError) -> KeyringLink {
         if let link = try liveLink() { return link }
         return try connecting.alone(call) { () throws(TokenStorageError) in
@@ -89,13 +91,13 @@ public final class SecretService: Sendable {
         return link
     }
 
-    /// On GIO's thread: nothing here may wait.
+    /// Handles a signal. Runs on GIO's thread, so nothing here may wait.
     private func take(_ signal: BusSignal, on link: KeyringLink) {
         switch (signal.interface, signal.member) {
         case (BusName.bus, "NameOwnerChanged"):
             link.forgetService()
             memory.forgetAll()
-            // Name, old owner, new owner: it is back.
+            // The values are name, old owner and new owner. With a new owner the service is back.
             if signal.values?.count == 3, signal.values?[2].text?.isEmpty == false { reportGap() }
         case (CommitNotice.interface, _):
             if let notice = CommitNotice(signal) { take(notice) }

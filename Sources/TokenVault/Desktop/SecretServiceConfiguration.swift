@@ -1,50 +1,50 @@
-/// How a ``SecretService`` is reached, and how far it may go.
+/// The connection of a ``SecretService``, and the limits of its actions.
 public struct SecretServiceConfiguration: Sendable, Equatable {
-    /// Which bus the service is on.
+    /// The bus of the service.
     public enum Bus: Sendable, Hashable {
-        /// The person's session: GLib finds it as every desktop program does.
+        /// The user's session bus, which GLib finds as in every desktop program.
         case session
         /// A bus at a D-Bus address, as `unix:path=/run/user/1000/bus`.
         case address(String)
     }
 
-    /// Which keyring of the person new items go to. Items are looked for in every keyring, and replaced and
-    /// deleted where they are; of several items of one key, the one in this keyring counts.
+    /// The user's keyring for new items. Items are looked for in every keyring, and are replaced and deleted
+    /// where they are. If several keyrings have an item of one key, the item in this keyring counts.
     public enum Collection: Sendable, Hashable {
-        /// The one that the service calls `default`: on most desktops the login keyring.
+        /// The keyring that the service calls `default`: on most desktops the login keyring.
         case `default`
-        /// The one with this label, else the one with this alias (`login`, `session`). Where several have the
-        /// label, the one whose object path comes first.
+        /// The keyring with this label, else the keyring with this alias (`login`, `session`). If several
+        /// have the label, the one with the first object path is used.
         case named(String)
     }
 
-    /// Whether the person may be asked, to unlock a keyring or to make one.
+    /// Whether the user may be prompted, to unlock a keyring or to make one.
     public enum Prompting: Sendable, Hashable {
-        /// Never: a locked keyring is `locked`.
+        /// No prompts: a locked keyring is `locked`.
         case never
-        /// Yes; each prompt may take this long, on top of ``SecretServiceConfiguration/timeout``. Then it
-        /// is taken back and the call is `timedOut`.
+        /// Prompts, each for at most this time, on top of ``SecretServiceConfiguration/timeout``. Then the
+        /// prompt is dismissed and the call is `timedOut`.
         case allowed(within: Duration)
     }
 
-    /// Which bus. The session's by default.
+    /// The bus of the service. Default: the session bus.
     public var bus: Bus
-    /// Which keyring new items go to. The default one by default.
+    /// The keyring for new items. Default: the default keyring.
     public var collection: Collection
-    /// Whether a missing keyring is made, which asks the person for its password. False by default.
+    /// Whether a missing keyring is made, which prompts the user for its password. Default: false.
     public var createsCollection: Bool
-    /// Whether the person may be asked. Within a minute by default.
+    /// Whether the user may be prompted. Default: yes, for one minute.
     public var prompting: Prompting
-    /// How long each call may take, prompts aside. 30 seconds by default.
+    /// The time limit of each call, without prompts. Default: 30 seconds.
     public var timeout: Duration
-    /// Whether secrets may cross the bus unencrypted when the service offers nothing better. False by
-    /// default: such a service is `notPermitted`.
+    /// Whether secrets may cross the bus unencrypted when the service offers no encryption. Default: false;
+    /// such a service is `notPermitted`.
     public var allowsPlainSession: Bool
-    /// Whether items that other programs made are read where TokenVault has none of that service and key: those
-    /// with the attributes `service` and `account`. False by default. Such items are never changed or deleted.
+    /// Whether items of other programs are read where TokenVault has none of that service and key. Such items
+    /// have the attributes `service` and `account`. Default: false. They are never changed or deleted.
     public var readsOtherPrograms: Bool
 
-    /// A configuration.
+    /// Creates a configuration.
     public init(
         bus: Bus = .session, collection: Collection = .default, createsCollection: Bool = false,
         prompting: Prompting = .allowed(within: .seconds(60)), timeout: Duration = .seconds(30),

@@ -1,13 +1,13 @@
 extension SecretServiceTokenStorage {
-    /// The view of a service for code that cannot wait: every call runs on the caller's thread, within
+    /// The view of a service for code that cannot wait. Every call runs on the caller's thread, within
     /// ``SecretServiceConfiguration/timeout``.
     public struct Blocking: BlockingTokenStorage {
-        /// The keyring this is a view of.
+        /// The keyring behind the storage.
         public let secretService: SecretService
         /// The service.
         public let service: String
-        /// Whether this is the one that keeps keys of vaults, whose items nobody else may touch: one that is
-        /// deleted or moved away makes its vault unopenable.
+        /// Whether this storage keeps keys of vaults. Its items are closed to other callers: a deleted or
+        /// renamed key makes its vault unopenable.
         var keepsVaultKeys = false
 
         /// See ``SecretServiceTokenStorage/supportedPolicies``.
@@ -54,8 +54,8 @@ extension SecretServiceTokenStorage {
             try run("delete") { (call) throws(TokenStorageError) in try deleteAll(for: call) }
         }
 
-        /// Unlocks every keyring that has an item of the service, asking the person if that is allowed. Throws `locked` when
-        /// one stays locked.
+        /// Unlocks every keyring that has an item of the service, with a prompt if that is allowed. Throws
+        /// `locked` when a keyring stays locked.
         func unlockWhatIsFound() throws(TokenStorageError) {
             try run("list") { (call) throws(TokenStorageError) in
                 try secretService.withKeyring(call) { (access) throws(TokenStorageError) in
@@ -64,7 +64,7 @@ extension SecretServiceTokenStorage {
             }
         }
 
-        // MARK: - With the bounds of a call
+        // MARK: - Within the time limit of a call
 
         func lockState(for call: BusCall) throws(TokenStorageError) -> LockState {
             try check("lockState")
@@ -137,7 +137,7 @@ extension SecretServiceTokenStorage {
 }
 
 extension SecretService {
-    /// Whether the keyring for new items is locked. Never asks the person.
+    /// Returns whether the keyring for new items is locked. Never prompts the user.
     func lockState(for call: BusCall) throws(TokenStorageError) -> LockState {
         try withKeyring(call, mayAsk: false) { (access) throws(TokenStorageError) in
             let method = access.link.propertyMethod(

@@ -1,31 +1,31 @@
 internal import TokenVaultPlatform
 
-/// One service's view of the person's keyring.
+/// One service's view of the user's keyring.
 ///
-/// Every call talks to another process, so none runs on the caller's thread: it hops to a thread that may
-/// wait, within ``SecretServiceConfiguration/timeout``. Cancelling a task ends its call and takes a prompt
-/// back (`cancelled`); a write that was sent runs to its end.
+/// Every call talks to another process and therefore runs on a thread that may wait, not on the caller's. It
+/// takes at most ``SecretServiceConfiguration/timeout``. Cancelling a task ends its call and dismisses its
+/// prompt (`cancelled`). A write that was sent is still completed.
 public struct SecretServiceTokenStorage: TokenStorage {
     /// The same storage for code that cannot wait.
     public let blocking: Blocking
 
-    /// The view of `service` of a keyring. The service is checked by the calls: at most 1,024 bytes of UTF-8,
+    /// Creates the view of `service` of a keyring. The calls check the service: at most 1,024 bytes of UTF-8,
     /// else `invalidArgument`.
     public init(_ secretService: SecretService, service: String) {
         blocking = Blocking(secretService: secretService, service: service)
     }
 
-    /// The keyring this is a view of.
+    /// The keyring behind the storage.
     public var secretService: SecretService { blocking.secretService }
     /// The service.
     public var service: String { blocking.service }
-    /// `whenUnlocked` alone: that is what a keyring keeps. The file vault keeps the others.
+    /// `whenUnlocked` alone: a keyring enforces no other policy. The file vault enforces the others.
     public var supportedPolicies: Set<AccessPolicy> { blocking.supportedPolicies }
     /// `whenUnlocked`.
     public var defaultPolicy: AccessPolicy { blocking.defaultPolicy }
 
-    /// `locked` or `unlocked`, as the keyring is. Never asks the person. Throws `unavailable` when there is
-    /// no libsecret, no bus, no service or no keyring.
+    /// Returns `locked` or `unlocked`, the state of the keyring. Never prompts the user. Throws `unavailable`
+    /// when there is no libsecret, no bus, no service or no keyring.
     public func lockState() async throws(TokenStorageError) -> LockState {
         try await run("lockState") { (call) throws(TokenStorageError) in
             try blocking.lockState(for: call)
@@ -76,10 +76,9 @@ public struct SecretServiceTokenStorage: TokenStorage {
         }
     }
 
-    /// See ``TokenStorage/changes()``. Changes of other processes are told when they happen, also those of
-    /// programs that are not TokenVault, as far as the Secret Service signals them: an item that was changed
-    /// and changed again may be told once. ``TokenEvent/overflowed`` says that the service or the bus went
-    /// away and came back.
+    /// See ``TokenStorage/changes()``. Changes by other processes, also by other programs than TokenVault,
+    /// are reported as far as the Secret Service signals them. Two changes of an item in quick succession may
+    /// be reported once. ``TokenEvent/overflowed`` means that the service or the bus went away and came back.
     public func changes() -> TokenChanges { secretService.subscribe(service) }
 
     /// Runs a call on a thread that may wait.
@@ -105,7 +104,7 @@ public struct SecretServiceTokenStorage: TokenStorage {
 }
 
 extension BusCall {
-    /// Runs `body`; its errors name the operation.
+    /// Runs `body` and names the operation in its errors.
     func during<Value>(
         _ operation: String, _ body: () throws(TokenStorageError) -> Value
     ) throws(TokenStorageError) -> Value {

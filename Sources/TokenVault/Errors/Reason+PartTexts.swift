@@ -6,13 +6,13 @@ internal import TokenVaultPlatform
 extension TokenStorageError.Reason.SystemCall {
     var text: String { "\(name): \(Errno(rawValue: errorNumber).description)" }
 
-    /// What to do about it, where that is more than the code says.
+    /// The advice about the call's error, where it goes beyond the code's; `nil` otherwise.
     var advice: String? {
         switch Errno(rawValue: errorNumber) {
         case .fileTooLarge:
             "raise the limit on the size of files (\"ulimit -f\"), which is less than the vault needs"
         case .resourceBusy where name == "unlink" || name == "unlinkat":
-            // What the name is a mount point of can be neither replaced nor removed.
+            // A file that is itself a mount point can be neither replaced nor removed.
             "unmount the file, which is mounted by itself, and remove it then"
         case .resourceBusy:
             "mount the directory that the vault is in, not the file alone; or do this where the file is not mounted"
@@ -148,7 +148,7 @@ extension TokenStorageError.Reason.Missing {
 }
 
 extension TokenStorageError.Reason.Place {
-    /// How an error names it.
+    /// The place's name in an error.
     var subject: String {
         switch self {
         case .path(let path): path
@@ -225,7 +225,7 @@ extension TokenStorageError.Reason.Existing {
 }
 
 extension TokenStorageError.Reason.ForeignAgent {
-    /// What is wrong with the agent's directory at `path`.
+    /// Returns the problem with the agent's directory at `path`.
     func text(_ path: String) -> String {
         switch self {
         case .notADirectory: "the agent's directory \(path) is a link or no directory"

@@ -6,17 +6,17 @@ extension TokenStorageError.Reason {
     public struct SystemCall: Hashable, Sendable {
         /// The call's name, as `fdatasync`.
         public var name: String
-        /// What it failed with (`errno`).
+        /// The error number of the failure (`errno`).
         public var errorNumber: Int32
 
-        /// The failure of the call `name` with `errorNumber`.
+        /// Creates the failure of the call `name` with `errorNumber`.
         public init(name: String, errorNumber: Int32) {
             self.name = name
             self.errorNumber = errorNumber
         }
     }
 
-    /// An argument that is refused, for its limits or for its meaning.
+    /// An argument that the library refuses because of its limits or its meaning.
     @nonexhaustive
     public enum Limit: String, CaseIterable, Hashable, Sendable {
         /// An account is not 1 to 1,000 bytes of UTF-8.
@@ -49,7 +49,7 @@ extension TokenStorageError.Reason {
         case importedKeyTwice
         /// An item is larger than an item may be.
         case itemSize
-        /// The generation to go back to is the one that the item has.
+        /// The generation to go back to is the item's present generation.
         case keptGeneration
         /// A key file is not 32 to 4,096 bytes long.
         case keyFile
@@ -91,7 +91,7 @@ extension TokenStorageError.Reason {
         case vaultNameEnding
     }
 
-    /// A resource that the program or the system has too little of.
+    /// A resource that the program or the system lacks.
     @nonexhaustive
     public enum Shortage: String, CaseIterable, Hashable, Sendable {
         /// Room in the agent for commits that clients are sending.
@@ -104,7 +104,7 @@ extension TokenStorageError.Reason {
         case heldVaults
         /// Room in the log, which ends at 250 GiB.
         case logSize
-        /// The memory that a passphrase's cost asks for.
+        /// A thread to lock the vault at the end of its time.
         case memoryForPassphrase
         /// A thread that would lock the vault at the end of its time.
         case threadForLock
@@ -133,7 +133,7 @@ extension TokenStorageError.Reason {
         case writer
     }
 
-    /// Something that is needed and is not there, or was not finished.
+    /// A thing that is needed and is missing or unfinished.
     @nonexhaustive
     public enum Missing: String, CaseIterable, Hashable, Sendable {
         /// The migration was cancelled before its end.
@@ -155,7 +155,7 @@ extension TokenStorageError.Reason {
     /// A place in the file system with an owner and a mode.
     @nonexhaustive
     public enum Place: Hashable, Sendable {
-        /// What is at the path.
+        /// The file or directory at the path.
         case path(String)
         /// The directory of a vault, by path.
         case vaultDirectory(String)
@@ -165,7 +165,7 @@ extension TokenStorageError.Reason {
         case vaultPlace
         /// A file with tokens in plain text.
         case tokenFile
-        /// The directory of such a file.
+        /// The directory of a file with tokens in plain text.
         case tokenFileDirectory
     }
 
@@ -182,7 +182,7 @@ extension TokenStorageError.Reason {
         case symbolicLink
     }
 
-    /// Something that is there already.
+    /// A thing that exists already.
     @nonexhaustive
     public enum Existing: String, CaseIterable, Hashable, Sendable {
         /// Another kind of file at the path of the agent's socket.
@@ -205,7 +205,7 @@ extension TokenStorageError.Reason {
 }
 
 extension TokenStorageError.Reason.SystemCall {
-    /// The call that ended with `failure`.
+    /// Creates the call that ended with `failure`.
     package init(_ failure: SystemFailure) {
         self.init(name: failure.call, errorNumber: failure.errno.rawValue)
     }

@@ -1,7 +1,7 @@
 internal import SystemPackage
 internal import TokenVaultPlatform
 
-/// What an error says of its reason: the explanation goes into parentheses, the advice says what to do next.
+/// The text about an error's reason: the explanation goes into parentheses, the advice says what to do next.
 struct ReasonText {
     var explanation: String?
     var advice: String?
@@ -14,7 +14,7 @@ struct ReasonText {
 
 // The only place where a reason becomes text for users of the library.
 extension TokenStorageError.Reason {
-    /// The text of the reason in an error with `code`.
+    /// Returns the text of the reason in an error with `code`.
     func text(_ code: TokenStorageError.Code) -> ReasonText {
         switch self {
         case .limit(let limit): limit.text
@@ -270,12 +270,12 @@ extension TokenStorageError.Reason {
         }
     }
 
-    /// ": " and the explanation of `cause`; nothing without one.
+    /// Returns ": " and the explanation of `cause`; an empty text without a cause.
     static func suffix(_ cause: Self?, _ code: TokenStorageError.Code) -> String {
         cause?.text(code).explanation.map { ": \($0)" } ?? ""
     }
 
-    /// What to do about a place that belongs to another user.
+    /// The advice about a place that belongs to another user.
     static var adviceForForeignPlace: String {
         ProcessFacts.user == 0
             ? "run it as that user, without sudo, or name places of root's: HOME, --vault, --state-dir"

@@ -1,14 +1,14 @@
 // The parts of a reason that are about a vault, a keyring or the agent.
 
 extension TokenStorageError.Reason {
-    /// A part of the vault's file that is not as it was written.
+    /// A damaged part of the vault's file.
     @nonexhaustive
     public enum DamagedPart: String, CaseIterable, Hashable, Sendable {
-        /// A frame of a commit whose call had returned.
+        /// A frame of a commit that had been acknowledged.
         case acknowledgedFrame
         /// The record of the commits before the log.
         case ancestryRecord
-        /// Bytes where the file has zeros only.
+        /// Bytes where the file should have only zeros.
         case bytesAmongZeros
         /// A control record.
         case controlRecord
@@ -18,7 +18,7 @@ extension TokenStorageError.Reason {
         case firstFrame
         /// A frame.
         case frame
-        /// A frame that a whole one follows.
+        /// A frame with a whole frame behind it.
         case frameBeforeWholeFrame
         /// The end of a frame.
         case frameEnd
@@ -54,7 +54,7 @@ extension TokenStorageError.Reason {
         case value
     }
 
-    /// Something that is damaged, where no offset is known.
+    /// A damaged thing without a known offset.
     @nonexhaustive
     public enum Damaged: String, CaseIterable, Hashable, Sendable {
         /// Both copies of the keybag.
@@ -67,7 +67,7 @@ extension TokenStorageError.Reason {
         case item
         /// A keybag whose authentication fails.
         case keybag
-        /// The keybag that the log names, of which no copy is there.
+        /// The keybag that the log names, of which no copy is left.
         case keybagInUse
         /// The encoding of a secret in the keyring.
         case keyringEncoding
@@ -79,28 +79,28 @@ extension TokenStorageError.Reason {
         case numbers
         /// A stored secret, which reads back differently.
         case secretNotReadBack
-        /// A file of tokens, of which no secrets can be made.
+        /// A file of tokens that gives no secrets.
         case tokenFile
     }
 
-    /// What is wrong with an export.
+    /// The damage of an export.
     @nonexhaustive
     public enum ExportDamage: String, CaseIterable, Hashable, Sendable {
-        /// It is cut off.
+        /// The export is cut off.
         case cutOff
-        /// It is cut off or damaged.
+        /// The export is cut off or damaged.
         case cutOffOrDamaged
-        /// An item in it is damaged.
+        /// An item in the export is damaged.
         case damagedItem
-        /// It is not an export, or is cut off near its beginning.
+        /// The file is not an export, or is cut off near its beginning.
         case notAnExport
-        /// A line in it ends too early.
+        /// A line in the export ends too early.
         case unexpectedEnd
-        /// An item in it cannot be read.
+        /// An item in the export cannot be read.
         case unreadableItem
     }
 
-    /// Something that a newer version wrote.
+    /// Data that a newer version wrote.
     @nonexhaustive
     public enum Newer: String, CaseIterable, Hashable, Sendable {
         /// An export.
@@ -109,7 +109,7 @@ extension TokenStorageError.Reason {
         case frameHeader
         /// A class of keys.
         case keyClass
-        /// A commit in the keyring that is not finished.
+        /// An unfinished commit in the keyring.
         case keyringCommit
         /// An item in the keyring.
         case keyringItem
@@ -122,17 +122,17 @@ extension TokenStorageError.Reason {
     public enum Ancestry: String, CaseIterable, Hashable, Sendable {
         /// Another file has become the vault meanwhile.
         case becameElsewhere
-        /// Neither of two files has all that this device has seen.
+        /// Neither of two files has all commits that this device has seen.
         case neitherHasAll
         /// Two files have no commit in common.
         case nothingInCommon
-        /// The file is a copy, which is only read.
+        /// The file is a copy, which can only be read.
         case readOnlyCopy
         /// Another file took the vault's place.
         case tookPlace
     }
 
-    /// Something that was changed meanwhile, or has another value.
+    /// A thing that changed meanwhile, or has another value.
     @nonexhaustive
     public enum Changed: String, CaseIterable, Hashable, Sendable {
         /// The slots or devices of a copy.
@@ -143,11 +143,11 @@ extension TokenStorageError.Reason {
         case destination
         /// The keybag.
         case keybag
-        /// Commits in the keyring, each time that they were read.
+        /// Commits in the keyring, which differed at each reading.
         case keyringCommits
         /// An item, which another program deleted from the keyring.
         case keyringItem
-        /// Items of the keyring, each time that they were read.
+        /// Items of the keyring, which differed at each reading.
         case keyringItems
         /// The keyring, which was deleted or is no longer the default.
         case keyringReplaced
@@ -155,9 +155,9 @@ extension TokenStorageError.Reason {
         case keyringSession
         /// The keys of the vault.
         case keys
-        /// The lock, which was closed again.
+        /// The lock state: the vault was locked again.
         case lockedAgain
-        /// The agent: another one runs.
+        /// The agent: another agent runs.
         case otherAgent
         /// The passphrase.
         case passphrase
@@ -165,7 +165,7 @@ extension TokenStorageError.Reason {
         case passphraseAdded
         /// The root key of the vault.
         case root
-        /// The slots, to which one was added.
+        /// The slots, to which a slot was added.
         case slotAdded
         /// The slots.
         case slots
@@ -175,14 +175,14 @@ extension TokenStorageError.Reason {
         case tokenFile
     }
 
-    /// A use that is not permitted, and needs another way.
+    /// An operation that is not permitted, and needs another way.
     @nonexhaustive
     public enum Permission: String, CaseIterable, Hashable, Sendable {
         /// To use a connection of the parent process in a forked child.
         case agentFork
         /// To change a recovery key.
         case changeRecoveryKey
-        /// A use that takes a slot that opens everything.
+        /// An operation that requires a slot that opens everything.
         case everything
         /// To use a vault of the parent process in a forked child.
         case fork
@@ -194,7 +194,7 @@ extension TokenStorageError.Reason {
         case lastFullSlot
         /// To use items that need a passphrase.
         case passcodeItems
-        /// To replace a passphrase by other means than itself.
+        /// To replace a passphrase without giving the passphrase itself.
         case passphraseToReplace
         /// To send secrets through the bus unencrypted.
         case plainSession
@@ -202,7 +202,7 @@ extension TokenStorageError.Reason {
         case storing
     }
 
-    /// What is wrong with slots, devices or the keys that open them.
+    /// A problem with slots, devices or the keys that open them.
     @nonexhaustive
     public enum Slots: String, CaseIterable, Hashable, Sendable {
         /// The keybag has no room for another device.
@@ -211,29 +211,29 @@ extension TokenStorageError.Reason {
         case devicesOfBothFiles
         /// A crash interrupted a change of the slots.
         case interruptedChange
-        /// The keyring gives another key than it was given.
+        /// The keyring returns another key than the one stored there.
         case keyringGivesOtherKey
         /// The keyring has no key of the vault.
         case keyringHasNoKey
-        /// The passphrase is not that of the export.
+        /// The passphrase does not open the export.
         case passphraseOfExport
     }
 
     /// A slot by its number and kind.
     public struct Slot: Hashable, Sendable {
-        /// Its number.
+        /// The slot's number.
         public var id: Int
-        /// What opens it.
+        /// The kind of method that opens the slot.
         public var kind: VaultSlot.Kind
 
-        /// The slot `id`, which `kind` opens.
+        /// Creates the slot `id`, which `kind` opens.
         public init(id: Int, kind: VaultSlot.Kind) {
             self.id = id
             self.kind = kind
         }
     }
 
-    /// How far a change of slots has come.
+    /// The last finished step of a change of slots.
     @nonexhaustive
     public enum Step: String, CaseIterable, Hashable, Sendable {
         /// The keys were replaced.
@@ -242,20 +242,20 @@ extension TokenStorageError.Reason {
         case slotRemoval
     }
 
-    /// What to store under instead of a policy.
+    /// An alternative to a policy that is not supported.
     @nonexhaustive
     public enum Alternative: Hashable, Sendable {
-        /// This policy, the storage's default.
+        /// The given policy, which is the storage's default.
         case policy(AccessPolicy)
-        /// The same one, after a passphrase was added.
+        /// The same policy, after a passphrase was added.
         case afterPassphrase
-        /// The same one, after the device is enrolled.
+        /// The same policy, after the device is enrolled.
         case afterEnrolment
         /// The file vault.
         case fileVault
     }
 
-    /// What is wrong with the keyring.
+    /// A problem with the keyring.
     @nonexhaustive
     public enum Keyring: String, CaseIterable, Hashable, Sendable {
         /// The connection to the session bus was lost.
@@ -276,7 +276,7 @@ extension TokenStorageError.Reason {
         case unexpectedAnswer
     }
 
-    /// What is wrong with the agent.
+    /// A problem with the agent.
     @nonexhaustive
     public enum Agent: String, CaseIterable, Hashable, Sendable {
         /// Another program keeps the agent's directory locked.
@@ -285,7 +285,7 @@ extension TokenStorageError.Reason {
         case doesNotHoldVault
         /// The agent ended the connection.
         case endedConnection
-        /// An agent runs and does not listen at its socket.
+        /// An agent runs but does not listen at its socket.
         case notListening
         /// The agent speaks another version of the protocol.
         case otherVersion
@@ -308,16 +308,16 @@ extension TokenStorageError.Reason {
         case socketOfAnotherUser
     }
 
-    /// What is the matter with a systemd credential.
+    /// A problem with a systemd credential.
     @nonexhaustive
     public enum Credential: Hashable, Sendable {
         /// `CREDENTIALS_DIRECTORY` is not set.
         case noDirectory
-        /// It is no file.
+        /// The credential is not a file.
         case notAFile
-        /// It could not be read, for the reason given.
+        /// The credential could not be read, for the reason given.
         case unreadable(TokenStorageError.Reason?)
-        /// No slot of the vault has it.
+        /// The credential opens no slot of the vault.
         case noSlot
     }
 }

@@ -1,7 +1,7 @@
 extension TokenStorageError {
     /// A kind of failure. New codes may come: a `switch` needs a `default`.
     public struct Code: Hashable, Sendable {
-        /// The reasons known to this version, for exhaustive switches inside the package.
+        /// The kind, among those known to this version, for exhaustive switches inside the package.
         package let kind: Kind
 
         private init(_ kind: Kind) { self.kind = kind }
@@ -15,23 +15,23 @@ extension TokenStorageError {
             case slotNotFound, lastSlot, internalError, forked, unexpectedVault
         }
 
-        // What the caller gave
+        // The caller's arguments
         /// A key is longer than 1,024 bytes.
         public static let invalidKey = Code(.invalidKey)
         /// A service, label, attribute, query or option is outside its documented limits.
         public static let invalidArgument = Code(.invalidArgument)
         /// A secret is larger than 1 MiB, or its attributes are larger than 60 KiB together.
         public static let tooLarge = Code(.tooLarge)
-        /// The storage cannot keep the policy's promise. The advice names one that can.
+        /// The storage cannot keep the policy's promise. The advice names an alternative.
         public static let unsupportedPolicy = Code(.unsupportedPolicy)
         /// The stored bytes are not UTF-8 text.
         public static let notText = Code(.notText)
         /// A value could not be turned into bytes.
         public static let encodingFailed = Code(.encodingFailed)
-        /// The stored bytes are not a value of the type asked for.
+        /// The stored bytes are not a value of the requested type.
         public static let decodingFailed = Code(.decodingFailed)
 
-        // What is there
+        // Existing items and files
         /// A compare-and-store or compare-and-delete found another generation.
         public static let conflict = Code(.conflict)
         /// A change that needs an item (update, rename) found none.
@@ -39,24 +39,25 @@ extension TokenStorageError {
         /// The new key of a rename, or the file to be created, is there already.
         public static let alreadyExists = Code(.alreadyExists)
 
-        // Who may
-        /// Keys for this are not held: nothing was unlocked, or the item's class is locked.
+        // Permission
+        /// The keys are not held: the storage was not unlocked, or the item's class is locked.
         public static let locked = Code(.locked)
         /// The passphrase or key file opens no slot of the vault.
         public static let wrongPassphrase = Code(.wrongPassphrase)
-        /// The unlock method does not have the scope this needs.
+        /// The unlock method does not have the required scope.
         public static let notPermitted = Code(.notPermitted)
         /// The item belongs to another device.
         public static let wrongDevice = Code(.wrongDevice)
-        /// A file's owner or mode lets others read or change it.
+        /// A file's owner or mode lets other users read or change the file.
         public static let insecurePermissions = Code(.insecurePermissions)
 
-        // What is broken
+        // Damage
         /// Stored bytes fail their authentication, or a file is damaged.
         public static let corrupt = Code(.corrupt)
-        /// The file is older than what this device has seen of it.
+        /// The file is older than the last state that this device has seen.
         public static let rolledBack = Code(.rolledBack)
-        /// The file lacks commits that this device has stored or read: another copy of the vault was written to meanwhile.
+        /// The file lacks commits that this device has stored or read: another copy of the vault was written
+        /// to meanwhile.
         public static let forked = Code(.forked)
         /// Another vault is at a path where this device remembers a different one.
         public static let unexpectedVault = Code(.unexpectedVault)
@@ -64,11 +65,11 @@ extension TokenStorageError {
         public static let notAVault = Code(.notAVault)
         /// The file needs a newer program.
         public static let unsupportedFormat = Code(.unsupportedFormat)
-        /// The same vault lives at two paths.
+        /// The same vault is at two paths.
         public static let duplicateVault = Code(.duplicateVault)
 
-        // What the system did
-        /// The backend, its file or its service is not there.
+        // The system
+        /// The backend, its file or its service is missing.
         public static let unavailable = Code(.unavailable)
         /// The disk or the quota is full. Nothing was changed; deleting still works.
         public static let noSpace = Code(.noSpace)
@@ -82,19 +83,19 @@ extension TokenStorageError {
         public static let timedOut = Code(.timedOut)
         /// The task was cancelled before anything was changed.
         public static let cancelled = Code(.cancelled)
-        /// A write was begun and its end is not known: see ``TokenStorageError/generation``.
+        /// A write began and its outcome is unknown: see ``TokenStorageError/generation``.
         public static let outcomeUnknown = Code(.outcomeUnknown)
         /// The storage was closed, or its process forked.
         public static let closed = Code(.closed)
 
         // Slots
-        /// The vault has as many slots as it can take.
+        /// The vault has no room for another slot.
         public static let tooManySlots = Code(.tooManySlots)
         /// No slot has this number.
         public static let slotNotFound = Code(.slotNotFound)
         /// The last slot cannot be removed.
         public static let lastSlot = Code(.lastSlot)
-        /// A program error here; please report it.
+        /// A bug in this package; please report it.
         public static let internalError = Code(.internalError)
 
         /// Lets `catch TokenStorageError.Code.locked` match an error with that code.
@@ -105,16 +106,16 @@ extension TokenStorageError {
 }
 
 extension TokenStorageError.Code: RawRepresentable, CaseIterable, CustomStringConvertible {
-    /// The code of that name; `nil` when this version knows none.
+    /// Creates the code with this name; `nil` when this version does not know the name.
     public init?(rawValue: String) {
         guard let kind = Kind(rawValue: rawValue) else { return nil }
         self.init(kind)
     }
 
-    /// The code's name, as `locked`.
+    /// The code's name, for example `locked`.
     public var rawValue: String { kind.rawValue }
-    /// The code's name, as `locked`.
+    /// The code's name, for example `locked`.
     public var description: String { rawValue }
-    /// Every code that this version knows.
+    /// All codes that this version knows.
     public static var allCases: [Self] { Kind.allCases.map(Self.init) }
 }

@@ -1,5 +1,5 @@
 extension TokenStorageError: CustomStringConvertible {
-    /// One line: what happened, what the system said, and what to do next.
+    /// One line: the failure, the system's explanation, and the next step.
     public var description: String {
         var text = "\(operation): \(code.summary)"
         if let underlying { text += " (\(underlying))" }
@@ -9,7 +9,7 @@ extension TokenStorageError: CustomStringConvertible {
 }
 
 extension TokenStorageError.Code {
-    /// What happened, in a few words.
+    /// The failure, in a few words.
     public var summary: String {
         switch kind {
         case .invalidKey: "the key cannot be used"
@@ -50,7 +50,7 @@ extension TokenStorageError.Code {
         }
     }
 
-    /// What to do next, when the error has no better advice.
+    /// The next step, for an error without better advice.
     public var nextStep: String {
         switch kind {
         case .invalidKey: "use at most 1,024 bytes of UTF-8"

@@ -1,4 +1,4 @@
-/// Why a call failed. Catch by code:
+/// The failure of a call. Catch by code:
 ///
 /// ```swift
 /// do {
@@ -15,20 +15,20 @@
 ///
 /// An error never carries a key, a secret, a label or an attribute.
 public struct TokenStorageError: Error, Sendable, Equatable {
-    /// What kind of failure it is.
+    /// The kind of failure.
     public var code: Code
-    /// What was being done: `store`, `unlock`, `verify` …
+    /// The operation that failed: `store`, `unlock`, `verify` …
     public var operation: String
-    /// Which backend: `file`, `memory`, `secret-service` …
+    /// The backend: `file`, `memory`, `secret-service` …
     public var backend: String
-    /// What led to it, where the code does not say it all.
+    /// The cause of the failure, where the code does not say it all.
     public var reason: Reason?
-    /// For ``Code/conflict``: the generation the key has, `nil` when it is absent. For
-    /// ``Code/outcomeUnknown``: the generation that the write has if it happened.
+    /// The generation of the key. For ``Code/conflict``: its present generation, `nil` when the key is
+    /// absent. For ``Code/outcomeUnknown``: the generation that the write has if it happened.
     public var generation: Generation?
 
-    /// An error of `code` in `operation`, for `reason`. Backends make these; one of the caller's own gives
-    /// ``Reason/other(explanation:advice:)``.
+    /// Creates an error of `code` in `operation`, for `reason`. Backends make these errors; a backend outside
+    /// this package gives ``Reason/other(explanation:advice:)``.
     public init(
         _ code: Code, operation: String, backend: String, reason: Reason? = nil,
         generation: Generation? = nil
@@ -40,13 +40,13 @@ public struct TokenStorageError: Error, Sendable, Equatable {
         self.generation = generation
     }
 
-    /// What the system said (`fdatasync: Input/output error`), where that helps.
+    /// The system's explanation (`fdatasync: Input/output error`), where that helps.
     public var underlying: String? { reason?.text(code).explanation }
 
-    /// What to do next, or where the damage is, in words for a person.
+    /// The next step, or the place of the damage, in words for the user.
     public var advice: String? { reason?.text(code).advice }
 
-    /// Whether what is unavailable may return: a vault that is missing, a service that ended. It may hold the items.
+    /// Whether a missing vault or an ended service may return. It may hold the items.
     var mayReturn: Bool {
         switch reason {
         case .vaultMissing, .serviceDidNotStart, .serviceEnded, .keyring(.busLost): true

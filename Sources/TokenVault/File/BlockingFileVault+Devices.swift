@@ -7,22 +7,22 @@ internal import TokenVaultPlatform
 public import FoundationEssentials
 #endif
 
-/// A device whose *this device only* items a vault carries.
+/// A device with keys in a vault for its *this device only* items.
 public struct VaultDevice: Hashable, Sendable, Identifiable {
-    /// 32 hexadecimal digits, random, made when the device was enrolled.
+    /// The device's identifier: 32 random hexadecimal digits, made at enrolment.
     public let id: String
-    /// When it was enrolled.
+    /// The date of enrolment.
     public let enrolled: Date
-    /// Whether it is the one whose state directory the vault was opened with.
+    /// Whether this is the device whose state directory the vault was opened with.
     public let isThisDevice: Bool
-    /// How many items it has in the vault; `nil` before the first unlock.
+    /// The number of the device's items in the vault; `nil` before the first unlock.
     public let items: Int?
 }
 
-// Devices: a set of class keys for each, wrapped with a key that the device keeps outside the vault.
+// Devices: each has a set of class keys, wrapped with a key that the device keeps outside the vault.
 extension BlockingFileVault {
-    /// The devices that the vault has keys for, in the order they were enrolled. Before the first unlock it is
-    /// what the keybag says unauthenticated. Throws `closed`, and what the system failed with.
+    /// Returns the devices that the vault has keys for, in the order of their enrolment. Before the first
+    /// unlock, the list comes from the unauthenticated keybag. Throws `closed`, and the system's failures.
     public func devices() throws(TokenStorageError) -> [VaultDevice] {
         try during("device list") { () throws(TokenStorageError) in
             try checkUsable()
@@ -41,24 +41,25 @@ extension BlockingFileVault {
         }
     }
 
-    /// Gives this device keys of its own in the vault, so that *this device only* items can be stored here; what
-    /// other devices stored stays theirs. Makes the device key in the configuration's state directory, which is
-    /// made when it is missing, unless one is there already.
+    /// Gives this device its own keys in the vault, so that *this device only* items can be stored here.
+    /// Items of other devices stay theirs. Makes the device key in the configuration's state directory,
+    /// unless the directory has one already. Makes a missing state directory.
     ///
-    /// Unlocked with a passphrase it also makes ``AccessPolicy/whenPasscodeSetThisDeviceOnly`` possible here, and
-    /// may be called again for that. The vault must be unlocked (`locked`) by a slot that opens everything
-    /// (`notPermitted`). Throws `alreadyExists` when there is nothing to add, `unavailable` without a state
-    /// directory, `tooManySlots` beyond seven devices.
+    /// When unlocked with a passphrase, the call also makes ``AccessPolicy/whenPasscodeSetThisDeviceOnly``
+    /// possible here, and may be repeated for that. The vault must be unlocked (`locked`) by a slot that
+    /// opens everything (`notPermitted`). Throws `alreadyExists` when there is nothing to add, `unavailable`
+    /// without a state directory, `tooManySlots` beyond seven devices.
     public func enrolDevice() throws(TokenStorageError) -> VaultDevice {
         try during("device enrol") { () throws(TokenStorageError) in
             let session = try session()
             let roots = try heldRoots(session)
-            // Were items of a removed device left by a crash, they must not come to life under a key used again.
+            // A crash may have left items of a removed device, which must not become readable under a key
+            // used again.
             try session.removeDestroyedItems()
             let store = try stateStore(session)
             var enrolled: Keybag.ClassSet?
             try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
-                // Under the writers' lock: of two that enrol at once, one makes the key and both use it.
+                // Under the writers' lock: if two processes enrol at once, one makes the key and both use it.
                 let device = try store.deviceOrNew()
                 try enrol(device, in: &keybag, roots: roots)
                 enrolled = keybag.sets.first { $0.device == device.identifier }
@@ -72,11 +73,11 @@ extension BlockingFileVault {
         }
     }
 
-    /// Takes a device's keys out of the vault, and with them its items, which nobody can open from then on;
-    /// returns how many there were. An older copy of the file still opens on that device. For this device its key
-    /// in the state directory goes as well, unless this file is a copy of a vault that is elsewhere on it. The vault
-    /// must be unlocked (`locked`) by a slot that opens everything
-    /// (`notPermitted`). Throws `notFound` when no device has the identifier.
+    /// Removes a device's keys from the vault, and with them its items, which no key opens from then on.
+    /// Returns the number of these items. An older copy of the file still opens on that device. For this
+    /// device, its key in the state directory is removed too, unless this file is a copy of a vault elsewhere
+    /// on the device. The vault must be unlocked (`locked`) by a slot that opens everything (`notPermitted`).
+    /// Throws `notFound` when no device has the identifier.
     public func removeDevice(_ id: VaultDevice.ID) throws(TokenStorageError) -> Int {
         try during("device remove") { () throws(TokenStorageError) in
             let session = try session()
@@ -90,7 +91,7 @@ extension BlockingFileVault {
                     throw .file(.notFound, .missing(.device))
                 }
                 let set = keybag.sets.remove(at: index)
-                // First the key, durably, then the classes, while nobody else enrols.
+                // First the key goes, durably, then the classes, while no other process enrols.
                 if let store = secretStore, try !isCopy(), try store.load().device?.identifier == set.device {
                     try store.removeDevice()
                 }
@@ -109,7 +110,7 @@ extension BlockingFileVault {
     ) throws(TokenStorageError) {
         let isFirst = !keybag.sets.contains { $0.device == device.identifier }
         let vault = keybag.vault
-        // A device that comes back has a class of the same name: not one of the versions that it had.
+        // A device that returns has a class of the same name, which must not reuse an earlier version.
         let version = keybag.freshVersion
         if isFirst {
             guard keybag.sets.count < Keybag.maximumSets else {
@@ -139,7 +140,7 @@ extension BlockingFileVault {
         }
     }
 
-    /// What is kept on this device, in a state directory that is made when it is missing.
+    /// Returns this device's state store, and makes a missing state directory.
     private func stateStore(_ session: VaultSession) throws(TokenStorageError) -> StateStore {
         if let store = secretStore { return store }
         guard let path = configuration.stateDirectory else {
@@ -155,7 +156,7 @@ extension BlockingFileVault {
         return store
     }
 
-    /// Whether this file is a copy of a vault that this device knows elsewhere: what is kept on the device is
+    /// Returns whether this file is a copy of a vault that this device knows elsewhere: the device's state is
     /// then that vault's. Throws when the system could not even look.
     func isCopy() throws(TokenStorageError) -> Bool {
         if case .elsewhere = try findPlace() { return true }

@@ -1,21 +1,21 @@
 internal import Synchronization
 internal import TokenVaultCrypto
 
-// Changing the keybag: what slots, devices and revocations have in common.
+// Changing the keybag: the common part of slots, devices and key rotation.
 extension BlockingFileVault {
     func currentKeybag(_ session: VaultSession) throws(TokenStorageError) -> Keybag {
         try session.log.withFreshState { _ in }
         return try session.log.readKeybagInUse().keybag
     }
 
-    /// Changes the keybag durably, and takes the keys that it gives now. `fresh` are the roots it has afterwards,
-    /// if these are others.
+    /// Changes the keybag durably and takes the keys that the new keybag gives. `fresh` are the new roots, if
+    /// the change replaces the roots.
     func replaceKeybag(
         _ session: VaultSession, roots: KeyRing.Roots, to fresh: KeyRing.Roots? = nil,
         _ change: (inout Keybag) throws(TokenStorageError) -> Void
     ) throws(TokenStorageError) {
         try session.queue.alone { () throws(TokenStorageError) in
-            // Readers go on with what they hold: what the new root leads to is theirs in a moment.
+            // Readers go on with the keys they hold, and get the keys under the new root in a moment.
             if fresh != nil { session.ring.changesRoot(true) }
             defer { if fresh != nil { session.ring.changesRoot(false) } }
             var changed: Keybag?
@@ -39,7 +39,7 @@ extension BlockingFileVault {
         }
     }
 
-    /// Takes the keys that a keybag of our own making gives, unless the vault was locked meanwhile.
+    /// Takes the keys that a keybag made by this process gives, unless the vault was locked meanwhile.
     private func take(_ changed: Keybag, _ session: VaultSession, roots: KeyRing.Roots) {
         remember(changed)
         let locks = session.ring.locks
@@ -52,12 +52,13 @@ extension BlockingFileVault {
             }
             session.ring.replace(with: ring, unlessLockedSince: locks)
         } catch {
-            // The change was made, and stays so: what the old keys cannot answer waits for the next unlock.
+            // The change is durable and stays. Reads that the old keys cannot answer wait for the next
+            // unlock.
             session.ring.markStale(changed)
         }
     }
 
-    /// The roots, in memory of their own: a lock in the middle of a change wipes the ring's and not these.
+    /// Returns the roots in separate memory: a lock during a change wipes the ring's roots and not these.
     func heldRoots(_ session: VaultSession) throws(TokenStorageError) -> KeyRing.Roots {
         try session.log.withFreshState { _ in }
         try session.refreshKeys()
@@ -75,7 +76,7 @@ extension BlockingFileVault {
 }
 
 extension KeyRing.Roots {
-    /// The same keys in memory of their own, for a ring that will wipe them by itself.
+    /// Returns the same keys in separate memory, for a ring that will wipe its keys by itself.
     func copied() throws(KeybagKeys.Failure) -> KeyRing.Roots {
         do {
             return KeyRing.Roots(

@@ -2,11 +2,11 @@ internal import Synchronization
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-// A key in the person's keyring as an unlock method: a login opens the vault, with no passphrase.
+// A key in the user's keyring as an unlock method: a login opens the vault, without a passphrase.
 extension BlockingFileVault {
     /// Creates a vault at `path` that a fresh key in `keyring` opens, and returns it unlocked. Add another
-    /// slot: when the keyring is lost, what is in the vault is lost with it. Throws as
-    /// ``create(at:unlockMethod:configuration:)``, and what `keyring` throws.
+    /// slot: if the keyring is lost, the vault's items are lost with it. Throws as
+    /// ``create(at:unlockMethod:configuration:)``, and the errors of `keyring`.
     public static func create(
         at path: FilePath, keyring: any KeyringItems, configuration: FileVaultConfiguration
     ) throws(TokenStorageError) -> BlockingFileVault {
@@ -15,13 +15,13 @@ extension BlockingFileVault {
                 location: try VaultLocation.real(path, configuration: configuration, creating: true),
                 configuration: configuration)
             try creation.refuseExisting()
-            // The key is kept before there is a vault that only it opens.
+            // The key is stored before the vault that only this key opens.
             let identifier = creation.vault.hexadecimal
             let (name, key) = try freshKey(in: keyring, vault: identifier, of: creation.location.name)
             do throws(TokenStorageError) {
                 return try create(creation, .secretService(key))
             } catch {
-                // A vault that is there in spite of the error needs it.
+                // A vault that exists in spite of the error needs the key.
                 if case .some = try? creation.refuseExisting() {
                     _ = try? keyring.delete(vault: identifier, name: name)
                 }
@@ -30,8 +30,9 @@ extension BlockingFileVault {
         }
     }
 
-    /// Unlocks with a key that `keyring` keeps for this vault. Throws `locked` when it keeps none,
-    /// `wrongPassphrase` when none opens a slot, what `keyring` throws, and as ``unlock(with:repairing:)``.
+    /// Unlocks with a key that `keyring` keeps for this vault. Throws `locked` when the keyring keeps none
+    /// and `wrongPassphrase` when no key opens a slot. Also throws the errors of `keyring`, and as
+    /// ``unlock(with:repairing:)``.
     public func unlock(from keyring: any KeyringItems, repairing: Bool = true) throws(TokenStorageError) {
         try during("unlock") { () throws(TokenStorageError) in
             let keys = try usableKeys(in: keyring)
@@ -42,7 +43,7 @@ extension BlockingFileVault {
                 do throws(TokenStorageError) {
                     return try unlock(with: .secretService(key), repairing: repairing)
                 } catch {
-                    // Not one that we keep, or that of another copy of the vault.
+                    // The key is another program's, or another copy's of the vault.
                     guard error.code == .wrongPassphrase else { throw error }
                 }
             }
@@ -50,13 +51,12 @@ extension BlockingFileVault {
         }
     }
 
-    /// Adds a slot that a fresh key in `keyring` opens, and returns it; what it opens is decided as by
-    /// ``addSlot(_:scope:)``. The vault must be unlocked (`locked`). Throws `alreadyExists` when the keyring opens
-    /// the vault as it is, what `keyring` throws, `ioFailure` when it does not give back what it was given, and as
-    /// ``addSlot(_:scope:)``.
+    /// Adds a slot that a fresh key in `keyring` opens, and returns the slot. Its scope is decided as by
+    /// ``addSlot(_:scope:)``. The vault must be unlocked (`locked`). Throws `alreadyExists` when the keyring
+    /// opens the vault already, and `ioFailure` when the keyring does not return the stored key. Also throws
+    /// the errors of `keyring`, and as ``addSlot(_:scope:)``.
     ///
-    /// What the keyring has already and opens no slot is left alone: it may be another copy's, or another program
-    /// may have put it there.
+    /// A key in the keyring that opens no slot is kept: it may be another copy's or another program's.
     public func addSlot(
         in keyring: any KeyringItems, scope: VaultSlot.Scope? = nil
     ) throws(TokenStorageError) -> VaultSlot {
@@ -69,17 +69,17 @@ extension BlockingFileVault {
             do throws(TokenStorageError) {
                 return try addSlot(.secretService(key), scope: scope)
             } catch {
-                // Nothing depends on it, unless it may have become a slot.
+                // Nothing depends on the key, unless it may have become a slot.
                 if error.code != .outcomeUnknown { _ = try? keyring.delete(vault: identifier, name: name) }
                 throw error
             }
         }
     }
 
-    /// Deletes the keys that `keyring` keeps for this vault and that open no slot; says whether there were
-    /// some. For after ``removeSlot(_:)``. In a copy of a vault that this device knows at another path nothing is
-    /// deleted: the vault may need them. The vault must have been unlocked once (`locked`). Throws what
-    /// `keyring` throws.
+    /// Deletes the keys that `keyring` keeps for this vault and that open no slot; returns whether there were
+    /// any. Call it after ``removeSlot(_:)``. In a copy of a vault that this device knows at another path,
+    /// nothing is deleted: the vault may need the keys. The vault must have been unlocked once (`locked`).
+    /// Throws the errors of `keyring`.
     @discardableResult
     public func deleteUnusedKeys(in keyring: any KeyringItems) throws(TokenStorageError) -> Bool {
         try during("slot remove") { () throws(TokenStorageError) in
@@ -93,15 +93,15 @@ extension BlockingFileVault {
         }
     }
 
-    /// The keys of `keyring` that open a slot. Throws as ``deleteUnusedKeys(in:)``.
+    /// Returns the keys of `keyring` that open a slot. Throws as ``deleteUnusedKeys(in:)``.
     package func openingKeys(in keyring: any KeyringItems) throws(TokenStorageError) -> [Secret] {
         var keys: [Secret] = []
         for (_, key) in try usableKeys(in: keyring) where try opensSlot(key) { keys.append(key) }
         return keys
     }
 
-    /// The keys that can be one of ours, those that open a slot of the keybag as it was read first. No more than
-    /// a vault has slots for: any program of the person can add others.
+    /// Returns the keys with the length of a keyring's key, those that open a slot of the first-read keybag
+    /// first. Returns at most as many as a vault has slots: any program of the user can add others.
     private func usableKeys(
         in keyring: any KeyringItems
     ) throws(TokenStorageError) -> [(name: String, key: Secret)] {
@@ -127,7 +127,7 @@ extension BlockingFileVault {
         }
     }
 
-    /// A new key, which `keyring` keeps and gives back, and its name there.
+    /// Returns a new key and its name in `keyring`, which stores the key and gives it back.
     private static func freshKey(
         in keyring: any KeyringItems, vault: String, of file: String
     ) throws(TokenStorageError) -> (name: String, key: Secret) {

@@ -2,21 +2,21 @@ internal import Synchronization
 public import SystemPackage
 internal import TokenVaultPlatform
 
-// One vault, one path: what is at another is a copy.
+// One vault has one path: the same vault at another path is a copy.
 extension BlockingFileVault {
-    /// What a look at the path that this device remembers told.
+    /// The finding of a look at the path that this device remembers.
     enum PlaceFinding {
-        /// It is this file, by this or another name.
+        /// This file is at the remembered path, by this or another name.
         case here
-        /// Nothing is remembered.
+        /// This device remembers no path.
         case unknown
-        /// This vault is nowhere else by now: it was moved.
+        /// The vault is at no other path by now: it was moved.
         case moved
-        /// It is alive there.
+        /// The vault itself is at the remembered path.
         case elsewhere(FilePath)
     }
 
-    /// Throws `unavailable` when nothing is at `path` but this device knows that a vault was.
+    /// Throws `unavailable` when nothing is at `path` but this device remembers a vault there.
     package static func requireUnknown(
         at path: FilePath, configuration: FileVaultConfiguration
     ) throws(TokenStorageError) {
@@ -27,19 +27,24 @@ extension BlockingFileVault {
         if !lost.identifiers.isEmpty { throw .vaultIsGone(at: path).during("open") }
     }
 
-    /// Whether this device remembers a vault at `path` that ``forget(at:configuration:keyring:)`` may forget.
+    /// Returns whether this device remembers a vault at `path` that ``forget(at:configuration:keyring:)`` may
+    /// forget.
     package static func remembersVault(at path: FilePath, configuration: FileVaultConfiguration) -> Bool {
         guard let state = try? VaultLocation.existing(configuration.stateDirectory) else { return false }
         return !MissingVaults(state: state, place: VaultLocation.expectedPath(path)).identifiers.isEmpty
     }
 
-    /// Forgets a vault whose file is gone: removes its device key, its anchor and its path from the state directory, and
-    /// its key from `keyring`. Only then can another vault be made at `path`.
+    /// Forgets a vault whose file is gone. Removes its device key, its anchor and its path from the state
+    /// directory, and its key from `keyring`. Only then can another vault be made at `path`.
     ///
-    /// Should the file turn up again, its items of the this-device-only policies cannot be read by anybody, and an
-    /// older copy of it is not told from a newer one. Another vault may be at `path`: then this device expects that one from now
-    /// on. Throws `alreadyExists` when the vault that this device expects is at `path`, or what is no vault, `unavailable` when this device knows no vault that was there, and what the system failed with: the vault is
-    /// known then, and can be forgotten again. What `keyring` throws comes when the vault is forgotten already.
+    /// If the file appears again, its items of the this-device-only policies cannot be read, and an older
+    /// copy of it is not noticed. Another vault may be at `path`: then this device expects that vault from
+    /// now on.
+    ///
+    /// Throws `alreadyExists` when the vault that this device expects, or a file that is no vault, is at
+    /// `path`. Throws `unavailable` when this device knows no vault that was there. After a failure of the
+    /// system the vault is still known, and can be forgotten again. Errors of `keyring` come when the vault
+    /// is forgotten already.
     public static func forget(
         at path: FilePath, configuration: FileVaultConfiguration, keyring: (any KeyringItems)? = nil
     ) throws(TokenStorageError) {
@@ -58,7 +63,7 @@ extension BlockingFileVault {
         }
     }
 
-    /// The vaults that the file at `path` may be; none for what is no vault.
+    /// Returns the vaults that the file at `path` may be; none for a file that is no vault.
     private static func vaults(
         at path: FilePath, _ configuration: FileVaultConfiguration
     ) throws(TokenStorageError) -> [VaultIdentifier] {
@@ -67,8 +72,8 @@ extension BlockingFileVault {
         return try opened.keybags.vaults
     }
 
-    /// Looks at the path that this device remembers: one small file is read, and where it names another path, the
-    /// file there.
+    /// Looks at the path that this device remembers. Reads one small file and, where that names another path,
+    /// the file there.
     func findPlace() throws(TokenStorageError) -> PlaceFinding {
         guard let store = secretStore else { return .here }
         return try findPlace(store, rememberedAt: try store.place())
@@ -88,8 +93,9 @@ extension BlockingFileVault {
         return VaultPlaces.isSame(place, own?.identity) ? .here : .moved
     }
 
-    /// Throws `unexpectedVault` when this device remembers another vault at the path, `insecurePermissions` when other users may
-    /// put one there, `duplicateVault` when this is a copy of a vault that is elsewhere, unless it may be read as one.
+    /// Throws `unexpectedVault` when this device remembers another vault at the path, and
+    /// `insecurePermissions` when other users may put one there. Throws `duplicateVault` when this is a copy
+    /// of a vault that is elsewhere, unless copies may be read.
     func checkPlace() throws(TokenStorageError) -> PlaceFinding {
         try location.requireTrustedDirectory()
         guard let store = secretStore else { return .here }
@@ -100,7 +106,7 @@ extension BlockingFileVault {
         return finding
     }
 
-    /// What a person should know of where this file is.
+    /// Returns the notes for the user about the place of this file.
     func notesOfPlace() -> [String] {
         (location.note.map { [$0] } ?? []) + notesOfCopy()
     }
@@ -110,8 +116,8 @@ extension BlockingFileVault {
         return ["this is a copy: the vault is \(path.string)"]
     }
 
-    /// Remembers the path of a vault that was moved, and of one that this device has seen and no path of; `finding` is what it
-    /// was before.
+    /// Remembers the path of a vault that was moved, or whose path this device does not know yet. `finding`
+    /// is the result of the look before.
     func rememberMove(after finding: PlaceFinding) {
         switch finding {
         case .here, .elsewhere: return

@@ -1,10 +1,11 @@
 internal import Synchronization
 
 extension BlockingFileVault {
-    /// Takes in what other processes changed of the vault and its unlock methods, so that what it says of itself is as it
-    /// is now. No use that an idle vault counts. Throws `closed`, `corrupt`, and what the system failed with.
+    /// Takes in other processes' changes of the vault and its unlock methods, so that its status is current.
+    /// Does not count as a use of an idle vault. Throws `closed`, `corrupt`, and the system's failures.
     ///
-    /// With `thoroughly` false only another file in the vault's place is looked for: each read takes in the rest.
+    /// With `thoroughly` false, the call only looks for another file in the vault's place: each read takes in
+    /// the rest.
     package func refresh(thoroughly: Bool = true) throws(TokenStorageError) {
         try during("status") { () throws(TokenStorageError) in
             try checkUsable()

@@ -2,37 +2,39 @@ internal import Synchronization
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// What came of giving a vault a new root.
+/// The result of giving a vault a new root key.
 public struct RevocationReport: Sendable {
-    /// The slots that are gone.
+    /// The slots that were removed.
     public var removed: [VaultSlot]
-    /// Items that were sealed anew.
+    /// The number of items that were sealed again.
     public var resealed: Int
-    /// Items that still open with older keys: another device's, or, when ``deferredReason`` says so, any.
+    /// The number of items that still open with older keys: another device's, or any when ``deferredReason``
+    /// is set.
     public var remaining: Int
-    /// Why sealing anew was put off, on a full disk say; `nil` when it was done. The revocation holds for what
-    /// is written from now on, and ``BlockingFileVault/compact(progress:)`` makes up for it.
+    /// The reason that sealing again was put off, for example a full disk; `nil` when it was done. The new
+    /// keys hold for everything written from now on, and ``BlockingFileVault/compact(progress:)`` seals the
+    /// rest.
     public var deferredReason: TokenStorageError.Code?
 }
 
-// A new root: whoever has an old copy of the file and what opened it reads nothing that is written from then
-// on, and once the items are sealed anew, nothing of the new file.
+// A new root key: an old copy of the file and its unlock method open nothing that is written from then on.
+// Once the items are sealed again, they open nothing of the new file.
 extension BlockingFileVault {
-    /// Gives the vault a new root and new class keys, without the slots `ids`, and seals the items anew.
+    /// Gives the vault a new root key and new class keys, removes the slots `ids`, and seals the items again.
     ///
-    /// A slot leads to the root through a key that only its own passphrase or key file gives: `methods` are what
-    /// opens the slots that stay, that of the unlock among them. A slot that none of them opens is an error,
-    /// or removed with `droppingOthers`. The keybag changes first, durably; from then on other processes that
-    /// have the vault open are locked out until they unlock again. Then a compaction seals every item anew whose
-    /// keys are held; `progress` gets items done and in all. Items of other devices stay under their own keys until
-    /// that device opens the vault.
+    /// A slot leads to the root key through a key that only its own passphrase or key file gives. `methods`
+    /// must open the slots that stay, including the slot of the unlock. A slot that no method opens is an
+    /// error, or is removed with `droppingOthers`. The keybag changes first, durably. From then on, other
+    /// processes that have the vault open are locked out until they unlock again. Then a compaction seals
+    /// again every item whose keys are held; `progress` gets the items done and the total. Items of other
+    /// devices stay under their own keys until that device opens the vault.
     ///
-    /// The names of items can still be guessed and confirmed, and their number and sizes seen, by one who knew
-    /// the old root: the log keeps its key.
+    /// With the old root key, item names can still be guessed and confirmed, and their number and sizes seen:
+    /// the log keeps its key.
     ///
     /// The vault must be unlocked (`locked`) by a slot that opens everything (`notPermitted`). Throws
-    /// `slotNotFound`, `lastSlot`, `notPermitted` for a slot that would be lost, `conflict` when the slots changed
-    /// meanwhile.
+    /// `slotNotFound`, `lastSlot`, `notPermitted` for a slot that would be lost, `conflict` when the slots
+    /// changed meanwhile.
     public func rotateKeys(
         keeping methods: [UnlockMethod], removing ids: Set<Int> = [], droppingOthers: Bool = false,
         progress: ((Int, Int) -> Void)? = nil
@@ -44,10 +46,10 @@ extension BlockingFileVault {
         }
     }
 
-    /// Replaces the passphrase `current` by `new` and gives the vault a new root, so that old copies of the file
-    /// with the old passphrase open nothing that is written from now on. `methods` are what opens the other slots
-    /// that stay; the rest is as for ``rotateKeys(keeping:removing:droppingOthers:progress:)``. Throws as that, and
-    /// `wrongPassphrase`, `invalidArgument` for an empty passphrase.
+    /// Replaces the passphrase `current` by `new` and gives the vault a new root key. Old copies of the file
+    /// with the old passphrase open nothing that is written from now on. `methods` must open the other slots
+    /// that stay; the rest is as for ``rotateKeys(keeping:removing:droppingOthers:progress:)``. Throws the
+    /// same errors, `wrongPassphrase`, and `invalidArgument` for an empty passphrase.
     public func rotatePassphrase(
         _ current: Secret, replacedBy new: Secret, keeping methods: [UnlockMethod] = [],
         droppingOthers: Bool = false, progress: ((Int, Int) -> Void)? = nil
@@ -69,7 +71,8 @@ extension BlockingFileVault {
         }
     }
 
-    /// Without `isResealing` it stops where a crash might, between the new keybag and the compaction.
+    /// Replaces the root key. Without `isResealing`, stops where a crash might, between the new keybag and
+    /// the compaction.
     package func replaceRoot(
         _ methods: [(old: UnlockMethod, new: UnlockMethod)], removing ids: Set<Int>, droppingOthers: Bool,
         isResealing: Bool = true, progress: ((Int, Int) -> Void)? = nil
@@ -82,7 +85,7 @@ extension BlockingFileVault {
         let held = try heldRoots(session)
         let before = try currentKeybag(session)
         if isResealing {
-            // Without the new file that the items move to, only half of it would be done.
+            // Without the new file that the items move to, only half of the change would be done.
             try HardLinks(location: location).requireNone(of: session.log.state.withLock { $0.file })
         }
         var change = RootChange(
@@ -96,7 +99,7 @@ extension BlockingFileVault {
         let losesPasscode = before.hasPassphrase && fresh.passcode == nil
         var isPepperGone = false
         do throws(TokenStorageError) {
-            // The passphrase that was given to carry its slot along does not make this session lead to more.
+            // The passphrase given to keep its slot does not give this session more access.
             let reach = KeyRing.Roots(
                 all: fresh.all, holder: fresh.holder,
                 passcode: held.passcode == nil ? nil : fresh.passcode)
@@ -137,8 +140,8 @@ extension BlockingFileVault {
         }
     }
 
-    /// How many items are sealed under keys that are not the newest of their class, or under a set whose device
-    /// has not taken the new root yet.
+    /// Returns the number of items sealed under keys that are not the newest of their class. Items under a
+    /// set whose device has not taken the new root key yet count too.
     func itemsUnderOlderKeys(_ session: VaultSession) throws(TokenStorageError) -> Int {
         let keybag = try currentKeybag(session)
         let behind = Set(
@@ -161,7 +164,7 @@ extension BlockingFileVault {
                 var name = KeyRing.ClassName(
                     policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion)
                 used.insert(name)
-                // What proves whose choice the item's policy is.
+                // The key that proves the origin of the item's policy.
                 guard let policy = AccessPolicy(number: entry.policy),
                     let gate = PolicyProof.gate(of: policy)
                 else { continue }
@@ -180,10 +183,10 @@ extension BlockingFileVault {
         }
     }
 
-    /// Wraps this device's set under the vault's root, with new versions, when another device gave the vault a new
-    /// one. Failing is no reason to refuse the unlock: it is tried again by the next.
+    /// Wraps this device's set under the vault's root key, with new versions, when another device gave the
+    /// vault a new one. A failure does not refuse the unlock: the next unlock tries again.
     func renewOwnSet(_ session: VaultSession) throws(TokenStorageError) {
-        // What the unlock found; hardly ever is there anything to do.
+        // The keybag that the unlock found; hardly ever is there anything to do.
         guard state.withLock({ $0.keybag }).sets.contains(where: { $0.olderRoots != nil }) else { return }
         let before = try currentKeybag(session)
         guard session.ring.roots?.all != nil, let store = secretStore else { return }
@@ -191,7 +194,7 @@ extension BlockingFileVault {
         guard before.sets.contains(where: { $0.device == secrets.device?.identifier && $0.olderRoots != nil })
         else { return }
         let roots = try heldRoots(session)
-        // Without the passcode root its class stays where it is: whoever types the passphrase takes the step.
+        // Without the passcode root key its class stays: an unlock with the passphrase takes the step.
         guard roots.passcode != nil || !before.hasPassphrase else { return }
         let held = session.ring.held
         try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in

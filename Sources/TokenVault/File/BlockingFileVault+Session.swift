@@ -1,9 +1,9 @@
 internal import Synchronization
 internal import TokenVaultPlatform
 
-// What the backend's calls ask of the vault.
+// The state that the backend's calls need from the vault.
 extension BlockingFileVault {
-    /// The session, to use items. Throws `locked` before the first unlock, and `closed`.
+    /// Returns the session, to use items. Throws `locked` before the first unlock, and `closed`.
     func session() throws(TokenStorageError) -> VaultSession {
         try checkUsable()
         lockIfDue(asUse: true)
@@ -12,7 +12,7 @@ extension BlockingFileVault {
         return session
     }
 
-    /// The policies that an item can be stored with. Before the first unlock, what the keybag promises.
+    /// The policies that an item can be stored with; before the first unlock, those that the keybag promises.
     var supportedPolicies: Set<AccessPolicy> {
         guard !isInherited else { return [] }
         let (session, keybag) = state.withLock { ($0.session, $0.keybag) }
@@ -36,14 +36,15 @@ extension BlockingFileVault {
 
     func remember(_ keybag: Keybag) { state.withLock { $0.keybag = keybag } }
 
-    /// Whether this is what a forked child has of its parent's vault. It must not use the parent's lock and counters,
-    /// has none of the keys, and may not even ask: another thread may have held any lock at the fork.
+    /// Whether this is a forked child's copy of its parent's vault. The child must not use the parent's lock
+    /// and counters, and has none of the keys. The child may not even look at the state: another thread may
+    /// have held any lock at the fork.
     var isInherited: Bool { ProcessFacts.identifier != process }
 
-    /// Whether it was closed, here or by another thread.
+    /// Whether the vault was closed, here or by another thread.
     package var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    /// Throws `closed`, also for what a forked child has of its parent's vault.
+    /// Throws `closed`, also for a forked child's copy of its parent's vault.
     func checkUsable() throws(TokenStorageError) {
         guard !isInherited else {
             throw .file(.closed, .permission(.fork))

@@ -1,12 +1,11 @@
 internal import Synchronization
 internal import TokenVaultCrypto
 
-// Unlock methods: changing them rewrites the keybag and no item.
+// Unlock methods: changing one rewrites the keybag and no item.
 extension BlockingFileVault {
-    /// Replaces the passphrase `current` by `new`, whatever the number of items. It does not protect
-    /// what is in older copies of the file: those still open with the old passphrase. Throws
-    /// `wrongPassphrase` when no slot has `current`, `locked` before the first unlock, `invalidArgument`
-    /// for an empty passphrase.
+    /// Replaces the passphrase `current` by `new`; the cost does not depend on the number of items. Older
+    /// copies of the file still open with the old passphrase. Throws `wrongPassphrase` when no slot has
+    /// `current`, `locked` before the first unlock, `invalidArgument` for an empty passphrase.
     public func changePassphrase(
         from current: Secret, to new: Secret
     ) throws(TokenStorageError) {
@@ -41,23 +40,25 @@ extension BlockingFileVault {
 
     /// Adds an unlock method and returns its slot. The vault must be unlocked (`locked`).
     ///
-    /// `scope` is what the slot opens. By default a passphrase and a recovery key open everything, and so does
-    /// a key file or a keyring in a vault that has neither; beside one that a person has to type, what opens
-    /// by itself opens only what may be read after the first unlock. Slots that are there stay as they are.
+    /// `scope` is the part of the items that the slot opens. By default a passphrase and a recovery key open
+    /// everything, and so does a key file or a keyring in a vault that has neither. In a vault with a
+    /// passphrase or a recovery key, a key file or a keyring opens only items readable after the first
+    /// unlock. Existing slots stay unchanged.
     ///
-    /// Throws `tooManySlots` beyond 16 slots, 8 passphrases or the bound on their cost, `invalidArgument` as
-    /// ``create(at:unlockMethod:configuration:)`` and for a passphrase or recovery key that is not to open all,
-    /// `notPermitted` when the slot that unlocked the vault does not open all, and for a passphrase
-    /// when the vault has one already and was unlocked otherwise, since only a passphrase leads to
-    /// `whenPasscodeSetThisDeviceOnly` items.
+    /// Throws `tooManySlots` beyond 16 slots, 8 passphrases or the bound on their cost. Throws
+    /// `invalidArgument` as ``create(at:unlockMethod:configuration:)``, and for a passphrase or recovery key
+    /// with a limited scope. Throws `notPermitted` when the slot that unlocked the vault does not open
+    /// everything. Also throws `notPermitted` for a passphrase when the vault has one already and was
+    /// unlocked otherwise: only a passphrase leads to `whenPasscodeSetThisDeviceOnly` items.
     public func addSlot(
         _ method: UnlockMethod, scope: VaultSlot.Scope? = nil
     ) throws(TokenStorageError) -> VaultSlot {
         try addSlot(method, scope: scope) { (_) throws(TokenStorageError) in }
     }
 
-    /// Adds an unlock method as ``addSlot(_:scope:)`` does, after `handingOver` has taken its slot: what nobody
-    /// could be told must not open anything. Throws what that throws, with nothing added.
+    /// Adds an unlock method as ``addSlot(_:scope:)`` does, after `handingOver` has taken its slot: a slot
+    /// that could not be handed over must not open anything. If `handingOver` throws, throws its error and
+    /// adds nothing.
     package func addSlot(
         _ method: UnlockMethod, scope: VaultSlot.Scope? = nil,
         handingOver: (VaultSlot) throws(TokenStorageError) -> Void
@@ -106,10 +107,10 @@ extension BlockingFileVault {
         }
     }
 
-    /// Removes an unlock method. The vault must be unlocked (`locked`). Removing the last passphrase
-    /// destroys every `whenPasscodeSetThisDeviceOnly` item. Older copies of the file still open with what
-    /// was removed. Throws `slotNotFound`, `lastSlot` also when only slots would be left that do not open
-    /// everything, `notPermitted` when the slot that unlocked the vault does not.
+    /// Removes an unlock method. The vault must be unlocked (`locked`). Removing the last passphrase destroys
+    /// every `whenPasscodeSetThisDeviceOnly` item. Older copies of the file still open with the removed
+    /// method. Throws `slotNotFound`, and `lastSlot`, also when no slot would be left that opens everything.
+    /// Throws `notPermitted` when the slot that unlocked the vault does not open everything.
     public func removeSlot(_ id: Int) throws(TokenStorageError) {
         try during("slot remove") { () throws(TokenStorageError) in
             let session = try session()
@@ -127,8 +128,8 @@ extension BlockingFileVault {
                         throw .file(.lastSlot, .permission(.lastFullSlot))
                     }
                     guard had, !keybag.hasPassphrase else { return }
-                    // First what wraps the class goes, durably, then the class: at no point is there a
-                    // keybag without a passphrase that still leads to these items.
+                    // The pepper that wraps the class goes first, durably, then the class. At no point does a
+                    // keybag without a passphrase still lead to these items.
                     if try !isCopy() { try secretStore?.removePepper() }
                     removedLastPassphrase = true
                     keybag.removePasscodeClasses()
@@ -141,12 +142,12 @@ extension BlockingFileVault {
         }
     }
 
-    /// Makes the passcode class for this device, with a new pepper. The caller holds the writers' lock:
-    /// two processes that add the first passphrase at once must not remove each other's pepper.
+    /// Makes the passcode class for this device, with a new pepper. The caller holds the writers' lock: two
+    /// processes that add the first passphrase at once must not remove each other's pepper.
     func addPasscodeClass(
         to keybag: inout Keybag, roots: KeyRing.Roots
     ) throws(TokenStorageError) {
-        // The pepper on this device is the original's, whose items are lost without it.
+        // The pepper on this device is the original vault's, whose items are lost without it.
         guard let store = secretStore, try !isCopy(), let device = try store.load().device,
             let index = keybag.sets.firstIndex(where: { $0.device == device.identifier })
         else { return }
@@ -169,7 +170,7 @@ extension Keybag {
         }
     }
 
-    /// What a new slot for `method` opens.
+    /// Returns the scope of a new slot for `method`.
     fileprivate func scope(of method: UnlockMethod, wanted: VaultSlot.Scope?) -> Slot.Scope {
         switch wanted {
         case .all: .all
@@ -185,7 +186,7 @@ extension Keybag {
         try checkBounds()
     }
 
-    /// Throws `tooManySlots` for slots that readers would refuse.
+    /// Throws `tooManySlots` for slots that readers would reject.
     func checkBounds() throws(TokenStorageError) {
         let work = slots.reduce(UInt64(0)) { $0 + UInt64($1.cost.passes) * $1.cost.memory }
         guard slots.count <= Self.maximumSlots, work <= Self.maximumWork,

@@ -2,8 +2,8 @@ internal import Synchronization
 internal import TokenVaultPlatform
 
 extension BlockingFileVault {
-    /// What is known of the vault. Before the first unlock that is little. Throws `closed`, `corrupt`,
-    /// and what the system failed with.
+    /// Returns the vault's status. Before the first unlock, little is known. Throws `closed`, `corrupt`, and
+    /// the system's failures.
     public func status() throws(TokenStorageError) -> VaultStatus {
         try during("status") { () throws(TokenStorageError) in
             try checkUsable()
@@ -57,11 +57,13 @@ extension BlockingFileVault {
     private static let noteOnRemoteFiles =
         "the vault is on a network file system or FUSE: it is as safe as the locks there, and reads wait for writers"
 
-    /// What unlocking mended or could not mend, in words for a person; part of ``VaultStatus/notes``.
+    /// The repairs that unlocking made or could not make, in words for the user; part of
+    /// ``VaultStatus/notes``.
     package var unlockWarnings: [String] { isInherited ? [] : state.withLock { $0.notes } }
 
-    /// The unlock methods, in the order they were added. Before the first unlock they are as the keybag says unauthenticated, and
-    /// as they were when the vault was opened, and nothing is read. Throws `closed`, and from the first unlock on as ``status()``.
+    /// Returns the unlock methods, in the order they were added. Before the first unlock, they come from the
+    /// unauthenticated keybag as the vault was opened, and nothing is read. Throws `closed`, and from the
+    /// first unlock on as ``status()``.
     public func slots() throws(TokenStorageError) -> [VaultSlot] {
         try during("status") { () throws(TokenStorageError) in
             try checkUsable()
@@ -70,7 +72,8 @@ extension BlockingFileVault {
         }
     }
 
-    /// The keybag in use, with the changes of other processes to the one that is `known`; that one without a session.
+    /// Returns the keybag in use, with the changes of other processes since `known`; `known` itself without a
+    /// session.
     private func newestKeybag(
         _ session: VaultSession?, _ known: Keybag
     ) throws(TokenStorageError) -> Keybag {

@@ -1,15 +1,15 @@
 internal import Synchronization
 internal import TokenVaultPlatform
 
-// Unlocking: which copy of the keybag, which slot, and the log that both lead to.
+// Unlocking: chooses the copy of the keybag, the slot, and the log that both lead to.
 extension BlockingFileVault {
-    /// Unlocks with one of the vault's slots. For a vault that is unlocked already this checks the
-    /// method. Throws `wrongPassphrase` when no slot has this passphrase or key, `corrupt` or
-    /// `rolledBack` for a file that is not as it was left, `duplicateVault` for a copy of a vault that this device knows
-    /// at another path, unless ``FileVaultConfiguration/allowsOpeningCopies`` is set, `resourcesExhausted` when the memory that the
-    /// passphrase's cost asks for cannot be had.
+    /// Unlocks with one of the vault's slots. For a vault that is unlocked already, checks the method. Throws
+    /// `wrongPassphrase` when no slot has this passphrase or key, and `corrupt` or `rolledBack` for a damaged
+    /// or an older file. Throws `duplicateVault` for a copy of a vault that this device knows at another
+    /// path, unless ``FileVaultConfiguration/allowsOpeningCopies`` is set. Throws `resourcesExhausted` when
+    /// the memory for the passphrase's cost is not available.
     ///
-    /// A damaged copy of the keybag is mended, and ``VaultStatus/notes`` says so, unless `repairing` is
+    /// A damaged copy of the keybag is repaired, and ``VaultStatus/notes`` says so, unless `repairing` is
     /// false.
     public func unlock(
         with method: UnlockMethod, repairing: Bool = true
@@ -17,18 +17,19 @@ extension BlockingFileVault {
         try unlock(with: method, repairing: repairing, unlessToldToLockSince: nil)
     }
 
-    /// How often the vault was locked since its first unlock.
+    /// The number of locks since the first unlock.
     package var lockCount: Int {
         let (session, isClosed) = state.withLock { ($0.session, $0.isClosed) }
         return isClosed ? .max : session?.ring.locks ?? 0
     }
 
-    /// How often that was because somebody said so, for ``unlock(with:repairing:unlessToldToLockSince:)``: all but those at the
-    /// end of its time.
+    /// The number of locks that were ordered, for ``unlock(with:repairing:unlessToldToLockSince:)``: all but
+    /// those at the end of the vault's time.
     package var lockOrders: Int { state.withLock { $0.session }?.ring.lockOrders ?? 0 }
 
-    /// The same, but of a vault that was unlocked before and was told to lock since `orders` was read, no key is taken over:
-    /// whoever locked while the key was derived meant this too. Throws nothing for that.
+    /// Unlocks the vault, unless it was unlocked before and was ordered to lock since `orders` was read. That
+    /// lock came while the key was derived, and covers this unlock too: no key is taken over. Throws nothing
+    /// for that.
     package func unlock(
         with method: UnlockMethod, repairing: Bool = true, unlessToldToLockSince orders: Int?
     ) throws(TokenStorageError) {
@@ -52,8 +53,8 @@ extension BlockingFileVault {
         }
     }
 
-    /// Unlocks a vault that was just made with the keys that it was made with: deriving them once more would take a
-    /// person's time for nothing. What another process has made of it since is opened with `method`.
+    /// Unlocks a vault that was just made, with the keys that it was made with: deriving them again would
+    /// cost the user time. If another process changed the vault since, opens the vault with `method`.
     func unlockNew(
         with method: UnlockMethod, _ keybag: Keybag, _ ring: KeyRing
     ) throws(TokenStorageError) {
@@ -74,7 +75,7 @@ extension BlockingFileVault {
     /// Opens a copy of the keybag.
     private typealias Opening = (KeybagCopy) throws(TokenStorageError) -> KeyRing
 
-    /// The unlock of a vault that was not unlocked yet.
+    /// Performs the first unlock of a vault.
     private func unlockFirst(repairing: Bool, by opening: Opening) throws(TokenStorageError) {
         let place = try checkPlace()
         let isCopy = if case .elsewhere = place { true } else { false }
@@ -95,7 +96,7 @@ extension BlockingFileVault {
         try checkUsable()
         tellObservers(ofFirstUnlock: !lost)
         guard repairing, !isCopy, location.readOnlyReason == nil else { return }
-        // Who may be reading a copy decides nothing.
+        // A handle that may be reading a copy decides nothing.
         if !configuration.allowsOpeningCopies { rememberMove(after: place) }
         if opened.ring.facts.hasPasscodeSlot == false { try? opened.removeDestroyedItems() }
         healIfNeeded(opened)
@@ -105,7 +106,7 @@ extension BlockingFileVault {
     private func openSession(
         isCopy: Bool, by opening: Opening
     ) throws(TokenStorageError) -> VaultSession {
-        // A change of the keybag while a key is derived leaves the copy that was read behind.
+        // If the keybag changes while a key is derived, the copy that was read is out of date.
         let deadline = Deadline(after: configuration.lockLimit)
         repeat {
             if let session = try openSessionOnce(isCopy: isCopy, by: opening) { return session }
@@ -113,7 +114,8 @@ extension BlockingFileVault {
         throw .file(.timedOut, .deadline(.keybagChanges))
     }
 
-    /// The file to unlock, and the copies of its keybag: as the vault was opened with them, unless others are there by now.
+    /// Returns the file to unlock and the copies of its keybag: those of the opened vault, unless there are
+    /// others by now.
     private func openedFile() throws(TokenStorageError) -> (any DiskFile, KeybagCopies) {
         let opened = state.withLock { state in
             defer { state.opened = nil }
@@ -128,19 +130,19 @@ extension BlockingFileVault {
         return (opened.file.file, isSame ? opened.keybags : try KeybagCopies(front: front))
     }
 
-    /// Whether `opened` is at the vault's path, and still this user's alone.
+    /// Returns whether `opened` is at the vault's path, and still this user's alone.
     private func isInPlace(_ opened: VaultFile) throws(TokenStorageError) -> Bool {
         let location = location
         let there = try onDisk { () throws(SystemFailure) in
             try location.directory.attributes(of: location.name)
         }
         guard let there, there.identity == opened.attributes.identity else { return false }
-        // Opened again, it is refused for the right reason.
+        // Opening the file again reports the right reason.
         return (try? there.requirePrivate(location.path)) != nil
     }
 
-    /// The session, or `nil` when the keybag that was read was no longer the one in use by the time that
-    /// it had opened, and another one is there now.
+    /// Returns the session. Returns `nil` when the keybag that was read is no longer in use and another one
+    /// is there now.
     private func openSessionOnce(
         isCopy: Bool, by opening: Opening
     ) throws(TokenStorageError) -> VaultSession? {
@@ -152,7 +154,7 @@ extension BlockingFileVault {
             do throws(TokenStorageError) {
                 ring = try opening(copy)
             } catch {
-                // One that says more than that no slot fits, or that a recovery key is mistyped.
+                // Keeps an error that says more than that no slot fits, for example a mistyped recovery key.
                 if error.code != .wrongPassphrase || error.reason != nil { failure = error }
                 continue
             }
@@ -169,7 +171,7 @@ extension BlockingFileVault {
                 continue
             }
             if !isNamed, !isCopy, location.readOnlyReason != nil {
-                // To say that it counts is to write.
+                // Making the copy count requires a write.
                 ring.wipeEverything()
                 failure = .file(.readOnly, .slots(.interruptedChange))
                 continue
@@ -178,7 +180,7 @@ extension BlockingFileVault {
                 do throws(TokenStorageError) {
                     try session.log.nameKeybag(copy)
                 } catch {
-                    // Whoever began that change was still at it, or another one came between.
+                    // The process that began the change was still working, or another change came between.
                     guard error.code == .conflict else { throw error }
                     ring.wipeEverything()
                     return nil
@@ -204,7 +206,7 @@ extension BlockingFileVault {
         }
     }
 
-    /// Repairs a copy of the keybag that is not like the other one. Failing is no reason to refuse the unlock.
+    /// Repairs a copy of the keybag that differs from the other one. A failure does not refuse the unlock.
     private func healIfNeeded(_ session: VaultSession) {
         guard let front = try? KeybagCopies.front(of: session.log.state.withLock { $0.file }),
             front.prefix(VaultFormat.keybagLength) != front.dropFirst(VaultFormat.keybagLength)
@@ -223,14 +225,14 @@ extension BlockingFileVault {
 }
 
 extension KeybagKeys {
-    /// Runs what opens or makes keybags, with its failures as ``TokenStorageError``.
+    /// Runs `body`, which opens or makes keybags, and turns its failures into ``TokenStorageError``.
     static func translating<Value>(
         _ body: () throws(Failure) -> Value
     ) throws(TokenStorageError) -> Value {
         do { return try body() } catch { throw self.error(for: error) }
     }
 
-    /// What a failure means for the caller.
+    /// Returns the caller's error for a failure.
     static func error(for failure: Failure) -> TokenStorageError {
         switch failure {
         case .noSlot: return .file(.wrongPassphrase)

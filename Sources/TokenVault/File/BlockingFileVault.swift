@@ -5,8 +5,8 @@ internal import TokenVaultPlatform
 /// The encrypted file vault, for code that may block: every call runs on the caller's thread.
 ///
 /// One file holds the items of any number of services; ``storage(service:)`` gives one service's view.
-/// Several processes may have the same vault open. A vault opens locked; ``unlock(with:repairing:)`` reads the log.
-/// The file's format, and what a crash may leave of it, is described in the documentation catalog.
+/// Several processes may have the same vault open. A vault opens locked; ``unlock(with:repairing:)`` reads
+/// the log. The documentation catalog describes the file's format, and what a crash may leave of it.
 public final class BlockingFileVault: Sendable {
     /// The path the vault was opened at.
     public let path: FilePath
@@ -22,7 +22,7 @@ public final class BlockingFileVault: Sendable {
     struct State {
         var session: VaultSession?
         var isClosed = false
-        /// Until the first unlock the slots are what the keybag says unauthenticated.
+        /// The keybag; its slots are unauthenticated until the first unlock.
         var keybag: Keybag
         var notes: [String] = []
         var secretStore: StateStore?
@@ -36,7 +36,7 @@ public final class BlockingFileVault: Sendable {
         var keybags: KeybagCopies
     }
 
-    /// What the vault keeps on this device; `nil` without a state directory.
+    /// The vault's state on this device; `nil` without a state directory.
     var secretStore: StateStore? { state.withLock { $0.secretStore } }
 
     private init(
@@ -58,16 +58,18 @@ public final class BlockingFileVault: Sendable {
 
     // MARK: - Opening
 
-    /// Opens the vault at `path`, locked. Makes the state directory where it is missing, mode 0700. Throws `unavailable` when there is none, `notAVault`,
-    /// `insecurePermissions` unless the file is this user's, mode 0600, and nobody else can write to the
-    /// state directory, `corrupt` when both copies of its keybag are damaged, `unsupportedFormat`.
+    /// Opens the vault at `path`, locked. Makes a missing state directory, mode 0700. Throws `unavailable`
+    /// when there is no vault, `notAVault`, `unsupportedFormat`, and `corrupt` when both copies of its keybag
+    /// are damaged. Throws `insecurePermissions` unless the file is this user's, mode 0600, and no other user
+    /// can write to the state directory.
     public static func open(
         at path: FilePath, configuration: FileVaultConfiguration
     ) throws(TokenStorageError) -> BlockingFileVault {
         try during("open") { () throws(TokenStorageError) in
             try configuration.automaticLock?.check()
             var location = try VaultLocation.real(path, configuration: configuration, creating: false)
-            // What is read is remembered there. Where it cannot be made, an older copy is not noticed, as `status` says.
+            // The state directory remembers what is read. Where it cannot be made, an older copy is not
+            // noticed, as `status` says.
             if location.state == nil, let state = configuration.stateDirectory,
                 !configuration.isReadOnly, !configuration.allowsOpeningCopies,
                 (try? location.directory.attributes(of: location.name)) != nil
@@ -87,29 +89,29 @@ public final class BlockingFileVault: Sendable {
             if configuration.isReadOnly { location.readOnlyReason = .requested }
             let opened = try VaultFile.open(location, for: .use)
             location.readOnlyReason = opened.readOnlyReason
-            // Where readers lock as well, one that cannot should hear of it now.
+            // Where readers lock as well, a reader that cannot lock should fail now.
             if location.locksReaders { try WriterLock(file: opened.file).requireLocks() }
             let copies = try opened.keybags
             guard let newest = copies.whole.first else { throw .file(.corrupt) }
-            // What other machines wrote shows only to who opens the file again.
+            // Writes of other machines show only to a reader that opens the file again.
             return BlockingFileVault(
                 location: location, configuration: configuration, keybag: newest.keybag,
                 opened: location.directory.isRemote ? nil : OpenedFile(file: opened, keybags: copies))
         }
     }
 
-    /// Creates a vault at `path`, mode 0600, with `method` as its first slot, and returns it unlocked.
-    /// Missing directories are made, 0700. The file appears whole or not at all. Throws
-    /// `alreadyExists` rather than overwriting, `unavailable` when this device knows a vault at `path` whose file is
-    /// gone (``forget(at:configuration:keyring:)``), `invalidArgument` for an empty passphrase, a key file
-    /// outside 32 to 4,096 bytes or a cost outside its bounds, and what the system failed with.
+    /// Creates a vault at `path`, mode 0600, with `method` as its first slot, and returns it unlocked. Makes
+    /// missing directories, mode 0700. The file appears whole or not at all. Throws `alreadyExists` rather
+    /// than overwriting. Throws `unavailable` when this device knows a vault at `path` whose file is gone
+    /// (``forget(at:configuration:keyring:)``). Throws `invalidArgument` for an empty passphrase, a key file
+    /// outside 32 to 4,096 bytes or a cost outside its bounds. Also throws the system's failures.
     public static func create(
         at path: FilePath, unlockMethod method: UnlockMethod, configuration: FileVaultConfiguration
     ) throws(TokenStorageError) -> BlockingFileVault {
         try during("create") { () throws(TokenStorageError) in
             try configuration.automaticLock?.check()
             if configuration.isReadOnly { throw ReadOnlyReason.requested.error }
-            // Before a directory is made, where a disk may be mounted.
+            // This comes before a directory is made where a disk may be mounted.
             try requireUnknown(at: path, configuration: configuration)
             return try create(
                 at: try VaultLocation.real(path, configuration: configuration, creating: true),
@@ -142,12 +144,12 @@ public final class BlockingFileVault: Sendable {
     /// of the process.
     public func lock() {
         guard !isInherited else { return }
-        // First, or the time of an unlock that comes between would not count.
+        // This comes first, or the time of an unlock that comes between would not count.
         lockDeadline.end()
         state.withLock { $0.session }?.ring.lock()
     }
 
-    /// Wipes every key and lets go of the file; later calls throw `closed`.
+    /// Wipes every key and releases the file; later calls throw `closed`.
     public func close() {
         guard !isInherited else { return }
         let session = state.withLock { state in
@@ -172,16 +174,16 @@ public final class BlockingFileVault: Sendable {
 
     // MARK: - Using
 
-    /// The vault's identifier: 32 hexadecimal digits, random, the same for ever and in every copy.
+    /// The vault's identifier: 32 random hexadecimal digits, the same for ever and in every copy.
     public var identifier: String { vault.hexadecimal }
 
-    /// One service's view of the vault. The service is checked by the calls: at most 1,024 bytes of UTF-8,
+    /// Returns one service's view of the vault. Each call checks the service: at most 1,024 bytes of UTF-8,
     /// else `invalidArgument`.
     public func storage(service: String) -> FileTokenStorage.Blocking {
         FileTokenStorage.Blocking(vault: self, service: service)
     }
 
-    /// The lock state. Throws `closed`.
+    /// Returns the lock state. Throws `closed`.
     public func lockState() throws(TokenStorageError) -> LockState {
         try during("status") { () throws(TokenStorageError) in
             try checkUsable()
@@ -192,7 +194,7 @@ public final class BlockingFileVault: Sendable {
         }
     }
 
-    /// The items of every service, in the order of services and keys. Throws as
+    /// Returns the items of every service, in the order of services and keys. Throws as
     /// ``TokenStorage/list(_:)``.
     public func listAllServices(_ query: TokenQuery = .all) throws(TokenStorageError) -> TokenListing {
         try during("list") { () throws(TokenStorageError) in
@@ -200,15 +202,15 @@ public final class BlockingFileVault: Sendable {
         }
     }
 
-    /// The services that have items, and how many items cannot be shown. Throws as
+    /// Returns the services that have items, and the number of items that cannot be shown. Throws as
     /// ``TokenStorage/list(_:)``.
     public func services() throws(TokenStorageError) -> ServiceListing {
         ServiceListing(of: try listAllServices())
     }
 
-    /// Moves the live items to a new file under the same name, which frees what replaced and deleted
-    /// values took. Values that are still sealed under keys from before the vault got a new root are sealed anew,
-    /// as far as the keys are held. `progress` gets items done and in all. The vault must have been unlocked once
+    /// Moves the live items to a new file under the same name, which frees the space of replaced and deleted
+    /// values. Seals again the values that are still under keys from before a key rotation, as far as the
+    /// keys are held. `progress` gets the items done and the total. The vault must have been unlocked once
     /// (`locked`); no class keys are needed. Throws `noSpace`, `timedOut`, `corrupt`.
     public func compact(
         progress: ((Int, Int) -> Void)? = nil
@@ -218,16 +220,18 @@ public final class BlockingFileVault: Sendable {
             let report = try session.queue.alone { () throws(TokenStorageError) in
                 try session.log.compact(progress: progress, resealing: session.resealing())
             }
-            // What was sealed anew leaves older keys behind that nothing uses.
+            // Sealing again leaves older keys behind that nothing uses.
             try? removeUnusedKeys(session)
             return report
         }
     }
 
-    /// Removes the vault at `path`, with its anchor, its device key, its key in `keyring` and what restoring kept
-    /// beside it: what was in it is gone. No unlock is needed. What belongs to the vault and not to the copy of it that is at `path` is
-    /// kept. Throws `unavailable` when there is none, `unexpectedVault` when this device remembers another vault there, `notAVault` for another file, `timedOut` while another
-    /// process writes; what `keyring` throws comes when the vault is gone already.
+    /// Removes the vault at `path` and all its items. Also removes its anchor, its device key, its key in
+    /// `keyring` and the files that restoring kept beside it. No unlock is needed. If the file at `path` is a
+    /// copy, the state that belongs to the vault itself is kept. Throws `unavailable` when there is none,
+    /// `unexpectedVault` when this device remembers another vault there, and `notAVault` for another file.
+    /// Throws `timedOut` while another process writes. Errors of `keyring` come when the vault is gone
+    /// already.
     public static func destroy(
         at path: FilePath, configuration: FileVaultConfiguration, keyring: (any KeyringItems)? = nil
     ) throws(TokenStorageError) {
@@ -241,8 +245,8 @@ public final class BlockingFileVault: Sendable {
         }
     }
 
-    /// Removes the keys of `vault` from `keyring`. What keeps it from that is thrown; `isForgotten`
-    /// says that the vault itself was.
+    /// Removes the keys of `vault` from `keyring`, and throws the error that prevents it. `isForgotten` says
+    /// that the vault was forgotten, not removed.
     static func clear(
         _ keyring: any KeyringItems, of vault: VaultIdentifier, isForgotten: Bool
     ) throws(TokenStorageError) {

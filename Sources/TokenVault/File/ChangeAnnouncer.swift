@@ -1,13 +1,14 @@
 internal import Synchronization
 internal import TokenVaultPlatform
 
-/// Turns frames that come to light into events for those who watch. Called in the order of the log, one at a time.
+/// Turns frames that come to light into events for the observers. Called in the order of the log, one at a
+/// time.
 final class ChangeAnnouncer: Sendable {
     private let ring: KeyRing
     private let sealer: ItemSealer
     private let hub: ChangeHub
 
-    /// What happened to items whose names are dark, the latest of each, until they can be read.
+    /// The latest change of each item whose names cannot be read yet.
     private struct Dark {
         static let capacity = 1_024
 
@@ -38,10 +39,10 @@ final class ChangeAnnouncer: Sendable {
         self.hub = hub
     }
 
-    /// Whether anybody wants to know.
+    /// Whether there is an observer.
     var isObserved: Bool { hub.isObserved }
 
-    /// Tells the watchers of the item's service, or keeps it for them until the item's names can be read.
+    /// Notifies the observers of the item's service, or keeps the change until the item's names can be read.
     func announce(_ frame: ScannedFrame, in file: any DiskFile) {
         guard let observation = hub.observation, frame.header.isItem,
             let bytes = try? file.read(frame.header.metadataLength, at: frame.offset + Frame.contentOffset)
@@ -58,7 +59,7 @@ final class ChangeAnnouncer: Sendable {
         }
     }
 
-    /// Tells what could not be told before, as far as the names can be read now.
+    /// Publishes the kept changes, as far as the names can be read now.
     func announceDark() {
         guard let observation = hub.observation else { return }
         let kept = dark.withLock { dark in
@@ -77,12 +78,12 @@ final class ChangeAnnouncer: Sendable {
         if rest.overflowed || !rest.news.isEmpty { dark.withLock { $0 = rest } }
     }
 
-    /// Says that something may have happened which nobody can name.
+    /// Announces that there may be changes of items that cannot be named.
     func announceOverflow() {
         let observation = hub.observation
         dark.withLock { dark in
             dark = nil
-            // Whoever lists now sees nothing of the dark ones.
+            // A list made now shows nothing of the dark items.
             guard let observation, !ring.isUnlocked else { return }
             dark = Dark(observation: observation)
             dark?.overflowed = true
@@ -90,8 +91,8 @@ final class ChangeAnnouncer: Sendable {
         hub.overflow()
     }
 
-    /// Publishes an event; whether it has to wait for keys. What can never be read tells nothing, which is final only
-    /// once the keys are those of the keybag in use.
+    /// Publishes an event; returns whether it has to wait for keys. An item that can never be read gives no
+    /// event. That is final only once the keys are those of the keybag in use.
     private func tell(_ news: News, isFinal: Bool) -> Bool {
         let header = news.header
         let keys: ClassKeys
@@ -113,7 +114,7 @@ final class ChangeAnnouncer: Sendable {
                 isDeletion ? .deleted(metadata.key, generation) : .stored(metadata.key, generation))
             return false
         } catch {
-            // Wiped under our hands.
+            // The keys were wiped meanwhile.
             return error.code == .locked
         }
     }

@@ -12,12 +12,12 @@ struct CommitPlanner: ~Copyable {
     private(set) var drafts: [FrameDraft] = []
     private(set) var existed: [Bool] = []
     private(set) var policyResets: [PolicyReset] = []
-    // What the change before needed as well.
+    // The tag of the previous change's service, which the next change may need as well.
     private var tag: (service: String, value: UInt64)?
     private var keys: ClassKeys?
     private var supplies: ItemSealer.Supplies
 
-    /// A planner of about as many changes.
+    /// Creates a planner for about `changes` changes.
     init(session: VaultSession, view: LogView, now: Date, changes: Int) {
         self.session = session
         self.view = view
@@ -27,9 +27,9 @@ struct CommitPlanner: ~Copyable {
         existed.reserveCapacity(changes)
     }
 
-    /// How many changes are planned by one planner while those before them are written into frames.
+    /// The number of changes planned by one planner while those before them are written into frames.
     static let part = 256
-    /// How many items are looked for at a time.
+    /// The number of items to look up at a time.
     private static let run = 64
 
     /// Plans changes of items of `service`.
@@ -85,7 +85,7 @@ struct CommitPlanner: ~Copyable {
         )
     }
 
-    /// An item that is there, and whose choice its policy is.
+    /// An existing item, and the origin of its policy.
     private struct Current {
         let stored: StoredMetadata
         let keys: ClassKeys
@@ -101,14 +101,14 @@ struct CommitPlanner: ~Copyable {
             origin: session.ring.policyOrigin(of: stored, item, under: found.keys))
     }
 
-    /// Whether an item stays under its policy where the change names none: a session with the root key puts no new secret
-    /// under a policy that a limited session chose.
+    /// Returns whether an item stays under its policy where the change names none. A session with the root
+    /// key puts no new secret under a policy that a limited session chose.
     private func keepsPolicy(_ change: TokenChange, _ current: Current?) -> Bool {
         guard case .store = change.action, session.ring.roots?.all != nil else { return true }
         return current?.origin != .limitedSession
     }
 
-    /// Plans items of an import, which keep their dates. `items` and `identifiers` are of the same indices.
+    /// Plans items of an import, which keep their dates. `items` and `identifiers` have the same indices.
     mutating func add(
         _ items: ArraySlice<TokenItem>, _ identifiers: ArraySlice<ItemIdentifier>,
         onConflict rule: ImportConflictRule, report: inout ImportReport
@@ -174,7 +174,7 @@ struct CommitPlanner: ~Copyable {
     ) throws(TokenStorageError) {
         let keys = try keysForWriting(metadata.policy)
         var proof = isChosen ? session.ring.policyProof(of: item, under: keys) : nil
-        // Without the key of the proof, the owner's choice is carried over as it is.
+        // Without the key of the proof, the owner's choice is carried over unchanged.
         if let current, current.origin == .unknown, current.keys === keys {
             proof = current.stored.policyProof
         }
@@ -186,7 +186,7 @@ struct CommitPlanner: ~Copyable {
     }
 
     private mutating func keysForWriting(_ policy: AccessPolicy) throws(TokenStorageError) -> ClassKeys {
-        // Wiped meanwhile, they seal nothing any more.
+        // Keys that were wiped meanwhile seal nothing.
         if let keys, keys.policy == policy { return keys }
         switch session.ring.accessForWriting(policy) {
         case .keys(let held):
@@ -223,7 +223,8 @@ struct CommitPlanner: ~Copyable {
         try session.log.codec.item(service: service, key: key)
     }
 
-    /// An item and the keys that open it; `nil` when it is absent. Throws when it may not be touched.
+    /// Returns an item and the keys that open it; `nil` when it is absent. Throws when the item may not be
+    /// changed.
     private func existing(
         _ found: LogView.Found?
     ) throws(TokenStorageError) -> (found: LogView.Found, keys: ClassKeys)? {

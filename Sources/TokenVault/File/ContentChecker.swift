@@ -1,10 +1,10 @@
 internal import TokenVaultCrypto
 
-/// Opens what items' records hold with the keys of a ring, to see whether it does open.
+/// Opens the contents of items' records with the keys of a ring, to check whether they open.
 struct ContentChecker: ContentChecking, ~Copyable {
     private let ring: KeyRing
     private let sealer: ItemSealer
-    /// The class of the item that was looked at last.
+    /// The class of the last checked item.
     private var open: OpenClass?
 
     init(ring: KeyRing) {
@@ -15,7 +15,7 @@ struct ContentChecker: ContentChecking, ~Copyable {
     mutating func check(
         _ bytes: [UInt8], in content: Range<Int>, of header: FrameHeader, _ scratch: inout Scratch
     ) throws(TokenStorageError) -> ContentFinding {
-        // A deletion by someone who could not read the item carries no names.
+        // A deletion by a session that could not read the item carries no names.
         if content.isEmpty { return .whole }
         if open?.isOf(header) != true {
             guard
@@ -32,7 +32,7 @@ struct ContentChecker: ContentChecking, ~Copyable {
     }
 }
 
-/// The keys of a class in use, and what its seals are bound to.
+/// The keys of a class in use, and the data that its seals are bound to.
 private struct OpenClass: ~Copyable {
     private let policy: UInt8
     private let keyVersion: UInt32
@@ -43,7 +43,7 @@ private struct OpenClass: ~Copyable {
     private var itemBody: ItemSealer.SealData
     private var deletionMetadata: ItemSealer.SealData
 
-    /// `nil` when the keys were wiped meanwhile.
+    /// Returns `nil` when the keys were wiped meanwhile.
     init?(_ keys: ClassKeys, _ sealer: ItemSealer) {
         guard let metadata = keys.metadata.use(), let secret = keys.secret.use() else { return nil }
         self.metadata = metadata
@@ -60,7 +60,7 @@ private struct OpenClass: ~Copyable {
         header.policy == policy && header.keyVersion == keyVersion && header.setTag == setTag
     }
 
-    /// Whether the sealed contents of an item's record, or of a deletion's, open and are what they should be.
+    /// Returns whether the sealed contents of an item's record, or of a deletion's, open and are valid.
     mutating func isWhole(
         _ bytes: [UInt8], _ content: Range<Int>, _ header: FrameHeader, _ scratch: inout Scratch
     ) -> Bool {

@@ -2,7 +2,7 @@ internal import SystemPackage
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// The file backend's errors. The operation is filled in by the call that people see.
+/// The file backend's errors. The public call fills in the operation.
 extension TokenStorageError {
     static let fileBackend = "file"
 
@@ -12,12 +12,12 @@ extension TokenStorageError {
         TokenStorageError(code, operation: "", backend: fileBackend, reason: reason, generation: generation)
     }
 
-    /// Damage of `part` at `offset` in the file, in bytes.
+    /// Returns the error for damage of `part` at `offset` in the file, in bytes.
     static func damage(at offset: Int, _ part: Reason.DamagedPart) -> TokenStorageError {
         .file(.corrupt, .damage(part, offset: offset))
     }
 
-    /// What a failed system call means.
+    /// Returns the error for a failed system call.
     static func system(_ failure: SystemFailure) -> TokenStorageError {
         let code: Code =
             switch failure.errno {
@@ -33,7 +33,7 @@ extension TokenStorageError {
         return .file(code, .systemCall(.init(failure)))
     }
 
-    /// A vault was at `path` and is not there any more.
+    /// Returns the error for a vault that was at `path` and is missing.
     static func vaultIsGone(at path: FilePath) -> TokenStorageError {
         .file(.unavailable, .vaultMissing(path: path.string))
     }
@@ -49,7 +49,7 @@ extension TokenStorageError {
         }
     }
 
-    /// The same error, told as part of `operation`.
+    /// Returns the same error as part of `operation`.
     func during(_ operation: String) -> TokenStorageError {
         var error = self
         if error.operation.isEmpty { error.operation = operation }
@@ -58,7 +58,7 @@ extension TokenStorageError {
 }
 
 extension SystemFailure {
-    /// Whether the system had nothing left to look with: that says nothing about what is there.
+    /// Whether the system lacked the resources to look: that says nothing about what is there.
     var isExhaustion: Bool {
         switch errno {
         case .tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory: true
@@ -67,7 +67,7 @@ extension SystemFailure {
     }
 }
 
-/// Runs what talks to the disk, with its failures as ``TokenStorageError``.
+/// Runs `body`, which uses the disk, and turns its failures into ``TokenStorageError``.
 func onDisk<Result: ~Copyable>(
     _ body: () throws(SystemFailure) -> Result
 ) throws(TokenStorageError) -> Result {

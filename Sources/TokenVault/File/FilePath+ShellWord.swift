@@ -1,7 +1,7 @@
 internal import SystemPackage
 
 extension FilePath {
-    /// The path as a word of a shell's command: as it is, or in single quotes.
+    /// The path as a word of a shell's command: unchanged, or in single quotes.
     var shellWord: String {
         let plain = string.utf8.allSatisfy { byte in
             (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)

@@ -3,17 +3,18 @@ internal import TokenVaultPlatform
 /// One service's view of a file vault.
 ///
 /// Reads of an unlocked vault run on the caller's thread: a look at the end of the file, a `pread` and a
-/// decryption. Writes run on the vault's writer thread; those that wait together share one `fdatasync`.
-/// Cancelling a task cancels a write that has not begun (`cancelled`); one that has begun runs to its end.
+/// decryption. Writes run on the vault's writer thread; writes that wait together share one `fdatasync`.
+/// Cancelling a task cancels a write that has not begun (`cancelled`); a write that has begun runs to its
+/// end.
 public struct FileTokenStorage: TokenStorage {
-    /// The same storage for code that cannot wait.
+    /// The same storage for code that cannot `await`.
     public let blocking: Blocking
 
-    /// The view of `service` of `vault`. The service is checked by the calls: at most 1,024 bytes of UTF-8,
+    /// Creates the view of `service` of `vault`. Each call checks the service: at most 1,024 bytes of UTF-8,
     /// else `invalidArgument`.
     public init(_ vault: FileVault, service: String) { self.init(vault.blocking, service: service) }
 
-    /// The view of `service` of a vault that was opened for blocking code.
+    /// Creates the view of `service` of a vault that was opened for blocking code.
     public init(_ vault: BlockingFileVault, service: String) {
         blocking = Blocking(vault: vault, service: service)
     }
@@ -48,7 +49,7 @@ public struct FileTokenStorage: TokenStorage {
     public func list(_ query: TokenQuery) async throws(TokenStorageError) -> TokenListing {
         let blocking = blocking
         let session = try blocking.sessionForListing(query)
-        // A list reads every item of the service: that is not bounded, so it leaves the caller's thread.
+        // A list reads every item of the service: its time is not bounded, so it leaves the caller's thread.
         let result = await withCheckedContinuation { continuation in
             session.queue.read {
                 continuation.resume(
@@ -78,14 +79,15 @@ public struct FileTokenStorage: TokenStorage {
         return facts.existed.count
     }
 
-    /// See ``TokenStorage/changes()``. What other processes write is told as well: usually within a millisecond or
-    /// two, by inotify(7). Where the system does not tell of every change (network file systems, FUSE, 9p, overlayfs;
-    /// no inotify instance or watch to be had), the vault is looked at every second.
+    /// See ``TokenStorage/changes()``. Events also report writes of other processes, usually within a
+    /// millisecond or two, by inotify(7). Where the system does not report every change, the vault is checked
+    /// every second. That is on network file systems, FUSE, 9p and overlayfs, or without an inotify instance
+    /// or watch.
     ///
-    /// Changes of items whose names are dark are told after the next unlock. Who began to observe before the first
-    /// unlock is told to list anew then (``TokenEvent/overflowed``), and so is everybody when a file that is no
-    /// continuation of the vault's takes its place. One thread watches for all vaults of the process, while anybody
-    /// observes one.
+    /// Changes of items whose names cannot be read are reported after the next unlock. An observer from
+    /// before the first unlock then gets ``TokenEvent/overflowed`` and must list again. So does every
+    /// observer when a file that does not continue the vault's file takes its place. One thread watches all
+    /// vaults of the process while any of them has an observer.
     public func changes() -> TokenChanges { blocking.vault.changes(service: service) }
 
     /// Runs a read: on the caller's thread, unless it may have to wait for other machines.
@@ -124,7 +126,7 @@ public struct FileTokenStorage: TokenStorage {
 }
 
 extension FileTokenStorage {
-    /// The view of a service for code that cannot wait: every call runs on the caller's thread.
+    /// The view of a service for code that cannot `await`: every call runs on the caller's thread.
     public struct Blocking: BlockingTokenStorage {
         let vault: BlockingFileVault
         /// The service.

@@ -10,8 +10,8 @@ internal import TokenVaultPlatform
 /// let storage = FileTokenStorage(vault, service: "com.example.app")
 /// ```
 ///
-/// Calls that can wait run on a thread of the vault's own; see ``BlockingFileVault``, which this wraps,
-/// for what each does and throws. They run to their end when the task is cancelled.
+/// Asynchronous calls run on the vault's own thread, and run to their end when the task is cancelled. This
+/// class wraps ``BlockingFileVault``, which describes the behaviour and the errors of each call.
 public final class FileVault: TokenKeychain {
     /// The same vault for code that may block.
     public let blocking: BlockingFileVault
@@ -22,7 +22,7 @@ public final class FileVault: TokenKeychain {
         self.thread = thread
     }
 
-    /// The same vault as `blocking`, for tasks.
+    /// Creates the same vault as `blocking`, for tasks.
     public convenience init(_ blocking: BlockingFileVault) {
         self.init(blocking, thread: WorkerThread(name: "vault"))
     }
@@ -64,7 +64,7 @@ public final class FileVault: TokenKeychain {
     /// See ``BlockingFileVault/lockState()``.
     public func lockState() throws(TokenStorageError) -> LockState { try blocking.lockState() }
 
-    /// One service's view of the vault.
+    /// Returns one service's view of the vault.
     public func storage(service: String) -> FileTokenStorage { FileTokenStorage(self, service: service) }
 
     /// See ``BlockingFileVault/services()``.
@@ -163,7 +163,7 @@ public final class FileVault: TokenKeychain {
 }
 
 extension WorkerThread {
-    /// What `body` gives on the thread.
+    /// Returns the result of `body`, run on the vault's thread.
     func result<Value: Sendable>(
         _ body: @escaping @Sendable () throws(TokenStorageError) -> Value
     ) async throws(TokenStorageError) -> Value {

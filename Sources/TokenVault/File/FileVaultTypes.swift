@@ -8,40 +8,42 @@ public import FoundationEssentials
 /// A path of the file system, from swift-system; a literal or `FilePath(string)` makes one.
 public typealias FilePath = SystemPackage.FilePath
 
-/// How a vault is opened: a value the caller passes in, since the library reads no environment.
+/// The settings for opening a vault. The caller passes them in, since the library reads no environment.
 public struct FileVaultConfiguration: Sendable {
-    /// Where the device key and the rollback anchors live, usually `$XDG_STATE_HOME/tokenvault`; `nil`
-    /// for a vault without either: only portable policies, and `rollbackProtection` is `none`.
+    /// The directory of the device key and the rollback anchors, usually `$XDG_STATE_HOME/tokenvault`; `nil`
+    /// for a vault without either. Such a vault has only portable policies, and its `rollbackProtection` is
+    /// `none`.
     public var stateDirectory: FilePath?
-    /// How long a call waits for another process to let go of the vault.
+    /// The longest time that a call waits for another process to release the vault.
     public var lockTimeout: Duration
-    /// What a new passphrase slot costs to open.
+    /// The cost of a new passphrase slot.
     public var keyDerivationCost: KeyDerivationCost
-    /// The clock for `created` and `modified`. Nothing is decided by it.
+    /// The clock for `created` and `modified`. No decision depends on it.
     public var clock: @Sendable () -> Date
-    /// Whether a copy of a vault that this device knows at another path may be unlocked: it is read as it is, and
-    /// nothing in it or in what this device keeps for the vault changes (`duplicateVault`).
+    /// Whether a copy of a vault that this device knows at another path may be unlocked; otherwise unlocking
+    /// throws `duplicateVault`. The copy is only read: nothing in it, or in this device's state for the
+    /// vault, changes.
     public var allowsOpeningCopies = false
-    /// Whether to open a vault for reading only: no lock is taken, nothing is cut, mended or anchored, and what would
-    /// write throws `readOnly`. Where the file cannot be written to, it is opened so by itself
-    /// (``VaultStatus/readOnlyReason``).
+    /// Whether to open a vault for reading only. The vault then cuts, repairs and anchors nothing, works
+    /// without a lock, and throws `readOnly` for a write. A file that cannot be written to is opened this way
+    /// by itself (``VaultStatus/readOnlyReason``).
     public var isReadOnly = false
-    /// When a vault locks itself after an unlock; `nil`, the default, for never. Can be changed later
-    /// (``BlockingFileVault/lockAutomatically(_:)``).
+    /// The rule by which a vault locks itself after an unlock; `nil`, the default, for never. It can be
+    /// changed later (``BlockingFileVault/lockAutomatically(_:)``).
     public var automaticLock: AutomaticLock?
-    /// What locks it; `nil` for this process's timer.
+    /// The timer that locks the vault; `nil` for this process's timer.
     package var lockTimer: LockTimer?
-    /// How many frames may follow the index before a writer writes another.
+    /// The most frames behind the index before a writer writes another index.
     package var tailBound = VaultFormat.tailBound
-    /// When to give up waiting for other processes, however often and whenever that begins; `nil` for no such time.
+    /// The time to stop waiting for other processes, for all waits together; `nil` for no such time.
     package var deadline: Deadline?
-    /// The memory that keys of passphrases are derived in, which this vault shares with others; `nil` for as much as a
-    /// slot asks for.
+    /// The memory for deriving keys of passphrases, which this vault shares with others; `nil` for as much as
+    /// a slot asks for.
     package var derivationBudget: DerivationBudget?
-    /// How often to look for changes of other processes where the system does not tell of them.
+    /// The interval of looks for changes of other processes, where the system does not report them.
     package var watchInterval: Duration = .seconds(1)
 
-    /// A configuration.
+    /// Creates a configuration.
     public init(
         stateDirectory: FilePath?, lockTimeout: Duration = .seconds(10),
         keyDerivationCost: KeyDerivationCost = .moderate, automaticLock: AutomaticLock? = nil,
@@ -55,42 +57,42 @@ public struct FileVaultConfiguration: Sendable {
     }
 }
 
-/// What deriving a key from a passphrase costs (Argon2id).
+/// The cost of deriving a key from a passphrase (Argon2id).
 public struct KeyDerivationCost: Hashable, Sendable {
     /// Passes over the memory, 3 to 12.
     public var passes: Int
     /// Memory in bytes, 64 MiB to 2 GiB.
     public var memory: Int
 
-    /// A cost. Outside the bounds, making a slot throws `invalidArgument`.
+    /// Creates a cost. Making a slot with a cost outside the bounds throws `invalidArgument`.
     public init(passes: Int, memory: Int) {
         self.passes = passes
         self.memory = memory
     }
 
-    /// The least: 3 passes over 64 MiB.
+    /// The least cost: 3 passes over 64 MiB.
     public static let minimum = KeyDerivationCost(passes: 3, memory: 64 << 20)
     /// libsodium's MODERATE: 3 passes over 256 MiB.
     public static let moderate = KeyDerivationCost(passes: 3, memory: 256 << 20)
 }
 
-/// What opens a vault.
+/// A method that opens a vault.
 public enum UnlockMethod: Sendable {
     /// A passphrase of 1 byte to 1 MiB.
     case passphrase(Secret)
-    /// The contents of a key file: 32 to 4,096 bytes that nobody can guess.
+    /// The contents of a key file: 32 to 4,096 bytes that cannot be guessed.
     case keyFile(Secret)
-    /// The 32 random bytes that a person's keyring keeps for the vault: see ``KeyringItems``.
+    /// The 32 random bytes that the user's keyring keeps for the vault: see ``KeyringItems``.
     case secretService(Secret)
-    /// A recovery key. Its text is also taken where a passphrase is: ``passphrase(_:)`` opens a slot of this
-    /// kind when it is given one.
+    /// A recovery key. Its text is also accepted as a passphrase: ``passphrase(_:)`` with such a text opens a
+    /// slot of this kind.
     case recoveryKey(RecoveryKey)
 }
 
 extension UnlockMethod {
-    /// The contents of the key file at `path`, but for a newline at the end; a systemd credential is such a
-    /// file too. Throws `unavailable` when there is none, `invalidArgument` unless it has 32 to 4,096 bytes,
-    /// and what the system failed with. Who may read the file is not checked: mounted secrets are often
+    /// Returns the contents of the key file at `path`, without a newline at the end; a systemd credential is
+    /// such a file too. Throws `unavailable` when there is none, `invalidArgument` unless it has 32 to 4,096
+    /// bytes, and the system's failures. The file's permissions are not checked: mounted secrets are often
     /// group-readable.
     public static func keyFile(at path: FilePath) throws(TokenStorageError) -> UnlockMethod {
         try during("key file") { () throws(TokenStorageError) in
@@ -105,42 +107,42 @@ extension UnlockMethod {
     }
 }
 
-/// An unlock method of a vault, without what opens it.
+/// An unlock method of a vault, without its secret.
 public struct VaultSlot: Hashable, Sendable, Identifiable {
-    /// What kind of method a slot is.
+    /// The kind of an unlock method.
     public enum Kind: String, Hashable, Sendable {
         /// A passphrase.
         case passphrase
         /// A key file.
         case keyFile = "key-file"
-        /// A key in a person's keyring, found there by the vault's identifier.
+        /// A key in the user's keyring, found there by the vault's identifier.
         case secretService = "secret-service"
         /// A recovery key.
         case recovery
 
-        /// Whether a person has to be there and type something; a key file or a keyring opens by itself.
+        /// Whether the user has to type something; a key file or a keyring opens by itself.
         public var isAttended: Bool { self == .passphrase || self == .recovery }
     }
 
-    /// What a slot opens.
+    /// The part of the items that a slot opens.
     public enum Scope: String, Hashable, Sendable {
-        /// All that its kind of method leads to.
+        /// All items that its kind of method leads to.
         case all
-        /// Only what may be read after the first unlock: `afterFirstUnlock` and
+        /// Only items readable after the first unlock: `afterFirstUnlock` and
         /// `afterFirstUnlockThisDeviceOnly` items.
         case afterFirstUnlock = "after-first-unlock"
     }
 
     /// The slot's number in its vault; not used again when the slot is removed.
     public let id: Int
-    /// The kind of method.
+    /// The kind of the slot's method.
     public let kind: Kind
-    /// What the slot opens.
+    /// The part of the items that the slot opens.
     public let scope: Scope
-    /// When the slot was made.
+    /// The date when the slot was made.
     public let created: Date
-    /// What deriving the key of a passphrase costs, which may be less than ``KeyDerivationCost/minimum`` in a slot that
-    /// another program made; `nil` for other kinds.
+    /// The cost of deriving the passphrase's key; `nil` for other kinds. It may be less than
+    /// ``KeyDerivationCost/minimum`` in a slot that another program made.
     public let cost: KeyDerivationCost?
 
     init(_ slot: Keybag.Slot) {
@@ -158,21 +160,21 @@ public struct VaultSlot: Hashable, Sendable, Identifiable {
     }
 }
 
-/// What is known of a vault.
+/// The status of a vault.
 public struct VaultStatus: Sendable {
-    /// Whether an older copy of the file would be noticed.
+    /// The protection against an older copy of the file.
     public enum RollbackProtection: String, Sendable {
         /// A readable anchor on this device covers the vault.
         case anchored
-        /// There is none, or it is damaged, or the vault is not unlocked yet.
+        /// There is no anchor, the anchor is damaged, or the vault is not unlocked yet.
         case none
     }
 
-    /// Whether this-device-only items can be used.
+    /// The usability of this-device-only items.
     public enum Device: String, Sendable {
         /// The vault has keys for this device.
         case enrolled
-        /// It has none, or the device key is not there.
+        /// The vault has no keys for this device, or the device key is missing.
         case notEnrolled
     }
 
@@ -184,51 +186,53 @@ public struct VaultStatus: Sendable {
     public var fileSize: Int
     /// Bytes of the file that compaction would free; `nil` before the first unlock.
     public var reclaimable: Int?
-    /// Whether an older copy of the file would be noticed.
+    /// The protection against an older copy of the file.
     public var rollbackProtection: RollbackProtection
-    /// Whether this-device-only items can be used; `nil` before the first unlock.
+    /// The usability of this-device-only items; `nil` before the first unlock.
     public var device: Device?
     /// The unlock methods.
     public var slots: [VaultSlot]
-    /// The slot that the vault was unlocked with; `nil` before the first unlock, or when it is removed by now.
+    /// The slot that the vault was unlocked with; `nil` before the first unlock, or when the slot is removed
+    /// by now.
     public var unlockedBy: VaultSlot?
-    /// How many replaced values of an item compaction keeps (``BlockingFileVault/keepReplacedValues(_:)``).
+    /// The number of replaced values of an item that compaction keeps
+    /// (``BlockingFileVault/keepReplacedValues(_:)``).
     public var keptValues = 0
-    /// What the memory has of the system's protection that keys of this process lie in; `nil` when there is
-    /// no memory for any.
+    /// The system's protection of the memory that holds this process's keys; `nil` when there is no memory
+    /// for keys.
     public var keyMemory: KeyMemory.Protection?
-    /// Copies of the vault that synchronising programs left beside it, by their names; empty when there are none.
+    /// The names of the vault's copies that synchronising programs left beside it; empty when there are none.
     public var conflictingCopies: [String] = []
-    /// Why nothing can be written; `nil` when it can be.
+    /// The reason that nothing can be written; `nil` when the vault is writable.
     public var readOnlyReason: ReadOnlyReason?
-    /// What a person should know: a keybag copy that was damaged and healed, compaction put off …
+    /// Notes for the user: a damaged keybag copy that was repaired, a compaction that was put off …
     public var notes: [String]
 
-    /// Adds what a person should know, if there is something.
+    /// Adds a note for the user, if there is one.
     mutating func note(_ text: String?) {
         if let text { notes.append(text) }
     }
 }
 
-/// What `verify` found in a vault whose every byte it read.
+/// The findings of `verify`, which reads every byte of a vault.
 public struct VerificationReport: Sendable {
-    /// A place that is not as it was written.
+    /// A damaged place.
     public struct Problem: Sendable, Hashable {
         /// The offset in the file, in bytes.
         public let offset: Int
-        /// What is damaged; `nil` where something else kept the vault from being read.
+        /// The damaged part; `nil` where another failure kept the vault from being read.
         public let part: TokenStorageError.Reason.DamagedPart?
-        /// What is wrong there.
+        /// The description of the damage.
         public let description: String
 
-        /// Damage of `part` at `offset`.
+        /// Creates a problem for damage of `part` at `offset`.
         init(_ part: TokenStorageError.Reason.DamagedPart, at offset: Int) {
             self.offset = offset
             self.part = part
             description = part.name
         }
 
-        /// That `error`, which names no part of the file, kept it from being read.
+        /// Creates a problem for `error`, which names no part of the file and kept the vault from being read.
         init(_ error: TokenStorageError) {
             offset = 0
             part = nil
@@ -236,30 +240,31 @@ public struct VerificationReport: Sendable {
         }
     }
 
-    /// Frames that were checked.
+    /// The number of checked frames.
     public var frames: Int
-    /// Items that are live.
+    /// The number of live items.
     public var items: Int
-    /// Items whose contents could only be checked by digest, because their keys are not held.
+    /// The number of items whose contents were checked only by digest, because their keys are not held.
     public var checkedByDigestOnly: Int
-    /// Bytes that were read.
+    /// The number of bytes read.
     public var bytes: Int
-    /// What is wrong, in the order of offsets. Empty for a clean file.
+    /// The problems, in the order of offsets; empty for a clean file.
     public var problems: [Problem]
-    /// What is not wrong but worth knowing: a torn frame that a crash left at the end.
+    /// Notes that are no problems: a torn frame that a crash left at the end.
     public var notes: [String]
-    /// Whether this device has seen the vault go further than the file. Only ``VaultCopy/verify(progress:)`` says so:
-    /// such a file does not open as the vault (`rolledBack`).
+    /// Whether this device has seen the vault go further than the file. Only ``VaultCopy/verify(progress:)``
+    /// says so: such a file does not open as the vault (`rolledBack`).
     public var isOlderThanSeen = false
-    /// Whether the file lacks changes that this device has seen, and is not older: another copy was written to meanwhile. Only
-    /// ``VaultCopy/verify(progress:)`` says so: such a file does not open as the vault (`forked`).
+    /// Whether the file lacks changes that this device has seen, and is not older: another copy was written
+    /// to meanwhile. Only ``VaultCopy/verify(progress:)`` says so: such a file does not open as the vault
+    /// (`forked`).
     public var isForked = false
 
-    /// Whether the bytes are as they were written.
+    /// Whether the file has no problem.
     public var isClean: Bool { problems.isEmpty }
 }
 
-/// What compaction did.
+/// The result of a compaction.
 public struct CompactionReport: Sendable {
     /// The size before, in bytes.
     public var sizeBefore: Int

@@ -3,21 +3,22 @@ internal import TokenVaultPlatform
 
 /// The memory in which this process keeps the keys of the vaults it has unlocked.
 ///
-/// A few pages between guards, left out of core dumps and not passed on to a forked child. What else the
-/// system grants is told by ``protection``. Keys are wiped when the vault is locked or closed.
+/// The memory is a few pages between guards, left out of core dumps and not passed on to a forked child.
+/// ``protection`` reports the rest that the system grants. Locking or closing a vault wipes its keys.
 public enum KeyMemory {
-    /// What keeps keys from being found elsewhere than in this process.
+    /// The protection that keeps keys from being found outside this process.
     public enum Protection: String, Sendable {
-        /// Nothing: the system refused to lock the pages (`ulimit -l`), and they can be written to swap.
+        /// No protection: the system refused to lock the pages (`ulimit -l`), and they can be written to
+        /// swap.
         case unlocked
-        /// `mlock(2)`: they are never written to swap.
+        /// `mlock(2)`: the pages are never written to swap.
         case locked
-        /// `memfd_secret(2)`: likewise, and the kernel itself has no way to them.
+        /// `memfd_secret(2)`: the pages are never written to swap, and the kernel itself cannot reach them.
         case secret
     }
 
-    /// What the system granted for the keys there are, the least of it, or would grant for the first one;
-    /// `nil` when it has no memory for any.
+    /// The least protection of the existing keys, or the one that the system would grant a first key; `nil`
+    /// without memory for keys.
     public static var protection: Protection? {
         switch try? KeyArena.shared.protection() {
         case .unlocked: .unlocked
@@ -27,10 +28,11 @@ public enum KeyMemory {
         }
     }
 
-    /// Keys that are made from now on lie in memory of `memfd_secret(2)`, where the kernel has that: Linux
-    /// 5.14 and later, from 6.5 on unless it was started with `secretmem.enable=0`. Elsewhere nothing changes.
+    /// Places keys made from now on in memory of `memfd_secret(2)`, where the kernel has that. That is Linux
+    /// 5.14 and later, from 6.5 on unless it was started with `secretmem.enable=0`. Elsewhere nothing
+    /// changes.
     ///
-    /// Not the default: while a process has such memory, the machine does not hibernate. To be called before
-    /// the first vault is unlocked; keys that are there already stay where they are.
+    /// This is not the default: while a process has such memory, the machine does not hibernate. Call it
+    /// before the first vault is unlocked; existing keys stay where they are.
     public static func preferSecretMemory() { KeyArena.shared.wantSecretPages() }
 }

@@ -1,23 +1,24 @@
 internal import Synchronization
 internal import TokenVaultPlatform
 
-/// What a vault that is locked can be asked for all the same.
+/// The information that a locked vault still gives.
 package struct LockedRemainder: Sendable {
-    /// Whether there are items whose keys a lock leaves.
+    /// Whether there are items whose keys survive a lock.
     package let hasReadableItems: Bool
-    /// The file, if the vault has no item at all.
+    /// The file, if the vault has no item.
     package let emptyFile: EmptyVaultFile?
 }
 
-/// The file of a vault without items, as it was: without any key it shows whether something was written to it since.
+/// The past state of a file of a vault without items: without any key, it shows whether the file was written
+/// to since.
 package struct EmptyVaultFile: Sendable {
     let identity: FileIdentity
-    /// Where the next frame would go.
+    /// The offset of the next frame.
     let tail: Int
-    /// The bytes in front of that.
+    /// The bytes in front of `tail`.
     let trailer: [UInt8]
 
-    /// Whether the file is still the one at `path`, and nothing was appended to it.
+    /// Returns whether the file is still the one at `path`, and nothing was appended to it.
     package func isUnchanged(at path: FilePath) -> Bool {
         do {
             let location = try VaultLocation.real(
@@ -34,9 +35,9 @@ package struct EmptyVaultFile: Sendable {
 }
 
 extension BlockingFileVault {
-    /// What can be asked for while the vault is locked; everything in one that is not. Takes in what other processes have
-    /// written. No use that an idle vault counts. Throws `locked` before the first unlock, `closed`, `corrupt`, and what the
-    /// system failed with.
+    /// Returns the information that a locked vault still gives; for an unlocked vault, all of it. Takes in
+    /// other processes' writes. Does not count as a use of an idle vault. Throws `locked` before the first
+    /// unlock, `closed`, `corrupt`, and the system's failures.
     package func remainderOfLock() throws(TokenStorageError) -> LockedRemainder {
         try during("lock") { () throws(TokenStorageError) in
             try checkUsable()
@@ -45,8 +46,8 @@ extension BlockingFileVault {
                 try session.log.lookAtOthers()
             } catch {
                 guard error.code == .unavailable else { throw error }
-                // Nothing leads to the file now: what it had when it was read last is all that is known. What has no name any
-                // more is never back.
+                // Nothing leads to the file now: only its last read state is known. A file without a name
+                // never returns.
                 if session.log.hasNoName { return LockedRemainder(hasReadableItems: false, emptyFile: nil) }
             }
             try session.refreshKeys()
@@ -61,7 +62,7 @@ extension BlockingFileVault {
 }
 
 extension VaultLog {
-    /// Whether the file that is open was removed.
+    /// Whether the open file was removed.
     fileprivate var hasNoName: Bool {
         (try? state.withLock { $0.file }.attributes().links) == 0
     }

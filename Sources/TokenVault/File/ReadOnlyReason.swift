@@ -1,13 +1,13 @@
-/// Why nothing can be written to an open vault.
+/// The reason that nothing can be written to an open vault.
 public enum ReadOnlyReason: String, Hashable, Sendable {
-    /// It was opened for reading only (``FileVaultConfiguration/isReadOnly``).
+    /// The caller opened the vault for reading only (``FileVaultConfiguration/isReadOnly``).
     case requested = "asked"
-    /// It is on a file system that is mounted read-only.
+    /// The vault is on a file system that is mounted read-only.
     case fileSystem
     /// This user may not write to the file.
     case permissions
 
-    /// What ``VaultStatus/notes`` says.
+    /// The text in ``VaultStatus/notes``.
     var note: String {
         switch self {
         case .requested: "opened for reading only"

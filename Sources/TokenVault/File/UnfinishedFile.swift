@@ -1,23 +1,24 @@
 internal import SystemPackage
 internal import TokenVaultPlatform
 
-/// A new file that is given its name once it is whole.
+/// A new file that gets its name once it is whole.
 ///
-/// Until then it has none, and is gone with the program that writes it, whatever stops that. Where the file system
-/// knows no such files it has a name of its own, and a lock that tells ``UnfinishedFiles`` that somebody writes it.
+/// Until then the file has no name, and is gone with the program that writes it, whatever stops the program.
+/// Where the file system has no nameless files, the file has a temporary name and a lock. The lock shows
+/// ``UnfinishedFiles`` that a program writes the file.
 struct UnfinishedFile {
     let file: any DiskFile
     private let directory: any DiskDirectory
-    /// The name that it has until then; `nil` when it has none.
+    /// The temporary name; `nil` when the file has none.
     private let temporary: String?
 
-    /// Makes it in `directory`; each call of `name` gives another name.
+    /// Makes the file in `directory`; each call of `name` gives another name.
     init(in directory: any DiskDirectory, named name: () -> String) throws(TokenStorageError) {
         self.directory = directory
         do {
             file = try directory.open("", .nameless)
             temporary = nil
-            // Nobody else can have it open: this is for the time when it has its name.
+            // No other process can have the file open: the lock is for the time when the file has its name.
             _ = try? file.tryLock(.exclusive)
         } catch {
             guard error.saysNoNamelessFiles else { throw .system(error) }
@@ -25,7 +26,7 @@ struct UnfinishedFile {
         }
     }
 
-    /// A file with a name of its own, locked where the file system has locks.
+    /// Returns a file with a temporary name, locked where the file system has locks.
     private static func named(
         _ name: () -> String, in directory: any DiskDirectory
     ) throws(TokenStorageError) -> (any DiskFile, String) {
@@ -33,7 +34,7 @@ struct UnfinishedFile {
             let name = name()
             let file = try onDisk { () throws(SystemFailure) in try directory.open(name, .create) }
             do {
-                // Who removes what is left of others may have come before the lock.
+                // A process that removes leftover files may have come before the lock.
                 if try file.tryLock(.exclusive),
                     try directory.attributes(of: name)?.identity == file.attributes().identity
                 {
@@ -46,7 +47,7 @@ struct UnfinishedFile {
         }
     }
 
-    /// Gives it the name `name`. Fails with `EEXIST` when something has that.
+    /// Gives the file the name `name`. Fails with `EEXIST` when the name is taken.
     func takeName(_ name: String) throws(SystemFailure) {
         if let temporary {
             try directory.rename(temporary, to: name, replacing: false)
@@ -55,7 +56,7 @@ struct UnfinishedFile {
         }
     }
 
-    /// Removes what has not been given its name.
+    /// Removes a file that has not got its name.
     func remove() {
         if let temporary { try? directory.remove(temporary) }
     }

@@ -1,35 +1,35 @@
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// The files that programs left in a directory when they were stopped while they made a vault or an export, on file
-/// systems where these have names before they are whole (``UnfinishedFile``).
+/// The files that programs left in a directory when they were stopped while making a vault or an export. They
+/// exist on file systems where files have names before they are whole (``UnfinishedFile``).
 struct UnfinishedFiles {
-    /// Of what.
+    /// The kind of an unfinished file.
     enum Kind {
-        /// Of a vault of this name.
+        /// A vault of this name.
         case vault(String)
-        /// Of an export.
+        /// An export.
         case export
     }
 
-    /// Why one is there.
+    /// The state of an unfinished file.
     enum State {
-        /// Somebody writes it, or it is whole and has other names.
+        /// A program writes the file, or the file is whole and has other names.
         case inUse
-        /// It is left over.
+        /// The file is left over.
         case leftOver
-        /// It has such a name and is something else, or nobody can tell.
+        /// The file has such a name and is something else, or its state cannot be determined.
         case unknown
     }
 
     let directory: any DiskDirectory
     let kind: Kind
 
-    /// The name of an export that is not whole. Not made from the one that it is to have, which may be as long as a
-    /// name can be.
+    /// Returns the name of an unfinished export. It does not contain the final name, which may be as long as
+    /// a name can be.
     static func exportName(_ digits: String) -> String { ".export.\(digits)" }
 
-    /// Removes those that are left over, each while its lock is held: nobody writes it then, nor will.
+    /// Removes leftover files, each while its lock is held: no program writes the file then, or will.
     func removeLeftOver() {
         for name in names {
             guard let file = try? directory.open(name, .readWrite), isOurs(file),
@@ -41,10 +41,10 @@ struct UnfinishedFiles {
         }
     }
 
-    /// Those that are there, in the order of their names, and why.
+    /// Returns the files, in the order of their names, with their states.
     func found() -> [(name: String, state: State)] {
         names.sorted().map { name in
-            // By another name it is a file that is whole.
+            // A file with another name is whole.
             if let there = try? directory.attributes(of: name), there.links > 1 { return (name, .inUse) }
             guard let file = try? directory.open(name, .read), isOurs(file),
                 let isFree = try? file.tryLock(.shared)
@@ -65,7 +65,7 @@ struct UnfinishedFiles {
         }
     }
 
-    /// Whether `file` is what a program of ours began: nothing, or what such a file begins with.
+    /// Returns whether `file` is one that this package began: empty, or with the beginning of such a file.
     private func isOurs(_ file: any DiskFile) -> Bool {
         guard let attributes = try? file.attributes(), attributes.kind == .regular,
             attributes.owner == ProcessFacts.user, attributes.links == 1,
@@ -78,7 +78,7 @@ struct UnfinishedFiles {
         }
     }
 
-    /// What ``VaultStatus/notes`` says of those in a vault's directory.
+    /// Returns the text in ``VaultStatus/notes`` about these files in a vault's directory.
     static func notes(beside location: VaultLocation) -> [String] {
         let (vaults, exports) = (
             UnfinishedFiles(directory: location.directory, kind: .vault(location.name)).found(),

@@ -2,14 +2,15 @@ internal import SystemPackage
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// Makes a vault: written and synced under another name first, so that it appears whole or not at all.
+/// Makes a vault: the file is written and synced under another name first, so that it appears whole or not at
+/// all.
 struct VaultCreation {
     let location: VaultLocation
     let configuration: FileVaultConfiguration
-    /// The new vault's name.
+    /// The new vault's identifier.
     let vault = VaultIdentifier(bytes: Random.bytes(VaultIdentifier.length))
 
-    /// Creates the file with `method` as its first slot and returns its keybag, with the keys that it gives.
+    /// Creates the file with `method` as its first slot; returns its keybag and the keys that it gives.
     func create(with method: UnlockMethod) throws(TokenStorageError) -> (keybag: Keybag, ring: KeyRing) {
         try method.checkAsNew()
         let cost = try configuration.keyDerivationCost.checked()
@@ -42,8 +43,8 @@ struct VaultCreation {
         }
     }
 
-    /// Throws `alreadyExists` when something is in the vault's place, `unavailable` when this device knows a vault there
-    /// whose file is gone: it may come back, or be put back, and there would be two.
+    /// Throws `alreadyExists` when something is in the vault's place. Throws `unavailable` when this device
+    /// knows a vault there whose file is gone: if it came back, there would be two vaults.
     func refuseExistingOrGone() throws(TokenStorageError) {
         try refuseExisting()
         if location.isOfVaultThatIsGone { throw .vaultIsGone(at: location.path) }
@@ -84,21 +85,21 @@ struct VaultCreation {
             Anchor(directory: location.state, vault: keybag.vault, key: ring.log.anchor)
                 .advance(to: state)
         } catch {
-            // Its device key goes as well: it would be a vault that cannot keep what is stored in it.
+            // The device key goes as well: the file would be a vault that cannot keep its items.
             if hasName { try? directory.remove(name) } else { unfinished.remove() }
             throw error
         }
     }
 }
 
-/// Removes a vault and what this device keeps for it.
+/// Removes a vault and this device's state for it.
 struct VaultRemoval {
     let location: VaultLocation
     let lockTimeout: LockTimeout
 
-    /// The keys on this device go first: from then on this-device-only items cannot be read, even if the
-    /// rest is interrupted.
-    /// Returns the vault's identifier, unless it was a copy of one that is elsewhere or that is not known.
+    /// Removes the vault. The keys on this device go first: from then on this-device-only items cannot be
+    /// read, even if the rest is interrupted. Returns the vault's identifier, unless it was a copy of a vault
+    /// that is elsewhere or not known.
     func remove() throws(TokenStorageError) -> VaultIdentifier? {
         let location = location
         var removed: VaultIdentifier?
@@ -116,9 +117,9 @@ struct VaultRemoval {
         for store in stores where try !VaultPlaces.isCopy(at: location.absolutePath, store) {
             own.append(store)
         }
-        // By another name all that was in it would still be there. That name itself may go.
+        // By another name, the file's contents would still be there. That name itself may go.
         if own.count == stores.count { try HardLinks(location: location).requireNone(of: file) }
-        // Without the keys nothing but the file itself would be left, and that could not be removed.
+        // Without the keys, only the file would be left, and it could not be removed.
         guard !location.directory.isMountPoint(location.name) else {
             throw .system(SystemFailure(.resourceBusy, "unlinkat"))
         }
@@ -139,8 +140,8 @@ struct VaultRemoval {
         return removed
     }
 
-    /// The vault's identifier, as far as a copy of the keybag is whole. A damaged vault can be removed;
-    /// what is no vault is left alone.
+    /// Returns the vault's identifiers, as far as a copy of the keybag is whole. A damaged vault can be
+    /// removed; a file that is no vault is left alone.
     private func identifiers(in file: any DiskFile) throws(TokenStorageError) -> [VaultIdentifier] {
         do {
             return Array(try KeybagCopies(reading: file).vaults.prefix(1))
@@ -155,7 +156,7 @@ extension UnlockMethod {
     /// The length of the key that a keyring keeps for a vault.
     static let keyringKeyLength = 32
 
-    /// Throws `invalidArgument` for what cannot be a passphrase, a key file or a keyring's key.
+    /// Throws `invalidArgument` for an invalid passphrase, key file or keyring's key.
     func check() throws(TokenStorageError) {
         switch self {
         case .passphrase(let passphrase):
@@ -174,8 +175,8 @@ extension UnlockMethod {
         }
     }
 
-    /// Throws `invalidArgument` as ``check()``, and for a new passphrase that would be taken for a mistyped
-    /// recovery key by a vault that has one.
+    /// Throws `invalidArgument` as ``check()``, and for a new passphrase that a vault with a recovery key
+    /// would take for a mistyped one.
     func checkAsNew() throws(TokenStorageError) {
         try check()
         if case .passphrase(let passphrase) = self, case .mistyped = RecoveryKey.read(passphrase.spellings[0])
@@ -186,7 +187,7 @@ extension UnlockMethod {
 }
 
 extension KeyDerivationCost {
-    /// The cost for the keybag. Throws `invalidArgument` outside its bounds.
+    /// Returns the cost for the keybag. Throws `invalidArgument` outside its bounds.
     func checked() throws(TokenStorageError) -> PasswordHashCost {
         let (least, most) = (PasswordHashCost.minimum, PasswordHashCost.maximum)
         guard passes >= Int(least.passes), passes <= Int(most.passes), memory >= Int(least.memory),

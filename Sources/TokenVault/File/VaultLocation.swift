@@ -1,7 +1,7 @@
 internal import SystemPackage
 package import TokenVaultPlatform
 
-/// Where a vault lives: the real disk, or a simulated one.
+/// The place of a vault, on the real disk or a simulated one.
 package struct VaultLocation: Sendable {
     /// The directory of the vault file.
     package let directory: any DiskDirectory
@@ -13,11 +13,11 @@ package struct VaultLocation: Sendable {
     package let path: FilePath
     /// The path without links, from the root; `nil` on a disk that has none.
     package let absolutePath: FilePath?
-    /// The directory of that.
+    /// The directory of the path without links.
     private let absoluteParent: FilePath?
-    /// Why nothing is written there; `nil` when it may be.
+    /// The reason that nothing is written there; `nil` when writing is allowed.
     package var readOnlyReason: ReadOnlyReason?
-    /// Who else may replace files in the vault's directory.
+    /// The users with permission to replace files in the vault's directory.
     private var access = DirectoryAccess.owner
 
     package init(
@@ -32,8 +32,8 @@ package struct VaultLocation: Sendable {
         self.path = path
     }
 
-    /// Throws `unavailable` when the vault's directory was moved away, and perhaps another is in its place: what is written to
-    /// the file that is open would not be in the vault that everybody else opens.
+    /// Throws `unavailable` when the vault's directory was moved away, and perhaps replaced by another.
+    /// Writes to the open file would not reach the vault at the path.
     func requireDirectory() throws(TokenStorageError) {
         guard let absoluteParent, directory.isReplaced(at: absoluteParent) else { return }
         throw .file(.unavailable, .missing(.vaultDirectory))
@@ -52,20 +52,21 @@ package struct VaultLocation: Sendable {
         }
     }
 
-    /// What a person should know of the directory; `nil` for nothing.
+    /// The note for the user about the directory; `nil` for none.
     var note: String? {
         guard access == .group else { return nil }
         return
             "the group of the vault's directory may replace the vault: chmod g-w the directory if others are in it"
     }
 
-    /// The same place, and nothing that this device keeps for the vault.
+    /// Returns the same place, without this device's state for the vault.
     func withoutState() -> VaultLocation {
         VaultLocation(directory: directory, name: name, state: nil, path: path, absolutePath: absolutePath)
     }
 
-    /// The place of the vault at `path` on the real disk, with the state directory of `configuration`.
-    /// `creating` makes missing directories; otherwise a state directory that is not there is none.
+    /// Returns the place of the vault at `path` on the real disk, with the state directory of
+    /// `configuration`. `creating` makes missing directories; otherwise a missing state directory counts as
+    /// none.
     static func real(
         _ path: FilePath, configuration: FileVaultConfiguration, creating: Bool
     ) throws(TokenStorageError) -> VaultLocation {
@@ -74,7 +75,7 @@ package struct VaultLocation: Sendable {
         else {
             throw .file(.invalidArgument, .limit(.vaultName))
         }
-        // The vault beside it makes and removes files of such names.
+        // The vault beside it makes and removes files with such names.
         guard !name.hasSuffix(".torn"), !(name.hasPrefix(".") && name.hasSuffix(".new")) else {
             throw .file(.invalidArgument, .limit(.vaultNameEnding))
         }
@@ -111,7 +112,8 @@ package struct VaultLocation: Sendable {
             }
             throw .file(.unavailable, .noDirectory(path: path.parent.string))
         }
-        // Whoever may rename in it takes the anchor away, and an older copy of the vault goes unseen.
+        // A user with permission to rename in the directory could remove the anchor, and hide an older copy
+        // of the vault.
         if let own, own.owner != ProcessFacts.user {
             throw .file(.insecurePermissions, .ownedByAnotherUser(.stateDirectory, user: own.owner))
         }
@@ -121,8 +123,9 @@ package struct VaultLocation: Sendable {
         return location
     }
 
-    /// Throws `insecurePermissions` when directories would have to be made in a directory that another user owns. Under
-    /// sudo, with the home directory of the calling user, root would make them, and that user could not use them.
+    /// Throws `insecurePermissions` when directories would have to be made in another user's directory. Under
+    /// sudo, in the home directory of the calling user, root would make them, and that user could not use
+    /// them.
     private static func requireOwnPlace(for path: FilePath) throws(TokenStorageError) {
         guard !isDirectory(path), let (place, owner) = FileAttributes.nearestDirectory(to: path),
             owner != ProcessFacts.user, owner != 0
@@ -130,7 +133,7 @@ package struct VaultLocation: Sendable {
         throw .file(.insecurePermissions, .ownedByAnotherUser(.path(place.string), user: owner))
     }
 
-    /// That a directory may not be looked into, and whose it is.
+    /// Returns the error for a directory that this user may not look into, with its owner.
     private static func closed(_ path: FilePath) -> TokenStorageError {
         guard let (place, owner) = FileAttributes.nearestDirectory(to: path), owner != ProcessFacts.user
         else {
@@ -143,7 +146,7 @@ package struct VaultLocation: Sendable {
         (try? PosixDirectory(path.isEmpty ? "." : path)) != nil
     }
 
-    /// Where `path` leads without links, as far as that can be told while directories on the way are not there.
+    /// Returns the place that `path` leads to without links, as far as missing directories on the way allow.
     static func expectedPath(_ path: FilePath) -> FilePath? {
         var (above, below) = (path, FilePath())
         while let component = above.lastComponent {
@@ -156,7 +159,7 @@ package struct VaultLocation: Sendable {
         return nil
     }
 
-    /// What it means that nothing is there: this device may know that a vault was.
+    /// Returns the error for a missing file: this device may know that a vault was there.
     func absence(_ reason: TokenStorageError.Reason) -> TokenStorageError {
         isOfVaultThatIsGone
             ? .vaultIsGone(at: path)
@@ -169,18 +172,18 @@ package struct VaultLocation: Sendable {
         return StateStore.remembersVault(at: [here], in: state)
     }
 
-    /// Throws `notAVault` for what is no regular file. Looked at before it is opened: to open a pipe or a device is to
-    /// do something with it.
+    /// Throws `notAVault` for a file that is not regular. The check comes before opening: opening a pipe or a
+    /// device has effects.
     func requireRegularFile() throws(TokenStorageError) {
         guard let there = try? directory.attributes(of: name) else { return }
         try there.requireRegularFile()
     }
 
-    /// Whether who reads has to take the lock as well: other machines may write.
+    /// Whether readers have to take the lock as well: other machines may write.
     var locksReaders: Bool { directory.isRemote && readOnlyReason == nil }
 
-    /// The state directory; `nil` when it is not there or may not be looked into. That the system has no
-    /// descriptor left says neither.
+    /// Returns the state directory; `nil` when it is missing or may not be looked into. Throws when the
+    /// system has no descriptor left, which says neither.
     static func existing(_ path: FilePath?) throws(SystemFailure) -> PosixDirectory? {
         guard let path else { return nil }
         do {
@@ -192,7 +195,7 @@ package struct VaultLocation: Sendable {
     }
 }
 
-/// Who, beside the system's administrator, may replace files in a directory.
+/// The users, beside the system's administrator, with permission to replace files in a directory.
 private enum DirectoryAccess: Equatable {
     case owner
     case group
@@ -200,7 +203,7 @@ private enum DirectoryAccess: Equatable {
     case otherUser(UInt32)
 
     init(_ directory: FileAttributes) {
-        // With the sticky bit only the owners of directory and file may.
+        // With the sticky bit, only the owners of the directory and the file may.
         let isSticky = directory.mode & 0o1000 != 0
         if directory.owner != ProcessFacts.user, directory.owner != 0 {
             self = .otherUser(directory.owner)
@@ -215,7 +218,7 @@ private enum DirectoryAccess: Equatable {
 }
 
 extension FileAttributes {
-    /// Throws `notAVault` for what is no regular file.
+    /// Throws `notAVault` for a file that is not regular.
     func requireRegularFile() throws(TokenStorageError) {
         switch kind {
         case .regular: return

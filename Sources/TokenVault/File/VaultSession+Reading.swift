@@ -24,7 +24,7 @@ extension VaultSession {
         try item(try log.codec.item(service: service, key: key))
     }
 
-    /// The item whose name has this digest, whatever its service.
+    /// Returns the item whose name has this digest, of any service.
     func item(_ identifier: ItemIdentifier) throws(TokenStorageError) -> TokenItem? {
         try read(identifier, part: { $0.contentRange }) {
             (bytes, entry, item, keys) throws(TokenStorageError) in
@@ -32,7 +32,7 @@ extension VaultSession {
         }
     }
 
-    /// The item in the sealed contents of `entry`; `nil` when they do not open.
+    /// Returns the item in the sealed contents of `entry`; `nil` when they do not open.
     func item(
         _ item: ItemIdentifier, in bytes: [UInt8], of entry: IndexEntry, _ keys: ClassKeys
     ) throws(TokenStorageError) -> TokenItem? {
@@ -75,7 +75,8 @@ extension VaultSession {
         }
     }
 
-    /// Whether the keys of `entry` were replaced, or the item sealed under newer ones, after they were looked up.
+    /// Returns whether the keys of `entry` were replaced, or the item sealed under newer keys, after the
+    /// look-up.
     func isOvertaken(
         _ code: TokenStorageError.Code, _ item: ItemIdentifier, _ entry: IndexEntry, since replacements: Int
     ) throws(TokenStorageError) -> Bool {
@@ -88,8 +89,8 @@ extension VaultSession {
         }
     }
 
-    /// Runs `body`, which changes nothing, and once more each time that it meets keys which were wiped since others took their
-    /// place. Where they were wiped otherwise, the error says whether by a lock or for good.
+    /// Runs `body`, which changes nothing. Runs it again each time it meets keys that were wiped because
+    /// other keys took their place. For keys wiped otherwise, the error says whether by a lock or for good.
     func whileKeysAreReplaced<Value>(
         _ body: () throws(TokenStorageError) -> Value
     ) throws(TokenStorageError) -> Value {
@@ -104,12 +105,12 @@ extension VaultSession {
         }
     }
 
-    /// The keys that open an item; `nil` when they were destroyed and the item with them.
+    /// Returns the keys that open an item; `nil` when they were destroyed and the item with them.
     func keys(toRead entry: IndexEntry) throws(TokenStorageError) -> ClassKeys? {
         try keys(of: ring.access(of: entry))
     }
 
-    /// The keys; `nil` when they were destroyed. Throws why they are not held.
+    /// Returns the keys; `nil` when they were destroyed. Throws the reason that they are not held.
     func keys(of access: KeyRing.Access) throws(TokenStorageError) -> ClassKeys? {
         do throws(TokenStorageError) {
             return try access.keys()
@@ -122,7 +123,7 @@ extension VaultSession {
         }
     }
 
-    /// The items of a service, or of all, with the number that cannot be shown.
+    /// Returns the items of a service, or of all, with the number that cannot be shown.
     func list(service: String?, query: TokenQuery) throws(TokenStorageError) -> TokenListing {
         while true {
             let replacements = ring.replacements
@@ -135,7 +136,7 @@ extension VaultSession {
         }
     }
 
-    /// The items; `nil` when they were sealed under newer keys meanwhile.
+    /// Returns the items; `nil` when they were sealed under newer keys meanwhile.
     private func listing(
         service: String?, query: TokenQuery
     ) throws(TokenStorageError) -> TokenListing? {
@@ -150,7 +151,8 @@ extension VaultSession {
             }
             guard let keys = try listing.keys(of: access) else { continue }
             guard let metadata = try metadata(of: item, at: entry, from: file, keys) else {
-                // Deleted and erased since the list was taken, or damaged: a single read tells.
+                // The item was deleted and erased since the list was taken, or is damaged: a single read
+                // decides.
                 if let (now, _) = try log.entry(for: item), now.generation == entry.generation {
                     throw .damage(at: entry.offset, .item)
                 }
@@ -167,7 +169,7 @@ extension VaultSession {
 }
 
 extension VaultSession {
-    /// The metadata at `entry`; `nil` when they do not open.
+    /// Returns the metadata at `entry`; `nil` when they do not open.
     func metadata(
         of item: ItemIdentifier, at entry: IndexEntry, from file: any DiskFile, _ keys: ClassKeys
     ) throws(TokenStorageError) -> TokenMetadata? {
@@ -179,7 +181,7 @@ extension VaultSession {
 }
 
 extension KeyRing {
-    /// The keys that `entry` is sealed under, or why they are not held.
+    /// Returns the keys that `entry` is sealed under, or the reason that they are not held.
     func access(of entry: IndexEntry) -> Access {
         access(policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion)
     }
@@ -190,7 +192,8 @@ extension IndexEntry {
 }
 
 extension TokenListing {
-    /// The keys; `nil` for an item that cannot be opened, which is counted unless its keys were destroyed. Throws `closed`.
+    /// Returns the keys; `nil` for an item that cannot be opened. Such an item is counted unless its keys
+    /// were destroyed. Throws `closed`.
     mutating func keys(of access: KeyRing.Access) throws(TokenStorageError) -> ClassKeys? {
         switch access {
         case .keys(let keys): return keys
@@ -211,7 +214,7 @@ extension TokenListing {
 }
 
 extension KeyRing.Access {
-    /// The keys; `nil` when they were destroyed. Throws why they are not held.
+    /// Returns the keys; `nil` when they were destroyed. Throws the reason that they are not held.
     func keys() throws(TokenStorageError) -> ClassKeys? {
         switch self {
         case .keys(let keys): return keys

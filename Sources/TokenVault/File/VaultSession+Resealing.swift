@@ -1,9 +1,9 @@
 internal import TokenVaultCrypto
 
-// After the vault got a new root: what is sealed under older class keys is sealed under the newest.
+// After a key rotation: items sealed under older class keys are sealed under the newest.
 extension VaultSession {
-    /// Seals an item anew for compaction, under its own generation; `nil` when its keys are the newest or not
-    /// held.
+    /// Returns a function that seals an item again for compaction, under its own generation. The function
+    /// returns `nil` when the item's keys are the newest or not held.
     func resealing() -> VaultLog.Resealing {
         { [self] (item, entry, content) throws(TokenStorageError) in
             guard
@@ -20,7 +20,8 @@ extension VaultSession {
                     content, in: split..<content.count, of: item, generation: entry.generation, keys: old)
             else { throw .damage(at: entry.offset, .item) }
             let origin = ring.policyOrigin(of: stored, item, under: old)
-            // Without the root key the proof cannot be renewed: the next session that has it seals the item.
+            // Without the root key the proof cannot be renewed: the next session with the root key seals the
+            // item.
             if origin == .unknown { return nil }
             var supplies = ItemSealer.Supplies(for: 1)
             return try sealer.item(

@@ -2,14 +2,14 @@ internal import Synchronization
 internal import TokenVaultPlatform
 
 extension VaultSession {
-    /// What a commit makes of the log as it is when its turn comes.
+    /// Returns the preparation of a commit, which plans its records from the log when its turn comes.
     func preparation(
         service: String, changes: [TokenChange], existed facts: CommitFacts
     ) -> WriteRequest.Preparation {
         { [self] (view, add) throws(TokenStorageError) in
             try refreshKeys()
             let now = clock()
-            // No change has to do with another: a commit touches each key once.
+            // No change depends on another: a commit touches each key once.
             var existed: [Bool] = []
             existed.reserveCapacity(changes.count)
             var resets: [PolicyReset] = []
@@ -31,7 +31,7 @@ extension VaultSession {
         }
     }
 
-    /// Deletes all items of a service that are there when the turn comes.
+    /// Returns the preparation that deletes all items of a service that exist when its turn comes.
     func deletionOfAll(
         service: String, existed: CommitFacts
     ) -> WriteRequest.Preparation {
@@ -49,16 +49,16 @@ extension VaultSession {
         }
     }
 
-    /// Removes items whose class keys were destroyed, with the last passphrase or with a device. Which these are
-    /// only the keybag in use says: items of a class that came since the keys were read are not among them.
+    /// Removes items whose class keys were destroyed, with the last passphrase or with a device. Only the
+    /// keybag in use tells which: items of a class that came since the keys were read are not among them.
     func removeDestroyedItems() throws(TokenStorageError) {
         try log.withFreshState { _ in }
         try refreshKeys()
-        // A look first: most unlocks find none, and a reader should not wait for writers.
+        // This looks first: most unlocks find none, and a reader should not wait for writers.
         let mayBeAny = try log.withFreshState { [self] state in state.index.mayHave(isDestroyed) }
         guard mayBeAny else { return }
         _ = try queue.commit { [self] (view, add) throws(TokenStorageError) in
-            // Others may have been at it since; from here on nobody is.
+            // Other processes may have written since; from here on, none does.
             try refreshKeys()
             guard log.keybagRecord.generation == ring.facts.keybagGeneration else { return }
             var drafts: [FrameDraft] = []
@@ -73,14 +73,14 @@ extension VaultSession {
         }
     }
 
-    /// Whether the keys of a class were destroyed.
+    /// Returns whether the keys of a class were destroyed.
     func isDestroyed(_ policy: UInt8, _ setTag: UInt64, _ keyVersion: UInt32) -> Bool {
         if case .destroyed = ring.access(policy: policy, setTag: setTag, version: keyVersion) { return true }
         return false
     }
 }
 
-/// What a commit found, told by the thread that wrote it.
+/// The facts that a commit found, set by the thread that wrote it.
 final class CommitFacts: Sendable {
     private let value = Mutex<(existed: [Bool], policyResets: [PolicyReset])>(([], []))
 
@@ -90,7 +90,7 @@ final class CommitFacts: Sendable {
 
     var existed: [Bool] { value.withLock { $0.existed } }
 
-    /// The commit that was written as `generation`.
+    /// Returns the commit that was written as `generation`.
     func commit(_ generation: Generation?) -> TokenCommit {
         let (existed, policyResets) = value.withLock { $0 }
         return TokenCommit(generation: generation, existed: existed, policyResets: policyResets)

@@ -46,18 +46,18 @@ final class VaultSession: Sendable {
         queue = CommitQueue(log: log)
     }
 
-    /// The policy of an item that names none. Never a weaker one because this device is not enrolled.
+    /// The policy of an item that names none; never a weaker policy because this device is not enrolled.
     var defaultPolicy: AccessPolicy {
         let facts = ring.facts
         return facts.isEnrolled || facts.hasDevices ? .whenUnlockedThisDeviceOnly : .whenUnlocked
     }
 
-    /// Says where this device's keys are from now on.
+    /// Sets the store of this device's keys.
     func use(_ store: StateStore) { self.store.withLock { $0 = store } }
 
-    /// Takes the keys of the keybag that is in use, when another process has changed it. While locked
-    /// the roots for that are not held, and what depends on passphrases stays unanswered. When the vault
-    /// got a new root, what is held is no longer the vault's: it is locked until the next unlock.
+    /// Takes the keys of the keybag that is in use, when another process has changed it. While locked, the
+    /// roots for that are not held, and reads that depend on passphrases wait. When the vault got a new root
+    /// key, the held keys are no longer the vault's: the session is locked until the next unlock.
     func refreshKeys() throws(TokenStorageError) {
         guard log.keybagRecord.generation != ring.facts.keybagGeneration, !ring.changesRoot else { return }
         let (locks, replacements) = (ring.locks, ring.replacements)
@@ -70,8 +70,8 @@ final class VaultSession: Sendable {
         do throws(KeybagKeys.Failure) {
             try KeybagKeys.check(keybag, roots: roots)
         } catch {
-            // Only who holds the log key can name a copy there: another root, or a forgery, which the next unlock
-            // tells apart.
+            // Only a holder of the log key can name a copy there: another root key, or a forgery. The next
+            // unlock tells them apart.
             ring.loseRoot(keybag, unlessReplacedSince: replacements)
             return
         }
@@ -83,7 +83,7 @@ final class VaultSession: Sendable {
                     of: keybag, slot: facts.slot, roots: try roots.copied(), secrets: secrets)
             }
         } catch {
-            // Wiped under our hands: by a lock, or since newer keys are there already.
+            // The keys were wiped meanwhile, by a lock or because newer keys are there already.
             guard ring.locks == locks, ring.replacements == replacements else { return }
             throw error
         }

@@ -1,12 +1,12 @@
 internal import Synchronization
 
 extension InMemoryTokenStorage {
-    /// An in-memory storage for code that cannot wait. See ``TokenStorage`` for what each call does.
+    /// An in-memory storage for code that cannot wait. See ``TokenStorage`` for each call.
     public struct Blocking: BlockingTokenStorage {
         let vault: InMemoryVault
         /// The service that the keys belong to.
         public let service: String
-        /// Where the items of the service are; `nil` when the service is not usable.
+        /// The place of the service's items; `nil` when the service is not usable.
         private let place: InMemoryVault.Place?
 
         init(vault: InMemoryVault, service: String) {
@@ -19,7 +19,7 @@ extension InMemoryTokenStorage {
         /// When unlocked, on this device only.
         public var defaultPolicy: AccessPolicy { .whenUnlockedThisDeviceOnly }
 
-        /// The state the vault was put into. Throws `closed`.
+        /// Returns the lock state of the vault. Throws `closed`.
         public func lockState() throws(TokenStorageError) -> LockState {
             try vault.withState(try call("lockState").rules) { $0.lockState }
         }
@@ -92,11 +92,12 @@ extension InMemoryTokenStorage {
             return (call, place)
         }
 
-        /// What `part` takes of an item; not all of it, so that a read copies no more than it gives.
+        /// Returns the result of `part` for an item. `part` takes only the fields that the read returns, so
+        /// that nothing else is copied.
         private func stored<Part>(
             _ key: TokenKey, _ operation: String, _ part: (InMemoryVault.Item) -> Part
         ) throws(TokenStorageError) -> Part? {
-            // What is found and may be read has a usable name, and nothing else is left to check.
+            // An item that is found and readable has a valid name, so that no other check is needed.
             let found: InMemoryVault.Item? = vault.state.withLock { state in
                 guard let place = self.place, !state.isClosed, !(state.lockState == .locked),
                     let item = state[place][key],

@@ -1,31 +1,31 @@
 /// A storage in memory with the semantics of the file vault, for tests and short-lived processes.
 ///
-/// Storages that share an ``InMemoryVault`` see each other's services as storages of one vault file do.
-/// Every call runs on the caller's thread; a write in a cancelled task throws `cancelled`.
+/// Storages that share an ``InMemoryVault`` see each other's services, as storages of one vault file do.
+/// Every call runs on the caller's thread. A write in a cancelled task throws `cancelled`.
 public struct InMemoryTokenStorage: TokenStorage {
     /// The same storage for code that cannot wait.
     public let blocking: Blocking
 
-    /// A storage of `service` in a vault of its own. An unusable service is `invalidArgument` in every
-    /// call.
+    /// Creates a storage of `service` in a vault of its own. With an unusable service every call throws
+    /// `invalidArgument`.
     public init(service: String) { self.init(vault: InMemoryVault(), service: service) }
 
-    /// A storage of `service` in `vault`.
+    /// Creates a storage of `service` in `vault`.
     public init(vault: InMemoryVault, service: String) {
         blocking = Blocking(vault: vault, service: service)
     }
 
-    /// The vault this is a view of: what tests put into each state.
+    /// The vault behind the storage. Tests use it to set lock state, device and passcode.
     public var vault: InMemoryVault { blocking.vault }
     /// The service that the keys belong to.
     public var service: String { blocking.service }
-    /// All policies; without those of this device when it is not known to the vault, and without
-    /// when-passcode-set when there is no passcode.
+    /// All policies, with two exceptions. This-device-only policies are missing on a device that is not
+    /// enrolled in the vault. The when-passcode-set policy is missing while there is no passcode.
     public var supportedPolicies: Set<AccessPolicy> { blocking.supportedPolicies }
     /// When unlocked, on this device only.
     public var defaultPolicy: AccessPolicy { blocking.defaultPolicy }
 
-    /// The state the vault was put into. Throws `closed`.
+    /// Returns the lock state of the vault. Throws `closed`.
     public func lockState() async throws(TokenStorageError) -> LockState { try blocking.lockState() }
 
     /// See ``TokenStorage/secret(for:)``.
@@ -62,7 +62,7 @@ public struct InMemoryTokenStorage: TokenStorage {
         return try blocking.deleteAll()
     }
 
-    /// See ``TokenStorage/changes()``. In a closed vault the sequence is at its end.
+    /// See ``TokenStorage/changes()``. In a closed vault the sequence is already at its end.
     public func changes() -> TokenChanges { vault.hub.subscribe(service: service) }
 
     private func refuseWhenCancelled(_ operation: String) throws(TokenStorageError) {

@@ -2,8 +2,8 @@
 internal import FoundationEssentials
 #endif
 
-/// Writes: everything is checked before anything is changed, and readers are told in the order of
-/// generations because they are told under the lock.
+/// Writes. A commit checks everything before it changes anything. Events are published under the lock, and
+/// therefore in the order of generations.
 extension InMemoryVault {
     func commit(
         _ changes: [TokenChange], service: String, at place: Place, defaultPolicy: AccessPolicy, now: Date,
@@ -15,7 +15,7 @@ extension InMemoryVault {
         guard !effective.isEmpty else { return TokenCommit(generation: nil, existed: existed) }
 
         let generation = try state.nextGeneration(call.operation)
-        // Taken out, so that the dictionary is changed in place: left in, each commit would copy it.
+        // Swapped out, so that the dictionary is changed in place: otherwise each commit would copy it.
         var items: [TokenKey: Item] = [:]
         swap(&items, &state[place])
         var events: [TokenKey: TokenEvent] = [:]
@@ -51,7 +51,7 @@ extension InMemoryVault {
         return items.count
     }
 
-    /// Checks every change; tells for each whether its key is there.
+    /// Checks every change, and returns for each whether its key is present.
     private func check(
         _ changes: [TokenChange], among items: [TokenKey: Item], defaultPolicy: AccessPolicy, state: State,
         call: Validation
@@ -93,7 +93,7 @@ extension InMemoryVault {
 extension TokenChange {
     fileprivate var isDelete: Bool { if case .delete = action { true } else { false } }
 
-    /// The secret an item has after this change; `nil` when there is no item then.
+    /// Returns the item's secret after this change; `nil` when there is no item then.
     fileprivate func secret(replacing current: Secret?) -> Secret? {
         switch action {
         case .store(let secret): secret

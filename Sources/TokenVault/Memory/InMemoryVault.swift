@@ -4,22 +4,22 @@ internal import Synchronization
 public import FoundationEssentials
 #endif
 
-/// A keychain in memory, shared by the storages of several services; it goes with the last of them.
+/// A keychain in memory, shared by the storages of several services. It is released with the last of them.
 ///
-/// It keeps every rule of ``TokenStorage``, so that tests of an SDK meet what a real vault does. What a
-/// real vault goes through, it is told: ``setLockState(_:)``, ``setDevice(_:)``, ``setPasscode(isSet:)``,
-/// ``close()``. It starts unlocked, on its own device, with a passcode. Policies are kept by checks here,
-/// not by keys: nothing is protected from the process itself.
+/// It keeps every rule of ``TokenStorage``, so that tests of an SDK see the behaviour of a real vault. Tests
+/// set the state of the vault with ``setLockState(_:)``, ``setDevice(_:)``, ``setPasscode(isSet:)`` and
+/// ``close()``. It starts unlocked, on its own device, with a passcode. Checks enforce the policies here, not
+/// keys: nothing is protected from the process itself.
 public final class InMemoryVault: TokenKeychain {
-    /// The device a vault is on.
+    /// The device that a vault is on.
     public enum Device: Sendable, Hashable {
-        /// The one it was made on.
+        /// The device on which the vault was made.
         case original
-        /// Another one, as after the vault was copied: items that stay on the original device are
-        /// `wrongDevice`, and new ones that would stay here are `unsupportedPolicy`.
+        /// Another device, as after the vault was copied. Items that stay on the original device are
+        /// `wrongDevice`. New items that would stay on this device are `unsupportedPolicy`.
         case another
-        /// Another one that the vault was made known to: items of the original device are
-        /// `wrongDevice`, new ones can stay here.
+        /// Another device, enrolled in the vault. Items that stay on the original device are `wrongDevice`;
+        /// new items can stay on this device.
         case anotherEnrolled
 
         var isOriginal: Bool { self == .original }
@@ -29,7 +29,7 @@ public final class InMemoryVault: TokenKeychain {
     let hub = ChangeHub()
     let clock: @Sendable () -> Date
 
-    /// An empty, unlocked vault. `clock` gives the time for `created` and `modified`.
+    /// Creates an empty, unlocked vault. `clock` gives the time for `created` and `modified`.
     public init(clock: @escaping @Sendable () -> Date = { Date() }) {
         state = Mutex(State())
         self.clock = clock
@@ -37,12 +37,14 @@ public final class InMemoryVault: TokenKeychain {
 
     deinit { hub.end() }
 
-    /// The storage of `service` in this vault. An unusable service is `invalidArgument` in every call.
+    /// Returns the storage of `service` in this vault. With an unusable service every call throws
+    /// `invalidArgument`.
     public func storage(service: String) -> InMemoryTokenStorage {
         InMemoryTokenStorage(vault: self, service: service)
     }
 
-    /// The services that have items, and how many items cannot be shown. Throws `locked`, `closed`.
+    /// Returns the services that have items, and the number of items that cannot be shown. Throws `locked`,
+    /// `closed`.
     public func services() async throws(TokenStorageError) -> ServiceListing {
         let call = Validation(operation: "list", backend: Self.backend)
         return try withUnlockedState(call) { state in
@@ -52,19 +54,19 @@ public final class InMemoryVault: TokenKeychain {
         }
     }
 
-    /// Puts the vault into a lock state: `.locked` as after a reboot, `.afterFirstUnlock` as when locked
-    /// again, `.unlocked`.
+    /// Sets the lock state: `.locked` as after a reboot, `.afterFirstUnlock` as after locking again, or
+    /// `.unlocked`.
     public func setLockState(_ lockState: LockState) {
         state.withLock { $0.lockState = lockState }
     }
 
-    /// Puts the vault on a device.
+    /// Moves the vault to a device.
     public func setDevice(_ device: Device) {
         state.withLock { $0.device = device }
     }
 
-    /// Says whether there is a passcode. Without one, when-passcode-set items are refused; taking it
-    /// away destroys those that are there. The vault must be unlocked (`locked`); throws `closed`.
+    /// Sets or removes the passcode. Without one, when-passcode-set items are rejected; removing it destroys
+    /// the existing ones. Throws `locked` unless the vault is unlocked, and `closed`.
     public func setPasscode(isSet: Bool) throws(TokenStorageError) {
         try withState(Validation(operation: "setPasscode", backend: Self.backend)) {
             (state) throws(TokenStorageError) in
@@ -90,7 +92,7 @@ public final class InMemoryVault: TokenKeychain {
         }
     }
 
-    /// Forgets every item and ends every sequence of changes; later calls throw `closed`.
+    /// Removes every item and ends every sequence of changes. Later calls throw `closed`.
     public func close() {
         state.withLock { state in
             state.isClosed = true

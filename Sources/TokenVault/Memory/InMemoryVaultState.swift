@@ -1,7 +1,7 @@
 internal import Synchronization
 
 extension InMemoryVault {
-    /// What an item is, and where it was stored. An object, so that a read retains one thing and copies nothing else.
+    /// An item and where it was stored. A class, so that a read retains one object and copies nothing else.
     final class Item: Sendable {
         let metadata: TokenMetadata
         let secret: Secret
@@ -14,14 +14,15 @@ extension InMemoryVault {
         }
     }
 
-    /// Where the items of a service are; see ``State/place(of:)``.
+    /// The place of a service's items; see ``State/place(of:)``.
     struct Place {
         fileprivate let index: Int
     }
 
-    /// Everything in the vault. Whoever holds it holds the vault's lock.
+    /// Everything in the vault. Access needs the vault's lock.
     struct State {
-        // By place, then by key. A place stays its service's, so that calls need not look for it each time.
+        // By place, then by key. The place of a service never changes, so that calls need not look it up each
+        // time.
         private var items: [[TokenKey: Item]] = []
         private var services: [TokenKey: Place] = [:]
         var lockState: LockState = .unlocked
@@ -30,7 +31,7 @@ extension InMemoryVault {
         var isClosed = false
         private var sequence: UInt64 = 0
 
-        /// The place of a service, made when it is asked for first.
+        /// Returns the place of a service, and makes it at the first request.
         mutating func place(of service: String) -> Place {
             let name = TokenKey(service)
             if let place = services[name] { return place }
@@ -49,15 +50,15 @@ extension InMemoryVault {
         /// The items of every service.
         var allItems: some Sequence<Item> { items.lazy.flatMap(\.values) }
 
-        /// Every service that was asked for, and its place.
+        /// Every service that was requested, with its place.
         var places: some Sequence<(key: TokenKey, value: Place)> { services }
 
-        /// Forgets every item.
+        /// Removes every item.
         mutating func removeAll() {
             for index in items.indices { items[index] = [:] }
         }
 
-        /// The policies whose promise can be kept now.
+        /// The policies that can be enforced now.
         var supportedPolicies: Set<AccessPolicy> {
             Set(
                 AccessPolicy.allCases.filter { policy in
@@ -66,19 +67,19 @@ extension InMemoryVault {
                 })
         }
 
-        /// Why an item may not be touched now; `nil` when it may.
+        /// Returns the error code for touching an item now; `nil` when that is allowed.
         func refusal(of item: Item) -> TokenStorageError.Code? {
             let isForeign = item.isOfOriginalDevice != device.isOriginal
             if item.metadata.policy.isThisDeviceOnly, isForeign { return .wrongDevice }
             return refusal(of: item.metadata.policy)
         }
 
-        /// Why items of `policy` may not be written now; `nil` when they may.
+        /// Returns the error code for writing items of `policy` now; `nil` when that is allowed.
         func refusal(of policy: AccessPolicy) -> TokenStorageError.Code? {
             lockState == .unlocked || policy.isReadableAfterFirstUnlock ? nil : .locked
         }
 
-        /// The generation of the next commit.
+        /// Returns the generation of the next commit.
         mutating func nextGeneration(_ operation: String) throws(TokenStorageError) -> Generation {
             guard sequence < 1 << 53 - 1 else {
                 throw TokenStorageError(
@@ -89,7 +90,7 @@ extension InMemoryVault {
         }
     }
 
-    /// Runs `body` alone with the state of a vault that is open.
+    /// Runs `body` with exclusive access to the state of an open vault. Throws `closed`.
     func withState<Result>(
         _ call: Validation, _ body: (inout State) throws(TokenStorageError) -> Result
     ) throws(TokenStorageError) -> Result {
@@ -101,12 +102,12 @@ extension InMemoryVault {
         }
     }
 
-    /// The same, and something was unlocked.
+    /// Runs `body` in the same way. Also throws `locked` when nothing was unlocked yet.
     func withUnlockedState<Result>(
         _ call: Validation, _ body: (inout State) throws(TokenStorageError) -> Result
     ) throws(TokenStorageError) -> Result {
         try withState(call) { (state) throws(TokenStorageError) -> Result in
-            // Not `!=`, which compares the raw values, which are texts.
+            // Not `!=`, which compares the raw values, which are strings.
             guard !(state.lockState == .locked) else {
                 throw TokenStorageError(.locked, operation: call.operation, backend: call.backend)
             }

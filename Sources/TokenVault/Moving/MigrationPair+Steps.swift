@@ -2,8 +2,8 @@
 internal import FoundationEssentials
 #endif
 
-/// The calls that move an item, with their errors sorted: what is about the item leaves it where it is,
-/// what is about the storage ends the migration.
+/// The calls that move an item. An error of the item leaves the item at the source; an error of the storage
+/// ends the migration.
 extension MigrationPair {
     enum Reading {
         case item(TokenItem)
@@ -11,12 +11,12 @@ extension MigrationPair {
         case left(TokenStorageError.Code)
     }
 
-    /// The item at the source.
+    /// Reads the item at the source.
     func read(_ key: TokenKey) async throws(MigrationStop) -> Reading {
         do {
             return try await source.item(for: key).map { .item($0) } ?? .absent
         } catch {
-            // One damaged item keeps no other from being moved.
+            // One damaged item does not keep other items from being moved.
             let isAboutItem =
                 error.code.isUnreadable
                 || [.corrupt, .invalidKey, .unsupportedFormat].contains(error.code)
@@ -27,16 +27,16 @@ extension MigrationPair {
 
     enum Look {
         case nothing
-        /// What was to be there is there.
+        /// The destination has the same item.
         case same(TokenMetadata)
         case other(Generation)
-        /// Something is there that cannot be compared or replaced: another device's.
+        /// The destination has an item that cannot be compared or replaced, such as one of another device.
         case unreadable
-        /// The destination cannot have such a key.
+        /// The destination does not accept the key.
         case unusable(TokenStorageError.Code)
     }
 
-    /// What the destination has in place of `copy`.
+    /// Compares the item at the destination with `copy`.
     func look(for copy: MigrationCopy) async throws(MigrationStop) -> Look {
         do {
             guard let item = try await destination.item(for: copy.key) else { return .nothing }
@@ -52,12 +52,12 @@ extension MigrationPair {
 
     enum Storing {
         case stored(Generation)
-        /// The destination changed since it was looked at.
+        /// The destination changed since it was examined.
         case moved
         case left(TokenStorageError.Code)
     }
 
-    /// Stores `copy` if what is at the destination is as expected.
+    /// Stores `copy` if the destination meets `expectation`.
     func store(
         _ copy: MigrationCopy, _ expectation: TokenChange.Expectation
     ) async throws(MigrationStop) -> Storing {
@@ -76,7 +76,7 @@ extension MigrationPair {
     }
 }
 
-/// What an item is to be at the destination.
+/// The intended item at the destination.
 struct MigrationCopy {
     let key: TokenKey
     let secret: Secret
@@ -90,14 +90,14 @@ struct MigrationCopy {
         self.policy = policy
     }
 
-    /// All of them given, so that a replaced item keeps none of its own.
+    /// All details, so that a replaced item keeps none of its own.
     var details: TokenDetails {
         TokenDetails(
             policy: policy, label: source.label ?? "", attributes: source.attributes,
             expiry: source.expires.map { .at($0) } ?? .never)
     }
 
-    /// Whether `item` has this secret and these details. Backends keep times to the millisecond.
+    /// Returns whether `item` has this secret and these details. Backends keep times to the millisecond.
     func isSame(as item: TokenItem) -> Bool {
         let metadata = item.metadata
         let isSameExpiry =

@@ -1,17 +1,17 @@
-/// One run of a migration: the figures so far and the way of one item.
+/// One run of a migration: the counts so far and the steps of one item.
 struct MigrationRun {
     let options: TokenMigration.Options
     let progress: ((MigrationProgress) -> Void)?
     var summary = MigrationSummary()
 
-    /// The items at the source that other programs made, by the service.
+    /// The items at the source that other programs made, by service.
     var others: [TokenKey: Set<TokenKey>] = [:]
 
-    /// How often an item that changes at the source while it is moved is copied anew.
+    /// The number of attempts to copy an item that changes at the source while it is moved.
     private static let rounds = 16
 
-    /// Moves the items of `pairs`. `hidden` is how many the source does not show, if that is known better
-    /// than by listing the pairs.
+    /// Moves the items of `pairs`. `hidden` is the source's own count of items that it does not show, if
+    /// there is one. That count is more accurate than the sum over `pairs`.
     mutating func move(_ pairs: [MigrationPair], hidden: ServiceListing?) async throws(MigrationStop) {
         var work: [(pair: MigrationPair, keys: [TokenKey])] = []
         for pair in pairs {
@@ -30,7 +30,7 @@ struct MigrationRun {
             }
         }
         if let hidden, options.keys == nil {
-            // What was locked in between, only the listings have counted.
+            // Zero may be out of date: only the listings count items that were locked after it was taken.
             if hidden.hidden > 0 {
                 summary.hidden = hidden.hidden
                 summary.hiddenReasons = hidden.hiddenReasons
@@ -53,7 +53,7 @@ struct MigrationRun {
         }
     }
 
-    /// Leaves each of `keys` that has something else at the destination.
+    /// Marks as left each of `keys` that has a different item at the destination.
     private mutating func lookForConflicts(
         _ keys: [TokenKey], _ pair: MigrationPair
     ) async throws(MigrationStop) {
@@ -82,7 +82,7 @@ struct MigrationRun {
     private static let conflict = MigrationStop(
         .conflict, at: .destination, .changedMeanwhile(.destination))
 
-    /// Moves one item, anew when it changed at the source before it could be deleted there.
+    /// Moves one item. Copies it again when it changed at the source before it could be deleted there.
     private mutating func move(_ key: TokenKey, _ pair: MigrationPair) async throws(MigrationStop) {
         let before = summary
         var ours: Generation?
@@ -106,7 +106,8 @@ struct MigrationRun {
                 summary.keptForOthers += 1
                 return
             }
-            // The very same item at both ends is one storage twice, and its only copy.
+            // The identical item at both ends means that source and destination are one storage, which has
+            // the only copy.
             guard there != item.metadata else {
                 throw .init(.invalidArgument, at: .destination, .limit(.sameStorage))
             }
@@ -118,13 +119,14 @@ struct MigrationRun {
         leave(key, pair, .conflict)
     }
 
-    /// What the destination is to have.
+    /// Returns the intended item at the destination.
     private func copy(of item: TokenItem) -> MigrationCopy {
         MigrationCopy(of: item, policy: options.policies[item.metadata.policy] ?? item.metadata.policy)
     }
 
-    /// Brings `copy` to the destination, unless it is there; what the destination then has of it. `nil` when
-    /// the item is left. `ours` is what an earlier round stored and this one may replace.
+    /// Stores `copy` at the destination unless it is already there, and returns its metadata there. Returns
+    /// `nil` when the item is left. `ours` is the generation that an earlier round stored, which this round
+    /// may replace.
     private mutating func place(
         _ copy: MigrationCopy, _ ours: Generation?, _ pair: MigrationPair
     ) async throws(MigrationStop) -> TokenMetadata? {
@@ -150,7 +152,7 @@ struct MigrationRun {
             summary.copied += 1
             switch try await pair.look(for: copy) {
             case .same(let metadata): return metadata
-            // Somebody else was at it since: what is there now is theirs.
+            // Another program changed the item since: its version is there now.
             case .other(let now) where now != generation: return try conflict(copy.key, pair)
             default:
                 throw .init(
@@ -173,7 +175,8 @@ struct MigrationRun {
         _ key: TokenKey, _ pair: MigrationPair
     ) throws(MigrationStop) -> TokenMetadata? {
         if isOthers(key, pair) {
-            // It stays whatever is moved, also when this is run again after one of ours went.
+            // The item stays at the source in any case, also in a later run after an item of TokenVault was
+            // deleted.
             summary.found -= 1
             summary.passedOver += 1
             return nil
@@ -183,12 +186,12 @@ struct MigrationRun {
         return nil
     }
 
-    /// Whether another program made the item of `key` at the source.
+    /// Returns whether another program made the item of `key` at the source.
     private func isOthers(_ key: TokenKey, _ pair: MigrationPair) -> Bool {
         others[TokenKey(pair.source.service)]?.contains(key) ?? false
     }
 
-    /// Deletes what was copied at the source; false when something newer is there.
+    /// Deletes the copied item at the source. Returns false when a newer one is there.
     private mutating func delete(
         _ item: TokenMetadata, _ pair: MigrationPair
     ) async throws(MigrationStop) -> Bool {

@@ -1,75 +1,78 @@
-/// How far a migration has come.
+/// The progress of a migration.
 public struct MigrationProgress: Hashable, Sendable {
-    /// Items that were dealt with, moved or not.
+    /// The number of items that are done, moved or not.
     public var done: Int
-    /// Items in all.
+    /// The number of all items.
     public var total: Int
 }
 
-/// What a migration did, and what it left where it was. It holds no secret; its description no key either.
+/// The result of a migration: the items that were moved, and the items left at the source. The summary holds
+/// no secret, and its description no key.
 public struct MigrationSummary: Sendable {
-    /// An item that stayed at the source alone.
+    /// An item that remained only at the source.
     public struct Remaining: Hashable, Sendable {
         /// The item's service at the source.
         public let service: String
         /// The item's key.
         public let key: TokenKey
-        /// Why: `conflict` (something else is at the destination), `unsupportedPolicy`, `locked`,
-        /// `wrongDevice` or `notPermitted` (it could not be read), or what else one of the two
-        /// storages refused it with.
+        /// The reason: `conflict` (a different item is at the destination), `unsupportedPolicy`, or the error
+        /// of one of the two storages. `locked`, `wrongDevice` and `notPermitted` mean that the item could
+        /// not be read.
         public let code: TokenStorageError.Code
     }
 
-    /// Items that were looked at.
+    /// The number of items that were examined.
     public internal(set) var found = 0
-    /// Items that this run stored at the destination.
+    /// The number of items that this run stored at the destination.
     public internal(set) var copied = 0
-    /// Items that were at the destination already, with the same secret and details.
+    /// The number of items that were at the destination already, with the same secret and details.
     public internal(set) var alreadyThere = 0
-    /// Items that were read at the destination and are what the source has: copied or already there.
+    /// The number of items that were read at the destination and match the source: copied or already there.
     public internal(set) var verified = 0
-    /// Items that were deleted at the source.
+    /// The number of items that were deleted at the source.
     public internal(set) var deleted = 0
-    /// Items that somebody else deleted at the source when they had been copied: another run of the same
-    /// migration, or a sign-out. Their copies are kept.
+    /// The number of items that another program deleted at the source after they had been copied: another run
+    /// of the same migration, or a sign-out. Their copies are kept.
     public internal(set) var deletedMeanwhile = 0
-    /// Chosen keys, or listed ones by the time of their turn, that the source has not.
+    /// The number of chosen or listed keys that were missing at the source when their turn came.
     public internal(set) var absent = 0
-    /// Items that the source does not even list, because they are locked, another device's, or not opened by what
-    /// unlocked it.
+    /// The number of items that the source does not list. They are locked, belong to another device, or are
+    /// not opened by the source's unlock method.
     public internal(set) var hidden = 0
-    /// Why, as far as the source tells: see ``TokenListing/hiddenReasons``.
+    /// The number of hidden items by error, as far as the source reports it: see
+    /// ``TokenListing/hiddenReasons``.
     public internal(set) var hiddenReasons: [TokenStorageError.Code: Int] = [:]
-    /// Items that were read at the destination and stay at the source too, since another program made them.
+    /// The number of items that were verified at the destination and stay at the source too, because another
+    /// program made them.
     public internal(set) var keptForOthers = 0
-    /// Items of other programs that the source has and that were not copied: see ``TokenListing/passedOver``. The
-    /// destination may have something else under the key.
+    /// The number of items of other programs at the source that were not copied: see
+    /// ``TokenListing/passedOver``. The destination may have a different item under the key.
     public internal(set) var passedOver = 0
-    /// Each item that stayed at the source alone, and why.
+    /// Each item that remained only at the source, with the reason.
     public internal(set) var remaining: [Remaining] = []
-    /// What ended the migration before its end; `nil` when all items were dealt with.
+    /// The error that ended the migration early; `nil` when all items were done.
     public internal(set) var stop: MigrationStop?
 
-    /// Items left because something else is at the destination.
+    /// The number of items left because a different item is at the destination.
     public var conflicts: Int { count(.conflict) }
-    /// Items left because the destination cannot keep their policy's promise.
+    /// The number of items left because the destination cannot enforce their policy.
     public var unsupportedPolicies: Int { count(.unsupportedPolicy) }
-    /// Items left because they cannot be read now; with those that are not even listed.
+    /// The number of items left because they cannot be read now, including hidden ones.
     public var unreadable: Int { hidden + remaining.count { $0.code.isUnreadable } }
-    /// Items left for another reason.
+    /// The number of items left for another reason.
     public var failed: Int { remaining.count + hidden - conflicts - unsupportedPolicies - unreadable }
 
-    /// Whether every item that the source has is at the destination.
+    /// Whether every item of the source is at the destination.
     public var isComplete: Bool { stop == nil && remaining.isEmpty && hidden == 0 }
 
     private func count(_ code: TokenStorageError.Code) -> Int { remaining.count { $0.code == code } }
 }
 
 extension MigrationSummary: CustomStringConvertible {
-    /// The figures, and what stopped it, in one line.
+    /// The counts, and the error that ended the migration, in one line.
     public var description: String { figures + (stop.map { ", stopped: \($0)" } ?? "") }
 
-    /// The figures, in one line.
+    /// The counts, in one line.
     package var figures: String {
         var parts = ["\(found) found", "\(copied) copied", "\(alreadyThere) already there"]
         parts += ["\(verified) verified", "\(deleted) deleted"]
@@ -85,25 +88,27 @@ extension MigrationSummary: CustomStringConvertible {
 }
 
 extension MigrationSummary.Remaining: CustomStringConvertible {
-    /// Why, without the key.
+    /// The reason, without the key.
     public var description: String { code.summary }
 }
 
-/// Why a migration ended before its end.
+/// The error that ended a migration early.
 public struct MigrationStop: Error, Equatable, Sendable {
-    /// Which of the two storages it was.
+    /// One of the two storages.
     public enum Side: String, Hashable, Sendable {
-        /// Where items come from.
+        /// The storage from which items are moved.
         case source
-        /// Where items go to.
+        /// The storage to which items are moved.
         case destination
     }
 
-    /// What it failed with; `cancelled` when the task was, `conflict` under ``TokenMigration/ConflictRule/fail``,
-    /// `corrupt` when the destination did not give back what was stored, `invalidArgument` when both are the
-    /// same storage.
+    /// The error. Besides errors of the storages:
+    /// - `cancelled` when the task was cancelled;
+    /// - `conflict` under ``TokenMigration/ConflictRule/fail``;
+    /// - `corrupt` when the destination did not return the stored item;
+    /// - `invalidArgument` when both are the same storage.
     public let error: TokenStorageError
-    /// Which of the two storages.
+    /// The storage that failed.
     public let side: Side
 
     init(_ error: TokenStorageError, at side: Side) {
@@ -111,7 +116,7 @@ public struct MigrationStop: Error, Equatable, Sendable {
         self.side = side
     }
 
-    /// The error with `code` of a migration itself.
+    /// Creates an error of the migration itself.
     init(_ code: TokenStorageError.Code, at side: Side, _ reason: TokenStorageError.Reason) {
         self.init(
             TokenStorageError(code, operation: "migrate", backend: side.rawValue, reason: reason), at: side)
@@ -119,11 +124,11 @@ public struct MigrationStop: Error, Equatable, Sendable {
 }
 
 extension MigrationStop: CustomStringConvertible {
-    /// One line: which side, what happened, and what to do.
+    /// One line: the side, the error, and the remedy.
     public var description: String { "\(side.rawValue): \(error)" }
 }
 
 extension TokenStorageError.Code {
-    /// Whether an item cannot be read now and is whole.
+    /// Whether the item cannot be read now but is undamaged.
     var isUnreadable: Bool { self == .locked || self == .wrongDevice || self == .notPermitted }
 }

@@ -1,7 +1,7 @@
 internal import TokenVaultPlatform
 
-/// Takes over, once, the secrets that an SDK kept in a plaintext file before it used a storage: reads the file, stores
-/// what is in it, reads that back, and only then removes the file.
+/// Imports, once, the secrets that an SDK kept in a plaintext file before it used a storage. The import reads
+/// the file, stores its secrets and reads them back. Only then it removes the file.
 ///
 /// ```swift
 /// let adoption = PlaintextTokenImport(of: "/home/me/.config/app/tokens.json") { file in
@@ -11,25 +11,25 @@ internal import TokenVaultPlatform
 /// try await adoption.run(into: storage)
 /// ```
 ///
-/// It can be run at every start: without the file it does nothing. It can be run again after whatever ended it, and there
-/// is no moment at which the secrets are neither in the file nor in the storage. The file is overwritten with zeros and
-/// unlinked. A copy-on-write file system, an SSD, snapshots and backups may still have what was in it: secrets that
-/// others could read there are best replaced by new ones (``Summary/wasReadableByOthers``).
+/// It can be run at every start: without the file it does nothing. It can be run again after any
+/// interruption. At every moment the secrets are in the file or in the storage. The file is overwritten with
+/// zeros and unlinked. A copy-on-write file system, an SSD, snapshots and backups may still hold its
+/// contents. Replace secrets that other users could read (``Summary/wasReadableByOthers``).
 ///
-/// No other program should write the file meanwhile. A change before the end is noticed and nothing removed; what is
-/// written through a descriptor that was open before is lost with the file.
+/// No other program should write the file meanwhile. If the import notices a change, it removes nothing. A
+/// write through a descriptor that was opened before is lost with the file.
 public struct PlaintextTokenImport: Sendable {
-    /// What to do with a key that has another secret in the storage.
+    /// The handling of a key that has a different secret in the storage.
     public enum ConflictRule: String, CaseIterable, Hashable, Sendable {
         /// Store nothing and leave the file.
         case fail
-        /// Leave the storage's secret, and let the file's go.
+        /// Keep the storage's secret and drop the file's.
         case keepStored
         /// Replace the storage's secret.
         case replace
     }
 
-    /// What was done.
+    /// The result of an import.
     public struct Summary: Equatable, Sendable {
         /// Whether there was a file.
         public var foundFile = false
@@ -39,14 +39,15 @@ public struct PlaintextTokenImport: Sendable {
         public var unchanged: Set<TokenKey> = []
         /// The keys whose secret in the storage was kept though the file had another.
         public var kept: Set<TokenKey> = []
-        /// Whether others than its owner could read the file.
+        /// Whether users other than the owner could read the file.
         public var wasReadableByOthers = false
 
-        /// Nothing.
+        /// Creates an empty summary.
         public init() {}
     }
 
-    /// Makes of a file's contents the secrets to store. What it throws is not passed on: it may tell of the contents.
+    /// A closure that decodes a file's contents into the secrets to store. Its error is not passed on,
+    /// because it may reveal the contents.
     public typealias Decoding = @Sendable (Secret) throws -> [TokenKey: Secret]
 
     private let place: @Sendable () throws(TokenStorageError) -> TokenFile
@@ -54,7 +55,7 @@ public struct PlaintextTokenImport: Sendable {
     private let rule: ConflictRule
     private let decode: Decoding
 
-    /// The adoption of the file at `path`. New items get `details`.
+    /// Creates an import of the file at `path`. New items get `details`.
     public init(
         of path: FilePath, details: TokenDetails = TokenDetails(), onConflict rule: ConflictRule = .fail,
         decode: @escaping Decoding
@@ -75,10 +76,14 @@ public struct PlaintextTokenImport: Sendable {
         self.decode = decode
     }
 
-    /// Adopts the file into `storage`. Throws `insecurePermissions` when others may have written the file, or for a
-    /// link, `decodingFailed` when nothing could be made of it, `conflict` by the rule or when the file or the storage
-    /// changed meanwhile, `corrupt` when a secret was not read back as it was stored, and what storing and reading
-    /// throw. The file is then as it was.
+    /// Imports the file into `storage`. After an error the file is unchanged.
+    ///
+    /// Throws:
+    /// - `insecurePermissions` when another user may have written the file, and for a symbolic link;
+    /// - `decodingFailed` when the contents cannot be decoded or have no secrets;
+    /// - `conflict` by the rule, and when the file or the storage changed meanwhile;
+    /// - `corrupt` when a secret was not read back as it was stored;
+    /// - the errors of storing and reading.
     @discardableResult
     public func run(into storage: any TokenStorage) async throws(TokenStorageError) -> Summary {
         let thread = WorkerThread(name: "token-file")
@@ -96,7 +101,7 @@ public struct PlaintextTokenImport: Sendable {
         return plan.summary
     }
 
-    /// As the call for tasks, for a storage whose calls block.
+    /// Imports the file into a storage with blocking calls, as the asynchronous call does.
     @discardableResult
     public func run(into storage: any BlockingTokenStorage) throws(TokenStorageError) -> Summary {
         var plan = try begin()
@@ -111,7 +116,7 @@ public struct PlaintextTokenImport: Sendable {
         return plan.summary
     }
 
-    /// Reads the file, after what a run before this one had left to do.
+    /// Completes the steps that an earlier run left undone, and reads the file.
     private func begin() throws(TokenStorageError) -> Plan {
         try Self.during { () throws(TokenStorageError) in
             let file = try place()
@@ -141,14 +146,14 @@ public struct PlaintextTokenImport: Sendable {
         do { return try body() } catch { throw error.during("adopt") }
     }
 
-    /// What is to be stored.
+    /// The secrets to store, and the changes for them.
     private struct Plan: Sendable {
         let file: TokenFile
         let details: TokenDetails
         var contents: TokenFile.Contents?
         var secrets: [(key: TokenKey, value: Secret)] = []
         var changes: [TokenChange] = []
-        /// What has to be read back.
+        /// The secrets to read back.
         var stored: [(TokenKey, Secret)] = []
         var summary = Summary()
 

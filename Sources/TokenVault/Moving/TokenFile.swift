@@ -1,26 +1,26 @@
 internal import SystemPackage
 internal import TokenVaultPlatform
 
-/// The file that secrets lay in before: read with care, and removed in steps that a crash may come between.
+/// The plaintext file with the secrets: read with checks, and removed in steps that survive a crash.
 struct TokenFile: Sendable {
     static let largest = 16 << 20
 
     let directory: any DiskDirectory
     let name: String
 
-    /// What the file is called while it is looked at a last time.
+    /// The file's name during the last check of its contents.
     private var movedName: String { ".\(name).adopting" }
-    /// What the file is called once all of it is stored elsewhere and nothing is left but to remove it.
+    /// The file's name once its secrets are stored elsewhere and only its removal is left.
     private var doomedName: String { ".\(name).adopted" }
 
-    /// What was read.
+    /// The contents of the file, with its identity.
     struct Contents: Sendable {
         let secret: Secret
         let identity: FileIdentity
         let isReadableByOthers: Bool
     }
 
-    /// The file at `path`. Throws `unavailable` when there is no such directory.
+    /// Returns the file at `path`. Throws `unavailable` when there is no such directory.
     static func at(_ path: FilePath) throws(TokenStorageError) -> TokenFile {
         guard let name = path.lastComponent?.string, path.lastComponent?.kind == .regular else {
             throw .file(.invalidArgument, .limit(.filePath))
@@ -31,8 +31,8 @@ struct TokenFile: Sendable {
         }
     }
 
-    /// The contents; `nil` when there is no file. Throws `insecurePermissions` when others can change it, or put
-    /// another in its place, `invalidArgument` for what is no regular file, `tooLarge` above 16 MiB.
+    /// Returns the contents, or `nil` when there is no file. Throws `insecurePermissions` when another user
+    /// can change or replace the file, `invalidArgument` when it is no regular file, `tooLarge` above 16 MiB.
     func read() throws(TokenStorageError) -> Contents? {
         guard let file = try open(name, .read) else { return nil }
         let attributes = try checked(file)
@@ -47,15 +47,17 @@ struct TokenFile: Sendable {
             isReadableByOthers: attributes.mode & 0o044 != 0)
     }
 
-    /// Removes the file that `contents` was read from: out of the reach of who writes it, it is looked at again, gets
-    /// a name that says that nothing of it is needed any more, is overwritten and unlinked. Throws `conflict`, with
-    /// the file in its place, when it is no longer as it was read.
+    /// Removes the file that `contents` was read from. Throws `conflict`, with the file at its old name, when
+    /// it changed since.
+    ///
+    /// The file is first renamed, out of reach of its writer, and checked again. A second name marks its
+    /// contents as no longer needed. The file is then overwritten and unlinked.
     func remove(_ contents: Contents) throws(TokenStorageError) {
         let (directory, name, moved, doomed) = (directory, name, movedName, doomedName)
         do {
             try directory.rename(name, to: moved, replacing: false)
         } catch {
-            // Another process was faster, with the same.
+            // Another process renamed the same file first.
             if error.errno == .noSuchFileOrDirectory { return try removeDoomed() }
             throw .system(error)
         }
@@ -72,14 +74,15 @@ struct TokenFile: Sendable {
         do {
             try directory.rename(moved, to: doomed, replacing: true)
         } catch {
-            // Another process put it back, and adopts it.
+            // Another process restored the file and imports it.
             if error.errno != .noSuchFileOrDirectory { throw .system(error) }
         }
         try removeDoomed()
     }
 
-    /// Ends what a run before this one did not come to: what it had not looked at again gets its name back, unless
-    /// the file was written anew meanwhile, which says more; what it had is removed.
+    /// Completes the steps that an earlier run left undone. A file that was not checked yet gets its name
+    /// back, unless a new file was written under that name meanwhile, which takes precedence. A checked file
+    /// is removed.
     func tidy() throws(TokenStorageError) {
         try putBack()
         try removeDoomed()
@@ -102,8 +105,8 @@ struct TokenFile: Sendable {
         }
     }
 
-    /// Removes what nothing is needed of any more. It is overwritten, unless it has another name somewhere, or may not
-    /// be written to.
+    /// Removes the file whose contents are no longer needed. It is overwritten first, unless it has a second
+    /// hard link or is not writable.
     private func removeDoomed() throws(TokenStorageError) {
         let (directory, doomed) = (directory, doomedName)
         guard
@@ -112,7 +115,8 @@ struct TokenFile: Sendable {
         if attributes.links == 1, attributes.mode & 0o200 != 0, let file = try open(doomed, .readWrite) {
             let size = try checked(file).size
             try onDisk { () throws(SystemFailure) in
-                // The name first: overwritten under the old one, a crash would leave what cannot be decoded.
+                // The name must be durable first: a crash during the overwrite would otherwise leave an
+                // undecodable file at the old name.
                 try directory.synchronize()
                 var offset = 0
                 while offset < size {
@@ -160,7 +164,7 @@ struct TokenFile: Sendable {
         guard attributes.owner == user, attributes.mode & 0o022 == 0 else {
             throw .file(.insecurePermissions, .writableByOthers(.tokenFile))
         }
-        // Root may do anything anyway, and a sticky directory keeps a file's name its owner's.
+        // Root has full access anyway. In a sticky directory only the owner of a file can rename it.
         guard let parent, parent.owner == user || parent.owner == 0,
             parent.mode & 0o022 == 0 || parent.mode & 0o1000 != 0
         else {

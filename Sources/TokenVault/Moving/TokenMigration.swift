@@ -1,5 +1,5 @@
-/// Moves items from one storage to another: copies each, reads it back, and only then, and only if asked,
-/// deletes it at the source.
+/// Moves items from one storage to another: copies each and reads it back. Only then, and only on request, it
+/// deletes the item at the source.
 ///
 /// ```swift
 /// let migration = TokenMigration(from: oldVault, to: newVault, options: .init(deletesAtSource: true))
@@ -7,39 +7,39 @@
 /// if !summary.isComplete { print(summary) }
 /// ```
 ///
-/// An item is stored with its label, attributes, policy and expiry; `created`, `modified` and the
-/// generation are the copy's own. A policy that the destination does not support leaves the item where
-/// it is, unless ``Options/policies`` says what it may become. Nothing is weakened that was not asked for,
-/// and nothing that stays behind goes unreported.
+/// An item is stored with its label, attributes, policy and expiry. The copy has its own `created`,
+/// `modified` and generation. An item whose policy the destination does not support is left, unless
+/// ``Options/policies`` maps that policy to another. No policy is weakened without such a request, and every
+/// item that is left is reported.
 ///
-/// It can be run again after whatever ended it: an item that is at the destination with the same secret
-/// and the same details counts as copied. The source is only ever deleted from by the generation that was
-/// copied, so that a change made meanwhile is not lost: it is copied in its turn.
+/// It can be run again after any interruption: an item that is at the destination with the same secret and
+/// details counts as copied. At the source only the generation that was copied is deleted, so that a change
+/// made meanwhile is not lost but copied too.
 public struct TokenMigration: Sendable {
-    /// What to do with an item whose key has something else at the destination: another secret, policy,
+    /// The handling of an item whose key has a different item at the destination: another secret, policy,
     /// label, attribute or expiry.
     public enum ConflictRule: String, CaseIterable, Hashable, Sendable {
         /// Look for conflicts before anything is copied, and copy nothing when there is one.
         case fail
-        /// Leave both as they are.
+        /// Leave both items unchanged.
         case skip
-        /// Replace what is at the destination, unless it changes again meanwhile.
+        /// Replace the item at the destination, unless it changes again meanwhile.
         case replace
     }
 
-    /// How to move.
+    /// Options of a migration.
     public struct Options: Sendable {
-        /// Whether an item is deleted at the source when its copy was read back.
+        /// Whether an item is deleted at the source after its copy was read back.
         public var deletesAtSource: Bool
-        /// What to do with conflicts.
+        /// The handling of conflicts.
         public var conflicts: ConflictRule
-        /// The policy that items of a policy get at the destination; one that is not named is kept.
+        /// The policy at the destination for each policy at the source. A policy that is not listed is kept.
         /// `[.whenUnlockedThisDeviceOnly: .whenUnlocked]` lets items of this device leave it.
         public var policies: [AccessPolicy: AccessPolicy]
         /// The keys to move, in every service; `nil` for all.
         public var keys: Set<TokenKey>?
 
-        /// Options. Without any, all items are copied, policies are kept, and a conflict is an error.
+        /// Creates options. By default all items are copied, policies are kept, and a conflict is an error.
         public init(
             deletesAtSource: Bool = false, conflicts: ConflictRule = .fail,
             policies: [AccessPolicy: AccessPolicy] = [:], keys: Set<TokenKey>? = nil
@@ -59,7 +59,7 @@ public struct TokenMigration: Sendable {
     private let route: Route
     private let options: Options
 
-    /// Moves the items of one storage to another; their services may differ.
+    /// Creates a migration of the items of one storage to another. Their services may differ.
     public init(
         from source: any TokenStorage, to destination: any TokenStorage, options: Options = Options()
     ) {
@@ -67,8 +67,8 @@ public struct TokenMigration: Sendable {
         self.options = options
     }
 
-    /// Moves the items of `services`, or of all that `source` shows, to the same services of
-    /// `destination`.
+    /// Creates a migration of the items of `services`, or of all services that `source` shows, to the same
+    /// services of `destination`.
     public init(
         from source: any TokenKeychain, to destination: any TokenKeychain, services: [String]? = nil,
         options: Options = Options()
@@ -77,11 +77,11 @@ public struct TokenMigration: Sendable {
         self.options = options
     }
 
-    /// Moves, and tells what was done, also when something stopped it: ``MigrationSummary/stop``.
-    /// `progress` is called after each item.
+    /// Runs the migration and returns its summary, also when an error ended it early:
+    /// ``MigrationSummary/stop``. Calls `progress` after each item.
     ///
-    /// Cancelling the task stops it between two steps. Storages must be unlocked. Two runs at once do no
-    /// harm.
+    /// Cancelling the task stops the migration between two steps. Storages must be unlocked. Two concurrent
+    /// runs do no harm.
     public func run(progress: ((MigrationProgress) -> Void)? = nil) async -> MigrationSummary {
         var run = MigrationRun(options: options, progress: progress)
         do throws(MigrationStop) {
@@ -94,7 +94,7 @@ public struct TokenMigration: Sendable {
                         source: source.storage(service: service),
                         destination: destination.storage(service: service))
                 }
-                // Of all services, also those are counted whose every item is dark.
+                // For all services, the keychain's count includes services in which every item is hidden.
                 try await run.move(pairs, hidden: services == nil ? listing : nil)
             }
         } catch {
@@ -111,7 +111,7 @@ public struct TokenMigration: Sendable {
     }
 }
 
-/// One service's two ends.
+/// The source and the destination of one service.
 struct MigrationPair: Sendable {
     let source: any TokenStorage
     let destination: any TokenStorage

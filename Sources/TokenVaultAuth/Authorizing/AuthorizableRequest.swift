@@ -4,35 +4,36 @@ public import FoundationEssentials
 
 /// A request of an HTTP client that can carry an access token.
 public protocol AuthorizableRequest: Sendable {
-    /// Where it goes; `nil` when that cannot be told: it gets no token then.
+    /// The origin that the request goes to; `nil` when it cannot be determined. The request then gets no
+    /// token.
     var origin: RequestOrigin? { get }
-    /// Whether it can be sent a second time as it is: its body is none, or is kept.
+    /// Whether the request can be sent a second time unchanged: it has no body, or its body is kept.
     var isReplayable: Bool { get }
-    /// Gives the header `name` the one value `value`, in place of any it had.
+    /// Sets the header `name` to the single value `value`. Replaces any previous values.
     mutating func setHeader(_ name: String, to value: String)
 }
 
-/// What of a response matters to authorization.
+/// The parts of a response that matter to authorization.
 public struct ResponseMetadata: Sendable {
     /// The status code.
     public var status: Int
-    /// The `Date` header, if there was one that can be read.
+    /// The time of the `Date` header; `nil` if the header is missing or unreadable.
     public var serverDate: Date?
 
-    /// The facts of a response.
+    /// Creates the metadata of a response.
     public init(status: Int, serverDate: Date? = nil) {
         self.status = status
         self.serverDate = serverDate
     }
 }
 
-/// A request as it is to be sent, and the token it carries.
+/// A request that is ready to be sent, and the token that it carries.
 public struct AuthorizedRequest<Request: AuthorizableRequest>: Sendable {
     /// The request, with its header.
     public var request: Request
-    /// The token that was put in; `nil` for an origin that is given none.
+    /// The token in the header; `nil` for an origin that gets none.
     public let token: AccessToken?
-    /// Whether this is the second and last time.
+    /// Whether this is the second and last attempt.
     public let isRetry: Bool
 }
 

@@ -1,9 +1,9 @@
-/// What hosts look like in an address (RFC 3986 section 3.2.2), byte for byte.
+/// Checks of the host in an address (RFC 3986 section 3.2.2), byte for byte.
 extension Span<UInt8> {
-    /// The byte at `index`; `nil` behind the end.
+    /// Returns the byte at `index`; `nil` past the end.
     func byte(at index: Int) -> UInt8? { index < count ? self[index] : nil }
 
-    /// Whether it begins with `prefix`, whose letters are small, in letters of any case.
+    /// Whether the bytes begin with `prefix`, ignoring case. `prefix` has lower-case letters only.
     func begins(with prefix: String) -> Bool {
         let prefix = prefix.utf8Span.span
         guard count >= prefix.count else { return false }
@@ -13,7 +13,8 @@ extension Span<UInt8> {
         return true
     }
 
-    /// The number in `range`: at most so many `digits`, and no zero before others. `nil` when it is none.
+    /// Returns the number in `range`: at most `digits` digits, without leading zeros. Returns `nil` for
+    /// anything else.
     func number(_ range: Range<Int>, digits: Int) -> Int? {
         guard (1...digits).contains(range.count) else { return nil }
         guard range.count == 1 || self[range.lowerBound] != UInt8(ascii: "0") else { return nil }
@@ -25,8 +26,9 @@ extension Span<UInt8> {
         return number
     }
 
-    /// Whether it is a name of labels, or an IPv4 address. A name whose last label is a number is read as an address by some
-    /// (`inet_aton`: octal, hexadecimal, fewer than four parts) and looked up by others: it is none here.
+    /// Returns whether the bytes in `range` are a name of labels, or an IPv4 address. Returns false for other
+    /// names that end in a numeric label. Some programs read such a name as an address (`inet_aton`: octal,
+    /// hexadecimal, fewer than four parts), and others look it up.
     func isHostName(_ range: Range<Int>) -> Bool {
         guard (1...253).contains(range.count) else { return false }
         var label = range.lowerBound
@@ -38,7 +40,7 @@ extension Span<UInt8> {
         return !isNumber(label..<range.upperBound) || isIPv4Address(range)
     }
 
-    /// Whether it is digits, or hexadecimal ones behind `0x`.
+    /// Whether the bytes in `range` are decimal digits, or hexadecimal digits after `0x`.
     private func isNumber(_ range: Range<Int>) -> Bool {
         if range.allSatisfy({ self[$0].isDigit }) { return true }
         let start = range.lowerBound
@@ -47,7 +49,7 @@ extension Span<UInt8> {
         return range.dropFirst(2).allSatisfy { self[$0].isHexadecimal }
     }
 
-    /// Whether it is four numbers up to 255 (RFC 3986, `IPv4address`).
+    /// Whether the bytes in `range` are four numbers up to 255 (RFC 3986, `IPv4address`).
     func isIPv4Address(_ range: Range<Int>) -> Bool {
         var (parts, start) = (0, range.lowerBound)
         for index in start...range.upperBound
@@ -59,8 +61,8 @@ extension Span<UInt8> {
         return parts == 4
     }
 
-    /// Whether it is an address of eight groups, some of which `::` may stand for, or of six and an IPv4 address (RFC 4291
-    /// section 2.2), without a zone.
+    /// Whether the bytes in `range` are an IPv6 address without a zone (RFC 4291 section 2.2). The address
+    /// has eight groups, or six groups and an IPv4 address; `::` may stand for some of the groups.
     func isIPv6Address(_ range: Range<Int>) -> Bool {
         let end = range.upperBound
         func isColon(_ index: Int) -> Bool { index < end && self[index] == UInt8(ascii: ":") }
@@ -94,6 +96,6 @@ extension UInt8 {
     var isDigit: Bool { (0x30...0x39).contains(self) }
     fileprivate var isLetter: Bool { (0x61...0x7a).contains(self | 0x20) }
     fileprivate var isHexadecimal: Bool { isDigit || (0x61...0x66).contains(self | 0x20) }
-    /// A letter, a digit, `-`, `.` or `_`.
+    /// Whether the byte is a letter, a digit, `-`, `.` or `_`.
     var isOfHostName: Bool { isDigit || isLetter || self == 0x2d || self == 0x2e || self == 0x5f }
 }

@@ -1,10 +1,11 @@
 extension RequestOrigin {
-    /// Where a request to `address` goes, which is an absolute address of `https` or `http` (RFC 3986 section 3, RFC 6454
-    /// section 4); `nil` when there is any doubt about that.
+    /// Creates the origin of `address`, an absolute `https` or `http` address (RFC 3986 section 3, RFC 6454
+    /// section 4). Returns `nil` for any address that two programs could read differently.
     ///
-    /// What one program reads otherwise than another is no address here: one with a user in it, a fragment, or anything but
-    /// visible ASCII; one with an empty port; one whose host has a percent sign, ends in a dot, has an empty label, or looks
-    /// like a number and is not an IPv4 address in its usual form. Letters beyond ASCII come as `xn--` (RFC 5890).
+    /// The address may not have a user, a fragment, an empty port, or anything but visible ASCII. The host
+    /// may not have a percent sign, a dot at the end, or an empty label. A host that looks like a number is
+    /// accepted only as an IPv4 address in its usual form. Letters beyond ASCII are written as `xn--` (RFC
+    /// 5890).
     public init?(address: String) {
         let bytes = address.utf8Span.span
         let isEncrypted = bytes.begins(with: "https://")
@@ -34,7 +35,7 @@ extension RequestOrigin {
             }
             port = number
         }
-        // Nothing else ends a host and its port: an `@` would make a user of them.
+        // Nothing else ends a host and its port: an `@` would make them a user.
         switch bytes.byte(at: end) {
         case nil, UInt8(ascii: "/"), UInt8(ascii: "?"): break
         default: return nil

@@ -1,13 +1,14 @@
-/// Where a request goes: scheme, host and port (RFC 6454). Two origins are the same when all three are.
+/// The scheme, host and port that a request goes to (RFC 6454). Two origins are equal when all three are.
 public struct RequestOrigin: Hashable, Sendable {
-    /// The scheme in lower case, `https` mostly.
+    /// The scheme in lower case, usually `https`.
     public let scheme: String
-    /// The host in lower case, without a dot at the end; an IPv6 address without brackets.
+    /// The host in lower case, without a trailing dot; an IPv6 address without brackets.
     public let host: String
-    /// The port; that of the scheme where none was given.
+    /// The port; the default port of the scheme if none was given.
     public let port: Int
 
-    /// An origin. `port` may be left out for `https` (443) and `http` (80); another scheme without one has port 0.
+    /// Creates an origin. `port` may be omitted for `https` (443) and `http` (80); another scheme without a
+    /// port has port 0.
     public init(scheme: String, host: String, port: Int? = nil) {
         let scheme = scheme.lowercased()
         var host = host.lowercased()
@@ -17,22 +18,22 @@ public struct RequestOrigin: Hashable, Sendable {
         self.init(exactly: scheme, host: host, port: port ?? usual)
     }
 
-    /// One whose parts are as they are kept.
+    /// Creates an origin from parts that are already normalized.
     init(exactly scheme: String, host: String, port: Int) {
         self.scheme = scheme
         self.host = host
         self.port = port
     }
 
-    /// `https` at `host`.
+    /// Returns the origin `https` at `host`.
     public static func https(_ host: String, port: Int? = nil) -> RequestOrigin {
         RequestOrigin(scheme: "https", host: host, port: port)
     }
 
-    /// Whether what is sent there cannot be read on the way: it is encrypted, or stays on this machine.
+    /// Whether data sent to the origin cannot be read on the way: it is encrypted, or stays on this machine.
     public var keepsSecrets: Bool { scheme == "https" || isLoopback }
 
-    /// Whether the host is this machine by its address or as `localhost` (RFC 6761 section 6.3).
+    /// Whether the host is this machine, by a loopback address or as `localhost` (RFC 6761 section 6.3).
     public var isLoopback: Bool {
         if host == "::1" || host == "localhost" { return true }
         let bytes = host.utf8Span.span

@@ -1,24 +1,24 @@
-/// Puts an account's access token into requests, and answers a refusal with one new try.
+/// Puts an account's access token into requests, and retries a rejected request once.
 ///
-/// A token goes to the origins that were named and to no others, whatever a redirect says, and never in clear over a
-/// network. On 401 the request is sent once more, with a newer token, if its body can be sent again: a token that another
-/// call has replaced meanwhile is not refreshed a second time. The answer to the second try is the answer.
+/// A token goes only to the allowed origins, even after a redirect, and never in plaintext over a network. On
+/// 401 the request is sent once more with a newer token, if its body can be sent again. A token that another
+/// call has already replaced is not refreshed a second time. The response to the second attempt is final.
 public struct TokenAuthProvider: Sendable {
-    /// The manager whose tokens are used.
+    /// The manager that supplies the tokens.
     public let manager: TokenManager
-    /// Who is given tokens.
+    /// The origins that get tokens.
     public let allowedOrigins: Set<RequestOrigin>
     /// The name of the header.
     public let headerName: String
-    /// What comes before the token, with a space between; `nil` for the token alone.
+    /// The text before the token, separated by a space; `nil` for the token alone.
     public let tokenPrefix: String?
-    /// Whether origins without encryption that are not this machine get tokens too.
+    /// Whether unencrypted origins other than this machine also get tokens.
     public let allowsPlaintext: Bool
 
     private let onAuthenticationFailed: @Sendable (TokenError) async -> Void
 
-    /// A provider. `onAuthenticationFailed` is called when there is no session any more that could give a token: to show
-    /// the sign-in.
+    /// Creates a provider. `onAuthenticationFailed` is called when no session can supply a token, so that the
+    /// app can show the sign-in.
     public init(
         manager: TokenManager, allowedOrigins: Set<RequestOrigin>, headerName: String = "Authorization",
         tokenPrefix: String? = "Bearer", allowsPlaintext: Bool = false,
@@ -32,8 +32,8 @@ public struct TokenAuthProvider: Sendable {
         self.onAuthenticationFailed = onAuthenticationFailed
     }
 
-    /// The request with its token. One to an origin that gets none is returned as it is. Throws as
-    /// ``TokenManager/validAccessToken()``.
+    /// Returns the request with its token. A request to an origin that gets no token is returned unchanged.
+    /// Throws the same errors as ``TokenManager/validAccessToken()``.
     public func adapt<Request>(
         _ request: Request
     ) async throws(TokenError) -> AuthorizedRequest<Request> {
@@ -43,10 +43,12 @@ public struct TokenAuthProvider: Sendable {
         return authorized(request, with: token, isRetry: false)
     }
 
-    /// What to send in answer to a response; `nil` when the response is the answer. That is so for every status but 401,
-    /// for the second try, for a request without a token and for one that cannot be sent again. Throws as
-    /// ``TokenManager/accessToken(replacing:)``: an error that leaves the session alone (no network, say) is thrown as
-    /// well, since the refusal has no other answer.
+    /// Returns the request to send after a response; `nil` when the response is final. A response is final
+    /// for every status but 401, and for the second attempt. A response is also final for a request without a
+    /// token, or with a body that cannot be sent again.
+    ///
+    /// Throws the same errors as ``TokenManager/accessToken(replacing:)``. An error that leaves the session
+    /// alone, such as a missing network, is also thrown: there is no token for a second attempt.
     public func retry<Request>(
         _ sent: AuthorizedRequest<Request>, after response: ResponseMetadata
     ) async throws(TokenError) -> AuthorizedRequest<Request>? {
@@ -58,7 +60,8 @@ public struct TokenAuthProvider: Sendable {
         return authorized(sent.request, with: try await self.token(replacing: token), isRetry: true)
     }
 
-    /// Sends `request` with its token, and once more after a 401. Throws ``TokenError`` and what `send` throws.
+    /// Sends `request` with its token, and once more after a 401. Throws ``TokenError`` and the errors of
+    /// `send`.
     public func send<Request: AuthorizableRequest, Response: Sendable>(
         _ request: Request, facts: (Response) -> ResponseMetadata, by send: (Request) async throws -> Response
     ) async throws -> Response {
@@ -68,7 +71,8 @@ public struct TokenAuthProvider: Sendable {
         return try await send(second.request)
     }
 
-    /// The token for a request to `origin`; `nil` when that gets none. Throws as ``TokenManager/validAccessToken()``.
+    /// Returns the token for a request to `origin`; `nil` when that origin gets none. Throws the same errors
+    /// as ``TokenManager/validAccessToken()``.
     package func token(for origin: RequestOrigin?) async throws(TokenError) -> AccessToken? {
         guard let origin, mayCarryToken(origin) else { return nil }
         do throws(TokenError) { return try await manager.accessToken() } catch {
@@ -77,13 +81,15 @@ public struct TokenAuthProvider: Sendable {
         }
     }
 
-    /// The token for a request to `origin` that is at hand without waiting; `nil` when none is, or that gets none.
+    /// Returns the token for a request to `origin` without waiting; `nil` when no token is in memory, or that
+    /// origin gets none.
     package func tokenAtHand(for origin: RequestOrigin?) -> AccessToken? {
         guard let origin, mayCarryToken(origin) else { return nil }
         return manager.board.token
     }
 
-    /// The token in place of one that was refused. Throws as ``TokenManager/accessToken(replacing:)``.
+    /// Returns a token in place of a rejected one. Throws the same errors as
+    /// ``TokenManager/accessToken(replacing:)``.
     package func token(replacing refused: AccessToken) async throws(TokenError) -> AccessToken {
         do throws(TokenError) { return try await manager.accessToken(replacing: refused) } catch {
             await report(error)
@@ -91,7 +97,7 @@ public struct TokenAuthProvider: Sendable {
         }
     }
 
-    /// What the header says with `token`.
+    /// Returns the header's value with `token`.
     package func headerValue(_ token: AccessToken) -> String {
         token.headerValue(after: tokenPrefix)
     }

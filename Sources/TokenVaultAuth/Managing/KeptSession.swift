@@ -4,24 +4,27 @@ package import TokenVault
 package import FoundationEssentials
 #endif
 
-/// A session as it is stored, for programs that begin and end one without a manager, in one commit with items of their own.
+/// A stored session, for programs that begin and end sessions without a manager. Such a program can commit
+/// the session together with its own items.
 package struct KeptSession: Sendable {
-    /// The generation of its record.
+    /// The generation of the session's record.
     package let generation: Generation
-    /// Its tokens; `nil` when it has none, or a newer program stored it.
+    /// The session's tokens; `nil` when it has none, or a newer program stored it.
     package let tokens: TokenInfo?
-    /// Which client of which provider they were given to; `nil` when whoever signed in did not say.
+    /// The provider and the client that the tokens were issued to; `nil` when the sign-in did not say.
     package let source: TokenSource?
-    /// Whether a refresh was begun whose outcome is not stored: the provider may have given newer tokens, which are not here.
+    /// Whether a refresh was begun whose outcome is not stored: the provider may have issued newer tokens,
+    /// which are not here.
     package let mayBeOutdated: Bool
-    /// Whether whoever began that has not given up, as far as is stored: who is at it still revokes what comes too late.
+    /// Whether the process that began that refresh may still be running it, judged by the stored intent. Such
+    /// a process revokes tokens that arrive too late.
     package let mayBeRenewing: Bool
     /// The bytes of the record.
     private let secret: Secret
-    /// `nil` where a session without the root key chose it.
+    /// The item's policy; `nil` if it was chosen in a limited session, without the root key.
     private let policy: AccessPolicy?
 
-    /// The session of `account`; `nil` when nobody is signed in. Throws `storage`.
+    /// Returns the session of `account`; `nil` when the account is signed out. Throws `storage`.
     package static func read(
         _ account: String, in storage: any BlockingTokenStorage
     ) throws(TokenError) -> KeptSession? {
@@ -39,9 +42,10 @@ package struct KeptSession: Sendable {
             policy: item.metadata.isPolicyFromLimitedSession ? nil : item.metadata.policy)
     }
 
-    /// What begins a session with `tokens` at `account`, in a storage of these policies, as long as what is there is what was
-    /// read before. `policy` is that of its item; `nil` keeps the one there is. Throws `malformed` for tokens, a type or
-    /// scopes that no header can carry, `storage` for an account that is none.
+    /// Returns the changes that begin a session with `tokens` at `account`, in a storage with these policies.
+    /// The commit succeeds only while the stored session is still `known`. `policy` is the policy of the
+    /// item; `nil` keeps the existing policy. Throws `malformed` for tokens, a type or scopes that no header
+    /// can carry, and `storage` for an invalid account.
     package static func beginning(
         with tokens: TokenInfo, user: AuthUser?, from source: TokenSource, at account: String,
         policy: AccessPolicy?, where policies: Set<AccessPolicy>, replacing known: KeptSession?, now: Date
@@ -52,12 +56,14 @@ package struct KeptSession: Sendable {
             where: policies, expecting: known.map { .generation($0.generation) } ?? .absent)
     }
 
-    /// What ends this session at `account`, as long as it is there as it was read.
+    /// Returns the changes that end this session at `account`. The commit succeeds only while the record is
+    /// unchanged since it was read.
     package func ending(at account: String) -> [TokenChange] {
         SessionStore.ending(account, expecting: .generation(generation))
     }
 
-    /// What puts this session back at `account`, as long as the one of `generation` is there.
+    /// Returns the changes that restore this session at `account`. The commit succeeds only while the session
+    /// of `generation` is stored.
     package func returning(to account: String, insteadOf generation: Generation) -> [TokenChange] {
         [
             .store(
@@ -66,8 +72,8 @@ package struct KeptSession: Sendable {
         ]
     }
 
-    /// The accounts in `storage` that have a session, in the order of their bytes. Throws `storage`, with `locked` when there
-    /// may be others.
+    /// Returns the accounts in `storage` that have a session, in the order of their bytes. Throws `storage`,
+    /// with `locked` when there may be others.
     package static func accounts(in storage: any BlockingTokenStorage) throws(TokenError) -> [String] {
         try SessionStore.accounts(in: storage)
     }

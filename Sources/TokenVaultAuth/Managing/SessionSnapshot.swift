@@ -4,32 +4,34 @@ internal import TokenVault
 internal import FoundationEssentials
 #endif
 
-/// What a manager knows of its account without asking the storage.
+/// The state of an account that a manager knows without reading the storage.
 struct SessionSnapshot: Sendable {
     enum Knowledge: Sendable {
-        /// Nothing was read yet, or what was read may have changed.
+        /// Nothing was read yet, or the stored state may have changed.
         case unread
-        /// It could not be read: why, and whether there is a session, if that could be.
+        /// The state could not be read. The values are the error and, if known, whether there is a session.
         case unreadable(TokenError, hasSession: Bool?)
-        /// Nobody is signed in.
+        /// The account is signed out.
         case signedOut
         case signedIn(StoredSession)
     }
 
     private let configuration: TokenManager.Configuration
     private(set) var knowledge: Knowledge = .unread
-    /// Grows with every change: a read of the storage that began before it tells nothing.
+    /// The number of changes so far. The result of a storage read that began before the last change is
+    /// ignored.
     private(set) var epoch: UInt64 = 0
-    /// How far this machine's clock was set ahead since the tokens came, in seconds.
+    /// How far this machine's clock was set ahead since the tokens arrived, in seconds.
     private(set) var shift = 0.0
-    /// Each server's clock less this machine's when the first of its answers since the tokens came was seen, in seconds.
+    /// Each server's clock minus this machine's clock, in seconds. Measured at the first response of that
+    /// server since the tokens arrived.
     private var baselines: [RequestOrigin: Double] = [:]
     private var accessToken: AccessToken?
-    /// Until when the access token is good for longer than the buffer; `nil` for ever.
+    /// The time until which the access token is good for longer than the buffer; `nil` for no limit.
     private var freshUntil: Date?
-    /// From when on it can be believed to be; `nil` for ever.
+    /// The time from which `freshUntil` can be trusted; `nil` for no limit.
     private var freshSince: Date?
-    /// The newest generation that was seen, of a record or of its end.
+    /// The newest generation seen, of a record or of its deletion.
     private var generation: Generation?
 
     init(_ configuration: TokenManager.Configuration) { self.configuration = configuration }
@@ -39,7 +41,7 @@ struct SessionSnapshot: Sendable {
         if case .signedIn(let session) = knowledge { session } else { nil }
     }
 
-    /// The tokens, `nil` inside when nobody is signed in; `nil` when that is not known.
+    /// The tokens, or an inner `nil` when the account is signed out. The outer `nil` means not known.
     var tokens: TokenInfo?? {
         switch knowledge {
         case .unread, .unreadable: nil
@@ -48,7 +50,7 @@ struct SessionSnapshot: Sendable {
         }
     }
 
-    /// What that means; `nil` when it is not known for the moment.
+    /// The state to publish; `nil` when it is not known at the moment.
     var state: AuthState? {
         switch knowledge {
         case .unread: return nil
@@ -62,17 +64,17 @@ struct SessionSnapshot: Sendable {
         }
     }
 
-    /// The access token, if it is good for longer than the buffer at `now`.
+    /// Returns the access token if it is good for longer than the buffer at `now`; `nil` otherwise.
     func token(at now: Date) -> AccessToken? {
         if let freshUntil, now >= freshUntil { return nil }
         if let freshSince, now < freshSince { return nil }
         return accessToken
     }
 
-    /// Whether a record of that generation tells something new.
+    /// Whether a record of that generation is newer than the known one.
     func isNews(_ generation: Generation) -> Bool { self.generation.map { $0 < generation } ?? true }
 
-    /// Takes a record that is stored. False when something newer is known.
+    /// Accepts a stored record. Returns false when a newer one is known.
     @discardableResult
     mutating func take(_ stored: StoredSession) -> Bool {
         if let generation, stored.generation < generation { return false }
@@ -90,33 +92,34 @@ struct SessionSnapshot: Sendable {
         return true
     }
 
-    /// Takes what a read of the storage gave, `nil` for nothing, if nothing changed since `epoch`. What a read gives after
-    /// all that is known is so, whatever the order of generations says: the storage may be another one by now.
+    /// Accepts the result of a storage read, `nil` for no record, if nothing changed since `epoch`. Ignores
+    /// the order of generations: the storage may have been replaced by another one.
     mutating func take(read stored: StoredSession?, since epoch: UInt64) {
         guard self.epoch == epoch else { return }
         generation = nil
         if let stored { take(stored) } else { end(nil) }
     }
 
-    /// A read that began at `epoch` failed.
+    /// Notes that a read that began at `epoch` failed.
     mutating func fail(_ error: TokenError, hasSession: Bool?, since epoch: UInt64) {
         guard self.epoch == epoch else { return }
         forget(.unreadable(error, hasSession: hasSession))
     }
 
-    /// A newer record is stored than the one that is known.
+    /// Notes that a newer record is stored than the known one.
     mutating func expectNewer() {
         epoch += 1
         forget(.unread)
     }
 
-    /// Nobody is signed in, since a commit that began at `epoch`, of generation `ended`, or of none since there was nothing
-    /// to end.
+    /// Notes that the account is signed out after a commit that began at `epoch`. `ended` is the generation
+    /// of that commit; `nil` when there was no session to end.
     mutating func end(_ ended: Generation?, since epoch: UInt64) {
         if ended == nil, self.epoch != epoch { doubt() } else { end(ended) }
     }
 
-    /// Nobody is signed in, since the commit of generation `ended`. False when something newer is known.
+    /// Notes that the account is signed out since the commit of generation `ended`. Returns false when a
+    /// newer record is known.
     @discardableResult
     mutating func end(_ ended: Generation?) -> Bool {
         if let ended, let generation, ended < generation { return false }
@@ -126,22 +129,23 @@ struct SessionSnapshot: Sendable {
         return true
     }
 
-    /// What was known may not be so any more, not even the order of generations.
+    /// Forgets the known state, including the order of generations: all of it may have changed.
     mutating func doubt() {
         epoch += 1
         generation = nil
         forget(.unread)
     }
 
-    /// Notes the clock of a server, `seconds` ahead of this machine's. One server's clock tells nothing of another's: what
-    /// counts is that the difference has changed, which it does when this machine's clock is set.
+    /// Notes that the clock of a server is `seconds` ahead of this machine's clock. The clocks of two servers
+    /// are not compared. Only a change of one server's difference counts: it means that this machine's clock
+    /// was set.
     mutating func note(_ origin: RequestOrigin, ahead seconds: Double) {
         guard let baseline = baselines[origin] else {
             if baselines.count < 100 { baselines[origin] = seconds + shift }
             return
         }
         let moved = baseline - seconds
-        // A header tells whole seconds, and the way takes its time: less than that is no difference.
+        // The header has whole seconds and the network adds a delay, so a smaller difference is ignored.
         guard moved.isFinite, abs(moved - shift) >= 5 else { return }
         shift = moved
         if let session { judge(session.record) }

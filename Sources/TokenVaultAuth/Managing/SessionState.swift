@@ -5,7 +5,7 @@ internal import TokenVault
 internal import FoundationEssentials
 #endif
 
-/// What is known of an account, and who is told when that changes. Readers are told in the order of the changes.
+/// The known state of an account, and the readers of its changes. Readers get the changes in their order.
 final class SessionState: Sendable {
     private struct State {
         var snapshot: SessionSnapshot
@@ -26,10 +26,10 @@ final class SessionState: Sendable {
     /// The access token, if it is known and good for longer than the buffer.
     var token: AccessToken? { state.withLock { $0.snapshot.token(at: clock()) } }
 
-    /// What is known.
+    /// The known state.
     var snapshot: SessionSnapshot { state.withLock { $0.snapshot } }
 
-    /// Changes what is known, and tells the readers for whom it is something else now.
+    /// Changes the known state, and sends it to the readers whose view of it changed.
     func update(_ change: (inout SessionSnapshot) -> Void) {
         state.withLock { state in
             change(&state.snapshot)
@@ -37,7 +37,8 @@ final class SessionState: Sendable {
         }
     }
 
-    /// A new reader of what `view` gives, told at once if it gives something. What gives nothing is no change.
+    /// Returns a new sequence of the values of `view`, beginning with the present value if there is one. A
+    /// `nil` of `view` is not a change.
     func changes<Element: Equatable & Sendable>(
         _ view: @escaping @Sendable (SessionSnapshot) -> Element?
     ) -> AccountChanges<Element> {

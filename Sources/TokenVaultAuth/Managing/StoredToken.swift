@@ -1,20 +1,21 @@
 package import TokenVault
 
-/// What is stored for an account, looked at without a manager: for programs that start for one token, and need neither tasks
-/// nor threads while it is good.
+/// The stored tokens of an account, read without a manager. For programs that start for one token, and need
+/// neither tasks nor threads while the token is good.
 package struct StoredToken: Sendable {
     /// The tokens.
     package let tokens: TokenInfo
-    /// Which client of which provider they were given to; `nil` when whoever signed in did not say.
+    /// The provider and the client that the tokens were issued to; `nil` when the sign-in did not say.
     package let source: TokenSource?
-    /// Whether the access token is good for longer than the buffer: otherwise a ``TokenManager`` is to be asked.
+    /// Whether the access token is good for longer than the buffer. Otherwise the program asks a
+    /// ``TokenManager``.
     package let isFresh: Bool
-    /// Whether it is still good, as far as its end tells.
+    /// Whether the access token has not expired, judged by its stored expiry.
     package let isUsable: Bool
-    /// Whether a refresh was begun whose outcome is not stored: the server may have ended the token with it.
+    /// Whether a refresh was begun whose outcome is not stored: the server may have invalidated the token.
     package let mayBeOutdated: Bool
 
-    /// What is stored for `account`. Throws `tokenNotFound`, `storage`, `unknownRecord`.
+    /// Returns the stored tokens of `account`. Throws `tokenNotFound`, `storage`, `unknownRecord`.
     package static func look(
         for account: String, in storage: any BlockingTokenStorage, configuration: TokenManager.Configuration
     ) throws(TokenError) -> StoredToken {

@@ -6,24 +6,26 @@ public import FoundationEssentials
 #endif
 
 extension TokenManager {
-    /// How a manager judges tokens, and for how long it waits.
+    /// The rules by which a manager judges tokens, and its time limits.
     public struct Configuration: Sendable {
-        /// How long before its end an access token is renewed; at most half of the token's lifetime. Default: a minute.
+        /// The time before its expiry when an access token is refreshed; at most half of the token's
+        /// lifetime. Default: 60 s.
         public var accessTokenRefreshBuffer: Duration = .seconds(60)
-        /// How long before its end a refresh token is not sent any more. Default: none, and it is sent whatever is known of its
-        /// end, since the server knows better.
+        /// The time before its expiry when a refresh token is no longer sent. Default: zero. A refresh token
+        /// is then sent regardless of its stored expiry, since the server's record is more reliable.
         public var refreshTokenBuffer: Duration = .zero
-        /// After what time the task of a refresh request is cancelled. Default: 30 s.
+        /// The time after which the task of a refresh request is cancelled. Default: 30 s.
         public var refreshTimeout: Duration = .seconds(30)
-        /// How long another process's refresh is waited for. Default: 60 s.
+        /// The longest wait for another process's refresh. Default: 60 s.
         public var leaseTimeout: Duration = .seconds(60)
-        /// How long a call waits for the next attempt after one that failed for now, before it throws. Default: 5 s.
+        /// The longest wait for the next attempt after a temporary failure, before the call throws. Default:
+        /// 5 s.
         public var retryDeadline: Duration = .seconds(5)
-        /// How many requests a call sends at most. Default: 3.
+        /// The largest number of requests of one call. Default: 3.
         public var attempts = 3
         /// The policy of a new session's item; `nil` for the storage's default.
         public var policy: AccessPolicy?
-        /// What keeps refreshes in several processes apart.
+        /// The lease that separates refreshes in several processes.
         public var lease: RefreshLease = .automatic
         /// The clock that expiries are compared with.
         public var clock: @Sendable () -> Date = { Date() }
@@ -33,16 +35,17 @@ extension TokenManager {
         package var step: @Sendable (RefreshStep) async -> Void = { _ in }
         var backOff = RefreshBackOff()
 
-        /// The defaults.
+        /// Creates the default configuration.
         public init() {}
 
-        /// How many requests a call sends at most, in bounds.
+        /// The largest number of requests of one call, from 1 to 100.
         var attemptLimit: Int { min(max(attempts, 1), 100) }
-        /// For how long a request is waited for after it was cancelled.
+        /// The wait for a request after its cancellation.
         static var grace: Duration { .seconds(5) }
-        /// For how long an intent keeps others away where no lock tells that its holder is gone, in seconds.
+        /// The time during which an intent holds off other processes, in seconds. Applies where no lock shows
+        /// that its owner has ended.
         var intentSeconds: Double { refreshTimeout.bounded.inSeconds + 10 }
-        /// For how long a refresh is waited for at most.
+        /// The longest wait for a refresh.
         var flightLimit: Duration {
             leaseTimeout.bounded + refreshTimeout.bounded + Self.grace + .seconds(30)
         }
@@ -50,13 +53,14 @@ extension TokenManager {
 }
 
 extension Duration {
-    /// The duration, and no more than a day: what can be added up and slept.
+    /// The duration, from zero to a day: such values can be added and slept.
     fileprivate var bounded: Duration { min(max(self, .zero), .seconds(86_400)) }
 }
 
 extension TokenManager.Configuration {
-    /// What `request` gives. It is cancelled after ``refreshTimeout`` and waited for a little longer; an answer that comes
-    /// even later goes to `late`. One that breaks off because it was cancelled has timed out.
+    /// Returns the result of `request`. Cancels the request after ``refreshTimeout`` and then waits a little
+    /// longer; a later answer goes to `late`. A request that ends because of the cancellation counts as timed
+    /// out.
     func bounded<Value: Sendable>(
         _ request: @escaping @Sendable () async throws -> Value,
         late: @escaping @Sendable (Value) async -> Void = { _ in }
@@ -84,13 +88,13 @@ extension TokenManager.Configuration {
     }
 }
 
-/// A continuation that is given one answer, the first.
+/// A continuation that is resumed once, with the first answer.
 private final class OneAnswer<Value: Sendable>: Sendable {
     private let continuation: Mutex<CheckedContinuation<Value, Never>?>
 
     init(_ continuation: CheckedContinuation<Value, Never>) { self.continuation = Mutex(continuation) }
 
-    /// Gives an answer; false when there was one before.
+    /// Resumes the continuation; returns false when it was resumed before.
     func answer(_ value: Value) -> Bool {
         let waiting = continuation.withLock { continuation in
             defer { continuation = nil }

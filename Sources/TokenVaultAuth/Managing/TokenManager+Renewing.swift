@@ -4,15 +4,15 @@ internal import TokenVault
 internal import FoundationEssentials
 #endif
 
-/// What became of the one refresh that ran.
+/// The outcome of the one refresh that ran.
 struct RefreshFlight: Sendable {
-    /// Whose it was: an error, too, is of one session.
+    /// The session of the refresh; an error, too, belongs to this session.
     let session: String
     let outcome: Result<Renewal, TokenError>
 
     struct Renewal: Sendable {
         let stored: StoredSession
-        /// Whether the server was asked for it: it is as good as it gets.
+        /// Whether the server was asked for this token: there is no fresher one.
         let isNew: Bool
     }
 }
@@ -34,7 +34,7 @@ extension TokenManager {
             session: known.record.session, shift: board.snapshot.shift, begun: configuration.clock())
         let isUsable = unsaved == nil && judgement().isUsable(known.record)
         do throws(TokenError) {
-            // A token that is still good is no reason to wait for a server that is not.
+            // A token that is still good is not worth waiting for an unavailable server.
             return try await obtain(demand, patience: isUsable ? .zero : configuration.retryDeadline)
         } catch {
             switch error {
@@ -48,7 +48,7 @@ extension TokenManager {
         }
     }
 
-    /// What `demand` asks for, by way of the one refresh that runs.
+    /// Returns a session that satisfies `demand`, by way of the one refresh that runs.
     func obtain(_ demand: TokenRequirement, patience: Duration? = nil) async throws(TokenError)
         -> StoredSession
     {
@@ -58,7 +58,7 @@ extension TokenManager {
                 await renew(demand)
             }
             guard flight.session == demand.session else {
-                // Another session's, which this caller has no part in.
+                // The refresh belonged to another session.
                 strangers += 1
                 if strangers > 10 { throw .timedOut }
                 continue
@@ -68,22 +68,23 @@ extension TokenManager {
             switch flight.outcome {
             case .success(let renewal):
                 guard renewal.stored.record.session == demand.session else { throw .sessionChanged }
-                // It may have been another caller's, who needed less.
+                // The refresh may have run for another caller with a weaker demand.
                 if renewal.isNew || isLast || judgement().satisfies(demand, renewal.stored.record) {
                     return renewal.stored
                 }
             case .failure(let error):
                 if case .refreshFailed(let failure, _) = error, failure.isLost { lost += 1 }
-                // One whose answer was lost is tried once more, not for as long as answers are lost.
+                // A refresh whose answer was lost is tried once more only.
                 if isLast || lost > 1 { throw error }
                 try await wait(after: error, patience ?? configuration.retryDeadline)
             }
         }
     }
 
-    /// Waits until the next attempt, if there is one and it is soon; throws `error` otherwise.
+    /// Waits until the next attempt, if there is one soon; throws `error` otherwise.
     private func wait(after error: TokenError, _ patience: Duration) async throws(TokenError) {
-        // A server that has not answered in time may be about to: the same token, sent again now, would be a second use of it.
+        // A server that timed out may still answer. Sending the same token again now would be a second use of
+        // it.
         guard case .refreshFailed(let failure, let time?) = error, failure.isTemporary,
             !failure.isLate
         else { throw error }
@@ -92,7 +93,7 @@ extension TokenManager {
         do { try await configuration.sleep(left) } catch { throw .cancelled }
     }
 
-    /// The body of the one refresh that runs.
+    /// Runs the one refresh.
     private func renew(_ demand: TokenRequirement) async -> RefreshFlight {
         do throws(TokenError) {
             let ending: RefreshTransaction.Ending
@@ -124,7 +125,7 @@ extension TokenManager {
         }
     }
 
-    /// Tries again, while nobody calls, to store what could not be: others wait for the lease.
+    /// Retries in the background to store the unsaved tokens, since other processes wait for the lease.
     private func keepSaving(_ demand: TokenRequirement) {
         guard saving == nil else { return }
         saving = Task { [weak self] in
@@ -135,7 +136,7 @@ extension TokenManager {
         }
     }
 
-    /// Whether nothing is left to be stored.
+    /// Stores the unsaved tokens. Returns whether nothing is left to store.
     private func saveAgain(_ demand: TokenRequirement) async -> Bool {
         if unsaved != nil {
             _ = try? await coordinator.value { [self] () async throws(TokenError) in await renew(demand) }

@@ -6,16 +6,16 @@ internal import FoundationEssentials
 #endif
 
 extension TokenManager {
-    /// Begins a session with `tokens` in place of the one that is there. A refresh of that one which is under way is not
-    /// stored any more. Readers of ``tokenStream`` see it when it is stored. Throws `malformed` for tokens, a type or
-    /// scopes that no header can carry, `storage`.
+    /// Begins a session with `tokens` in place of the previous session. A running refresh of the previous
+    /// session is no longer stored. Readers of ``tokenStream`` get the tokens once they are stored. Throws
+    /// `malformed` for tokens, a type or scopes that no header can carry, and `storage`.
     public func updateTokens(_ tokens: TokenInfo, user: AuthUser? = nil) async throws(TokenError) {
         try tokens.requireUsable()
         try await begin(.beginning(tokens, user: user, at: configuration.clock()))
     }
 
-    /// Begins a session of a guest that no server knows of, in place of the one that is there: it lasts until it is cleared,
-    /// and gives no access token. Throws `storage`.
+    /// Begins a guest session, which no server knows, in place of the previous session. A guest session lasts
+    /// until it is cleared, and has no access token. Throws `storage`.
     public func beginGuestSession() async throws(TokenError) {
         try await begin(.guest(AuthUser(identifier: Random.name(), isGuest: true), at: configuration.clock()))
     }
@@ -26,15 +26,15 @@ extension TokenManager {
             let stored = try await store.begin(record)
             board.update { $0.take(stored) }
         } catch {
-            // It may have been stored: the next call looks.
+            // The session may have been stored, so the next call reads the storage.
             board.update { $0.doubt() }
             throw error
         }
         discardUnsaved(unless: record.session)
     }
 
-    /// Ends the session here; the server is not told. Whether there was one. Nothing of it is left in the storage. Throws
-    /// `storage`: the session is still there then.
+    /// Ends the session locally, without telling the server. Returns whether there was one. Leaves nothing of
+    /// the session in the storage. Throws `storage`; the session is then still stored.
     @discardableResult
     public func clearTokens() async throws(TokenError) -> Bool {
         let epoch = board.snapshot.epoch
@@ -49,7 +49,8 @@ extension TokenManager {
         }
     }
 
-    /// Ends one session here, if it is still the account's: somebody else may have signed in. Throws `storage`.
+    /// Ends one session locally, if it still belongs to the account: another user may have signed in. Throws
+    /// `storage`.
     func clear(session: String) async throws(TokenError) {
         while let stored = try await store.read(), stored.record.session == session {
             if try await store.end(stored.generation) { break }
@@ -58,10 +59,13 @@ extension TokenManager {
         _ = try? await load()
     }
 
-    /// Tells the server that the session of now is over and ends it here. A refresh that is under way, in any process, is
-    /// waited for where the lease is a file, and what it brings is revoked as well. Who signs in meanwhile stays signed in.
-    /// Throws `storage` when the session could not be ended, `notRevoked` when it was ended here and the server could not
-    /// be told, also of newer tokens that a refresh may have brought whose answer was lost.
+    /// Revokes the present session at the server and ends it locally. Where the lease is a file, waits for a
+    /// running refresh in any process and also revokes its tokens. A sign-in during the call keeps its
+    /// session.
+    ///
+    /// Throws `storage` when the session could not be ended. Throws `notRevoked` when it was ended locally
+    /// and the revocation at the server failed. `notRevoked` also covers newer tokens of a refresh whose
+    /// answer was lost.
     public func revokeTokens() async throws(TokenError) {
         let hold: LeaseHold?
         if let unsaved, let held = unsaved.hold {
@@ -88,7 +92,7 @@ extension TokenManager {
                         }
                     }
                 }
-                // What a refresh has put in its place meanwhile is revoked next.
+                // If a refresh has replaced the record, its tokens are revoked next.
                 if try await store.end(stored.generation) {
                     let isKnown = stored.record.intent == nil || unsaved?.record.session == session
                     if revoke != nil, !isKnown, failure == nil { failure = RefreshFailure(.timedOut) }
@@ -105,7 +109,7 @@ extension TokenManager {
         if let failure { throw .notRevoked(failure) }
     }
 
-    /// Lets go of tokens that could not be stored, unless they are of `session`.
+    /// Discards tokens that could not be stored, unless they belong to `session`.
     func discardUnsaved(unless session: String?) {
         guard let unsaved, unsaved.record.session != session else { return }
         self.unsaved = nil

@@ -1,7 +1,7 @@
 public import TokenVault
 
-/// Keeps the tokens of one account in a storage, and good: the access token is renewed when it is due, once, whoever asks
-/// and in however many processes.
+/// Keeps the tokens of one account in a storage, and refreshes the access token when it is due. One refresh
+/// serves all callers, in any number of processes.
 ///
 /// ```swift
 /// let manager = TokenManager(storage: storage, account: "work") { request in
@@ -11,13 +11,13 @@ public import TokenVault
 /// let token = try await manager.validAccessToken()      // before every request
 /// ```
 ///
-/// *Locked is not signed out*: what could not be read is thrown as ``TokenError/storage(_:)``, and only what is known to be
-/// absent is ``TokenError/tokenNotFound``. A token that was read stays in this process's memory while the manager lives,
-/// also when the vault is locked afterwards; ``invalidateCache()`` wipes it.
+/// *Locked is not signed out*: an unreadable storage throws ``TokenError/storage(_:)``, and only a session
+/// that is known to be absent throws ``TokenError/tokenNotFound``. A token that was read stays in this
+/// process's memory while the manager lives, even after the vault is locked. ``invalidateCache()`` wipes it.
 public actor TokenManager {
     /// The account's name, part of the keys in the storage.
     public nonisolated let account: String
-    /// How tokens are judged, and for how long is waited.
+    /// The rules by which tokens are judged, and the time limits.
     public nonisolated let configuration: Configuration
 
     let store: SessionStore
@@ -25,14 +25,14 @@ public actor TokenManager {
     let transaction: RefreshTransaction
     nonisolated let coordinator: TokenRefreshCoordinator<RefreshFlight>
     let revoke: RevokeRequestProvider?
-    /// Tokens that are here and could not be stored yet.
+    /// Tokens that could not be stored yet.
     var unsaved: UnsavedSession?
-    /// What tries to store them while nobody calls.
+    /// The task that retries to store them in the background.
     var saving: Task<Void, Never>?
     private var watching: Task<Void, Never>?
 
-    /// The manager of `account` in `storage`. Nothing is read yet. The account is 1 to 1,000 bytes of UTF-8 without control
-    /// characters; the calls throw `storage` with `invalidKey` for another one.
+    /// Creates the manager of `account` in `storage`, without reading it. The account is 1 to 1,000 bytes of
+    /// UTF-8 without control characters. For any other account the calls throw `storage` with `invalidKey`.
     public init(
         storage: any TokenStorage, account: String, configuration: Configuration = Configuration(),
         revokeRequestProvider: RevokeRequestProvider? = nil,
@@ -54,24 +54,26 @@ public actor TokenManager {
         saving?.cancel()
     }
 
-    /// An access token that is good for longer than the buffer, as text: the one in memory, the one another process stored,
-    /// or a new one.
+    /// Returns, as text, an access token that is good for longer than the buffer. It comes from memory, from
+    /// another process's refresh, or from a new refresh.
     ///
-    /// When the server cannot be asked for now and the token is still good, it is that one. Throws `tokenNotFound`,
-    /// `refreshTokenMissing`, `refreshTokenExpired`, `sessionExpired`, `refreshFailed`, `sessionChanged`, `notSaved`,
-    /// `storage`, `unknownRecord`, `timedOut` and `cancelled` of ``TokenError``.
+    /// While the server cannot be reached, returns the present token as long as it is still good. Throws
+    /// `tokenNotFound`, `refreshTokenMissing`, `refreshTokenExpired`, `sessionExpired`, `refreshFailed`,
+    /// `sessionChanged`, `notSaved`, `storage`, `unknownRecord`, `timedOut` and `cancelled` of
+    /// ``TokenError``.
     public nonisolated func validAccessToken() async throws(TokenError) -> String {
         try await accessToken().text
     }
 
-    /// As ``validAccessToken()``, with the session it belongs to.
+    /// Returns the same token as ``validAccessToken()``, with the session that it belongs to.
     public nonisolated func accessToken() async throws(TokenError) -> AccessToken {
         if let token = board.token { return token }
         return AccessToken(try await session().record)
     }
 
-    /// A token in place of one that a server refused: the newest, if that is another one already, or a new one. Throws as
-    /// ``validAccessToken()``, and `sessionChanged` when `refused` is of another session than the one of now.
+    /// Returns a token in place of a rejected token: the newest stored token if it differs, or a new one.
+    /// Throws the same errors as ``validAccessToken()``, and `sessionChanged` when `refused` belongs to a
+    /// session other than the present one.
     public func accessToken(replacing refused: AccessToken) async throws(TokenError) -> AccessToken {
         let demand = TokenRequirement(
             session: refused.session, refused: refused.secret, shift: board.snapshot.shift,
@@ -82,7 +84,8 @@ public actor TokenManager {
         return AccessToken(try await obtain(demand).record)
     }
 
-    /// Renews the tokens now, whatever the expiry says; returns the new ones. Throws as ``validAccessToken()``.
+    /// Refreshes the tokens now, regardless of their expiry, and returns the new ones. Throws the same errors
+    /// as ``validAccessToken()``.
     @discardableResult
     public func refreshTokens() async throws(TokenError) -> TokenInfo {
         let known = try await knownSession()
@@ -94,7 +97,7 @@ public actor TokenManager {
         ).record.tokens
     }
 
-    /// The stored session, from memory if it is known. Throws `storage`, `unknownRecord`.
+    /// Returns the stored session, from memory if it is known. Throws `storage`, `unknownRecord`.
     func load() async throws(TokenError) -> StoredSession? {
         watch()
         while true {
@@ -116,7 +119,7 @@ public actor TokenManager {
         }
     }
 
-    /// Begins to follow what other processes and managers store.
+    /// Starts to follow the changes that other processes and managers store.
     func watch() {
         guard watching == nil else { return }
         let changes = store.storage.changes()
@@ -147,5 +150,5 @@ public actor TokenManager {
     }
 }
 
-/// Other threads change what it has.
+/// Redacted, since other threads change its state.
 extension TokenManager: RedactedStringConvertible {}

@@ -2,24 +2,25 @@
 internal import FoundationEssentials
 #endif
 
-/// What others began and did not end, as far as one refresh has seen.
+/// The unfinished intents of other processes, as far as one refresh has seen.
 struct ForeignIntents {
     let hold: LeaseHold
-    /// The names of those that are not foreign.
+    /// The names of the intents that this refresh stored itself.
     var own = Set<String>()
     private var seen: (name: String, since: ContinuousClock.Instant)?
     private var pause = Duration.milliseconds(10)
 
     init(hold: LeaseHold) { self.hold = hold }
 
-    /// An intent that is older than that, by whatever clock, is nobody's any more, in seconds.
+    /// The age, by any clock, beyond which an intent is ignored, in seconds.
     private static let longest = 3_600.0
 
-    /// Waits a little if whoever stored `intent` may still be waiting for an answer. False when they are not.
+    /// Waits a little if the process that stored `intent` may still be waiting for an answer; returns false
+    /// if it is not.
     ///
-    /// One that was stored under the lock which is held here is that of a process that is gone. Another one is waited for as
-    /// long as its owner would, counted from when it was first seen here: clocks of two machines are not compared but for
-    /// the hour.
+    /// An intent stored under the lock that is held here belongs to a process that has ended. Any other
+    /// intent is waited for as long as its owner would wait, counted from when it was first seen here. The
+    /// clocks of two machines are compared only for `longest`.
     mutating func wait(for intent: RefreshIntent, now: Date) async -> Bool {
         if intent.isOver || own.contains(intent.name) { return false }
         if let lock = intent.lock, lock == hold.name { return false }

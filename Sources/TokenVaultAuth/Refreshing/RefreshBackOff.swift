@@ -4,28 +4,29 @@ internal import TokenVaultCrypto
 internal import FoundationEssentials
 #endif
 
-/// How long to wait after requests that failed: twice as long after each, never the same for two processes, and no longer
-/// than five minutes, so that nobody stays out for good.
+/// The pause after failed requests. It doubles after each failure, differs between processes, and is at most
+/// five minutes.
 struct RefreshBackOff: Sendable {
     /// The longest pause after the first failure, in seconds.
     static let first = 1.0
     /// The longest pause at all, in seconds.
     static let longest = 300.0
-    /// The longest that a server may keep us away with `Retry-After`, in seconds.
+    /// The longest pause that a server can ask for with `Retry-After`, in seconds.
     static let longestAsked = 3_600.0
 
-    /// A number from 0 to 1.
+    /// Returns a random number from 0 to 1.
     var jitter: @Sendable () -> Double = {
         Double(Random.bytes(4).reduce(0 as UInt32) { $0 << 8 | UInt32($1) }) / Double(UInt32.max)
     }
 
-    /// The pause after `failure`, the `failures`th in a row. Half of it is certain, half is chance.
+    /// Returns the pause after `failure`, the `failures`th in a row. Half of the pause is fixed, half is
+    /// random.
     func pause(after failure: RefreshFailure, failures: Int, now: Date) -> RefreshPause {
         let bound = min(
             Self.longest, Self.first * Double(sign: .plus, exponent: min(failures - 1, 20), significand: 1))
         var seconds = bound * (0.5 + 0.5 * jitter())
         if let retryAfter = failure.retryAfter {
-            // What the server asks for, and a little chance on top: others were told the same.
+            // The server's pause plus a random part, since other clients got the same `Retry-After`.
             let asked = min(Self.longestAsked, max(0, retryAfter.timeIntervalSince(now)))
             seconds = max(asked + min(Self.first, asked) * 0.5 * jitter(), seconds)
         }

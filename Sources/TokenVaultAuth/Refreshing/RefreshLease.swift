@@ -3,11 +3,14 @@ package import TokenVault
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// What keeps the refreshes of an account apart, so that one refresh token is sent once.
+/// Separates the refreshes of an account, so that one refresh token is sent once.
 ///
-/// With a file, the kernel does it: one byte of the file, chosen by the account, is locked while a refresh runs, and let
-/// go of when its process ends, however that comes. Nothing is written to the file. Without one, the intent that is
-/// stored before each request does it alone: it is waited for until it is gone or its time is over.
+/// With a file, the kernel separates the refreshes. One byte of the file, chosen by the account, is locked
+/// while a refresh runs. The kernel releases the lock when the process ends, for any reason. Nothing is
+/// written to the file.
+///
+/// Without a file, only the intent that is stored before each request separates the refreshes. Another
+/// process waits until the intent is gone or its time is over.
 public struct RefreshLease: Sendable, Hashable {
     enum Place: Sendable, Hashable {
         case automatic
@@ -17,19 +20,19 @@ public struct RefreshLease: Sendable, Hashable {
 
     let place: Place
 
-    /// A file `NAME.vault.lease` beside the vault, for storages of a vault file, the agent's too; the stored intent for
-    /// others.
+    /// A file `NAME.vault.lease` beside the vault, for storages of a vault file, including those of the
+    /// agent. The stored intent for other storages.
     public static let automatic = RefreshLease(place: .automatic)
 
-    /// The file at `path`, which is made when it is missing: for storages that are no vault file, such as a keyring, with
-    /// one path for all programs that use it.
+    /// Returns a lease on the file at `path`, which is created when it is missing. For storages without a
+    /// vault file, such as a keyring; all programs that use the storage need the same path.
     public static func file(_ path: FilePath) -> RefreshLease { RefreshLease(place: .file(path)) }
 
-    /// The stored intent alone: for storages that several machines share. A process that was killed in the middle of a
-    /// refresh keeps the others waiting until the time of its request is over.
+    /// The stored intent alone: for storages that several machines share. If a process is killed in the
+    /// middle of a refresh, the others wait until the time of its request is over.
     public static let storedIntent = RefreshLease(place: .storedIntent)
 
-    /// The file for `storage`, if there is to be one.
+    /// Returns the path of the lease file for `storage`; `nil` if there is to be none.
     func file(for storage: any TokenStorage) -> FilePath? {
         switch place {
         case .automatic:
@@ -39,7 +42,7 @@ public struct RefreshLease: Sendable, Hashable {
         }
     }
 
-    /// Whether somebody refreshes `account` in `storage` now. False also when that cannot be known.
+    /// Whether a process refreshes `account` in `storage` now. False also when that cannot be determined.
     package func isHeld(for account: String, in storage: any TokenStorage) -> Bool {
         let taker = LeaseTaker(self, storage: storage, account: account)
         guard let file = taker.file else { return false }
@@ -48,7 +51,7 @@ public struct RefreshLease: Sendable, Hashable {
         }
     }
 
-    /// The path from the root: a program may go to another directory later.
+    /// Returns the absolute path, since a program may change its working directory later.
     private static func absolute(_ path: FilePath) -> FilePath {
         guard path.isRelative, let here = try? PosixDirectory(".").absolutePath else { return path }
         return here.pushing(path)
@@ -62,13 +65,13 @@ struct LeaseTaker: Sendable {
 
     init(_ lease: RefreshLease, storage: any TokenStorage, account: String) {
         file = lease.file(for: storage)
-        // Length first, so that no two pairs of service and account are the same bytes.
+        // The length comes first, so that no two pairs of service and account give the same bytes.
         let name = Array("\(storage.service.utf8.count) \(storage.service)\(account)".utf8)
         offset = Int(truncatingIfNeeded: Hash.words(of: name).0 & (1 << 62 - 1))
     }
 
-    /// The lease, once nobody else has it. Throws `timedOut` after `limit`, `storage` when the file cannot be used. The
-    /// caller's cancellation does not matter.
+    /// Returns the lease once no other process has it. Throws `timedOut` after `limit`, and `storage` when
+    /// the file cannot be used. Ignores the caller's cancellation.
     func take(within limit: Duration) async throws(TokenError) -> LeaseHold {
         try await Task.detached { () async -> Result<LeaseHold, TokenError> in
             do throws(TokenError) { return .success(try await taken(within: limit)) } catch {
@@ -91,20 +94,20 @@ struct LeaseTaker: Sendable {
                 )
             }
             if deadline.hasPassed { throw .timedOut }
-            // A lock can only be asked for.
+            // The lock can only be polled.
             try? await Task.sleep(for: min(pause, deadline.remaining))
             pause = min(pause * 2, .milliseconds(20))
         }
     }
 }
 
-/// A lease that is held until the last reference goes.
+/// A lease that is held until the last reference is released.
 final class LeaseHold: Sendable {
     private let lock: ByteLock?
 
     init(lock: ByteLock?) { self.lock = lock }
 
-    /// Names the lock, for the intents that are stored under it; `nil` without one. Whoever finds an intent of the lock that
-    /// they hold themselves knows that its owner is gone.
+    /// The name of the lock, for the intents that are stored under it; `nil` without a lock. An intent with
+    /// the name of a lock that is held here has an owner that has ended.
     var name: String? { lock.map { "\($0.identity.device):\($0.identity.inode)" } }
 }

@@ -1,5 +1,5 @@
 extension RefreshRequest {
-    /// A request of another process's manager, passed on to the one that sends it.
+    /// Creates a request of another process's manager, for the process that sends it.
     package init(
         forwarding refreshToken: String, scope: String?, idToken: String?, isRetryOfUnknownOutcome: Bool
     ) {

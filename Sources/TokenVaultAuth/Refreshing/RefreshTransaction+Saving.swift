@@ -1,31 +1,31 @@
 internal import TokenVault
 
-/// Tokens that the server gave and that could not be stored yet. While it lives nobody else sends the old token, where
-/// the lease is a file.
+/// Tokens that the server issued and that could not be stored yet. Where the lease is a file, no other
+/// process sends the old token while this value lives.
 struct UnsavedSession: Sendable {
     let record: SessionRecord
-    /// The refresh token that was sent for them.
+    /// The refresh token that was sent for the new tokens.
     let sent: Secret
-    /// The generation of the record that they are to replace.
+    /// The generation of the record to replace.
     var replacing: Generation
     let hold: LeaseHold?
 }
 
 extension RefreshTransaction {
     private enum Verdict {
-        /// It is what is stored.
+        /// The new tokens are stored.
         case saved(StoredSession)
-        /// The same session has newer tokens from somebody else.
+        /// The same session has newer tokens from another process.
         case superseded(StoredSession)
-        /// The old tokens are there, in a record of this generation.
+        /// The old tokens are stored, in a record of this generation.
         case open(Generation)
-        /// The session is not the account's any more.
+        /// The account no longer has the session.
         case gone
     }
 
-    /// Stores tokens that are here already, as long as the ones that they were got for are there: a new label or another's
-    /// intent does not matter. Throws `sessionChanged` when the session is gone: they are revoked then, not to stay good
-    /// for nobody.
+    /// Stores new tokens as long as the tokens that were sent for them are still stored. A new label or
+    /// another process's intent does not matter. Throws `sessionChanged` when the session is gone. In that
+    /// case the new tokens are revoked.
     func save(_ unsaved: UnsavedSession) async throws(TokenError) -> Ending {
         var unsaved = unsaved
         var attempt = 0
@@ -76,7 +76,7 @@ extension RefreshTransaction {
         return now.refreshSecret == unsaved.sent ? .open(stored.generation) : .superseded(stored)
     }
 
-    /// Tells the server that tokens belong to nobody any more, if there is a way to; nobody waits for it.
+    /// Revokes unused tokens in the background, if there is a way to.
     func revokeLater(_ tokens: TokenInfo) {
         guard let revoke else { return }
         Task.detached { [configuration] in _ = await configuration.bounded { try await revoke(tokens) } }

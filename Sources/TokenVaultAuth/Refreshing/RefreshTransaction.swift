@@ -4,27 +4,27 @@ internal import TokenVault
 internal import FoundationEssentials
 #endif
 
-/// The steps of a refresh that is carried out, in their order: what a test stops at.
+/// The steps of a refresh in their order, at which a test can stop.
 package enum RefreshStep: String, Sendable, CaseIterable {
     /// The lease is held, and the record was read under it.
     case leaseTaken
-    /// The intent is stored, the request is not sent.
+    /// The intent is stored; the request is not sent.
     case intentStored
-    /// The answer is here, nothing of it is stored.
+    /// The response arrived; nothing of it is stored.
     case answered
-    /// The new tokens are stored, nobody was told.
+    /// The new tokens are stored; no reader has them yet.
     case saved
 }
 
 /// One refresh of one account: the only place where a refresh token is sent.
 ///
-/// 1. Take the lease, and read what is stored now: another process may have done it all.
+/// 1. Take the lease, and read the stored session: another process may already have refreshed it.
 /// 2. Store an intent beside the old tokens, and only then send the refresh token.
-/// 3. Store the new tokens in place of the old ones, if those are still there. Only then does anybody see them. After a
-///    sign-out or another sign-in in between they are not, and the late answer is not stored.
+/// 3. Store the new tokens in place of the old tokens, and only then give them to callers. After a sign-out
+///    or another sign-in the old tokens are gone, and the late response is not stored.
 ///
-/// A process that ends in between leaves the intent behind. Who finds it knows that the token may have been used, and
-/// tries it once: a server that allows that answers with tokens, another one ends the session.
+/// A process that ends in between leaves the intent behind. The next process that finds the intent knows that
+/// the token may have been used, and tries it once. The server then answers with tokens or ends the session.
 struct RefreshTransaction: Sendable {
     let store: SessionStore
     let lease: LeaseTaker
@@ -32,20 +32,20 @@ struct RefreshTransaction: Sendable {
     let provider: RefreshRequestProvider
     let revoke: RevokeRequestProvider?
 
-    /// How a transaction ends.
+    /// The result of a transaction.
     enum Ending: Sendable {
-        /// What is stored satisfies the demand, or is as new as the server makes it (`isNew`).
+        /// The stored session satisfies the demand, or the server has just refreshed it (`isNew`).
         case current(StoredSession, isNew: Bool)
-        /// New tokens are here and could not be stored.
+        /// New tokens arrived and could not be stored.
         case unsaved(UnsavedSession, TokenStorageError)
     }
 
-    /// How often what is stored is looked at anew since somebody else changed it.
+    /// The largest number of reads after other processes changed the record.
     private static let rounds = 100
 
     private var now: Date { configuration.clock() }
 
-    /// Gets what `demand` asks for. Throws the errors of ``TokenManager/validAccessToken()``.
+    /// Returns a session that satisfies `demand`. Throws the errors of ``TokenManager/validAccessToken()``.
     func run(_ demand: TokenRequirement) async throws(TokenError) -> Ending {
         let hold = try await lease.take(within: configuration.leaseTimeout)
         await configuration.step(.leaseTaken)
@@ -75,7 +75,8 @@ struct RefreshTransaction: Sendable {
                     idToken: record.tokens.idToken, source: record.source,
                     isRetryOfUnknownOutcome: isRetry)
             ) { late in
-                // Nobody waits any more, and the lease may be another's: it is stored if the old tokens are still there.
+                // No caller waits any more, and another process may hold the lease. Stored only if the old
+                // tokens are still there.
                 _ = try? await save(
                     UnsavedSession(
                         record: pending.refreshed(by: late, begun: start), sent: sent,
@@ -97,18 +98,19 @@ struct RefreshTransaction: Sendable {
     }
 
     private func stored(for demand: TokenRequirement) async throws(TokenError) -> StoredSession {
-        // Ended meanwhile, by the provider or by somebody who signed out.
+        // The provider or a sign-out may have ended the session.
         guard let stored = try await store.read() else { throw .tokenNotFound }
         guard stored.record.session == demand.session else { throw .sessionChanged }
         return stored
     }
 
-    /// Throws what became of another's request that ended while this call waited: it would send the same token again, as each
-    /// of those who wait would then. One whose connection broke is sent once more, by whoever comes first.
+    /// Throws the failure of another process's request that ended while this call waited. Otherwise each
+    /// waiting call would send the same token again. After a broken connection, the first waiting call sends
+    /// it once more.
     private func checkLoss(_ record: SessionRecord, since begun: Date) throws(TokenError) {
         guard let lost = record.intent?.lost, lost.isLate || lost.count > 1,
             lost.end > begun.timeIntervalSince1970,
-            // Clocks of two machines are not compared: one that is ahead keeps nobody away.
+            // The clocks of two machines are not compared: a clock that is ahead holds off no other process.
             lost.end <= now.timeIntervalSince1970 + TokenExpiryPolicy.clockLeeway
         else { return }
         throw .refreshFailed(RefreshFailure(lost.isLate ? .timedOut : .interrupted), retryAfter: nil)
@@ -117,15 +119,15 @@ struct RefreshTransaction: Sendable {
     private func checkPause(_ record: SessionRecord) throws(TokenError) {
         guard let pause = record.pause else { return }
         let end = Date(timeIntervalSince1970: pause.until)
-        // One further away than any that is ever stored is that of a clock that was set since, and so is one that began in the
-        // future.
+        // A pause that is longer than any stored pause, or that began in the future, comes from a clock that
+        // was set since.
         guard end > now, end < now.addingTimeInterval(RefreshBackOff.longestAsked * 2),
             (pause.begun ?? 0) <= now.timeIntervalSince1970 + TokenExpiryPolicy.clockLeeway
         else { return }
         throw .refreshFailed(RefreshFailure(.throttled), retryAfter: end)
     }
 
-    /// Replaces what was read. `nil` when all is to be looked at anew.
+    /// Replaces the record that was read. Returns `nil` when the storage has to be read again.
     private func replace(
         _ stored: StoredSession, with record: SessionRecord
     ) async throws(TokenError) -> StoredSession? {
@@ -146,7 +148,8 @@ struct RefreshTransaction: Sendable {
         let provider = provider
         return await configuration.bounded {
             guard let response = try await provider(request).usable else {
-                // A success, whoever asked: the token that was sent for it is not sent again by the same call.
+                // The server reported success, so it may have taken the token. The same call does not send
+                // the token again.
                 throw RefreshFailure(.unusable(200))
             }
             return response
@@ -155,19 +158,19 @@ struct RefreshTransaction: Sendable {
         }
     }
 
-    /// Stores what is known after a failure, and throws it, unless the record was changed meanwhile, so that all is to be
-    /// looked at anew.
+    /// Stores the state after a failure, and throws the failure. Returns if the record was changed meanwhile,
+    /// so that the storage has to be read again.
     private func settle(
         _ failure: RefreshFailure, _ begun: StoredSession, isRetry: Bool
     ) async throws(TokenError) {
         if failure.kind == .invalidGrant {
             if try await store.end(begun.generation) { throw .sessionExpired }
-            // Others who sent the same token may have been told the same first.
+            // Another process that sent the same token may have got the same answer first.
             if try await store.read() == nil { throw .sessionExpired }
             return
         }
         var record = begun.record
-        // A request that was lost before stays so, whatever became of the one after it.
+        // An earlier lost request still counts as lost, regardless of the outcome of this one.
         if isRetry || failure.leavesOutcomeUnknown {
             record.intent?.isOver = true
             if failure.isLost {

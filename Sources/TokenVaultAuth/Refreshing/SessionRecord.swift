@@ -5,30 +5,30 @@ internal import TokenVaultCrypto
 internal import FoundationEssentials
 #endif
 
-/// What is stored for an account: one item, so that every change of it is one atomic compare-and-store.
+/// The stored record of an account: one item, so that every change is one atomic compare-and-store.
 struct SessionRecord: Codable, Sendable, Equatable {
-    /// The version of this shape.
+    /// The version of this format.
     static let currentVersion = 1
 
     var version = SessionRecord.currentVersion
-    /// Which sign-in this is. A refresh keeps it; another sign-in has another.
+    /// The identifier of the sign-in. A refresh keeps it; another sign-in has another.
     var session: String
     var tokens: TokenInfo
-    /// Who it is of, as the sign-in told.
+    /// The user, as given at sign-in.
     var user: AuthUser?
-    /// Which client of which provider the tokens were given to, where the program that signed in says so.
+    /// The provider and the client that the tokens were issued to, if the sign-in said so.
     var source: TokenSource?
-    /// When the tokens were got, in seconds since 1970 on this machine's clock.
+    /// The time when the tokens were obtained, in seconds since 1970 by this machine's clock.
     var obtained: Double
-    /// Whether it is of a guest that no server knows of: its token is none.
+    /// Whether the session belongs to a guest that no server knows. The session then has no usable token.
     var isWithoutTokens: Bool { isLocalGuest ?? false }
     var isLocalGuest: Bool?
     /// A refresh that was begun, and whose outcome is not stored yet.
     var intent: RefreshIntent?
-    /// Until when the server is not asked again.
+    /// The pause before the server is asked again.
     var pause: RefreshPause?
 
-    /// A new session with `tokens`.
+    /// Returns a new session with `tokens`.
     static func beginning(
         _ tokens: TokenInfo, user: AuthUser? = nil, source: TokenSource? = nil, at now: Date
     ) -> SessionRecord {
@@ -37,7 +37,7 @@ struct SessionRecord: Codable, Sendable, Equatable {
             obtained: now.timeIntervalSince1970)
     }
 
-    /// A guest's session that no server knows of.
+    /// Returns a guest session, which no server knows.
     static func guest(_ user: AuthUser, at now: Date) -> SessionRecord {
         var record = beginning(TokenInfo(accessToken: "none"), user: user, at: now)
         record.isLocalGuest = true
@@ -45,50 +45,52 @@ struct SessionRecord: Codable, Sendable, Equatable {
     }
 }
 
-/// Says that a refresh token may have been used: stored before the request is sent, gone when its outcome is stored.
+/// A note that a refresh token may have been used. Stored before the request is sent, removed when its
+/// outcome is stored.
 struct RefreshIntent: Codable, Sendable, Equatable {
-    /// Whose it is.
+    /// The name of the intent, unique to its owner.
     var name = Random.name()
-    /// When it was stored, in seconds since 1970 by the clock of who did.
+    /// The time when the intent was stored, in seconds since 1970 by its owner's clock.
     var begun: Double
-    /// For how long at most the one who stored it waits for the answer, in seconds.
+    /// The longest time that the owner waits for the answer, in seconds.
     var seconds: Double
-    /// The lock under which it was stored; `nil` without one.
+    /// The lock under which the intent was stored; `nil` without one.
     var lock: String?
-    /// Whether that one has given up: the outcome is unknown, and the token may be tried again.
+    /// Whether the owner has given up: the outcome is unknown, and the token may be tried again.
     var isOver = false
     /// The last request whose answer was lost; `nil` when there was none.
     var lost: LostRequest?
 }
 
-/// A request that was sent, or may have been, and whose answer nobody has.
+/// A request that was or may have been sent, and whose answer was lost.
 struct LostRequest: Codable, Sendable, Equatable {
-    /// When it was given up, in seconds since 1970 by the clock of who did.
+    /// The time when the owner gave up, in seconds since 1970 by the owner's clock.
     var end: Double
-    /// How many there were in a row, this one included.
+    /// The number of lost requests in a row, including this one.
     var count: Int
-    /// Whether its time was over, so that the server may be at it still; otherwise the connection broke.
+    /// Whether the request timed out, so that the server may still be processing it. Otherwise the connection
+    /// broke.
     var isLate: Bool
 }
 
-/// When the next request may be sent after one that failed.
+/// The pause after a failed request.
 struct RefreshPause: Codable, Sendable, Equatable {
-    /// How many failed in a row.
+    /// The number of failures in a row.
     var failures: Int
-    /// The earliest time, in seconds since 1970.
+    /// The earliest time of the next request, in seconds since 1970.
     var until: Double
-    /// When the last one failed, by the same clock.
+    /// The time of the last failure, by the same clock.
     var begun: Double?
 }
 
-/// A record as the storage has it now.
+/// A record in its present stored form.
 struct StoredSession: Sendable, Equatable {
     var record: SessionRecord
     var generation: Generation
 }
 
 extension Random {
-    /// 128 unpredictable bits as text.
+    /// Returns 128 unpredictable bits as text.
     static func name() -> String { hexadecimal(bytes(16)) }
 
     static func hexadecimal(_ bytes: [UInt8]) -> String {

@@ -4,8 +4,8 @@ internal import TokenVault
 internal import FoundationEssentials
 #endif
 
-/// One account's sessions in a storage: the record itself, and beside it a flag that says that there is one and can be
-/// read while the record is locked.
+/// The session of one account in a storage: the record, and a flag beside it. The flag says that there is a
+/// record, and can be read while the record is locked.
 struct SessionStore: Sendable {
     let storage: any TokenStorage
     let account: String
@@ -28,7 +28,7 @@ struct SessionStore: Sendable {
         }
     }
 
-    /// What is stored; `nil` when nobody is signed in.
+    /// Returns the stored session; `nil` when the account is signed out.
     func read() async throws(TokenError) -> StoredSession? {
         try checkAccount()
         let item: TokenItem?
@@ -40,12 +40,12 @@ struct SessionStore: Sendable {
         return try item.map { (item) throws(TokenError) in try Self.session(in: item) }
     }
 
-    /// The key of the record of `account`.
+    /// Returns the key of the record of `account`.
     static func key(of account: String) -> TokenKey { TokenKey(records + account) }
-    /// The key of the flag of `account`.
+    /// Returns the key of the flag of `account`.
     static func flagKey(of account: String) -> TokenKey { TokenKey(flags + account) }
 
-    /// The session that is stored in `item`. Throws `unknownRecord`.
+    /// Returns the session that is stored in `item`. Throws `unknownRecord`.
     static func session(in item: TokenItem) throws(TokenError) -> StoredSession {
         let version: Version
         do throws(TokenStorageError) {
@@ -60,12 +60,13 @@ struct SessionStore: Sendable {
 
     private struct Version: Decodable { let version: Int }
 
-    /// Whether somebody is signed in, as the flag says; `nil` when it cannot be read either.
+    /// Returns whether the account is signed in, according to the flag; `nil` when the flag cannot be read
+    /// either.
     func flag() async -> Bool? {
         do throws(TokenStorageError) { return try await storage.contains(flagKey) } catch { return nil }
     }
 
-    /// Stores a session whatever is there, with its flag.
+    /// Stores a session with its flag. Replaces any previous session.
     func begin(_ record: SessionRecord) async throws(TokenError) -> StoredSession {
         try checkAccount()
         let commit = try await commit(
@@ -74,7 +75,7 @@ struct SessionStore: Sendable {
         return StoredSession(record: record, generation: generation)
     }
 
-    /// What stores a session with its flag, in a storage of these policies.
+    /// Returns the changes that store a session with its flag, in a storage with these policies.
     static func beginning(
         _ record: SessionRecord, at account: String, policy: AccessPolicy?,
         where policies: Set<AccessPolicy>, expecting expectation: TokenChange.Expectation = .any
@@ -90,13 +91,13 @@ struct SessionStore: Sendable {
         ]
     }
 
-    /// What deletes a session with its flag.
+    /// Returns the changes that delete a session with its flag.
     static func ending(_ account: String, expecting expectation: TokenChange.Expectation) -> [TokenChange] {
         [.delete(key(of: account), expecting: expectation), .delete(flagKey(of: account))]
     }
 
-    /// Stores a record in place of the one of generation `expected`; `nil` when another is there now, or none. Throws
-    /// `storage`, with `outcomeUnknown` when what is there now has to be looked at.
+    /// Stores a record in place of the one of generation `expected`; returns `nil` when another record or
+    /// none is stored. Throws `storage`, with `outcomeUnknown` when the caller has to read the record again.
     func replace(
         _ expected: Generation, with record: SessionRecord
     ) async throws(TokenError) -> StoredSession? {
@@ -111,7 +112,8 @@ struct SessionStore: Sendable {
         }
     }
 
-    /// Deletes the record of generation `expected` with its flag; false when another is there now, or none.
+    /// Deletes the record of generation `expected` with its flag; returns false when another record or none
+    /// is stored.
     func end(_ expected: Generation) async throws(TokenError) -> Bool {
         do throws(TokenError) {
             return try await end(expecting: .generation(expected)).existed
@@ -121,15 +123,15 @@ struct SessionStore: Sendable {
         }
     }
 
-    /// What became of a record that was to go.
+    /// The result of deleting a record.
     struct End: Sendable {
-        /// Whether there was one.
+        /// Whether there was a record.
         var existed: Bool
-        /// The generation of the commit that ended it, as far as that is known.
+        /// The generation of the commit that deleted the record, if known.
         var generation: Generation?
     }
 
-    /// Deletes whatever record is there, with its flag.
+    /// Deletes any record with its flag.
     func end() async throws(TokenError) -> End { try await end(expecting: .any) }
 
     private func end(expecting expectation: TokenChange.Expectation) async throws(TokenError) -> End {
@@ -143,8 +145,8 @@ struct SessionStore: Sendable {
         }
     }
 
-    /// The accounts in `storage` that have a session, in the order of their bytes. The flags tell of those that are locked.
-    /// Throws `storage`, with `locked` when there may be others.
+    /// Returns the accounts in `storage` that have a session, in the order of their bytes. The flags also
+    /// list locked sessions. Throws `storage`, with `locked` when there may be others.
     static func accounts(in storage: any TokenStorage) async throws(TokenError) -> [String] {
         do throws(TokenStorageError) {
             var listings: [TokenListing] = []
@@ -157,7 +159,7 @@ struct SessionStore: Sendable {
         }
     }
 
-    /// The same, for programs without tasks.
+    /// Returns the same accounts, for programs without tasks.
     static func accounts(in storage: any BlockingTokenStorage) throws(TokenError) -> [String] {
         do throws(TokenStorageError) {
             var listings: [TokenListing] = []
@@ -173,7 +175,7 @@ struct SessionStore: Sendable {
     ) throws(TokenStorageError) -> [String] {
         var names = Set<TokenKey>()
         for (prefix, listing) in zip([records, flags], listings) {
-            // By bytes: a name may begin with what makes one character of itself and the slash.
+            // By bytes: the start of a name can combine with the slash into one character.
             names.formUnion(
                 listing.items.map {
                     TokenKey(
@@ -198,7 +200,7 @@ struct SessionStore: Sendable {
 }
 
 extension TokenStorageError {
-    /// A storage that broke its contract.
+    /// The error for a storage that broke its contract.
     fileprivate static var other: TokenStorageError {
         TokenStorageError(.internalError, operation: "refresh", backend: "auth")
     }

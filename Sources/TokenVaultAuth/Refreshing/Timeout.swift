@@ -1,12 +1,12 @@
 /// The end of a wait for an answer.
 package enum Timeout {
-    /// By how much a wait may be over before it counts as one that nobody was there for.
+    /// How late a wakeup may be before the process is assumed to have been suspended.
     static let lateness: Duration = .seconds(1)
-    /// How much longer is waited then.
+    /// The additional wait after a suspension.
     static let more: Duration = .seconds(1)
 
-    /// Returns after `limit`. A process that was stopped meanwhile, or a machine that slept, finds its time over although an
-    /// answer may be there that nobody has read: that is given `more`. Throws `CancellationError`.
+    /// Returns after `limit`. After a suspension of the process or the machine, the time is over although an
+    /// unread answer may be there. In that case waits for `more` as well. Throws `CancellationError`.
     package static func end(
         after limit: Duration, more: Duration = more, now: () -> ContinuousClock.Instant = { .now },
         sleep: (Duration) async throws -> Void = { try await Task.sleep(for: $0) }

@@ -4,11 +4,11 @@ internal import TokenVault
 internal import FoundationEssentials
 #endif
 
-/// Whether tokens are good at a time.
+/// Decides whether tokens are good at a time.
 struct TokenExpiryPolicy: Sendable {
     let configuration: TokenManager.Configuration
     let now: Date
-    /// How far this machine's clock was set ahead since the tokens came, in seconds.
+    /// How far this machine's clock was set ahead since the tokens arrived, in seconds.
     let shift: Double
 
     init(_ configuration: TokenManager.Configuration, at now: Date, shift: Double) {
@@ -17,22 +17,23 @@ struct TokenExpiryPolicy: Sendable {
         self.shift = shift
     }
 
-    /// Whether the access token of `record` is what `demand` asks for.
+    /// Whether the access token of `record` satisfies `demand`.
     func satisfies(_ demand: TokenRequirement, _ record: SessionRecord) -> Bool {
         demand.session == record.session && demand.refused != record.tokens.accessSecret && isFresh(record)
     }
 
-    /// Whether the access token is good for longer than the buffer, as far as the clock can be believed.
+    /// Whether the access token is good for longer than the buffer, as far as the clock can be trusted.
     func isFresh(_ record: SessionRecord) -> Bool {
         if let since = freshSince(record), now < since { return false }
         return freshUntil(record).map { now < $0 } ?? true
     }
 
-    /// Whether the access token is still good.
+    /// Whether the access token has not expired.
     func isUsable(_ record: SessionRecord) -> Bool { end(record).map { now < $0 } ?? true }
 
-    /// Until when the access token is good for longer than the buffer; `nil` for ever. The buffer is at most half of its
-    /// lifetime: a short-lived token is not renewed at every call.
+    /// Returns the time until which the access token is good for longer than the buffer; `nil` for no limit.
+    /// The buffer is at most half of the token's lifetime, so that a short-lived token is not refreshed at
+    /// every call.
     func freshUntil(_ record: SessionRecord) -> Date? {
         end(record).map { end in
             let lifetime =
@@ -42,8 +43,8 @@ struct TokenExpiryPolicy: Sendable {
         }
     }
 
-    /// Whether the refresh token is worth sending. What is known of its end keeps it back only where the program says how long
-    /// before that: the server knows better.
+    /// Whether the refresh token is worth sending. Its stored expiry counts only if the program set a buffer,
+    /// since the server's record is more reliable.
     func isRefreshable(_ record: SessionRecord) -> Bool {
         guard record.tokens.refreshSecret != nil else { return false }
         let buffer = configuration.refreshTokenBuffer
@@ -51,14 +52,15 @@ struct TokenExpiryPolicy: Sendable {
         return now < end.addingTimeInterval(max(0, shift) - buffer.inSeconds)
     }
 
-    /// From when on the access token may be taken for fresh; `nil` for ever. Tokens that were got in the future are of a clock
-    /// that was ahead: when they end is not known, and if they can be renewed they are.
+    /// Returns the time from which the access token counts as fresh; `nil` for no limit. Tokens obtained in
+    /// the future come from a clock that was ahead. Their expiry is not known, so they are refreshed if
+    /// possible.
     func freshSince(_ record: SessionRecord) -> Date? {
         guard record.tokens.refreshSecret != nil, record.tokens.accessTokenExpiry != nil else { return nil }
         return Date(timeIntervalSince1970: record.obtained + shift - Self.clockLeeway)
     }
 
-    /// By how much two clocks may differ that are right, in seconds.
+    /// The largest difference between two correct clocks, in seconds.
     static let clockLeeway = 5.0
 
     private func end(_ record: SessionRecord) -> Date? {

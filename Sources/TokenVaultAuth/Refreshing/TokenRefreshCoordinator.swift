@@ -1,9 +1,9 @@
 internal import Synchronization
 
-/// Lets one operation run at a time and gives its outcome to everybody who asked meanwhile.
+/// Runs one operation at a time and gives its outcome to all callers that asked meanwhile.
 ///
-/// A cancelled caller stops waiting; the operation goes on for the others, and to its end when nobody is left. One that
-/// does not end within `limit` is waited for by nobody any more: callers get `timedOut` until it has ended.
+/// A cancelled caller stops waiting; the operation goes on for the others, and to its end even without
+/// callers. If the operation does not end within `limit`, callers get `timedOut` until it has ended.
 public final class TokenRefreshCoordinator<Value: Sendable>: Sendable {
     private typealias Outcome = Result<Value, TokenError>
 
@@ -26,13 +26,13 @@ public final class TokenRefreshCoordinator<Value: Sendable>: Sendable {
     private let now: @Sendable () -> ContinuousClock.Instant
     private let sleep: @Sendable (Duration) async throws -> Void
 
-    /// A coordinator without an operation. Callers wait for `limit` at most; for forty seconds more where the process was
-    /// stopped, or the machine slept, while that passed.
+    /// Creates a coordinator without an operation. Callers wait for `limit` at most. If the process or the
+    /// machine was suspended meanwhile, callers wait for forty seconds more.
     public convenience init(limit: Duration) {
         self.init(limit: limit, now: { .now }, sleep: { try await Task.sleep(for: $0) })
     }
 
-    /// The same, with another clock.
+    /// Creates the same with another clock.
     package init(
         limit: Duration, now: @escaping @Sendable () -> ContinuousClock.Instant,
         sleep: @escaping @Sendable (Duration) async throws -> Void
@@ -42,14 +42,14 @@ public final class TokenRefreshCoordinator<Value: Sendable>: Sendable {
         self.sleep = sleep
     }
 
-    // What an operation that was away with the process takes to read an answer, or to give it up, and to store it.
+    // The time that an operation needs after a suspension to read an answer or give it up, and to store it.
     private static var timeAfterAbsence: Duration { .seconds(40) }
 
-    /// How many operations were begun.
+    /// The number of operations so far.
     package var operationsSoFar: UInt64 { state.withLock { $0.flightsSoFar } }
 
-    /// The outcome of the operation that runs, or of `operation` when none does. Throws what it throws, `cancelled` when
-    /// the caller's task is cancelled, `timedOut`.
+    /// Returns the outcome of the running operation, or runs `operation` when there is none. Throws the
+    /// errors of the operation, `cancelled` when the caller's task is cancelled, and `timedOut`.
     public func value(
         _ operation: @escaping @Sendable () async throws(TokenError) -> Value
     ) async throws(TokenError) -> Value {
@@ -69,7 +69,7 @@ public final class TokenRefreshCoordinator<Value: Sendable>: Sendable {
         _ caller: UInt64, _ continuation: CheckedContinuation<Outcome, Never>,
         _ operation: @escaping @Sendable () async throws(TokenError) -> Value
     ) {
-        // Cancelled before it could be entered: `leave` found nobody.
+        // The task was cancelled before the caller was entered: `leave` found no caller.
         let isCancelled = Task.isCancelled
         let step = state.withLock { state -> Step in
             if isCancelled { return .refuse(.cancelled) }
@@ -87,7 +87,7 @@ public final class TokenRefreshCoordinator<Value: Sendable>: Sendable {
         case .refuse(let error): continuation.resume(returning: .failure(error))
         case .begin(let number): begin(number, operation)
         }
-        // Cancelled between the look and the entry: `leave` came too early.
+        // The task was cancelled between the check and the entry: `leave` came too early.
         if Task.isCancelled { leave(caller) }
     }
 
@@ -98,7 +98,7 @@ public final class TokenRefreshCoordinator<Value: Sendable>: Sendable {
             try await Timeout.end(after: limit, more: Self.timeAfterAbsence, now: now, sleep: sleep)
             abandon(number)
         }
-        // Not a child of whoever asked first: that one's cancellation is not the others'.
+        // Not a child of the first caller's task, whose cancellation must not affect the others.
         Task.detached { [self] in
             let outcome: Outcome
             do throws(TokenError) { outcome = .success(try await operation()) } catch {

@@ -4,14 +4,14 @@ internal import TokenVault
 internal import FoundationEssentials
 #endif
 
-/// What a caller needs.
+/// The token that a caller needs.
 struct TokenRequirement: Sendable {
     /// The session that the caller began with.
     let session: String
-    /// An access token that was refused, so that another one is needed whatever its expiry says.
+    /// A rejected access token: the caller needs another one, regardless of the expiry.
     var refused: Secret?
-    /// How far this machine's clock was set ahead since the tokens came, in seconds.
+    /// How far this machine's clock was set ahead since the tokens arrived, in seconds.
     var shift: Double
-    /// When the call began.
+    /// The time when the call began.
     var begun: Date
 }

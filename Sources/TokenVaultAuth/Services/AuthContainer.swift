@@ -1,26 +1,26 @@
 public import Observation
 
-/// Makes the services of an app: here the storage, the clients and the endpoints are put in.
+/// Creates the services of an app. A factory supplies the storage, the clients and the endpoints.
 public protocol AuthServiceFactory: Sendable {
-    /// The service for `type`. Throws when there is none.
+    /// Returns the service for `type`. Throws when there is none.
     func service(for type: AuthType) throws -> any AuthenticationService
 }
 
-/// What the screens of an app observe: who is signed in, and by which of several services, which can be exchanged while the
-/// app runs. On a server use the ``AuthState`` sequence of the service underneath.
+/// The sign-in state that the screens of an app observe. The container uses one of several services, which
+/// can be exchanged while the app runs. On a server, use the ``AuthState`` sequence of the service instead.
 @MainActor @Observable
 public final class AuthContainer {
-    /// What is known now. `unknown` until the storage was looked at: no screen should be chosen by it.
+    /// The present state; `unknown` until the storage was read. Choose no screen by `unknown`.
     public private(set) var state: AuthState = .unknown
-    /// The way of signing in that is used now.
+    /// The present way of signing in.
     public private(set) var authType: AuthType
-    /// The service that is used now.
+    /// The present service.
     public private(set) var service: any AuthenticationService
 
     @ObservationIgnored private let factory: any AuthServiceFactory
     @ObservationIgnored private var following: Task<Void, Never>?
 
-    /// A container that begins with `authType`. Throws what the factory throws.
+    /// Creates a container that begins with `authType`. Throws the errors of the factory.
     public init(factory: any AuthServiceFactory, authType: AuthType) throws {
         self.factory = factory
         self.authType = authType
@@ -32,12 +32,12 @@ public final class AuthContainer {
 
     /// Whether there is a session.
     public var isSignedIn: Bool { state.isSignedIn }
-    /// Who is signed in.
+    /// The signed-in user.
     public var currentUser: AuthUser? { state.user }
 
-    /// Uses another service from now on. The session of the one before stays stored, unless `signingOut`, and is there again
-    /// when that one is. Throws what the factory throws, and `storage` when signing out did not succeed: nothing is changed
-    /// then.
+    /// Switches to another service. The session of the previous service stays stored, unless `signingOut`;
+    /// switching back finds it again. Throws the errors of the factory, and `storage` when signing out
+    /// failed. Nothing is changed after an error.
     public func switchAuthType(_ type: AuthType, signingOut: Bool = false) async throws {
         guard type != authType else { return }
         let next = try factory.service(for: type)
@@ -54,13 +54,13 @@ public final class AuthContainer {
         follow()
     }
 
-    /// Signs in. Throws what the sign-in code throws, and ``TokenError``.
+    /// Signs in. Throws the errors of the sign-in code, and ``TokenError``.
     public func login(_ request: SignInRequest) async throws { try await service.login(request) }
 
-    /// Signs out. Throws as ``AuthenticationService/logout()``.
+    /// Signs out. Throws the same errors as ``AuthenticationService/logout()``.
     public func logout() async throws(TokenError) { try await service.logout() }
 
-    /// Looks at the storage again: after it was unlocked.
+    /// Reads the storage again. Call this after unlocking it.
     public func refreshState() async {
         let service = service
         let state = await service.manager.authState()
@@ -72,7 +72,7 @@ public final class AuthContainer {
         let states = service.authStates
         following = Task { [weak self] in
             for await state in states {
-                // What the service before had to tell came too late.
+                // This state comes from the previous service, too late.
                 if Task.isCancelled { return }
                 self?.state = state
             }

@@ -1,23 +1,25 @@
-/// Signing in and out, whoever the provider is: what an app's screens need.
+/// Signing in and out for an app's screens, independent of the provider.
 public protocol AuthProviding: Sendable {
-    /// Signs in at `provider`. Throws what its sign-in code throws, and ``TokenError``.
+    /// Signs in at `provider`. Throws the errors of its sign-in code, and ``TokenError``.
     func login(provider: AuthProviderName) async throws
-    /// Signs out. Throws `storage` when the session is still there, `notRevoked` when the server could not be told.
+    /// Signs out. Throws `storage` when the session is still stored, and `notRevoked` when the revocation at
+    /// the server failed.
     func logout() async throws(TokenError)
-    /// Deletes the account at the server, then the session here. Throws what the deletion throws; the session is still there
-    /// then.
+    /// Deletes the account at the server, then the local session. Throws the errors of the deletion; the
+    /// session is then still stored.
     func deleteAccount() async throws
-    /// The state of now, then every change.
+    /// Returns a sequence of the present state and every change after it.
     func observeAuthState() -> AuthStates
 }
 
-/// An account that several providers can sign in to.
+/// An account with several sign-in providers.
 public struct AccountAuth: AuthProviding {
     /// The service that keeps the session.
     public let service: any AuthenticationService
     private let deletion: @Sendable (AccessToken) async throws -> Void
 
-    /// An account of `service`. `deletion` asks the server to delete the account whose access token it is given.
+    /// Creates an account of `service`. `deletion` gets an access token and asks the server to delete its
+    /// account.
     public init(
         service: any AuthenticationService, deletion: @escaping @Sendable (AccessToken) async throws -> Void
     ) {
@@ -33,7 +35,7 @@ public struct AccountAuth: AuthProviding {
     /// See ``AuthProviding/logout()``.
     public func logout() async throws(TokenError) { try await service.logout() }
 
-    /// See ``AuthProviding/deleteAccount()``. A guest that no server knows of is only signed out.
+    /// See ``AuthProviding/deleteAccount()``. A guest that no server knows is only signed out.
     public func deleteAccount() async throws {
         if case .guest = await service.manager.authState(), try await service.manager.currentTokens() == nil {
             try await service.manager.clearTokens()

@@ -1,40 +1,43 @@
-/// How a session is proved to the server.
+/// The credential that proves a session to the server.
 public enum AuthType: String, CaseIterable, Hashable, Sendable, Codable {
-    /// A session id of the server's, as in a cookie, with an expiry.
+    /// A session id of the server, as in a cookie, with an expiry.
     case session
-    /// An access token and a refresh token of the app's own server, JSON Web Tokens mostly.
+    /// An access token and a refresh token of the app's own server, usually JSON Web Tokens.
     case jwt
     /// Tokens of an OAuth 2 or OpenID Connect provider.
     case oauth2
 }
 
-/// One way of signing in, and the session that comes of it.
+/// One way of signing in, and its session.
 ///
-/// What is stored, renewed and told is the ``TokenManager``'s; a service adds how a session begins.
+/// The ``TokenManager`` stores and refreshes the session and reports its state; a service adds how a session
+/// begins.
 public protocol AuthenticationService: Sendable {
-    /// How a session is proved to the server.
+    /// The credential that proves a session to the server.
     var authType: AuthType { get }
     /// The manager of the session.
     var manager: TokenManager { get }
-    /// Signs in, in place of the session that is there. For a guest, where no code of the app's signs guests in, it begins a
-    /// session that no server knows of. Throws what the sign-in code throws, and ``TokenError``.
+    /// Signs in, in place of the previous session. For a guest without sign-in code, begins a session that no
+    /// server knows. Throws the errors of the sign-in code, and ``TokenError``.
     func login(_ request: SignInRequest) async throws
-    /// Signs out: the server is told where there is a way to, and the session is gone here. Throws `storage` when it is not
-    /// gone, `notRevoked` when it is and the server could not be told.
+    /// Signs out: revokes the session at the server where there is a way to, and ends it locally. Throws
+    /// `storage` when the session is still stored. Throws `notRevoked` when it was ended locally and the
+    /// revocation at the server failed.
     func logout() async throws(TokenError)
-    /// Renews the session now. Throws as ``TokenManager/validAccessToken()``.
+    /// Refreshes the session now. Throws the same errors as ``TokenManager/validAccessToken()``.
     func refreshAuth() async throws(TokenError)
 }
 
 extension AuthenticationService {
-    /// Whether there is a session, without asking the server. Throws `storage`, `unknownRecord`: what cannot be read is not
-    /// signed out.
+    /// Returns whether there is a session, without asking the server. Throws `storage`, `unknownRecord`: an
+    /// unreadable session does not count as signed out.
     public func isAuthenticated() async throws(TokenError) -> Bool { try await manager.isAuthenticated() }
 
-    /// Who is signed in; `nil` when nobody is, or the sign-in did not tell. Throws `storage`, `unknownRecord`.
+    /// Returns the signed-in user; `nil` when the account is signed out, or the sign-in gave no user. Throws
+    /// `storage`, `unknownRecord`.
     public func currentUser() async throws(TokenError) -> AuthUser? { try await manager.currentUser() }
 
-    /// The state of now, then every change.
+    /// A sequence of the present state and every change after it.
     public var authStates: AuthStates { manager.authStates }
 
     /// See the requirement.
@@ -43,7 +46,8 @@ extension AuthenticationService {
     /// See the requirement.
     public func refreshAuth() async throws(TokenError) { try await manager.refreshTokens() }
 
-    /// Signs in with what `provider` gives, or begins a guest's session where there is none for guests.
+    /// Signs in with the result of `provider`, or begins a guest session when there is no sign-in code for
+    /// guests.
     func begin(
         _ request: SignInRequest, by provider: SignInProvider, signsGuestsIn: Bool,
         _ completed: (SignIn) throws(TokenError) -> SignIn = { $0 }

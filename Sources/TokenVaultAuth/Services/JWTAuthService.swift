@@ -6,16 +6,17 @@ internal import FoundationEssentials
 
 /// An access token and a refresh token of the app's own server.
 ///
-/// Where the server does not say how long the access token is good for, and the token is a JSON Web Token (RFC 7519), its
-/// own `exp` says so. It is not verified: that is the server's to do, and nothing is decided by it but when to renew.
+/// If the server gives no lifetime and the access token is a JSON Web Token (RFC 7519), its `exp` claim sets
+/// the expiry. The claim is not verified, since only the server can do that. It decides nothing but when to
+/// refresh.
 public struct JWTAuthService: AuthenticationService {
     /// The manager of the session.
     public let manager: TokenManager
     private let signIn: SignInProvider
     private let signsGuestsIn: Bool
 
-    /// A service whose session is kept in `storage` under `account`. `signIn` signs in at the server, `refresh` renews the
-    /// tokens, `revoke` tells the server that the session is over.
+    /// Creates a service whose session is stored in `storage` under `account`. `signIn` signs in at the
+    /// server, `refresh` refreshes the tokens, and `revoke` revokes the session at the server.
     public init(
         storage: any TokenStorage, account: String,
         configuration: TokenManager.Configuration = TokenManager.Configuration(), signsGuestsIn: Bool = false,

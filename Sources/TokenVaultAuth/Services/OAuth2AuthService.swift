@@ -2,15 +2,16 @@ public import TokenVault
 
 /// Tokens of an OAuth 2 or OpenID Connect provider.
 ///
-/// How to get them is passed in: `TokenVaultOAuth` has the flows, and any other client will do.
+/// The app passes in the code that gets them: `TokenVaultOAuth` has the flows, and any other client works
+/// too.
 public struct OAuth2AuthService: AuthenticationService {
     /// The manager of the session.
     public let manager: TokenManager
     private let signIn: SignInProvider
     private let signsGuestsIn: Bool
 
-    /// A service whose session is kept in `storage` under `account`. `signIn` carries out the flow that `request.provider`
-    /// asks for, `refresh` and `revoke` send the requests of RFC 6749 section 6 and RFC 7009.
+    /// Creates a service whose session is stored in `storage` under `account`. `signIn` runs the flow that
+    /// `request.provider` names. `refresh` and `revoke` send the requests of RFC 6749 section 6 and RFC 7009.
     public init(
         storage: any TokenStorage, account: String,
         configuration: TokenManager.Configuration = TokenManager.Configuration(), signsGuestsIn: Bool = false,
@@ -25,7 +26,7 @@ public struct OAuth2AuthService: AuthenticationService {
             signsGuestsIn: signsGuestsIn, signIn: signIn)
     }
 
-    /// A service on top of a manager that is there.
+    /// Creates a service on top of an existing manager.
     public init(manager: TokenManager, signsGuestsIn: Bool = false, signIn: @escaping SignInProvider) {
         self.manager = manager
         self.signIn = signIn

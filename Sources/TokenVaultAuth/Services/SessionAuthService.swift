@@ -1,19 +1,19 @@
 public import TokenVault
 
-/// A session that the server knows by an id, as a cookie carries it, until an expiry.
+/// A session that the server identifies by an id, as in a cookie, until an expiry.
 ///
-/// The id is the access token of the ``TokenManager``: put into requests with a ``TokenAuthProvider`` whose header is
-/// `Cookie` and whose prefix is none, or as the server wants it. There is no refresh token: at its end the session is over,
-/// unless `extend` gives it another one.
+/// The id is the access token of the ``TokenManager``. A ``TokenAuthProvider`` puts it into requests, with
+/// the header `Cookie` and no prefix, or as the server expects it. There is no refresh token: the session
+/// ends at its expiry, unless `extend` returns another id.
 public struct SessionAuthService: AuthenticationService {
     /// The manager of the session.
     public let manager: TokenManager
     private let signIn: SignInProvider
     private let signsGuestsIn: Bool
 
-    /// A service whose session is kept in `storage` under `account`. `signIn` gives the session id as the access token, with
-    /// its expiry. `extend` gives another id or expiry for an id that is near its end. `end` tells the server that the
-    /// session is over.
+    /// Creates a service whose session is stored in `storage` under `account`. `signIn` returns the session
+    /// id as the access token, with its expiry. `extend` returns another id or expiry for an id near its
+    /// expiry. `end` ends the session at the server.
     public init(
         storage: any TokenStorage, account: String,
         configuration: TokenManager.Configuration = TokenManager.Configuration(), signsGuestsIn: Bool = false,
@@ -28,7 +28,7 @@ public struct SessionAuthService: AuthenticationService {
             refreshRequestProvider: { request in
                 guard let extend else { throw RefreshFailure(.invalidGrant) }
                 var response = try await extend(request)
-                // The next extension is asked for with the id of now.
+                // The next extension is requested with the present id.
                 if response.refreshToken == nil { response.refreshToken = response.accessToken }
                 return response
             })
@@ -44,7 +44,7 @@ public struct SessionAuthService: AuthenticationService {
         try await begin(request, by: signIn, signsGuestsIn: signsGuestsIn) { [isExtended] signIn in
             var signIn = signIn
             let tokens = signIn.tokens
-            // What is sent to have the session extended is its id.
+            // The id is also the token that requests an extension.
             let refresh = isExtended ? tokens.refreshSecret ?? tokens.accessSecret : nil
             signIn.tokens = TokenInfo(
                 access: tokens.accessSecret, refresh: refresh, id: nil, tokenType: tokens.tokenType,

@@ -2,12 +2,11 @@
 internal import FoundationEssentials
 #endif
 
-/// What a JSON Web Token says of itself (RFC 7519 section 4.1), unverified: enough to know when to renew it, and for nothing
-/// else.
+/// The unverified claims of a JSON Web Token (RFC 7519 section 4.1). Used only to decide when to refresh it.
 struct UnverifiedClaims: Decodable {
     private let exp: Double?
 
-    /// The claims of `token`; `nil` when it is no JSON Web Token.
+    /// Reads the claims of `token`; returns `nil` when it is not a JSON Web Token.
     init?(_ token: String) {
         let parts = token.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, token.utf8.count < 1 << 16, let payload = Self.decoded(parts[1]),
@@ -16,7 +15,7 @@ struct UnverifiedClaims: Decodable {
         self = claims
     }
 
-    /// When the token ends, in seconds since 1970; `nil` when it does not say, or says what cannot be.
+    /// The expiry of the token, in seconds since 1970; `nil` when the claim is missing or impossible.
     var expiry: Double? { exp.flatMap { $0.isFinite && $0 > 0 && $0 < 1e12 ? $0 : nil } }
 
     private static func decoded(_ part: Substring) -> Data? {

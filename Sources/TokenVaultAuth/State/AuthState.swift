@@ -1,15 +1,15 @@
-/// Whether somebody is signed in, as the storage tells: no server is asked.
+/// Whether the account is signed in, according to the storage. No server is asked.
 public enum AuthState: Sendable, Equatable {
-    /// Not looked yet. No screen should be chosen by it.
+    /// The storage was not read yet. Choose no screen by this state.
     case unknown
-    /// Nobody is signed in.
+    /// The account is signed out.
     case signedOut
-    /// Somebody is. Whether the server still accepts the session is another question.
+    /// The account is signed in. The server may no longer accept the session.
     case signedIn(AuthUser?)
-    /// A guest is: nobody in particular, perhaps without tokens.
+    /// A guest session is stored, perhaps without tokens.
     case guest(AuthUser)
-    /// The session cannot be read, since the storage is locked. `wasSignedIn` tells whether there is one, where that can be
-    /// read from the first unlock on; `nil` where it cannot.
+    /// The session cannot be read, since the storage is locked. `wasSignedIn` says whether there is a
+    /// session. The flag for that is readable after the first unlock; `nil` when it is not.
     case locked(wasSignedIn: Bool?)
     /// The session cannot be read for another reason.
     case unavailable(TokenError)
@@ -22,7 +22,7 @@ public enum AuthState: Sendable, Equatable {
         }
     }
 
-    /// Who is signed in; `nil` when nobody is, or the sign-in did not tell.
+    /// The signed-in user; `nil` when the account is signed out, or the sign-in gave no user.
     public var user: AuthUser? {
         switch self {
         case .signedIn(let user): user

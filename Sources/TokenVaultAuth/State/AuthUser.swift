@@ -1,15 +1,15 @@
-/// Who is signed in, as the sign-in told. Printing it shows nothing of the person.
+/// The signed-in user, as given at sign-in. Printing it shows no personal data.
 public struct AuthUser: Codable, Hashable, Sendable {
-    /// What tells the person from others at the provider: a subject, a user number.
+    /// The identifier of the user at the provider, such as a subject or a user number.
     public var identifier: String
-    /// The person's name; `nil` when it was not told.
+    /// The user's name; `nil` when the provider did not say.
     public var name: String?
-    /// The person's address; `nil` when it was not told.
+    /// The user's email address; `nil` when the provider did not say.
     public var email: String?
-    /// Whether nobody in particular is meant.
+    /// Whether the user is a guest without an account.
     public var isGuest: Bool
 
-    /// A person.
+    /// Creates a user.
     public init(identifier: String, name: String? = nil, email: String? = nil, isGuest: Bool = false) {
         self.identifier = identifier
         self.name = name

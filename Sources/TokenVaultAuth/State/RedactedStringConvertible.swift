@@ -1,14 +1,14 @@
-/// What shows its name and nothing of its contents to who prints, interpolates, dumps or mirrors it: it has secrets, or what
-/// other threads change.
+/// A type that shows only its name when printed, interpolated, dumped or mirrored. It has secrets, or state
+/// that other threads change.
 public protocol RedactedStringConvertible: CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {}
 
 extension RedactedStringConvertible {
-    /// Says only what it is.
+    /// The name of the type.
     public var description: String { "\(Self.self)(<redacted>)" }
-    /// As ``description``.
+    /// The same as ``description``.
     public var debugDescription: String { description }
-    /// Shows no children.
+    /// A mirror without children.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
 }

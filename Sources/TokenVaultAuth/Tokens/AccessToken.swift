@@ -1,11 +1,11 @@
 internal import Synchronization
 public import TokenVault
 
-/// An access token, and which session it is of: what a request was sent with. Printing it shows no token.
+/// An access token and the session that it belongs to, as sent with a request. Printing it shows no token.
 public struct AccessToken: Sendable, Equatable {
     /// The token, in memory that is wiped.
     public let secret: Secret
-    /// How it is presented, `Bearer` mostly.
+    /// The token type, usually `Bearer`.
     public let type: String
     let session: String
     private let header = HeaderText()
@@ -16,10 +16,10 @@ public struct AccessToken: Sendable, Equatable {
         session = record.session
     }
 
-    /// The token as text, in a string that nobody wipes.
+    /// The token as text, in a string that is not wiped.
     public var text: String { secret.text }
 
-    /// What a header says: the token after `prefix` and a space, or alone.
+    /// Returns the header's value: the token after `prefix` and a space, or the token alone.
     func headerValue(after prefix: String?) -> String { header.text(of: secret, after: prefix) }
 
     /// Whether both are the same token of the same session.
@@ -30,8 +30,8 @@ public struct AccessToken: Sendable, Equatable {
 
 extension AccessToken: RedactedStringConvertible {}
 
-/// What requests say of a token: one string for all of them, which goes with the token. A string of its own for each would
-/// be as many copies that nobody wipes, and a twentieth of a request to this machine.
+/// The header value for all requests with one token, released together with the token. Without this cache
+/// each request would leave an unwiped copy, and add about 5 % to a request to this machine.
 private final class HeaderText: Sendable {
     private let made = Mutex<(prefix: String?, text: String)?>(nil)
 

@@ -2,75 +2,80 @@
 public import FoundationEssentials
 #endif
 
-/// Why a request to the token endpoint gave no tokens: what a refresh provider throws.
+/// The reason that a request to the token endpoint gave no tokens, as a refresh provider throws it.
 ///
-/// What is done next depends on whether the server may have taken the refresh token: with rotation, a token that was
-/// taken is gone, and its answer with it. Any other error that a provider throws counts as ``Kind/interrupted``.
+/// The next step depends on whether the server may have taken the refresh token. With rotation, a taken token
+/// is used up, and the new one is lost with the answer. Any other error that a provider throws counts as
+/// ``Kind/interrupted``.
 public struct RefreshFailure: Error, Sendable, Equatable {
-    /// What happened.
+    /// The kinds of failure.
     public enum Kind: Sendable, Equatable {
-        /// The server refused the refresh token itself (`invalid_grant`): the session is over.
+        /// The server rejected the refresh token itself (`invalid_grant`): the session is over.
         case invalidGrant
-        /// The server refused the request for another reason, with this `error` code of RFC 6749 section 5.2, such as
-        /// `invalid_client`. The refresh token is as good as before.
+        /// The server rejected the request for another reason, with this `error` code of RFC 6749 section
+        /// 5.2, such as `invalid_client`. The refresh token is as good as before.
         case refused(String)
-        /// The server asks to come back later (429, or 503 with `Retry-After`). The request was not carried out.
+        /// The server asks to come back later (429, or 503 with `Retry-After`). It did not process the
+        /// request.
         case throttled
-        /// The request never reached the server: the connection was refused, the name not found.
+        /// The request never reached the server: the connection was refused, or the name was not found.
         case notSent
-        /// The server failed (5xx). Whether it took the token is not known.
+        /// The server failed (5xx). It is not known whether the server took the token.
         case serverError(Int)
-        /// An answer came, with this status, that is of no use: none of a token endpoint's, or a success without an access
-        /// token that can be used. After a success the token is gone, most likely.
+        /// An unusable response with this status: not a token endpoint's response, or a success without a
+        /// usable access token. After a success the token is most likely used up.
         case unusable(Int)
-        /// The connection broke. Whether the server took the token is not known.
+        /// The connection broke. It is not known whether the server took the token.
         case interrupted
-        /// The request was sent, or may have been, and no answer came in time. Whether the server took the token is not
-        /// known, and it may be at it still.
+        /// The request was or may have been sent, and no answer came in time. It is not known whether the
+        /// server took the token, and the server may still be processing the request.
         case timedOut
     }
 
-    /// What happened.
+    /// The kind of failure.
     public let kind: Kind
-    /// When the server wants to be asked again at the earliest (`Retry-After`); `nil` when it did not say.
+    /// The earliest time at which the server accepts another request (`Retry-After`); `nil` when the server
+    /// did not say.
     public var retryAfter: Date?
-    /// The `Date` header of the answer, if there was one.
+    /// The time of the response's `Date` header; `nil` if there was none.
     public var serverDate: Date?
 
-    /// Whether the server gave tokens that are not used and could not be told that they are over.
+    /// Whether the server issued tokens that are not used and that could not be revoked.
     package var leavesTokens = false
-    /// Whether a sign-in was asked for with what a person agreed to, or may have, and the answer was lost: the server may have
-    /// a session that nobody has.
+    /// Whether a sign-in used, or may have used, the user's grant, and the answer was lost. The server may
+    /// have a session whose tokens were lost.
     package var mayLeaveSession = false
-    /// Whether there was no connection since none could be made that is encrypted: the certificate is not trusted, or another's.
+    /// Whether no encrypted connection could be made: the certificate is not trusted, or belongs to another
+    /// host.
     package var isNotTrusted = false
 
-    /// A failure. Of a code only one that is a word of lower-case letters and underscores is kept: no text of the server's.
+    /// Creates a failure. An error code is kept only if it is a word of lower-case letters and underscores,
+    /// so that no server text is shown.
     public init(_ kind: Kind, retryAfter: Date? = nil, serverDate: Date? = nil) {
         if case .refused(let code) = kind { self.kind = .refused(Self.word(code)) } else { self.kind = kind }
         self.retryAfter = retryAfter
         self.serverDate = serverDate
     }
 
-    /// Whether the server may have taken the refresh token, and given another that never arrived.
+    /// Whether the server may have taken the refresh token, and issued a new token that never arrived.
     public var leavesOutcomeUnknown: Bool {
         switch kind {
         case .serverError, .unusable, .interrupted, .timedOut: true
-        // The server said yes, and its answer was for somebody else.
+        // The server accepted the token, and answered for another user.
         case .refused("id_token_mismatch"): true
         case .invalidGrant, .refused, .throttled, .notSent: false
         }
     }
 
-    /// Whether the request was sent, or may have been, and no answer to it came, not to the gateway before the server either
-    /// (502 and 504, RFC 9110 sections 15.6.3 and 15.6.5).
+    /// Whether the request was or may have been sent, without an answer from the server. A gateway's answer
+    /// does not count (502 and 504, RFC 9110 sections 15.6.3 and 15.6.5).
     package var isLost: Bool { kind == .interrupted || kind == .serverError(502) || isLate }
 
-    /// Whether the server may be at it still.
+    /// Whether the server may still be processing the request.
     package var isLate: Bool { kind == .timedOut || kind == .serverError(504) }
 
-    /// Whether the same request may succeed later. After a success that is of no use it is not sent again at once: that would
-    /// be a second use of a token that the server has taken.
+    /// Whether the same request may succeed later. Excludes an unusable success: the server has taken the
+    /// token, so sending it again would be a second use.
     public var isTemporary: Bool {
         switch kind {
         case .throttled, .notSent, .serverError, .interrupted, .timedOut: true
@@ -81,12 +86,12 @@ public struct RefreshFailure: Error, Sendable, Equatable {
 }
 
 extension RefreshFailure: CustomStringConvertible {
-    /// What happened, in a few words.
+    /// The failure in a few words.
     public var description: String {
         leavesTokens ? "\(reason); what it gave meanwhile could not be revoked" : reason
     }
 
-    /// The description, without what could not be revoked.
+    /// The description, without the note about tokens that could not be revoked.
     package var reason: String {
         switch kind {
         case .invalidGrant: "the server does not accept the refresh token any more (invalid_grant)"

@@ -4,42 +4,46 @@ public import TokenVault
 public import FoundationEssentials
 #endif
 
-/// Why there is no access token. None of them carries a token, an account or a text of the server's.
+/// The reason that there is no access token. No case has a token, an account or server text in it.
 public enum TokenError: Error, Sendable, Equatable {
-    /// Nobody is signed in, or not any more since the call began: known, not guessed from a storage that could not be read.
+    /// The account is signed out, or was signed out during the call. Never reported for a storage that could
+    /// not be read.
     case tokenNotFound
-    /// The access token is at its end and there is no refresh token.
+    /// The access token has expired and there is no refresh token.
     case refreshTokenMissing
-    /// The refresh token is at its end, as far as the server told when that would be, and the program set a
+    /// The refresh token has expired, according to its stored expiry and the program's
     /// ``TokenManager/Configuration/refreshTokenBuffer``.
     case refreshTokenExpired
-    /// The refresh failed for now, or for a reason that is not the session's. `retryAfter` is the earliest time of the
-    /// next attempt; calls before that fail with this without asking the server.
+    /// The refresh failed temporarily, or for a reason outside the session. `retryAfter` is the earliest time
+    /// of the next attempt; calls before that time throw this error without asking the server.
     case refreshFailed(RefreshFailure, retryAfter: Date?)
-    /// The server does not accept the refresh token any more: sign in again. The stored session is gone.
+    /// The server no longer accepts the refresh token: sign in again. The stored session was deleted.
     case sessionExpired
-    /// The session that the call began with is not the one that is stored now: another user signed in, or somebody signed out
-    /// while the server made new tokens, which are revoked. Ask again for a token of who is signed in.
+    /// The stored session has changed since the call began. Another user signed in, or the account was signed
+    /// out while the server issued new tokens, which are revoked. Ask again for a token of the signed-in
+    /// user.
     case sessionChanged
-    /// The refresh succeeded and its tokens could not be stored. They are kept and stored by the next call; nobody sees
-    /// them before.
+    /// The refresh succeeded and its tokens could not be stored. The manager keeps the tokens, and the next
+    /// call stores them. No caller gets them before that.
     case notSaved(TokenStorageError)
-    /// The storage could not be read or written: locked, unreachable, damaged. Whether somebody is signed in is not known.
+    /// The storage could not be read or written: locked, unreachable or damaged. It is not known whether the
+    /// account is signed in.
     case storage(TokenStorageError)
-    /// What is stored for the account is not a session of a version that this program knows.
+    /// The stored record of the account is not a session of a version that this program knows.
     case unknownRecord
-    /// A token, a type or an account that was given, or that the server gave, cannot be used.
+    /// A token, a type or an account, given by the caller or the server, cannot be used.
     case malformed(String)
-    /// Signed out here, but the server could not be told: what it gave may be good until it expires.
+    /// The session was ended locally, but its revocation at the server failed. Its tokens may be valid until
+    /// they expire.
     case notRevoked(RefreshFailure)
-    /// Another process, or a provider that does not return, kept the call from its token for too long.
+    /// Another process, or a provider that does not return, delayed the call for too long.
     case timedOut
-    /// The task was cancelled. A refresh that others wait for goes on.
+    /// The task was cancelled. A refresh that other callers wait for goes on.
     case cancelled
 }
 
 extension TokenError: CustomStringConvertible {
-    /// One line: what happened and what to do next.
+    /// One line: the failure and the next step.
     public var description: String {
         switch self {
         case .tokenNotFound: "nobody is signed in: sign in"

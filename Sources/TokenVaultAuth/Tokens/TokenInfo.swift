@@ -4,27 +4,29 @@ public import TokenVault
 public import FoundationEssentials
 #endif
 
-/// The tokens of one session, as a token endpoint gave them (RFC 6749 section 5.1, OpenID Connect Core section 3.1.3.3).
+/// The tokens of one session, as issued by a token endpoint (RFC 6749 section 5.1, OpenID Connect Core
+/// section 3.1.3.3).
 ///
-/// The tokens are kept in memory that is wiped when the last copy goes; the properties that give them as text make
-/// strings that nobody wipes. Printing, interpolating or mirroring a `TokenInfo` shows no token.
+/// The tokens are in memory that is wiped when the last copy is released. The properties that return them as
+/// text create strings that are not wiped. Printing, interpolating or mirroring a `TokenInfo` shows no token.
 public struct TokenInfo: Sendable, Equatable {
     /// The access token, in memory that is wiped.
     public let accessSecret: Secret
-    /// The refresh token; `nil` when none was given: the session ends with the access token then.
+    /// The refresh token; `nil` when none was issued. The session then ends with the access token.
     public let refreshSecret: Secret?
-    /// The ID token of OpenID Connect; `nil` when none was given.
+    /// The ID token of OpenID Connect; `nil` when none was issued.
     public let idSecret: Secret?
-    /// How the access token is presented, `Bearer` mostly (RFC 6749 section 7.1).
+    /// The type of the access token, usually `Bearer` (RFC 6749 section 7.1).
     public var tokenType: String
-    /// The scopes granted, separated by spaces; `nil` when the server did not say.
+    /// The granted scopes, separated by spaces; `nil` when the server did not say.
     public var scope: String?
-    /// When the access token ends, on this machine's clock; `nil` when the server did not say.
+    /// The expiry of the access token, by this machine's clock, in whole seconds; `nil` when the server did
+    /// not say.
     public var accessTokenExpiry: Date? { didSet { accessTokenExpiry = accessTokenExpiry?.wholeSeconds } }
-    /// When the refresh token ends; `nil` when the server did not say. Both are kept as whole seconds.
+    /// The expiry of the refresh token, in whole seconds; `nil` when the server did not say.
     public var refreshTokenExpiry: Date? { didSet { refreshTokenExpiry = refreshTokenExpiry?.wholeSeconds } }
 
-    /// The tokens of a session.
+    /// Creates the tokens of a session.
     public init(
         accessToken: String, refreshToken: String? = nil, idToken: String? = nil,
         tokenType: String = "Bearer",
@@ -66,14 +68,14 @@ extension TokenInfo: RedactedStringConvertible {
     }
 }
 
-/// As an object with the names of the properties; times are seconds since 1970. The encoder's and the decoder's own
-/// buffers are not wiped.
+/// Encoded as an object with the names of the properties; times are seconds since 1970. The buffers of the
+/// encoder and the decoder are not wiped.
 extension TokenInfo: Codable {
     private enum CodingKeys: String, CodingKey {
         case accessToken, refreshToken, idToken, tokenType, scope, accessTokenExpiry, refreshTokenExpiry
     }
 
-    /// Reads the tokens. Throws what `decoder` throws.
+    /// Reads the tokens. Throws the errors of `decoder`.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
@@ -88,7 +90,7 @@ extension TokenInfo: Codable {
                 .map(Date.init(timeIntervalSince1970:)))
     }
 
-    /// Writes the tokens, in clear. Throws what `encoder` throws.
+    /// Writes the tokens in plaintext. Throws the errors of `encoder`.
     public func encode(to encoder: any Encoder) throws {
         var values = encoder.container(keyedBy: CodingKeys.self)
         try values.encode(accessToken, forKey: .accessToken)
@@ -102,18 +104,19 @@ extension TokenInfo: Codable {
 }
 
 extension Secret {
-    /// The bytes as text: they were made from text.
+    /// The bytes as text; they were created from text.
     var text: String { unprotectedText() ?? "" }
 
-    /// Whether a token can stand in a header: one or more visible ASCII characters or spaces (RFC 6749 appendix A.12).
+    /// Whether a token can be put into a header: one or more visible ASCII characters or spaces (RFC 6749
+    /// appendix A.12).
     var isTokenText: Bool {
         unprotectedText().map { !$0.isEmpty && $0.utf8.allSatisfy { (0x20...0x7e).contains($0) } } ?? false
     }
 }
 
 extension Date {
-    /// The date rounded down to whole seconds, which every way of writing it keeps, and between 1970 and the year 9999;
-    /// `nil` for what is no date.
+    /// The date rounded down to whole seconds, so that every encoding keeps it, and limited to 1970 through
+    /// 9999. `nil` for a value that is not a date.
     var wholeSeconds: Date? {
         let seconds = timeIntervalSince1970
         guard !seconds.isNaN else { return nil }

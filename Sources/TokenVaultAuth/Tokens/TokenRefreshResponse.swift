@@ -4,26 +4,27 @@ internal import TokenVault
 public import FoundationEssentials
 #endif
 
-/// What the token endpoint answered to a refresh (RFC 6749 section 6). Printing it shows no token.
+/// The token endpoint's response to a refresh (RFC 6749 section 6). Printing it shows no token.
 public struct TokenRefreshResponse: Sendable {
     /// The new access token.
     public var accessToken: String
-    /// How long the access token is good for, in seconds (`expires_in`); `nil` when the server did not say.
+    /// The lifetime of the access token in seconds (`expires_in`); `nil` when the server did not say.
     public var expiresIn: Double?
-    /// The new refresh token; `nil` when the old one stays (RFC 6749 section 6).
+    /// The new refresh token; `nil` when the old one stays valid (RFC 6749 section 6).
     public var refreshToken: String?
-    /// How long the refresh token is good for, in seconds; `nil` when the server did not say.
+    /// The lifetime of the refresh token in seconds; `nil` when the server did not say.
     public var refreshTokenExpiresIn: Double?
-    /// A new ID token; `nil` when the old one stays.
+    /// The new ID token; `nil` when the old one stays.
     public var idToken: String?
-    /// How the access token is presented; `nil` when that stays.
+    /// The type of the access token; `nil` when it stays the same.
     public var tokenType: String?
-    /// The scopes granted, separated by spaces; `nil` when they stay.
+    /// The granted scopes, separated by spaces; `nil` when they stay the same.
     public var scope: String?
-    /// The `Date` header of the answer, for the difference between the server's clock and this machine's.
+    /// The time of the response's `Date` header, for the difference between the server's clock and this
+    /// machine's clock.
     public var serverDate: Date?
 
-    /// An answer.
+    /// Creates a response.
     public init(
         accessToken: String, expiresIn: Double? = nil, refreshToken: String? = nil,
         refreshTokenExpiresIn: Double? = nil, idToken: String? = nil, tokenType: String? = nil,
@@ -43,8 +44,9 @@ public struct TokenRefreshResponse: Sendable {
 extension TokenRefreshResponse: RedactedStringConvertible {}
 
 extension TokenInfo {
-    /// These tokens after `response` to a request that was begun at `begun`. What the answer leaves out stays; times
-    /// count from when the request was begun, so that a slow answer makes no token last longer.
+    /// Returns these tokens after `response` to a request that was begun at `begun`. Keeps the values that
+    /// the response leaves out. Lifetimes count from `begun`, so that a slow response makes no token last
+    /// longer.
     func refreshed(by response: TokenRefreshResponse, begun: Date) -> TokenInfo {
         let rotated = response.refreshToken
         let refreshExpiry = response.refreshTokenExpiresIn.map { begun.addingTimeInterval($0) }
@@ -54,13 +56,14 @@ extension TokenInfo {
             id: response.idToken.map { Secret(utf8: $0) } ?? idSecret,
             tokenType: response.tokenType ?? tokenType, scope: response.scope ?? scope,
             accessTokenExpiry: response.expiresIn.map { begun.addingTimeInterval($0) },
-            // A rotated token's end is unknown when it is not told; a kept one's stays.
+            // A rotated token without a lifetime has an unknown expiry; a kept token keeps its expiry.
             refreshTokenExpiry: refreshExpiry ?? (rotated == nil ? refreshTokenExpiry : nil))
     }
 }
 
 extension TokenInfo {
-    /// Throws `malformed` unless the tokens, their type and scopes can stand in a header, and none is too long.
+    /// Throws `malformed` unless the tokens, their type and scopes can be put into a header, and none is too
+    /// long.
     func requireUsable() throws(TokenError) {
         func isUsable(_ token: Secret) -> Bool {
             token.count <= TokenRefreshResponse.longestToken && token.isTokenText
@@ -74,21 +77,21 @@ extension TokenInfo {
 }
 
 extension TokenRefreshResponse {
-    /// The longest token that is taken, in bytes: what a header of any server holds is far below.
+    /// The longest accepted token, in bytes. The header limit of any server is far lower.
     package static let longestToken = 128 << 10
 
-    /// Whether a token's type can stand in a header.
+    /// Whether a token's type can be put into a header.
     static func isType(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7e).contains($0) }
     }
 
-    /// Whether scopes are visible ASCII and spaces (RFC 6749 section 3.3), and no more than fit in a record.
+    /// Whether scopes are visible ASCII and spaces (RFC 6749 section 3.3), and fit into a record.
     static func isScope(_ text: String) -> Bool {
         text.utf8.count <= 16 << 10 && text.utf8.allSatisfy { (0x20...0x7e).contains($0) }
     }
 
-    /// This answer without what makes no sense; `nil` when its tokens cannot be used at all. A lifetime that is none, or not
-    /// above zero, counts as not told.
+    /// This response without unusable parts; `nil` when its tokens cannot be used at all. A lifetime that is
+    /// not above zero is dropped.
     var usable: TokenRefreshResponse? {
         func isUsable(_ token: String) -> Bool {
             token.utf8.count <= Self.longestToken && Secret(utf8: token).isTokenText

@@ -2,11 +2,11 @@
 internal import Synchronization
 internal import TokenVault
 
-/// The one answer that a listener waits for.
+/// The single answer that a listener waits for.
 final class AnswerBox: Sendable {
     typealias Outcome = Result<AuthorizationAnswer, OAuthError>
 
-    /// What the listener says to a browser.
+    /// The listener's reply to a browser.
     enum Reply: Sendable {
         case signedIn, notSignedIn, wrongRequest, notFound
     }
@@ -27,15 +27,15 @@ final class AnswerBox: Sendable {
         self.path = path
     }
 
-    /// Says where the listener is. A browser leaves out the port that every address has unless it names one.
+    /// Sets the listener's address. A browser leaves out the default port.
     func listens(on port: Int) {
         inside.withLock { $0.hosts = ["127.0.0.1:\(port)"] + (port == 80 ? ["127.0.0.1"] : []) }
     }
 
-    /// What to say to a request, which may have been the answer.
+    /// Returns the reply to a request, and keeps its answer if it has one.
     func take(isGet: Bool, target: String, host: String?) -> Reply {
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        // The host keeps out pages that have a name of theirs lead here.
+        // The host check rejects pages that lead here under a name of their own.
         guard isGet, parts[0].utf8.elementsEqual(path.utf8), let host,
             inside.withLock({ $0.hosts.contains(host) && $0.outcome == nil })
         else { return .notFound }
@@ -45,7 +45,7 @@ final class AnswerBox: Sendable {
                 try AuthorizationAnswer(
                     query: parts.count == 2 ? String(parts[1]) : "", expecting: state, from: provider))
         } catch {
-            // Only who knows the state can end the waiting.
+            // Only a request with the right state can end the wait.
             switch error {
             case .wrongIssuer, .malformedResponse("the code"): outcome = .failure(error)
             default: return .wrongRequest
@@ -56,7 +56,7 @@ final class AnswerBox: Sendable {
         return .notSignedIn
     }
 
-    /// Whether `outcome` is the first.
+    /// Keeps `outcome`; returns whether it is the first.
     @discardableResult
     func settle(_ outcome: Outcome) -> Bool {
         let (isFirst, waiter) = inside.withLock { state -> (Bool, CheckedContinuation<Outcome, Never>?) in
@@ -69,7 +69,7 @@ final class AnswerBox: Sendable {
         return isFirst
     }
 
-    /// The outcome, once there is one. One task waits.
+    /// Returns the outcome once there is one. Only one task waits.
     func value() async -> Outcome {
         await withCheckedContinuation { continuation in
             let outcome = inside.withLock { state -> Outcome? in

@@ -1,13 +1,15 @@
 #if OAuth
 internal import TokenVault
 
-/// What a browser brought back (RFC 6749 section 4.1.2), from the provider that was asked and to the request that was sent.
+/// The answer that a browser delivers (RFC 6749 section 4.1.2), checked to come from the right provider and
+/// for the right request.
 enum AuthorizationAnswer: Sendable {
     case granted(code: Secret)
     case refused(OAuthError)
 
-    /// The answer in `query`. Throws `wrongState` for one to another request, whatever else it says, `wrongIssuer` for one of
-    /// another provider (RFC 9207 section 2.4), `malformedResponse`.
+    /// Reads the answer in `query`. Throws `wrongState` for the answer to another request, before any other
+    /// check. Throws `wrongIssuer` for the answer of another provider (RFC 9207 section 2.4), and
+    /// `malformedResponse`.
     init(query: String, expecting state: Secret, from provider: ProviderMetadata) throws(OAuthError) {
         guard let fields = FormEncoding.decode(query) else { throw .malformedResponse("the query") }
         // Compared in constant time.
@@ -16,7 +18,7 @@ enum AuthorizationAnswer: Sendable {
             guard issuer.utf8.elementsEqual(provider.issuer.utf8) else { throw .wrongIssuer }
         }
         if let error = fields["error"] {
-            // Providers leave `iss` out of refusals, where nothing is given away.
+            // Providers leave `iss` out of error answers, which carry no code.
             let word = TokenEndpointFailure.word(error)
             self = .refused(word == "access_denied" ? .accessDenied : .authorizationRefused(word))
             return

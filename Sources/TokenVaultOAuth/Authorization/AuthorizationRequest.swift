@@ -2,15 +2,17 @@
 public import TokenVault
 public import TokenVaultAuth
 
-/// A request that a browser carries to a provider (RFC 6749 section 4.1.1), and what its answer is held against.
+/// A request that a browser takes to a provider (RFC 6749 section 4.1.1), and the values that its answer is
+/// checked against.
 ///
-/// Printing it shows none of its secrets. ``url`` has the state and the nonce in it: it is for the person's own browser.
+/// Printing it shows no secret. ``url`` has the state and the nonce in it, so show it only in the user's own
+/// browser.
 public struct AuthorizationRequest: Sendable {
-    /// Where the browser is sent.
+    /// The address to open in the browser.
     public let url: String
-    /// Where the provider sends the browser back to.
+    /// The address that the provider sends the browser back to.
     public let redirectURI: String
-    /// What the answer has to repeat.
+    /// The state, which the answer has to repeat.
     public let state: Secret
     let scopes: [String]
     let nonce: Secret?
@@ -20,17 +22,19 @@ public struct AuthorizationRequest: Sendable {
 extension AuthorizationRequest: RedactedStringConvertible {}
 
 extension OAuthClient {
-    /// Parameters that a request has already; what is given beside them may not say them again.
+    /// The parameters that every request sets; extra parameters may not repeat them.
     private static let taken: Set<String> = [
         "response_type", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge",
         "code_challenge_method", "request", "request_uri", "response_mode", "client_secret",
     ]
 
-    /// A new request, with PKCE by S256, a state and, where an ID token is asked for, a nonce, all of them random.
+    /// Creates a request with PKCE by S256 and a state. A request for an ID token also has a nonce. All of
+    /// these values are random.
     ///
-    /// `redirectURI` is `https`, a loopback address, or one of a scheme of the app's own (RFC 8252 section 7). `parameters`
-    /// are the provider's own, such as `prompt` or `audience`. Throws `unsupported` when the provider has no such endpoint or
-    /// lists PKCE methods without S256, and `invalid`.
+    /// `redirectURI` is `https`, a loopback address, or a custom scheme of the app (RFC 8252 section 7).
+    /// `parameters` are extra parameters of the provider, such as `prompt` or `audience`. Throws
+    /// `unsupported` when the provider has no authorization endpoint, or lists PKCE methods without S256.
+    /// Throws `invalid` for a setting that cannot be used.
     public func authorizationRequest(
         redirectURI: String, scopes: [String], parameters: [String: String] = [:]
     ) throws(OAuthError) -> AuthorizationRequest {
@@ -68,12 +72,13 @@ extension OAuthClient {
             proofKey: proofKey)
     }
 
-    /// Exchanges what the browser brought back for tokens. `callback` is the whole address that it was sent to, or its
-    /// query.
+    /// Exchanges the browser's answer for tokens. `callback` is the whole address that the browser was sent
+    /// to, or its query.
     ///
-    /// Throws `wrongState`, `wrongIssuer`, `accessDenied`, `authorizationRefused`, `malformedResponse` for the answer, and
-    /// `requestFailed`, `malformedResponse`, `unsupported`, `invalidIDToken`, `tokensNotRevoked`, `cancelled` for the exchange. One
-    /// that is cancelled when the code was sent fails with `requestFailed` and `timedOut`: the provider may have a session.
+    /// For the answer, throws `wrongState`, `wrongIssuer`, `accessDenied`, `authorizationRefused`,
+    /// `malformedResponse`. For the exchange, throws `requestFailed`, `malformedResponse`, `unsupported`,
+    /// `invalidIDToken`, `tokensNotRevoked`, `cancelled`. A cancellation after the code was sent throws
+    /// `requestFailed` with `timedOut`: the provider may have a session.
     public func signIn(
         _ request: AuthorizationRequest, callback: String
     ) async throws(OAuthError) -> SignInResult {

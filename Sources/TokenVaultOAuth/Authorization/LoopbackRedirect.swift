@@ -5,19 +5,20 @@ internal import NIOPosix
 internal import TokenVault
 public import TokenVaultAuth
 
-/// Where a browser brings a provider's answer on this machine: a port of the loopback that is open while somebody signs in
-/// (RFC 8252 section 7.3).
+/// A listener for a provider's answer on this machine. Its loopback port is open during a sign-in (RFC 8252
+/// section 7.3).
 ///
-/// It takes one answer: a `GET` of its path with the state of its request in it. Everything else is refused and changes
-/// nothing: another path, method or host (`404`), another state (`400`), whatever comes after the answer.
+/// The listener accepts one answer: a `GET` of its path with the state of its request. The listener rejects
+/// everything else without a change: another path, method or host (`404`), another state (`400`), and every
+/// request after the answer.
 public final class LoopbackRedirect: Sendable {
-    /// The address to give to the provider, with the port that was found.
+    /// The address for the provider, with the port that was found.
     public let redirectURI: String
     let state: Secret
     private let answers: AnswerBox
     private let channel: any Channel
 
-    /// The longest that one connection may take to ask.
+    /// The longest time for one connection to send its request.
     private static let patience = TimeAmount.seconds(10)
 
     private init(channel: any Channel, answers: AnswerBox, redirectURI: String) {
@@ -29,8 +30,8 @@ public final class LoopbackRedirect: Sendable {
 
     deinit { channel.close(promise: nil) }
 
-    /// Listens on 127.0.0.1 for an answer of `provider`. `path` begins with a slash; `port` 0 is any that is free, which a
-    /// provider has to take (RFC 8252 section 7.3). Throws `invalid`, `cannotListen`.
+    /// Listens on 127.0.0.1 for an answer of `provider`. `path` begins with a slash. `port` 0 stands for any
+    /// free port, which providers have to accept (RFC 8252 section 7.3). Throws `invalid`, `cannotListen`.
     public static func listen(
         for provider: ProviderMetadata, path: String = "/callback", port: Int = 0
     ) async throws(OAuthError) -> LoopbackRedirect {
@@ -59,7 +60,8 @@ public final class LoopbackRedirect: Sendable {
         }
     }
 
-    /// Waits for the answer, and ends the listening. Throws `timedOut`, `cancelled`, `wrongIssuer`, `malformedResponse`.
+    /// Waits for the answer and stops listening. Throws `timedOut`, `cancelled`, `wrongIssuer`,
+    /// `malformedResponse`.
     func answer(within timeout: Duration) async throws(OAuthError) -> AuthorizationAnswer {
         let answers = answers
         let alarm = Task {
@@ -78,11 +80,12 @@ public final class LoopbackRedirect: Sendable {
 }
 
 extension OAuthClient {
-    /// Signs a person in with a browser on this machine (RFC 8252): listens on the loopback, has `open` show the browser the
-    /// address, waits for the answer and exchanges it.
+    /// Signs a user in with a browser on this machine (RFC 8252). Listens on the loopback, calls `open` with
+    /// the address, waits for the answer and exchanges it.
     ///
-    /// `open` returns when the browser was started; the address it is given has to reach nobody but the person. Throws as
-    /// ``authorizationRequest(redirectURI:scopes:parameters:)`` and ``signIn(_:callback:)``, `cannotListen`, `timedOut`.
+    /// `open` returns once the browser was started; it must show the address only to the user. Throws the
+    /// same errors as ``authorizationRequest(redirectURI:scopes:parameters:)`` and ``signIn(_:callback:)``,
+    /// and also `cannotListen`, `timedOut`.
     public func signIn(
         scopes: [String], parameters: [String: String] = [:], path: String = "/callback", port: Int = 0,
         timeout: Duration = .seconds(300), open: @Sendable (String) async throws(OAuthError) -> Void
@@ -95,6 +98,6 @@ extension OAuthClient {
     }
 }
 
-/// Its connections have answers in them.
+/// Redacted, since its connections have answers in them.
 extension LoopbackRedirect: RedactedStringConvertible {}
 #endif

@@ -2,12 +2,13 @@
 internal import TokenVault
 internal import TokenVaultCrypto
 
-/// Proof Key for Code Exchange (RFC 7636), with S256 always: `plain` shows the verifier to whoever sees the request.
+/// Proof Key for Code Exchange (RFC 7636), always with S256: `plain` would reveal the verifier in the
+/// request.
 struct ProofKey: Sendable {
     /// 43 to 128 unreserved characters.
     let verifier: Secret
 
-    /// A new one of 32 random bytes, as RFC 7636 section 4.1 recommends.
+    /// Creates a verifier of 32 random bytes, as RFC 7636 section 4.1 recommends.
     init() { verifier = RandomText.make() }
 
     init(verifier: Secret) { self.verifier = verifier }
@@ -18,7 +19,7 @@ struct ProofKey: Sendable {
     }
 }
 
-/// What nobody guesses: 32 bytes of libsodium's (`randombytes_buf`) in the alphabet of addresses.
+/// Unguessable text: 32 bytes of libsodium's `randombytes_buf` in the URL-safe alphabet.
 enum RandomText {
     static func make() -> Secret { Secret(utf8: Base64.urlText(Random.bytes(32))) }
 }

@@ -2,7 +2,7 @@
 internal import NIOCore
 internal import NIOHTTP1
 
-/// One connection of a browser to the listener: one request, one page, the end.
+/// One connection of a browser to the listener: one request and one page, then it closes.
 final class RedirectHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
@@ -13,7 +13,7 @@ final class RedirectHandler: ChannelInboundHandler {
     init(answers: AnswerBox) { self.answers = answers }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // What a request carries beyond its head is not waited for.
+        // The head is enough; the rest of a request is ignored.
         guard case .head(let head) = unwrapInboundIn(data), !isAnswered else { return }
         isAnswered = true
         let hosts = head.headers["Host"]
@@ -48,7 +48,7 @@ final class RedirectHandler: ChannelInboundHandler {
     }
 }
 
-/// What a person sees in the browser. Nothing of the request is in it.
+/// The page that the user sees in the browser. It has nothing of the request in it.
 private struct Page {
     let status: HTTPResponseStatus
     let html: String

@@ -9,8 +9,8 @@ public import TokenVaultAuth
 internal import FoundationEssentials
 #endif
 
-/// An HTTP client that puts an account's access token into requests, renews it when it is due, and answers the first 401 of a
-/// request with one new try, however many redirections it follows.
+/// An HTTP client that puts an account's access token into requests and refreshes it when it is due. It
+/// retries the first 401 of a request once, regardless of the number of redirects.
 ///
 /// ```swift
 /// let api = AuthorizedHTTPClient(
@@ -18,20 +18,19 @@ internal import FoundationEssentials
 /// let response = try await api.execute(HTTPClientRequest(url: "https://api.example.com/me"))
 /// ```
 ///
-/// Redirections are followed here, one step at a time: each step is authorized anew, so that a token reaches the allowed
-/// origins alone, and what the request had for its first origin (`Authorization`, `Cookie` and the token's header) goes to no
-/// other.
+/// The client follows redirects itself and authorizes each step again, so that only the allowed origins get a
+/// token. Another origin gets no `Authorization` and `Cookie` header of the request, and no token header.
 public final class AuthorizedHTTPClient: Sendable {
-    /// Whose tokens are used, and who is given them.
+    /// The provider that puts tokens into requests.
     public let authorizer: TokenAuthProvider
-    /// How many redirections are followed; the answer of the one after that is the answer.
+    /// The largest number of redirects to follow; after that, a redirect is returned as the response.
     public let maximumRedirects: Int
     private let client: HTTPClient
-    /// Whose clock was looked at last, and until when that is enough.
+    /// The server whose clock was read last, and the time of the next reading.
     private let look = Mutex<(origin: RequestOrigin, until: NIODeadline)?>(nil)
 
-    /// A client with `configuration`, but for its redirections. Its threads are those that all of the process's networking
-    /// shares.
+    /// Creates a client with `configuration`, except for its redirect setting. The client uses the event
+    /// loops that the whole process shares.
     public init(
         authorizer: TokenAuthProvider, configuration: HTTPClient.Configuration = HTTPClient.Configuration(),
         maximumRedirects: Int = 5
@@ -39,7 +38,7 @@ public final class AuthorizedHTTPClient: Sendable {
         self.authorizer = authorizer
         self.maximumRedirects = maximumRedirects
         var configuration = configuration
-        // A client that follows redirections by itself would take the token along.
+        // A client that follows redirects itself would pass the token on.
         configuration.redirectConfiguration = .disallow
         configuration.checkStatuses()
         configuration.resolveLocalhostLiterally()
@@ -47,18 +46,18 @@ public final class AuthorizedHTTPClient: Sendable {
     }
 
     deinit {
-        // A client that was not shut down ends the process.
+        // Without a shutdown, the client ends the process.
         Task { [client] in try? await client.shutdown() }
     }
 
-    /// Ends the connections; requests fail from now on.
+    /// Closes the connections; later requests fail.
     public func shutdown() async throws { try await client.shutdown() }
 
-    /// Sends `request` with a token. `body` is sent in place of the request's own: only a body that is given here, or none,
-    /// can be sent a second time after a 401 or a redirection that keeps it.
+    /// Sends `request` with a token. `body` replaces the body of the request. Only a body that is given here,
+    /// or no body, can be sent again after a 401 or a redirect that keeps it.
     ///
-    /// `timeout` is for all steps together, up to the head of the answer. Throws `TokenError` when there is
-    /// no token to be had, and what AsyncHTTPClient throws.
+    /// `timeout` covers all steps together, up to the head of the response. Throws `TokenError` when no token
+    /// is available, and the errors of AsyncHTTPClient.
     public func execute(
         _ request: consuming HTTPClientRequest, body: ByteBuffer? = nil, timeout: Duration = .seconds(60)
     ) async throws -> HTTPClientResponse {
@@ -73,7 +72,8 @@ public final class AuthorizedHTTPClient: Sendable {
             var response = try await client.execute(step.request, deadline: deadline)
             if let token, let origin = step.origin {
                 noteDate(of: response, from: origin, at: start)
-                // As `TokenAuthProvider.send`, which serves any kind of request, without what that costs.
+                // The same steps as `TokenAuthProvider.send`, without its cost for supporting any kind of
+                // request.
                 if response.status == .unauthorized, step.isReplayable, !isSecondTry {
                     isSecondTry = true
                     let newer = try await authorizer.token(replacing: token)
@@ -90,7 +90,7 @@ public final class AuthorizedHTTPClient: Sendable {
         }
     }
 
-    /// Tells the manager of the server's clock, which is looked at once a second.
+    /// Passes the server's clock to the manager, at most once a second.
     private func noteDate(of response: HTTPClientResponse, from origin: RequestOrigin, at now: NIODeadline) {
         let isDue = look.withLock { look in
             if let look, now < look.until, look.origin == origin { return false }
@@ -103,12 +103,12 @@ public final class AuthorizedHTTPClient: Sendable {
         authorizer.manager.noteServerDate(date, from: origin)
     }
 
-    /// Reads what is left of a short answer, so that its connection can be used again.
+    /// Reads the rest of a short response, so that its connection can be used again.
     private static func drain(_ response: HTTPClientResponse) async {
         _ = try? await response.body.collect(upTo: 64 << 10)
     }
 }
 
-/// Its connections have requests in them.
+/// Redacted, since its connections have requests in them.
 extension AuthorizedHTTPClient: RedactedStringConvertible {}
 #endif

@@ -8,13 +8,14 @@ internal import TokenVaultAuth
 internal import FoundationEssentials
 #endif
 
-/// One step of a request: to the address that was asked for, or to one that a redirection led to.
+/// One step of a request: to the requested address, or to the target of a redirect.
 struct OutgoingRequest: AuthorizableRequest {
     private(set) var request: HTTPClientRequest
     let isReplayable: Bool
     let origin: RequestOrigin?
 
-    /// A request with `body`, or with the request's own, which may be a stream that comes once.
+    /// Creates a step with `body`, or with the body of `request`, which may be a stream that can be read
+    /// once.
     init(_ request: consuming HTTPClientRequest, body: ByteBuffer?) {
         origin = RequestOrigin(address: request.url)
         request.spellLocalhost(of: origin)
@@ -33,16 +34,17 @@ struct OutgoingRequest: AuthorizableRequest {
         request.headers.replaceOrAdd(name: name, value: value)
     }
 
-    /// The next step after `response` (RFC 9110 section 15.4); `nil` when the response is the answer: it is no redirection,
-    /// it leads to no address or out of encryption, or its body cannot be sent again. Another origin gets neither the
-    /// request's credentials nor the header `secret`.
+    /// Returns the next step after `response` (RFC 9110 section 15.4); `nil` when the response is final. A
+    /// response is final if it is no redirect, or leads to no address or out of encryption. It is also final
+    /// if the request's body cannot be sent again. Another origin gets neither the request's credentials nor
+    /// the header `secret`.
     func redirected(by response: HTTPClientResponse, without secret: String) -> OutgoingRequest? {
         let status = Int(response.status.code)
-        // Most answers are none: no list is made for them.
+        // Most responses are not redirects, so this check avoids building a list.
         guard status == 301 || status == 302 || status == 303 || status == 307 || status == 308,
             let location = response.headers.first(name: "Location"),
             let here = origin, let base = URL(string: request.url),
-            // Where a fragment leads is the browser's business.
+            // The fragment matters to a browser only.
             let place = URL(string: location, relativeTo: base)?.absoluteString.prefix(while: { $0 != "#" }),
             let there = RequestOrigin(address: String(place)),
             there.scheme == "https" || here.scheme == "http"

@@ -6,13 +6,14 @@ internal import TokenVaultAuth
 internal import FoundationEssentials
 #endif
 
-/// How a client shows at the token endpoint that it is itself (RFC 6749 section 2.3). Printing it shows no secret.
+/// The way a client authenticates at the token endpoint (RFC 6749 section 2.3). Printing it shows no secret.
 public enum ClientAuthentication: Sendable, Equatable {
-    /// It cannot keep a secret and only says its name: programs on people's machines (RFC 8252 section 8.4).
+    /// Only the client's name: for programs on users' machines, which cannot keep a secret (RFC 8252 section
+    /// 8.4).
     case none
-    /// Its secret, in the header (`client_secret_basic`).
+    /// The client's secret in the header (`client_secret_basic`).
     case clientSecretBasic(Secret)
-    /// Its secret, in the form (`client_secret_post`).
+    /// The client's secret in the form (`client_secret_post`).
     case clientSecretPost(Secret)
 }
 
@@ -26,7 +27,7 @@ extension ClientAuthentication {
         }
     }
 
-    /// What the form has of `client`.
+    /// Returns the form fields that authenticate `client`.
     func fields(of client: String) -> FormEncoding.Fields {
         switch self {
         case .none: [("client_id", client)]
@@ -36,8 +37,8 @@ extension ClientAuthentication {
         }
     }
 
-    /// The `Authorization` header; `nil` for none. Name and secret are encoded before they are joined (RFC 6749 section
-    /// 2.3.1), so that a colon in the name is none between them.
+    /// Returns the `Authorization` header; `nil` for none. Name and secret are encoded before they are joined
+    /// (RFC 6749 section 2.3.1), so that a colon in the name does not separate them.
     func header(of client: String) -> String? {
         guard case .clientSecretBasic(let secret) = self else { return nil }
         let pair = "\(FormEncoding.encode(client)):\(FormEncoding.encode(secret.unprotectedText() ?? ""))"

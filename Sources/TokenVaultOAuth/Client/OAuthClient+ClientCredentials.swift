@@ -2,15 +2,15 @@
 internal import TokenVaultAuth
 
 extension OAuthClient {
-    /// Tokens for the client itself, without a person (RFC 6749 section 4.4). Throws `unsupported` for a client without a
-    /// secret, `requestFailed`, `malformedResponse`, `tokensNotRevoked`, `cancelled`.
+    /// Gets tokens for the client itself, without a user (RFC 6749 section 4.4). Throws `unsupported` for a
+    /// client without a secret, and `requestFailed`, `malformedResponse`, `tokensNotRevoked`, `cancelled`.
     public func clientCredentials(scopes: [String] = []) async throws(OAuthError) -> SignInResult {
         guard authentication != .none else { throw .unsupported("client credentials without a secret") }
         let begun = clock()
         let form = [(name: "grant_type", value: "client_credentials")] + (try Scopes.fields(scopes))
         switch await ask(form) {
         case .success(let response):
-            // No person signed in: an ID token would say nothing.
+            // No user signed in, so an ID token would say nothing.
             return SignInResult(
                 tokens: response.tokens(begun: begun, scopes: scopes), claims: nil,
                 serverDate: response.serverDate)

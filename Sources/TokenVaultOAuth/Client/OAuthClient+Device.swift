@@ -6,30 +6,30 @@ public import TokenVaultAuth
 public import FoundationEssentials
 #endif
 
-/// What a person is shown who signs in with another device (RFC 8628 section 3.2). All of it is visible ASCII: it is fit
-/// for a terminal.
+/// The codes and addresses of a sign-in with another device (RFC 8628 section 3.2). All text is visible
+/// ASCII, and safe to print on a terminal.
 public struct DeviceAuthorization: Sendable {
-    /// What the person types in.
+    /// The code that the user types in.
     public let userCode: String
-    /// Where the person types it in.
+    /// The address where the user types the code in.
     public let verificationURI: String
-    /// The same with the code in it, for a QR code; `nil` when the provider gives none.
+    /// The same address with the code in it, for a QR code; `nil` when the provider gives none.
     public let verificationURIComplete: String?
-    /// When the code ends, on this machine's clock.
+    /// The expiry of the code, by this machine's clock.
     public let expiry: Date
-    /// How long to wait between requests.
+    /// The pause between requests.
     public let interval: Duration
     let deviceCode: Secret
     let scopes: [String]
 }
 
 extension OAuthClient {
-    /// Asks for a code that a person types in on another device. Throws `unsupported`, `requestFailed`,
+    /// Requests a code that the user types in on another device. Throws `unsupported`, `requestFailed`,
     /// `malformedResponse`, `cancelled`.
     public func authorizeDevice(scopes: [String]) async throws(OAuthError) -> DeviceAuthorization {
         let endpoint = try provider.endpoint(provider.deviceAuthorizationEndpoint, for: "the device grant")
         let begun = clock()
-        // The client's name is in the form whatever the authentication (RFC 8628 section 3.1).
+        // The form has the client's name for every kind of authentication (RFC 8628 section 3.1).
         var form = try Scopes.fields(scopes) + authentication.fields(of: clientID)
         if case .clientSecretBasic = authentication { form.append(("client_id", clientID)) }
         switch await transport.post(form, to: endpoint, authorization: authentication.header(of: clientID)) {
@@ -43,14 +43,17 @@ extension OAuthClient {
         }
     }
 
-    /// Waits until the person has said yes: asks at the interval the provider wants, five seconds slower each time it asks
-    /// for that, twice as slow after a connection that broke (RFC 8628 section 3.5). The scope `openid` brings an ID token
-    /// from some providers alone: that is none of this grant's. Throws `accessDenied`, `timedOut` at
-    /// the code's end, `requestFailed`, `malformedResponse`, `invalidIDToken`, `tokensNotRevoked`, `cancelled`. Where the answer to the
-    /// last request was lost neither `timedOut` nor `cancelled` is true for sure: it is `requestFailed` then.
+    /// Waits until the user has granted access. Asks at the provider's interval, which grows by five seconds
+    /// at each `slow_down`, and doubles after a broken connection (RFC 8628 section 3.5). With the scope
+    /// `openid`, only some providers return an ID token; this grant does not require it.
+    ///
+    /// Throws `accessDenied`, `timedOut` at the code's expiry, `requestFailed`, `malformedResponse`,
+    /// `invalidIDToken`, `tokensNotRevoked`, `cancelled`. If the last answer was lost, throws `requestFailed`
+    /// instead of `timedOut` or `cancelled`: the user may have granted access.
     public func signIn(with device: DeviceAuthorization) async throws(OAuthError) -> SignInResult {
         var interval = device.interval
-        // The last request's, if its answer was lost or was none: it may have been the one that ends this.
+        // The failure of the last request, if its answer was lost or unusable: that request may have
+        // succeeded.
         var lost: RefreshFailure?
         while true {
             let late = lost.map { OAuthError.requestFailed($0.ofGrant) }
@@ -84,7 +87,7 @@ extension OAuthClient {
                         interval = max(interval, .seconds(min(wait, 3_600)))
                     }
                 default:
-                    // The code is over, perhaps since it was taken when the answer was lost.
+                    // The code is no longer valid, perhaps because the request with the lost answer used it.
                     let failure = failure.withoutRefreshToken
                     throw .requestFailed(lost == nil ? failure : failure.ofGrant)
                 }
@@ -92,8 +95,9 @@ extension OAuthClient {
         }
     }
 
-    /// The result of a sign-in, with the ID token looked at, for whose keys is waited for a bounded time. Tokens
-    /// of one that is not accepted are revoked: nobody would have them. Throws `tokensNotRevoked` when that failed.
+    /// Returns the result of a sign-in after checking its ID token. Waits for the provider's keys for a
+    /// bounded time. Revokes the tokens if the ID token is rejected. Throws `tokensNotRevoked` when the
+    /// revocation failed.
     func result(
         _ response: TokenResponse, begun: Date, nonce: String?, scopes: [String], requiresIDToken: Bool = true
     ) async throws(OAuthError) -> SignInResult {
@@ -113,8 +117,8 @@ extension OAuthClient {
         return SignInResult(tokens: tokens, claims: claims, serverDate: response.serverDate)
     }
 
-    /// What the ID token of a sign-in says. Throws also `requestFailed` with `timedOut` when its keys do not come: somebody
-    /// did sign in, and what is left of the time is for undoing that.
+    /// Returns the claims of a sign-in's ID token. Also throws `requestFailed` with `timedOut` when its keys
+    /// do not arrive. The rest of the time is then left for revoking the tokens.
     private func validated(
         _ idToken: String, expecting expectation: IDTokenExpectation, serverDate: Date?
     ) async throws(OAuthError) -> IDTokenClaims {
@@ -144,7 +148,7 @@ extension DeviceAuthorization {
     private struct Document: Decodable {
         let deviceCode: String
         let userCode: String
-        // Google's name for it came first.
+        // The name that Google used before the RFC.
         let verificationUri: String?
         let verificationUrl: String?
         let verificationUriComplete: String?
@@ -173,14 +177,14 @@ extension DeviceAuthorization {
         verificationURI = address
         verificationURIComplete = document.verificationUriComplete
         expiry = begun.addingTimeInterval(document.expiresIn.seconds)
-        // RFC 8628 section 3.2: five seconds when nothing is said.
+        // RFC 8628 section 3.2: the default is five seconds.
         interval = .seconds(min(max(document.interval?.seconds ?? 5, 1), 600))
         deviceCode = Secret(utf8: document.deviceCode)
         self.scopes = scopes
     }
 }
 
-/// The codes are for one person's eyes: what is printed of them has neither.
+/// Redacted, since the codes are for the user only.
 extension DeviceAuthorization: RedactedStringConvertible {}
 
 extension Duration {

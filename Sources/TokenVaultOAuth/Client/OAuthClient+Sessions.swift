@@ -3,27 +3,28 @@ public import TokenVault
 public import TokenVaultAuth
 
 extension OAuthClient {
-    /// Renews tokens (RFC 6749 section 6), for a `TokenManager`. It throws
-    /// `RefreshFailure`.
+    /// Refreshes tokens (RFC 6749 section 6), for a `TokenManager`. Throws `RefreshFailure`.
     ///
-    /// A new ID token has to be of the same issuer, person and client as the one before (OpenID Connect Core section 12.2):
-    /// otherwise the answer is `refused("id_token_mismatch")`, nothing of it is used, and its tokens are revoked where the
-    /// provider offers that. One that cannot be checked for another reason, such as a key set that is not there within five
-    /// seconds and the time of the request, is left out, and the tokens are kept: a rotated refresh token must not be lost.
-    /// For the same reason what is optional in an answer is left out when it cannot be used; a success without an access token
-    /// that can be used is `RefreshFailure.Kind.unusable`.
+    /// A new ID token has to have the same issuer, subject and client as the previous one (OpenID Connect
+    /// Core section 12.2). Otherwise the failure is `refused("id_token_mismatch")`, nothing of the response
+    /// is used, and its tokens are revoked where the provider supports that.
+    ///
+    /// An ID token that cannot be checked for another reason is dropped, and the tokens are kept: a rotated
+    /// refresh token must not be lost. One such reason is a key set that does not arrive within five seconds
+    /// and the time of the request. Other unusable optional parts are dropped for the same reason. A success
+    /// without a usable access token is `RefreshFailure.Kind.unusable`.
     public var refreshRequestProvider: RefreshRequestProvider {
         { request in try await refresh(request) }
     }
 
-    /// Revokes the refresh token, then the access token (RFC 7009 section 2.1); `nil` when the provider has no endpoint for
-    /// that. It throws `RefreshFailure`.
+    /// Revokes the refresh token, then the access token (RFC 7009 section 2.1); `nil` when the provider has
+    /// no revocation endpoint. Throws `RefreshFailure`.
     public var revokeRequestProvider: RevokeRequestProvider? {
         guard let endpoint = provider.revocationEndpoint.flatMap(WebAddress.secure) else { return nil }
         return { tokens in try await revoke(tokens, at: endpoint) }
     }
 
-    /// A manager of an account's tokens that refreshes and revokes with this client. Its clock is this client's.
+    /// Creates a manager of an account's tokens that refreshes and revokes with this client.
     public func tokenManager(
         storage: any TokenStorage, account: String,
         configuration: TokenManager.Configuration = TokenManager.Configuration()
@@ -57,7 +58,7 @@ extension OAuthClient {
             serverDate: response.serverDate)
     }
 
-    /// Whether the ID token of `response`, if there is one, is of whoever the one before is of.
+    /// Whether the ID token of `response`, if there is one, belongs to the same user as the previous one.
     private func isContinuation(_ response: TokenResponse, of request: RefreshRequest) -> Bool {
         guard let previous = request.idToken.flatMap({ IDTokenClaims(unverified: $0) }),
             let claims = response.idToken.flatMap({ IDTokenClaims(unverified: $0) })
@@ -65,8 +66,8 @@ extension OAuthClient {
         return claims.isContinuation(of: previous)
     }
 
-    /// The ID token of `response`, if it is found to be right within `limit`. The tokens beside it wait for this, and for no
-    /// longer: whoever asked may give them up.
+    /// Returns the ID token of `response` if it proves valid within `limit`. The limit bounds the wait for
+    /// the other tokens, since the caller may give up.
     private func renewedIDToken(_ response: TokenResponse, within limit: Duration) async -> String? {
         guard let idToken = response.idToken, limit > .zero else { return nil }
         let isValid = await withTaskGroup(of: Bool.self) { group in
@@ -92,12 +93,12 @@ extension OAuthClient {
         }
     }
 
-    /// Revokes tokens of an answer that is not used: nobody would have them. False when the provider could not be told, or has no
-    /// way to be.
+    /// Revokes the tokens of a response that is not used. Returns false when the revocation failed, or the
+    /// provider has no endpoint for it.
     func revokeUnused(_ tokens: TokenInfo) async -> Bool { await revokeUnused(Self.named(tokens)) }
 
-    /// The same, of tokens with what a revocation calls them. It is waited for, since the program may be about to end, and is
-    /// no part of a task that may have been cancelled.
+    /// Revokes tokens with their type hints. Waits for the result, since the program may be about to end.
+    /// Runs outside the caller's task, which may be cancelled.
     func revokeUnused(_ tokens: [(token: String, hint: String)]) async -> Bool {
         guard !tokens.isEmpty else { return true }
         guard let endpoint = provider.revocationEndpoint.flatMap(WebAddress.secure) else { return false }
@@ -116,7 +117,8 @@ extension OAuthClient {
         }.value
     }
 
-    /// The refresh token first: most providers end the whole session with it.
+    /// Returns the tokens with their type hints, the refresh token first: most providers end the whole
+    /// session with it.
     private static func named(_ tokens: TokenInfo) -> [(token: String, hint: String)] {
         let refreshToken = tokens.refreshToken.map { (token: $0, hint: "refresh_token") }
         return (refreshToken.map { [$0] } ?? []) + [(tokens.accessToken, "access_token")]
@@ -132,7 +134,7 @@ extension OAuthClient {
         var first: RefreshFailure?
         for (token, hint) in tokens {
             guard let failure = await revoke(token, hint: hint, at: endpoint) else { continue }
-            // A provider may have no way to revoke access tokens (RFC 7009 section 2.2.1).
+            // Some providers cannot revoke access tokens (RFC 7009 section 2.2.1).
             if hint == "access_token", failure.kind == .refused("unsupported_token_type") { continue }
             first = first ?? failure
         }
@@ -146,7 +148,7 @@ extension OAuthClient {
             authorization: authentication.header(of: clientID))
         {
         case .failure(let failure): return failure
-        // Success also for a token the provider does not know.
+        // The server also reports success for an unknown token.
         case .success(let answer) where answer.isSuccess: return nil
         case .success(let answer): return TokenEndpointFailure.failure(of: answer)
         }

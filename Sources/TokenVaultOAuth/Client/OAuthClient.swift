@@ -12,38 +12,41 @@ public import FoundationEssentials
 /// let transport = OAuthTransport()
 /// let provider = try await ProviderMetadata.discover(issuer: "https://id.example.com", transport: transport)
 /// let client = try OAuthClient(provider: provider, clientID: "my-app", transport: transport)
-/// let signedIn = try await client.signIn(scopes: ["openid", "offline_access"]) { address in openBrowser(address) }
+/// let signedIn = try await client.signIn(scopes: ["openid", "offline_access"]) { address in
+///     openBrowser(address)
+/// }
 /// let manager = client.tokenManager(storage: storage, account: "work")
 /// try await manager.updateTokens(signedIn.tokens)
 /// ```
 public struct OAuthClient: Sendable {
     /// The provider.
     public let provider: ProviderMetadata
-    /// The name the provider gave this client.
+    /// The name that the provider gave this client.
     public let clientID: String
-    /// How the client shows that it is itself.
+    /// The way this client authenticates.
     public let authentication: ClientAuthentication
-    /// How requests reach the provider.
+    /// The transport of the requests to the provider.
     public let transport: OAuthTransport
-    /// What looks at ID tokens; its keys are kept between calls.
+    /// The validator of ID tokens; it keeps the provider's keys between calls.
     public let idTokenValidator: IDTokenValidator
     /// The clock.
     public let clock: @Sendable () -> Date
     let sleep: @Sendable (Duration) async throws -> Void
-    /// How long new tokens wait at most for what looks at the ID token beside them.
+    /// The longest delay of new tokens by the check of their ID token.
     var idTokenPatience = Duration.seconds(5)
-    /// The same of a sign-in, which comes to nothing without.
+    /// The same limit for a sign-in, which fails without the check.
     var signInPatience = Duration.seconds(20)
-    /// For how long the revocation of tokens that are not used is waited for at most.
+    /// The longest wait for the revocation of unused tokens.
     var revocationPatience = Duration.seconds(5)
-    /// For how long the tokens of a sign-in that was cancelled meanwhile are waited for.
+    /// The longest wait for the tokens of a cancelled sign-in.
     var cancellationPatience = Duration.seconds(2)
-    /// When whoever asked gives up: some of the time before is kept for revoking what is not used; `nil` for never.
+    /// The time when the caller gives up, or `nil`. Part of the time before it is reserved for revoking
+    /// unused tokens.
     package var end: ContinuousClock.Instant?
 
-    /// A client. `clock` and `sleep` are what a test replaces. Throws `invalid` for a name that is empty or has characters
-    /// other than visible ASCII and spaces (RFC 6749 appendix A.1) and for a secret that is no text, `unsupported` when the
-    /// provider's metadata lists ways to authenticate without this one.
+    /// Creates a client. Tests replace `clock` and `sleep`. Throws `invalid` for a name that is empty or not
+    /// visible ASCII and spaces (RFC 6749 appendix A.1), or a secret that is not text. Throws `unsupported`
+    /// when the provider's metadata lists authentication methods without this one.
     public init(
         provider: ProviderMetadata, clientID: String, authentication: ClientAuthentication = .none,
         transport: OAuthTransport,
@@ -75,8 +78,8 @@ public struct OAuthClient: Sendable {
             clock: clock)
     }
 
-    /// What the token endpoint answered to `form`, which is sent with the client's name and secret. A new answer to a client
-    /// that knows the type of its tokens need not repeat it: `namesType` false.
+    /// Sends `form` with the client's authentication, and returns the token endpoint's response. With
+    /// `namesType` false, the response may leave out the token type, which the client already knows.
     func ask(
         _ form: FormEncoding.Fields, namesType: Bool = true
     ) async -> Result<TokenResponse, AskFailure> {
@@ -91,7 +94,7 @@ public struct OAuthClient: Sendable {
         case .success(let answer):
             let failure = TokenEndpointFailure.failure(of: answer)
             guard answer.isSuccess else {
-                // An answer, but none of the token endpoint's: a page of what stands before it.
+                // The response comes from a gateway, not from the token endpoint.
                 guard case .unusable = failure.kind else { return .failure(.failed(failure)) }
                 return .failure(.useless(.malformedResponse("the status"), failure))
             }
@@ -107,8 +110,8 @@ public struct OAuthClient: Sendable {
         }
     }
 
-    /// As ``ask(_:namesType:)``, for the tokens of a sign-in: with a cancellation, the answer that is on its way is waited for a
-    /// moment more, since the tokens in it are to be given back; not beyond ``end``.
+    /// Sends `form` as ``ask(_:namesType:)`` does, for a sign-in. After a cancellation, waits a moment longer
+    /// for the response, since its tokens have to be revoked. Never waits beyond ``end``.
     func askToTheEnd(_ form: FormEncoding.Fields) async -> Result<TokenResponse, AskFailure> {
         let request = Task { await ask(form) }
         let (patience, end) = (cancellationPatience, end)
@@ -123,14 +126,14 @@ public struct OAuthClient: Sendable {
         }
     }
 
-    /// Why the token endpoint gave no tokens.
+    /// The reason that the token endpoint gave no tokens.
     enum AskFailure: Error {
         case failed(RefreshFailure)
-        /// It answered with success and no tokens that can be used, or not as a token endpoint: for a sign-in, and for a
-        /// refresh.
+        /// A success without usable tokens, or a response that is not a token endpoint's. The values are the
+        /// errors for a sign-in and for a refresh.
         case useless(OAuthError, RefreshFailure)
 
-        /// The same, of a request that had no refresh token in it.
+        /// The error for a request without a refresh token.
         var signInError: OAuthError {
             switch self {
             case .failed(let failure):
@@ -141,16 +144,16 @@ public struct OAuthClient: Sendable {
     }
 }
 
-/// What a sign-in brought.
+/// The result of a sign-in.
 public struct SignInResult: Sendable {
     /// The tokens, for `TokenManager.updateTokens`.
     public let tokens: TokenInfo
-    /// What the ID token says, all of it checked; `nil` when none was asked for.
+    /// The checked claims of the ID token; `nil` when none was requested.
     public let claims: IDTokenClaims?
-    /// The provider's clock at the answer, for `TokenManager.noteServerDate`.
+    /// The provider's clock at the response, for `TokenManager.noteServerDate`.
     public let serverDate: Date?
 }
 
-/// It has the client's secret and the transport.
+/// Redacted, since it has the client's secret and the transport.
 extension OAuthClient: RedactedStringConvertible {}
 #endif

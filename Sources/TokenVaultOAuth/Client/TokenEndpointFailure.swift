@@ -5,7 +5,7 @@ internal import TokenVaultAuth
 internal import FoundationEssentials
 #endif
 
-/// What an answer that is no success says (RFC 6749 section 5.2, RFC 9110 section 15).
+/// The failure in an error response (RFC 6749 section 5.2, RFC 9110 section 15).
 enum TokenEndpointFailure {
     private struct Document: Decodable {
         let error: String
@@ -21,7 +21,7 @@ enum TokenEndpointFailure {
         case 503 where answer.retryAfter != nil: return .throttled
         case 500...599: return .serverError(answer.status)
         case 400...499:
-            // What stands between may refuse as well, with a page: that is no word of the token endpoint.
+            // A gateway may also reject the request, with a page that has no error code.
             switch code(in: answer.body) {
             case nil: return .unusable(answer.status)
             case "invalid_grant": return .invalidGrant
@@ -35,7 +35,8 @@ enum TokenEndpointFailure {
         (try? JSONDecoder().decode(Document.self, from: Data(body))).map { word($0.error) }
     }
 
-    /// `code`, if it is one word of letters and underscores as every registered one is: it is shown to people.
+    /// Returns `code` if it is one word of letters and underscores, as every registered code is. The word is
+    /// shown to the user.
     static func word(_ code: String) -> String {
         let isWord =
             (1...40).contains(code.utf8.count)
@@ -47,14 +48,14 @@ enum TokenEndpointFailure {
 }
 
 extension RefreshFailure {
-    /// The same, of a request that had in it what a person agreed to.
+    /// The same failure of a request that used the user's grant.
     var ofGrant: RefreshFailure {
         var failure = self
         failure.mayLeaveSession = true
         return failure
     }
 
-    /// The same, of a request that had no refresh token in it: `invalid_grant` is a refusal like others.
+    /// The same failure of a request without a refresh token: `invalid_grant` is then an ordinary rejection.
     var withoutRefreshToken: RefreshFailure {
         guard kind == .invalidGrant else { return self }
         return RefreshFailure(.refused("invalid_grant"), retryAfter: retryAfter, serverDate: serverDate)

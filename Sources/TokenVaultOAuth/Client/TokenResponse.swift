@@ -6,29 +6,29 @@ internal import TokenVaultAuth
 internal import FoundationEssentials
 #endif
 
-/// A token endpoint's success (RFC 6749 section 5.1), looked at: it is a bearer token that a header can carry. What is
-/// optional and cannot be used counts as not told: with a rotated refresh token beside it the answer is worth more than that.
+/// A checked success of a token endpoint (RFC 6749 section 5.1): a bearer token that a header can carry.
+/// Unusable optional parts are dropped, since the response may have a rotated refresh token.
 struct TokenResponse: Sendable {
     let accessToken: String
     /// `nil` when the server did not say.
     let tokenType: String?
     let refreshToken: String?
-    /// Not looked at but for its being there.
+    /// The ID token, not checked here.
     let idToken: String?
     let scope: String?
-    /// In seconds, more than none.
+    /// In seconds, above zero.
     let expiresIn: Double?
-    /// In seconds, more than none; an extension that several providers have.
+    /// In seconds, above zero; an extension that several providers have.
     let refreshTokenExpiresIn: Double?
     var serverDate: Date?
 
-    /// What is in `body`, where a type of the token is needed unless `namesType` is false. Throws `malformedResponse`,
-    /// `unsupported` for a token of another type.
+    /// Reads `body`, which has to name the token type unless `namesType` is false. Throws
+    /// `malformedResponse`, and `unsupported` for another token type.
     init(_ body: [UInt8], serverDate: Date?, namesType: Bool = true) throws(OAuthError) {
         guard let document = Document(body), let accessToken = document.accessToken,
             document.tokenType != nil || !namesType
         else { throw .malformedResponse("the document") }
-        // RFC 6749 section 7.1: a token of a type that is not understood is not used.
+        // RFC 6749 section 7.1: a token of an unknown type is not used.
         guard document.tokenType.map({ $0.lowercased() == "bearer" }) ?? true else {
             throw .unsupported("bearer tokens")
         }
@@ -46,8 +46,8 @@ struct TokenResponse: Sendable {
         self.serverDate = serverDate
     }
 
-    /// The tokens of a session that was asked for at `begun`, with `scopes`: those are granted when nothing else is said
-    /// (RFC 6749 section 5.1).
+    /// Returns the tokens of a session that was requested at `begun` with `scopes`. The requested scopes
+    /// count as granted if the response names none (RFC 6749 section 5.1).
     func tokens(begun: Date, scopes: [String]) -> TokenInfo {
         let scope = scope ?? (scopes.isEmpty ? nil : scopes.joined(separator: " "))
         return TokenInfo(
@@ -57,8 +57,8 @@ struct TokenResponse: Sendable {
             refreshTokenExpiry: refreshTokenExpiresIn.map { begun.addingTimeInterval($0) })
     }
 
-    /// The tokens in the body of a success that is none, with what a revocation calls them, the refresh token first; and whether
-    /// these are all that were given, as far as can be read.
+    /// Returns the tokens in an unusable success with their type hints, the refresh token first. Also returns
+    /// whether these are all the tokens that were issued, as far as the body can be read.
     static func leftovers(in body: [UInt8]) -> (tokens: [(token: String, hint: String)], areAll: Bool) {
         guard let document = Document(body) else { return ([], false) }
         let given = [(document.refreshToken, "refresh_token"), (document.accessToken, "access_token")]
@@ -69,7 +69,8 @@ struct TokenResponse: Sendable {
         return (tokens, areAll)
     }
 
-    /// Visible ASCII (RFC 6749 appendix A.12), no space: a header's value ends there. No longer than what can be kept.
+    /// Whether `text` is visible ASCII (RFC 6749 appendix A.12) without spaces, which would end a header's
+    /// value. It may be no longer than a stored token.
     private static func isToken(_ text: String) -> Bool {
         (1...TokenRefreshResponse.longestToken).contains(text.utf8.count)
             && text.utf8.allSatisfy { (0x21...0x7e).contains($0) }
@@ -80,12 +81,12 @@ struct TokenResponse: Sendable {
             && text.utf8.allSatisfy { (0x20...0x7e).contains($0) && $0 != 0x22 && $0 != 0x5c }
     }
 
-    /// What the object has of it, member by member: one of another kind spoils no other.
+    /// The members of the response, read one by one: an unexpected type in one affects no other.
     private struct Document: Decodable {
         let accessToken: String?
         let tokenType: String?
         let refreshToken: String?
-        /// Whether there is a refresh token that is no text: which one is good now is not known then.
+        /// Whether the refresh token is not text: it is then unknown which refresh token is valid.
         let hasOddRefreshToken: Bool
         let idToken: String?
         let scope: String?
@@ -107,7 +108,7 @@ struct TokenResponse: Sendable {
 
         init(from decoder: any Decoder) throws {
             let values = try decoder.container(keyedBy: CodingKeys.self)
-            // Some providers say "" for none.
+            // Some providers send "" for a missing value.
             func text(_ key: CodingKeys) -> String? {
                 (try? values.decode(String.self, forKey: key)).flatMap { $0.isEmpty ? nil : $0 }
             }
@@ -121,7 +122,7 @@ struct TokenResponse: Sendable {
             hasOddRefreshToken =
                 !isAbsent && (try? values.decode(String.self, forKey: .refreshToken)) == nil
             idToken = text(.idToken)
-            // Twitch gives a list.
+            // Twitch sends a list.
             scope =
                 text(.scope)
                 ?? (try? values.decode([String].self, forKey: .scope))?.joined(separator: " ")
@@ -132,7 +133,7 @@ struct TokenResponse: Sendable {
     }
 }
 
-/// Seconds, as a number or as the digits of one; never less than none, nor more than a hundred years.
+/// Seconds, as a number or as digits in text, from zero to a hundred years.
 struct Lifetime: Decodable {
     static let longest = 3_155_760_000.0
     let seconds: Double

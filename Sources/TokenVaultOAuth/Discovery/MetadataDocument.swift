@@ -5,7 +5,7 @@ internal import TokenVaultAuth
 internal import FoundationEssentials
 #endif
 
-/// A metadata document as it is written.
+/// A metadata document in its published form.
 struct MetadataDocument: Codable {
     var issuer: String
     var authorizationEndpoint: String?
@@ -39,26 +39,26 @@ struct MetadataDocument: Codable {
         case authorizationResponseIssParameterSupported = "authorization_response_iss_parameter_supported"
     }
 
-    /// The metadata in `body`, if it is of `issuer`. Throws `invalidMetadata`, `issuerDiffers`.
+    /// Returns the metadata in `body` if it belongs to `issuer`. Throws `invalidMetadata`, `issuerDiffers`.
     static func metadata(in body: [UInt8], of issuer: String) throws(OAuthError) -> ProviderMetadata {
         guard let document = try? JSONDecoder().decode(Self.self, from: Data(body)) else {
             throw .invalidMetadata("the document")
         }
-        // RFC 8414 section 3.3: identical, or a provider could speak for another.
+        // RFC 8414 section 3.3: without an identical issuer, a provider could speak for another.
         guard document.issuer.utf8.elementsEqual(issuer.utf8) else {
             throw .issuerDiffers(difference(document.issuer, from: issuer))
         }
         return try document.metadata()
     }
 
-    /// What people overlook when they copy an issuer's address.
+    /// Returns a difference that users overlook when they copy an issuer's address.
     private static func difference(_ found: String, from asked: String) -> IssuerDifference {
         if found.utf8.elementsEqual("\(asked)/".utf8) { return .slashInMetadata }
         if asked.utf8.elementsEqual("\(found)/".utf8) { return .slashInIssuer }
         return .otherName
     }
 
-    /// What it says, looked at. Throws `invalidMetadata`.
+    /// Returns the checked metadata. Throws `invalidMetadata`.
     func metadata() throws(OAuthError) -> ProviderMetadata {
         guard let tokenEndpoint else { throw .invalidMetadata("the token endpoint") }
         return try ProviderMetadata(
@@ -73,15 +73,15 @@ struct MetadataDocument: Codable {
     }
 }
 
-/// As the document that a provider publishes (RFC 8414 section 3.2), so that a program can keep it.
+/// Encoded as the document that a provider publishes (RFC 8414 section 3.2), so that a program can store it.
 extension ProviderMetadata: Codable {
-    /// Reads the metadata and looks at it as at what was just fetched. Throws what `decoder` throws and
+    /// Reads the metadata with the same checks as fetched metadata. Throws the errors of `decoder`, and
     /// ``OAuthError/invalidMetadata(_:)``.
     public init(from decoder: any Decoder) throws {
         self = try MetadataDocument(from: decoder).metadata()
     }
 
-    /// Writes the metadata. Throws what `encoder` throws.
+    /// Writes the metadata. Throws the errors of `encoder`.
     public func encode(to encoder: any Encoder) throws {
         try MetadataDocument(
             issuer: issuer, authorizationEndpoint: authorizationEndpoint, tokenEndpoint: tokenEndpoint,

@@ -2,7 +2,7 @@
 internal import TokenVaultAuth
 
 extension ProviderMetadata {
-    /// Where a provider's metadata is looked for.
+    /// The places where a provider publishes its metadata.
     public enum WellKnown: Sendable, CaseIterable {
         /// `/.well-known/openid-configuration` behind the issuer's path (OpenID Connect Discovery section 4).
         case openIDConfiguration
@@ -10,11 +10,11 @@ extension ProviderMetadata {
         case oauthAuthorizationServer
     }
 
-    /// Asks the provider what it says of itself. The second place is asked when there is nothing at the first.
+    /// Fetches the provider's metadata. Tries the second place when there is nothing at the first.
     ///
-    /// The document's issuer has to be `issuer`, byte for byte. Throws `invalid` for an issuer that is not `https` (nor
-    /// `http` of this machine) or has a query; `invalidMetadata`, `requestFailed`, `malformedResponse`, `unsupported` when there is
-    /// none.
+    /// The document's issuer has to equal `issuer`, byte for byte. Throws `invalid` for an issuer that is not
+    /// `https` (or `http` on this machine), or that has a query. Throws `invalidMetadata`, `requestFailed`,
+    /// `malformedResponse`, and `unsupported` when there is no metadata.
     public static func discover(
         issuer: String, at places: [WellKnown] = WellKnown.allCases, transport: OAuthTransport
     ) async throws(OAuthError) -> ProviderMetadata {

@@ -1,40 +1,40 @@
 #if OAuth
 internal import TokenVaultAuth
 
-/// What a provider says of itself (RFC 8414 section 2, OpenID Connect Discovery section 3). Every address in it was looked
-/// at: it is `https`, or `http` of this machine for a provider that is on this machine itself.
+/// The metadata of a provider (RFC 8414 section 2, OpenID Connect Discovery section 3). Every address in it
+/// was checked: it is `https`, or `http` on this machine for a provider that is on this machine.
 public struct ProviderMetadata: Sendable, Equatable {
-    /// The provider's name, an address; tokens and answers of it say the same.
+    /// The provider's name, an address; its tokens and answers have the same name.
     public let issuer: String
-    /// Where a person's browser is sent (RFC 6749 section 3.1).
+    /// The address for the user's browser (RFC 6749 section 3.1).
     public let authorizationEndpoint: String?
-    /// Where tokens are asked for (RFC 6749 section 3.2).
+    /// The address of token requests (RFC 6749 section 3.2).
     public let tokenEndpoint: String
-    /// Where a device asks for a user's code (RFC 8628 section 3.1).
+    /// The address where a device requests a user code (RFC 8628 section 3.1).
     public let deviceAuthorizationEndpoint: String?
-    /// Where tokens are revoked (RFC 7009 section 2).
+    /// The address where tokens are revoked (RFC 7009 section 2).
     public let revocationEndpoint: String?
-    /// The keys that ID tokens are signed with (RFC 7517 section 5).
+    /// The address of the keys that sign ID tokens (RFC 7517 section 5).
     public let jwksURI: String?
-    /// Where what is known of a person is asked for (OpenID Connect Core section 5.3).
+    /// The address of user information (OpenID Connect Core section 5.3).
     public let userInfoEndpoint: String?
-    /// Where a browser is sent to sign out (OpenID Connect RP-Initiated Logout).
+    /// The browser address for signing out (OpenID Connect RP-Initiated Logout).
     public let endSessionEndpoint: String?
-    /// The scopes the provider names; `nil` when it names none.
+    /// The scopes of the provider; `nil` when it lists none.
     public let scopesSupported: [String]?
-    /// The PKCE methods it takes; `nil` when it does not say.
+    /// The PKCE methods of the provider; `nil` when it lists none.
     public let codeChallengeMethodsSupported: [String]?
-    /// The grants it gives; `nil` when it does not say.
+    /// The grants of the provider; `nil` when it lists none.
     public let grantTypesSupported: [String]?
-    /// How clients may authenticate; `nil` when it does not say.
+    /// The authentication methods for clients; `nil` when the provider lists none.
     public let tokenEndpointAuthMethodsSupported: [String]?
-    /// The algorithms it signs ID tokens with; `nil` when it does not say.
+    /// The algorithms that sign ID tokens; `nil` when the provider lists none.
     public let idTokenSigningAlgValuesSupported: [String]?
-    /// Whether its answers to a browser name it (RFC 9207).
+    /// Whether the provider's answers to a browser name the provider (RFC 9207).
     public let authorizationResponseIssParameterSupported: Bool
 
-    /// The metadata of a provider that publishes none. Throws `invalidMetadata`, naming the part, for an address that is
-    /// not `https` (nor `http` of this machine, with an issuer there).
+    /// Creates the metadata of a provider that publishes none. Throws `invalidMetadata`, naming the part, for
+    /// an address that is not `https` (or `http` on this machine, with an issuer there).
     public init(
         issuer: String, authorizationEndpoint: String? = nil, tokenEndpoint: String,
         deviceAuthorizationEndpoint: String? = nil, revocationEndpoint: String? = nil, jwksURI: String? = nil,
@@ -75,7 +75,8 @@ public struct ProviderMetadata: Sendable, Equatable {
         self.authorizationResponseIssParameterSupported = authorizationResponseIssParameterSupported
     }
 
-    /// The endpoint `address`, which the initializer looked at. Throws `unsupported` when there is none.
+    /// Returns the endpoint `address`, which the initializer checked. Throws `unsupported` when there is
+    /// none.
     func endpoint(_ address: String?, for what: String) throws(OAuthError) -> WebAddress {
         guard let address = address.flatMap(WebAddress.secure) else { throw .unsupported(what) }
         return address

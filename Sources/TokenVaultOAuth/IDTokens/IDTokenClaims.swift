@@ -6,36 +6,37 @@ internal import TokenVaultCrypto
 public import FoundationEssentials
 #endif
 
-/// What an ID token says (OpenID Connect Core section 2).
+/// The claims of an ID token (OpenID Connect Core section 2).
 public struct IDTokenClaims: Sendable, Equatable {
-    /// Who says it: the provider (`iss`).
+    /// The provider that issued the token (`iss`).
     public let issuer: String
-    /// The person, by a name that is the provider's and never changes (`sub`).
+    /// The provider's permanent identifier of the user (`sub`).
     public let subject: String
-    /// For which clients (`aud`).
+    /// The clients that the token is for (`aud`).
     public let audience: [String]
-    /// To which client it was given (`azp`).
+    /// The client that the token was issued to (`azp`).
     public let authorizedParty: String?
-    /// When it ends (`exp`), on the provider's clock.
+    /// The expiry (`exp`), by the provider's clock.
     public let expiry: Date
-    /// When it was made (`iat`), on the provider's clock.
+    /// The time of issue (`iat`), by the provider's clock.
     public let issued: Date
-    /// From when it is good (`nbf`).
+    /// The time from which the token is valid (`nbf`).
     public let notBefore: Date?
-    /// When the person signed in (`auth_time`).
+    /// The time when the user signed in (`auth_time`).
     public let authenticated: Date?
-    /// The person's address (`email`).
+    /// The user's email address (`email`).
     public let email: String?
-    /// Whether the provider knows that the address is the person's (`email_verified`).
+    /// Whether the provider has verified the address (`email_verified`).
     public let isEmailVerified: Bool?
-    /// The person's name (`name`).
+    /// The user's name (`name`).
     public let name: String?
-    /// How the person is called there (`preferred_username`).
+    /// The user's preferred name at the provider (`preferred_username`).
     public let preferredUsername: String?
     let nonce: String?
     let accessTokenHash: String?
 
-    /// What `token` says, which is not checked; `nil` when it is not a JWT with the claims that are required.
+    /// Reads the claims of `token` without checking them; returns `nil` when it is not a JWT with the
+    /// required claims.
     init?(unverified token: String) {
         guard let token = SignedToken(token) else { return nil }
         self.init(token)
@@ -61,7 +62,7 @@ public struct IDTokenClaims: Sendable, Equatable {
         accessTokenHash = document.at_hash
     }
 
-    /// Whether a refresh may answer with these after `previous` (OpenID Connect Core section 12.2).
+    /// Whether a refresh may return these claims after `previous` (OpenID Connect Core section 12.2).
     func isContinuation(of previous: IDTokenClaims) -> Bool {
         issuer.utf8.elementsEqual(previous.issuer.utf8) && subject.utf8.elementsEqual(previous.subject.utf8)
             && audience.map { Array($0.utf8) } == previous.audience.map { Array($0.utf8) }
@@ -128,7 +129,7 @@ public struct IDTokenClaims: Sendable, Equatable {
 }
 
 extension IDTokenClaims: RedactedStringConvertible {
-    /// Who says it and when it ends; nothing of the person.
+    /// The issuer and the expiry; nothing about the user.
     public var description: String {
         "IDTokenClaims(\(issuer), expires: \(Int64(expiry.timeIntervalSince1970)))"
     }

@@ -7,16 +7,16 @@ internal import TokenVaultCrypto
 public import FoundationEssentials
 #endif
 
-/// What an ID token is held against beside the provider and the client.
+/// The values that an ID token is checked against, in addition to the provider and the client.
 public struct IDTokenExpectation: Sendable {
-    /// The nonce of the request; `nil` for a grant that has none.
+    /// The nonce of the request; `nil` for a grant without one.
     public var nonce: String?
-    /// The access token it came with; `nil` when that is not known.
+    /// The access token that came with the ID token; `nil` when that is not known.
     public var accessToken: String?
-    /// How long ago the person may have signed in at most (`max_age`); `nil` for any time.
+    /// The longest time since the user signed in (`max_age`); `nil` for any time.
     public var maximumAge: Duration?
 
-    /// An expectation.
+    /// Creates an expectation.
     public init(nonce: String? = nil, accessToken: String? = nil, maximumAge: Duration? = nil) {
         self.nonce = nonce
         self.accessToken = accessToken
@@ -26,25 +26,25 @@ public struct IDTokenExpectation: Sendable {
 
 extension IDTokenExpectation: RedactedStringConvertible {}
 
-/// Looks at ID tokens (OpenID Connect Core section 3.1.3.7): their signature by one of the provider's keys first, then what
-/// they say. The keys are kept, and fetched anew when a token names another one.
+/// Checks ID tokens (OpenID Connect Core section 3.1.3.7): first the signature by one of the provider's keys,
+/// then the claims. The keys are kept, and fetched again when a token names an unknown key.
 public struct IDTokenValidator: Sendable {
-    /// What is accepted.
+    /// The rules for accepting a token.
     public struct Configuration: Sendable {
-        /// The algorithms that are accepted; the provider's list, if it has one, is held against it too. Default: all with a
-        /// public key.
+        /// The accepted algorithms; the provider's list, if there is one, limits them further. Default: all
+        /// algorithms with a public key.
         public var algorithms: Set<SigningAlgorithm> = Set(SigningAlgorithm.allCases)
-        /// How far the provider's clock may be off. Default: 60 s.
+        /// The largest accepted difference of the provider's clock. Default: 60 s.
         public var leeway: Duration = .seconds(60)
-        /// Other clients that a token may be for as well. Default: none.
+        /// Other clients that a token may also be for. Default: none.
         public var trustedAudiences: Set<String> = []
-        /// The pause between two fetches of the keys. Default: 60 s.
+        /// The shortest pause between two fetches of the keys. Default: 60 s.
         public var keySetCoolDown: Duration = .seconds(60)
-        /// After what time the keys are fetched anew: a key that the provider took back is accepted no longer than that.
-        /// Default: an hour.
+        /// The time after which the keys are fetched again. The validator accepts a key that the provider has
+        /// withdrawn no longer than that. Default: 1 h.
         public var keySetAge: Duration = .seconds(3_600)
 
-        /// The defaults.
+        /// Creates the default configuration.
         public init() {}
     }
 
@@ -55,7 +55,7 @@ public struct IDTokenValidator: Sendable {
     private let clock: @Sendable () -> Date
     private let keySet: ProviderKeySet?
 
-    /// A validator of the tokens that `provider` gives to `clientID`. Nothing is fetched yet.
+    /// Creates a validator of the tokens that `provider` issues to `clientID`. Fetches nothing yet.
     public init(
         provider: ProviderMetadata, clientID: String, configuration: Configuration = Configuration(),
         transport: OAuthTransport, clock: @escaping @Sendable () -> Date = { Date() }
@@ -86,11 +86,11 @@ public struct IDTokenValidator: Sendable {
         }
     }
 
-    /// What `token` says, once all of it is found to be right. `serverDate` is the `Date` header of the answer it came with:
-    /// times are then held against the provider's own clock.
+    /// Checks `token` and returns its claims. `serverDate` is the `Date` header of the response with the
+    /// token; times are then compared with the provider's own clock.
     ///
-    /// Throws `invalidIDToken` with the problem, `requestFailed` and `malformedResponse` when the keys could not be fetched,
-    /// `unsupported` when the provider has none, `cancelled`.
+    /// Throws `invalidIDToken` with the problem. Throws `requestFailed` and `malformedResponse` when the keys
+    /// could not be fetched, `unsupported` when the provider has none, and `cancelled`.
     public func validate(
         _ token: String, expecting expectation: IDTokenExpectation = IDTokenExpectation(),
         serverDate: Date? = nil

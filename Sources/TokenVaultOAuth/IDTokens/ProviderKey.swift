@@ -17,7 +17,7 @@ struct ProviderKey: Sendable, Decodable {
     private let e: String?
     private let x: String?
     private let y: String?
-    /// Its name.
+    /// The name of the key.
     let kid: String?
 
     private enum CodingKeys: String, CodingKey {
@@ -25,7 +25,7 @@ struct ProviderKey: Sendable, Decodable {
         case keyOps = "key_ops"
     }
 
-    /// The keys of a key set that can be read. One of a kind that is not known does not spoil the others.
+    /// Returns the readable keys of a key set. A key of an unknown kind does not affect the others.
     static func keys(in body: [UInt8]) -> [ProviderKey]? {
         struct Entry: Decodable {
             let key: ProviderKey?
@@ -35,15 +35,15 @@ struct ProviderKey: Sendable, Decodable {
         return (try? JSONDecoder().decode(Document.self, from: Data(body)))?.keys.compactMap(\.key)
     }
 
-    /// Whether it is for `algorithm`: of its type and curve, and not kept for another one or for anything but signatures (`use`,
-    /// `key_ops`).
+    /// Whether the key is for `algorithm`: of the right type and curve, and not reserved for another
+    /// algorithm or another use (`use`, `key_ops`).
     func fits(_ algorithm: SigningAlgorithm) -> Bool {
         kty == algorithm.keyType && (alg == nil || alg == algorithm.rawValue) && (use == nil || use == "sig")
             && (keyOps?.contains("verify") ?? true) && (algorithm.curve == nil || crv == algorithm.curve)
     }
 
-    /// Whether `token` is signed by it with `algorithm`, which it fits. The key is made for this algorithm alone, whatever
-    /// the token's header says.
+    /// Whether this key has signed `token` with `algorithm`, which it fits. Only this algorithm is used; the
+    /// token's header is ignored.
     func verifies(_ token: SignedToken, with algorithm: SigningAlgorithm) async -> Bool {
         guard let jwk = jwk(for: algorithm) else { return false }
         do {
@@ -65,7 +65,7 @@ struct ProviderKey: Sendable, Decodable {
             return .ecdsa(
                 wanted, identifier: Self.name, x: x, y: y, curve: crv.flatMap(ECDSACurve.init(rawValue:)))
         default:
-            // The libraries that verify take every point.
+            // The libraries for verification accept every point.
             if crv == "Ed25519" {
                 guard let x, let point = Base64.urlDecode(x), SignaturePoint.isValid(point) else {
                     return nil

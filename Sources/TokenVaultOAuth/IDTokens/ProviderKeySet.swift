@@ -5,8 +5,8 @@ internal import TokenVaultAuth
 internal import FoundationEssentials
 #endif
 
-/// A provider's keys, fetched when they are needed: at first, when a token names one that is not known, and once they are
-/// old. Between two fetches there is a pause, so that tokens with made-up names make no storm of requests.
+/// The keys of a provider. They are fetched at first use, when a token names an unknown key, and when they
+/// are old. A pause between two fetches limits the requests that tokens with made-up key names can cause.
 actor ProviderKeySet {
     typealias Fetch = @Sendable () async -> Result<[ProviderKey], OAuthError>
 
@@ -32,9 +32,9 @@ actor ProviderKeySet {
         self.fetch = fetch
     }
 
-    /// The key that signed a token with `algorithm`, named `keyID`. Without a name it is the only one that fits. Throws
-    /// `invalidIDToken` with `unknownKey`, what the fetch said when no key is known at all, and `cancelled`: whoever asks need
-    /// not wait for the end of a fetch.
+    /// Returns the key named `keyID` that signed a token with `algorithm`. Without a name, returns the only
+    /// fitting key. Throws `invalidIDToken` with `unknownKey`, and the error of the fetch when no key is
+    /// known at all. Throws `cancelled` without waiting for the end of the fetch.
     func key(named keyID: String?, for algorithm: SigningAlgorithm) async throws(OAuthError) -> ProviderKey {
         if isOld { await renew() }
         if let key = known(keyID, algorithm) { return key }
@@ -60,17 +60,17 @@ actor ProviderKeySet {
         if isFetching { return await wait() }
         if let tried {
             let passed = clock().timeIntervalSince(tried)
-            // A clock that went back keeps nobody waiting.
+            // A clock that was set back delays no fetch.
             if passed >= 0, passed < coolDown { return }
         }
         tried = clock()
         isFetching = true
-        // Not the task of who asks first, whose end would be the end of it for all.
+        // Not a part of the first caller's task, whose end would end the fetch for all callers.
         Task { [fetch] in take(await fetch()) }
         await wait()
     }
 
-    /// Waits for the end of the fetch, or for the end of the task.
+    /// Waits for the end of the fetch, or for the cancellation of the task.
     private func wait() async {
         waitersSoFar += 1
         let number = waitersSoFar

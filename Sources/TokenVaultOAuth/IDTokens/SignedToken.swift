@@ -5,23 +5,23 @@ internal import TokenVaultCrypto
 internal import FoundationEssentials
 #endif
 
-/// A JWT in compact form (RFC 7519 section 3, RFC 7515 section 7.1), taken apart and not believed yet.
+/// A JWT in compact form (RFC 7519 section 3, RFC 7515 section 7.1), parsed but not yet verified.
 struct SignedToken {
-    /// The name of its algorithm (`alg`).
+    /// The name of the algorithm (`alg`).
     let algorithm: String
-    /// The name of its key (`kid`).
+    /// The name of the key (`kid`).
     let keyID: String?
     let payload: [UInt8]
     let signature: [UInt8]
-    /// What the signature is of.
+    /// The bytes that are signed.
     let signed: [UInt8]
 
-    /// The longest that is looked at, in bytes.
+    /// The longest accepted token, in bytes.
     static let longest = 256 << 10
 
-    /// The parts of `text`; `nil` when it has other than three, when one is not Base64 of the URL alphabet, or when the
-    /// header is no object with an algorithm, says that something must be understood which is not (`crit`), or that it is a JWT of
-    /// another kind, as an access token is (`at+jwt`, RFC 8725 section 3.11).
+    /// Parses `text`; returns `nil` unless it has three parts in URL-safe Base64. The header has to be an
+    /// object with an algorithm, without an extension that must be understood (`crit`). Also returns `nil`
+    /// for another kind of JWT, such as an access token (`at+jwt`, RFC 8725 section 3.11).
     init?(_ text: String) {
         guard text.utf8.count <= Self.longest else { return nil }
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)

@@ -1,8 +1,8 @@
 #if OAuth
 internal import Crypto
 
-/// The algorithms an ID token may be signed by: those with a public key. `none` and those with a shared secret are none of
-/// them, so that no public key can be taken for a secret.
+/// The accepted algorithms for signing an ID token: those with a public key. `none` and the algorithms with a
+/// shared secret are left out, so that a public key cannot be used as a secret.
 public enum SigningAlgorithm: String, Sendable, CaseIterable {
     /// RSA, PKCS #1 v1.5, SHA-256.
     case rs256 = "RS256"
@@ -25,7 +25,7 @@ public enum SigningAlgorithm: String, Sendable, CaseIterable {
     /// Ed25519.
     case edDSA = "EdDSA"
 
-    /// The type of its keys (RFC 7518 section 6.1, RFC 8037 section 2).
+    /// The type of the algorithm's keys (RFC 7518 section 6.1, RFC 8037 section 2).
     var keyType: String {
         switch self {
         case .rs256, .rs384, .rs512, .ps256, .ps384, .ps512: "RSA"
@@ -34,7 +34,7 @@ public enum SigningAlgorithm: String, Sendable, CaseIterable {
         }
     }
 
-    /// The curve of its keys.
+    /// The curve of the algorithm's keys.
     var curve: String? {
         switch self {
         case .es256: "P-256"
@@ -45,8 +45,8 @@ public enum SigningAlgorithm: String, Sendable, CaseIterable {
         }
     }
 
-    /// The first half of the digest that goes with it (OpenID Connect Core section 3.1.3.6); `nil` for Ed25519, with which
-    /// providers disagree about the digest.
+    /// Returns the first half of the digest for this algorithm (OpenID Connect Core section 3.1.3.6). Returns
+    /// `nil` for Ed25519, since providers use different digests with it.
     func halfDigest(of text: String) -> [UInt8]? {
         let bytes = Array(text.utf8)
         let digest: [UInt8]

@@ -1,5 +1,5 @@
 #if OAuth
-/// `application/x-www-form-urlencoded`, as RFC 6749 appendix B wants it.
+/// `application/x-www-form-urlencoded`, as RFC 6749 appendix B requires it.
 enum FormEncoding {
     typealias Fields = [(name: String, value: String)]
 
@@ -7,7 +7,7 @@ enum FormEncoding {
         fields.map { "\(encode($0.name))=\(encode($0.value))" }.joined(separator: "&")
     }
 
-    /// `text` with everything but letters, digits and `-._*` as `%XX`, a space as `+`.
+    /// Returns `text` with a space as `+`, and everything but letters, digits and `-._*` as `%XX`.
     static func encode(_ text: String) -> String {
         var encoded: [UInt8] = []
         encoded.reserveCapacity(text.utf8.count)
@@ -26,8 +26,8 @@ enum FormEncoding {
         return String(decoding: encoded, as: UTF8.self)
     }
 
-    /// The fields of `text`; `nil` when an escape is none, what it stands for is no UTF-8, or a name comes twice, which
-    /// RFC 6749 section 3.1 forbids.
+    /// Returns the fields of `text`; `nil` for an invalid escape or invalid UTF-8. Also returns `nil` when a
+    /// name occurs twice, which RFC 6749 section 3.1 forbids.
     static func decode(_ text: some StringProtocol) -> [String: String]? {
         var fields: [String: String] = [:]
         for part in text.utf8.split(separator: UInt8(ascii: "&")) {

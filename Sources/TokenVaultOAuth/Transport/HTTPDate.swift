@@ -3,16 +3,16 @@
 internal import FoundationEssentials
 #endif
 
-/// The dates of HTTP headers (RFC 9110 section 5.6.7), in all three forms that a recipient has to know.
+/// The dates of HTTP headers (RFC 9110 section 5.6.7), in all three forms that a recipient has to accept.
 enum HTTPDate {
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// The time that `text` says; `nil` when it says none. `now` tells the century of a year of two digits.
+    /// Returns the time in `text`; `nil` when there is none. `now` gives the century of a two-digit year.
     static func parse(_ text: String, now: Date) -> Date? { usual(text) ?? other(text, now: now) }
 
-    /// `Sun, 06 Nov 1994 08:49:37 GMT`, the form that servers write: every answer has one.
+    /// Parses `Sun, 06 Nov 1994 08:49:37 GMT`, the form that almost every server writes.
     private static func usual(_ text: String) -> Date? {
         let bytes = text.utf8Span.span
         guard bytes.count == 29, text.utf8.suffix(4).elementsEqual(" GMT".utf8) else { return nil }
@@ -70,14 +70,14 @@ enum HTTPDate {
         return Date(timeIntervalSince1970: Double(minutes * 60 + time.second))
     }
 
-    /// The year that ends with these two digits and is not more than 50 years ahead.
+    /// Returns the year that ends with these two digits and is at most 50 years ahead.
     private static func century(of year: Int, now: Date) -> Int {
         let thisYear = 1_970 + Int(now.timeIntervalSince1970 / 31_556_952)
         let candidate = thisYear / 100 * 100 + year
         return candidate > thisYear + 50 ? candidate - 100 : candidate
     }
 
-    /// Days from 1970 to a day of the Gregorian calendar, counted in years that begin in March.
+    /// Returns the days from 1970 to a day of the Gregorian calendar, counted in years that begin in March.
     private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
         let year = month <= 2 ? year - 1 : year
         let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1

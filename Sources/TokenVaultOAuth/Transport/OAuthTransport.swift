@@ -11,36 +11,36 @@ public import TokenVaultAuth
 public import FoundationEssentials
 #endif
 
-/// How requests reach a provider: certificates are checked, redirections are not followed, every wait and every answer is
-/// bounded. One can serve several clients.
+/// Sends requests to a provider. The transport checks certificates, follows no redirects, and limits every
+/// wait and every response. One transport can serve several clients.
 ///
-/// Each request has a connection of its own: one that was kept could be closed by the server just when a refresh token is
-/// sent on it, and whether the token was taken would not be known.
+/// Each request has a new connection. A server could close a kept connection just when a refresh token is
+/// sent on it. It would then be unknown whether the server took the token.
 public final class OAuthTransport: Sendable {
-    /// Bounds and trust.
+    /// The limits and the trusted certificates.
     public struct Configuration: Sendable {
-        /// How long a connection may take, its encryption included. Default: 10 s.
+        /// The longest time for a connection, including its encryption. Default: 10 s.
         public var connectTimeout: Duration = .seconds(10)
-        /// How long a request may take from its beginning to the end of the answer. Default: 30 s.
+        /// The longest time of a request, from its beginning to the end of the response. Default: 30 s.
         public var requestTimeout: Duration = .seconds(30)
-        /// The longest answer, in bytes. Default: 1 MiB.
+        /// The longest response, in bytes. Default: 1 MiB.
         public var maximumResponseLength = 1 << 20
-        /// Which certificates are trusted; `nil` for those the system trusts.
+        /// The trusted certificates; `nil` for those that the system trusts.
         public var tlsConfiguration: TLSConfiguration?
-        /// A proxy to go through; `nil` for none. The environment is not read.
+        /// The proxy; `nil` for none. The environment is not read.
         public var proxy: HTTPClient.Configuration.Proxy?
-        /// The clock that `Retry-After` is counted from.
+        /// The clock from which `Retry-After` is counted.
         public var clock: @Sendable () -> Date = { Date() }
 
-        /// The defaults.
+        /// Creates the default configuration.
         public init() {}
     }
 
-    /// The bounds.
+    /// The limits.
     public let configuration: Configuration
     private let client: HTTPClient
 
-    /// A transport on the threads that all of the process's networking shares.
+    /// Creates a transport on the event loops that the whole process shares.
     public init(configuration: Configuration = Configuration()) {
         self.configuration = configuration
         client = HTTPClient(
@@ -54,7 +54,7 @@ public final class OAuthTransport: Sendable {
         settings.proxy = configuration.proxy
         settings.httpVersion = .http1Only
         settings.maximumUsesPerConnection = 1
-        // That a connection was refused is said at once: who asks waits and tries again.
+        // A refused connection is reported at once; the caller decides when to try again.
         settings.connectionPool.retryConnectionEstablishment = false
         settings.checkStatuses()
         settings.resolveLocalhostLiterally()
@@ -62,20 +62,20 @@ public final class OAuthTransport: Sendable {
     }
 
     deinit {
-        // A client that was not shut down ends the process.
+        // Without a shutdown, the client ends the process.
         Task { [client] in try? await client.shutdown() }
     }
 
-    /// What a server answered, whole.
+    /// A complete response of a server.
     struct Answer: Sendable {
         let status: Int
         let headers: HTTPHeaders
         let body: [UInt8]
-        /// The `Date` header.
+        /// The time of the `Date` header.
         let serverDate: Date?
-        /// When `Retry-After` ends, on this machine's clock.
+        /// The end of `Retry-After`, by this machine's clock.
         let retryAfter: Date?
-        /// Whether the server did what it was asked (RFC 9110 section 15.3).
+        /// Whether the server carried out the request (RFC 9110 section 15.3).
         var isSuccess: Bool { (200...299).contains(status) }
     }
 
@@ -83,7 +83,7 @@ public final class OAuthTransport: Sendable {
         await send(HTTPClientRequest(url: address.text))
     }
 
-    /// Sends `form`. The copy of it that is on its way is not wiped.
+    /// Sends `form`. The copy in transit is not wiped.
     func post(
         _ form: FormEncoding.Fields, to address: WebAddress, authorization: String? = nil
     ) async -> Result<Answer, RefreshFailure> {
@@ -125,7 +125,7 @@ public final class OAuthTransport: Sendable {
         }
     }
 
-    /// The body of `response`, whole. The client's deadline is for the head alone.
+    /// Returns the whole body of `response`. The client's own deadline covers the head only.
     private func body(
         of response: HTTPClientResponse, until deadline: NIODeadline
     ) async throws -> ByteBuffer {
@@ -143,7 +143,8 @@ public final class OAuthTransport: Sendable {
         }
     }
 
-    /// What `error` tells of the request. One that was given up, for whatever reason, has had no answer in its time.
+    /// Returns the kind of failure for `error`. A request that was given up for any reason counts as timed
+    /// out.
     private static func kind(of error: any Error) -> RefreshFailure.Kind {
         if wasNotSent(error) { return .notSent }
         switch error {
@@ -156,11 +157,11 @@ public final class OAuthTransport: Sendable {
         }
     }
 
-    /// Whether `error` is one of making the connection, before anything of the request was written.
+    /// Whether `error` happened while connecting, before any of the request was written.
     static func wasNotSent(_ error: any Error) -> Bool {
         switch error {
         case is NIOConnectionError: return true
-        // Of an address without a name. No connection that was made says this.
+        // For an address without a name. An established connection never reports this error.
         case let error as IOError: return Errno(rawValue: error.errnoCode) == .connectionRefused
         case let error as HTTPClientError:
             let early: [HTTPClientError] = [
@@ -179,16 +180,16 @@ public final class OAuthTransport: Sendable {
 }
 
 extension TimeAmount {
-    /// As long, in whole microseconds.
+    /// Converts a duration, in whole microseconds.
     init(_ duration: Duration) {
         let parts = min(max(duration, .zero), .seconds(86_400)).components
         self = .microseconds(parts.seconds * 1_000_000 + parts.attoseconds / 1_000_000_000_000)
     }
 }
 
-/// Its connections have requests in them.
+/// Redacted, since its connections have requests in them.
 extension OAuthTransport: RedactedStringConvertible {}
 
-/// A proxy may have a password.
+/// Redacted, since a proxy may have a password.
 extension OAuthTransport.Configuration: RedactedStringConvertible {}
 #endif

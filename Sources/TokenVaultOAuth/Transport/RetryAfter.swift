@@ -5,10 +5,10 @@ internal import FoundationEssentials
 
 /// `Retry-After` (RFC 9110 section 10.2.3): seconds, or a date on the server's clock.
 enum RetryAfter {
-    /// The longest that a server may keep a client away, in seconds: a day.
+    /// The longest pause that a server can ask for, in seconds: a day.
     static let longest = 86_400.0
 
-    /// When to come back, on the clock that says `now`; `nil` when `text` says neither.
+    /// Returns the time of the next attempt, by the clock of `now`; `nil` when `text` is neither form.
     static func time(_ text: String, now: Date, serverDate: Date?) -> Date? {
         let seconds: Double
         if !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {

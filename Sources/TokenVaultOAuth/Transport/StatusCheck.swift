@@ -5,13 +5,13 @@ internal import NIOHPACK
 internal import NIOHTTP1
 internal import NIOHTTP2
 
-/// An answer has a status that is none: those are three digits and begin at 100 (RFC 9110 section 15).
+/// The error for an invalid status: a status has three digits and begins at 100 (RFC 9110 section 15).
 struct ImpossibleStatus: Error {
     let status: Int
 }
 
-/// Refuses answers whose status is less than 100. AsyncHTTPClient 1.37 takes them for the beginning of an answer that is still to
-/// come, and ends the process when they end.
+/// Rejects responses with a status below 100. AsyncHTTPClient 1.37 reads such a response as the beginning of
+/// a later one, and ends the process when it ends.
 final class StatusCheck: ChannelInboundHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias InboundOut = HTTPClientResponsePart
@@ -29,8 +29,9 @@ final class StatusCheck: ChannelInboundHandler {
     }
 }
 
-/// The same for a stream of HTTP/2, where a status is text (RFC 9113 section 8.3.2) and less than nothing ends the process even
-/// before. To switch protocols is no answer there (section 8.6): it would be taken for the last one.
+/// The same check for an HTTP/2 stream, where the status is text (RFC 9113 section 8.3.2). A negative status
+/// would end the process even earlier. Also rejects status 101, which HTTP/2 does not have (section 8.6): the
+/// client would read it as the final response.
 final class StreamStatusCheck: ChannelInboundHandler {
     typealias InboundIn = HTTP2Frame.FramePayload
     typealias InboundOut = HTTP2Frame.FramePayload
@@ -57,7 +58,7 @@ final class StreamStatusCheck: ChannelInboundHandler {
 }
 
 extension ChannelHandlerContext {
-    /// Ends the request with the error, and its connection or stream with it.
+    /// Ends the request with the error, and closes its connection or stream.
     fileprivate func refuse(_ status: Int) {
         fireErrorCaught(ImpossibleStatus(status: status))
         close(promise: nil)
@@ -65,7 +66,7 @@ extension ChannelHandlerContext {
 }
 
 extension HTTPClient.Configuration {
-    /// Has every connection refuse answers that would end the process.
+    /// Makes every connection reject responses that would end the process.
     mutating func checkStatuses() {
         let (others, streamOthers) = (http1_1ConnectionDebugInitializer, http2StreamChannelDebugInitializer)
         http1_1ConnectionDebugInitializer = { channel in

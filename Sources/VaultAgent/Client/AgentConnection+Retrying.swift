@@ -2,9 +2,9 @@ internal import TokenVault
 internal import TokenVaultPlatform
 
 extension AgentConnection {
-    /// Runs `ask` until it gets through, for `timeout` at most; it is given how long it may take. What certainly was not
-    /// begun is asked again: an agent that is full ends connections that nobody uses. So is, some times, a read
-    /// (`isWrite` false) that was interrupted: each lock interrupts what is being told.
+    /// Runs `ask` until it succeeds, for `timeout` at most, and passes it the remaining time. Repeats a
+    /// request that certainly was not begun: a full agent ends idle connections. Also repeats an interrupted
+    /// read (`isWrite` false) a few times, since each lock interrupts the answers under way.
     static func retrying<Value>(
         isWrite: Bool, within timeout: Duration, _ ask: (Duration) throws(Failure) -> Value
     ) throws(Failure) -> Value {

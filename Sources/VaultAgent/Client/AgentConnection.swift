@@ -4,17 +4,17 @@ package import TokenVaultPlatform
 
 /// One connection to the agent: one request at a time, and its answer.
 package final class AgentConnection: Sendable {
-    /// Why there is no answer.
+    /// The reason that there is no answer.
     package enum Failure: Error, Sendable {
         /// The agent answered with this error.
         case refused(TokenStorageError)
         /// The agent does not hold the vault.
         case notHeld
-        /// Nobody listens there: no agent runs.
+        /// No process listens here: no agent runs.
         case absent(TokenStorageError)
-        /// There was no way to the agent: nothing was done.
+        /// The agent could not be reached: nothing was done.
         case unreachable(TokenStorageError)
-        /// The connection ended, or the time, after all was sent: whether it was done is not known.
+        /// The connection or the time ended after the request was sent: the outcome is unknown.
         case interrupted(TokenStorageError)
     }
 
@@ -23,19 +23,19 @@ package final class AgentConnection: Sendable {
         let incoming = WipedBuffer(capacity: 16 << 10)
         var isGreeted = false
         var isUsable = true
-        /// Whether something came since the request was sent.
+        /// Whether part of the answer has arrived.
         var hasBegun = false
         var number: UInt32 = 0
         var receiveTimeout: Duration?
     }
 
     let socket: UnixSocket
-    /// Where the agent is, if that is known.
+    /// The agent's place, if known.
     private let place: AgentEndpoint?
-    // Not a Mutex: what is read of the answer is the caller's.
+    // Not a Mutex, since the value that is read belongs to the caller.
     private let exchange = Monitor(Exchange())
 
-    /// A connection over `socket`.
+    /// Creates a connection over `socket`.
     package init(_ socket: UnixSocket, of place: AgentEndpoint? = nil) {
         self.socket = socket
         self.place = place
@@ -50,7 +50,7 @@ package final class AgentConnection: Sendable {
                 self.init(
                     try directory.connect(to: AgentEndpoint.socketName, within: timeout), of: place)
             } catch {
-                // One that begins or ends, or whose socket somebody has removed: it may hold keys.
+                // An agent that starts or ends, or whose socket was removed. It may hold keys.
                 isTaken = directory.holder != nil
                 throw error
             }
@@ -63,19 +63,20 @@ package final class AgentConnection: Sendable {
     private static let outOfReach = TokenStorageError(
         .unavailable, operation: "", backend: AgentEndpoint.backend, reason: .agent(.notListening))
 
-    /// Whether another request can be made.
+    /// Whether the connection can take another request.
     package var isUsable: Bool { exchange.withLock { $0.isUsable } }
 
-    /// Ends the connection; who waits for an answer gets none.
+    /// Ends the connection; a waiting caller gets no answer.
     package func end() { socket.end() }
 
-    /// A request that was sent, whose answer is to be read.
+    /// A request that was sent, and whose answer is still to be read.
     package struct Pending: Sendable {
         fileprivate let id: UInt32
         fileprivate let deadline: Deadline
     }
 
-    /// Sends a request and reads what is answered within `timeout`. `read` gets each part, the last one with `true`.
+    /// Sends a request and reads its answer within `timeout`. `read` gets each part, with `true` for the last
+    /// one.
     package func perform<Value: Sendable>(
         _ operation: AgentOperation, on vault: VaultReference, within timeout: Duration,
         _ read: (inout WireReader, _ isLast: Bool) throws(WireError) -> Value
@@ -94,7 +95,8 @@ package final class AgentConnection: Sendable {
         }
     }
 
-    /// Whether reading the answer will not wait: there is all of it, or it has failed. Looks for it without sleeping.
+    /// Returns whether the answer can be read without waiting: it is complete, or has failed. Checks without
+    /// sleeping.
     package func isAnswered() -> Bool {
         exchange.withLock { exchange in
             let incoming = exchange.incoming
@@ -106,7 +108,7 @@ package final class AgentConnection: Sendable {
                     }
                     if count == 0 { return true }
                 }
-                // A hello has the answer behind it, which may be on its way.
+                // The answer follows the hello, and may still be on its way.
                 return exchange.isGreeted
             } catch {
                 return true
@@ -114,7 +116,7 @@ package final class AgentConnection: Sendable {
         }
     }
 
-    /// Reads the answer to what was begun.
+    /// Reads the answer to a request that was begun.
     package func finish<Value: Sendable>(
         _ pending: Pending, _ read: (inout WireReader, _ isLast: Bool) throws(WireError) -> Value
     ) throws(Failure) -> Value {
@@ -123,7 +125,7 @@ package final class AgentConnection: Sendable {
         }
     }
 
-    /// Runs a part of an exchange; after one that failed half-way the connection is of no more use.
+    /// Runs a part of an exchange. The connection is unusable after a failure in the middle of it.
     private func exchanging<Value>(_ body: (inout Exchange) throws(Failure) -> Value) throws(Failure) -> Value
     {
         try exchange.withLock { exchange throws(Failure) in
@@ -141,7 +143,8 @@ package final class AgentConnection: Sendable {
         }
     }
 
-    /// The next event of what was subscribed to, waiting for as long as it takes; `nil` when the connection has ended.
+    /// Waits for the next event of a subscription, without a time limit; returns `nil` when the connection
+    /// has ended.
     package func nextEvent() -> TokenEvent? {
         exchange.withLock { exchange in
             do throws(Failure) {
@@ -182,7 +185,7 @@ package final class AgentConnection: Sendable {
             }
             try exchange.outgoing.send(to: socket, until: deadline)
         } catch {
-            // Not all of the request is there, so nothing comes of it.
+            // The agent drops an incomplete request.
             throw .unreachable(self.error(for: error))
         }
         return exchange.number
@@ -247,7 +250,8 @@ package final class AgentConnection: Sendable {
         }
     }
 
-    /// Reads one frame: its kind, and where its payload is. What comes with it of the next one stays.
+    /// Reads one frame; returns its kind and the range of its payload. Bytes of the next frame stay in the
+    /// buffer.
     private func nextFrame(
         until deadline: Deadline?, _ exchange: inout Exchange
     ) throws(Failure) -> (AgentWire.Kind, Range<Int>) {
@@ -261,9 +265,9 @@ package final class AgentConnection: Sendable {
                 throw .interrupted(Self.error(.unavailable, .agent(.unreadableAnswer)))
             }
             do throws(SystemFailure) {
-                // Also of one who sends without end.
+                // Also applies to an agent that sends without end.
                 if deadline?.hasPassed ?? false { throw SystemFailure(.timedOut, "recv") }
-                // The rest of an answer that has begun.
+                // Waits for the rest of an answer that has begun.
                 if let deadline, incoming.count > 0 || exchange.hasBegun { try socket.wait(until: deadline) }
                 let limit = max(WireFrame.announced(in: incoming) ?? 0, 16 << 10)
                 guard try incoming.receive(from: socket, upTo: limit) > 0 else {
@@ -285,7 +289,7 @@ package final class AgentConnection: Sendable {
     private func error(for failure: SystemFailure) -> TokenStorageError {
         switch failure.errno {
         case Errno.timedOut:
-            // Stopped or hanging: a person can end it, and do without it meanwhile.
+            // The agent is suspended or hangs: the user can end it, and work without it until then.
             TokenStorageError(
                 .timedOut, operation: "", backend: AgentEndpoint.backend,
                 reason: .agentSilent(process: place?.holder))

@@ -2,11 +2,12 @@ internal import SystemPackage
 package import TokenVault
 internal import TokenVaultPlatform
 
-/// What concerns the agent and no vault of it.
+/// Operations on the agent itself, without a vault.
 package enum AgentControl {
     package static let timeout: Duration = .seconds(30)
 
-    /// Whether an agent answers at `place`. Throws what makes it one that is not to be trusted, and `timedOut`.
+    /// Returns whether an agent answers at `place`. Throws the reason that the agent is not to be trusted,
+    /// and `timedOut`.
     package static func isRunning(
         at place: AgentEndpoint, within timeout: Duration = timeout
     ) throws(TokenStorageError) -> Bool {
@@ -20,7 +21,7 @@ package enum AgentControl {
         }
     }
 
-    /// The vaults that the agent holds; none when no agent runs.
+    /// Returns the vaults that the agent holds; an empty array when no agent runs.
     package static func vaults(at place: AgentEndpoint) throws(TokenStorageError) -> [AgentVaultStatus] {
         do throws(AgentConnection.Failure) {
             return try ask(.vaults, at: place, timeout) { (reader, _) throws(WireError) in
@@ -32,7 +33,7 @@ package enum AgentControl {
         }
     }
 
-    /// Locks every vault that the agent holds. Whether an agent runs.
+    /// Locks every vault that the agent holds. Returns whether an agent runs.
     @discardableResult
     package static func lockAll(
         at place: AgentEndpoint, within timeout: Duration = timeout
@@ -40,8 +41,8 @@ package enum AgentControl {
         try tell(.lockAll, at: place, timeout, "lock")
     }
 
-    /// Ends the agent, when one runs, and waits until it holds nothing any more. Whether one ran. Throws `timedOut` when it
-    /// still works then.
+    /// Ends the agent, if one runs, and waits until it holds no vault. Returns whether one ran. Throws
+    /// `timedOut` when the agent is still running at the end of `timeout`.
     @discardableResult
     package static func stop(
         at place: AgentEndpoint, within timeout: Duration = timeout
@@ -50,7 +51,7 @@ package enum AgentControl {
         let holder = place.holder
         let wasRunning = try tell(.stop, at: place, timeout, "agent")
         var backOff = BackOff()
-        // The next one may have begun by now, and goes on.
+        // The next agent may have started by now; it keeps running.
         while let holder, place.holder == holder {
             guard backOff.wait(until: deadline) else {
                 throw TokenStorageError(
@@ -77,7 +78,7 @@ package enum AgentControl {
         _ operation: AgentOperation, at place: AgentEndpoint, _ timeout: Duration,
         _ read: (inout WireReader, _ isLast: Bool) throws(WireError) -> Value
     ) throws(AgentConnection.Failure) -> Value {
-        // None of these does more when it is done twice.
+        // Repeating one of these requests has no further effect.
         try AgentConnection.retrying(isWrite: false, within: timeout) {
             (left) throws(AgentConnection.Failure) in
             try AgentConnection(to: place, within: left)
@@ -87,7 +88,7 @@ package enum AgentControl {
 }
 
 extension WireReader {
-    /// What the agent says of all of its vaults.
+    /// Reads the status of all of the agent's vaults.
     package mutating func statuses() throws(WireError) -> [AgentVaultStatus] {
         let count = Int(try integer(UInt16.self))
         var statuses: [AgentVaultStatus] = []

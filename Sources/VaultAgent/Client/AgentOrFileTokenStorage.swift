@@ -4,13 +4,13 @@ internal import TokenVaultPlatform
 
 /// One service's view of a vault that the agent holds, or else of its file: see ``AgentOrFileVault``.
 ///
-/// Which of the two is asked is decided by every call anew. Calls run on a thread that may wait.
+/// Each call chooses between the two again, and runs on a thread that may wait.
 public struct AgentOrFileTokenStorage: TokenStorage {
-    /// The same storage for code that cannot wait.
+    /// The same storage for blocking code.
     public let blocking: Blocking
     private let vault: AgentOrFileVault
 
-    /// The view of `service` of `vault`. The service is checked by the calls.
+    /// Creates the view of `service` of `vault`. The calls check the service name.
     public init(_ vault: AgentOrFileVault, service: String) {
         self.vault = vault
         blocking = Blocking(vault: vault, service: service)
@@ -18,9 +18,9 @@ public struct AgentOrFileTokenStorage: TokenStorage {
 
     /// The service.
     public var service: String { blocking.service }
-    /// Those of the vault; none when neither the agent nor the file can be asked.
+    /// The policies that the vault supports; none when neither the agent nor the file is available.
     public var supportedPolicies: Set<AccessPolicy> { blocking.supportedPolicies }
-    /// That of the vault.
+    /// The default policy of the vault.
     public var defaultPolicy: AccessPolicy { blocking.defaultPolicy }
 
     /// See ``TokenVault/TokenStorage/lockState()``.
@@ -68,9 +68,10 @@ public struct AgentOrFileTokenStorage: TokenStorage {
         try await waiting("delete") { (blocking) throws(TokenStorageError) in try blocking.deleteAll() }
     }
 
-    /// See ``TokenVault/TokenStorage/changes()``. Of the two, the one that is asked now tells what changes: both are told
-    /// of what others write. When the agent goes away the reader is told to list anew, and goes on when an agent holds
-    /// the vault again; when the file is let go of because an agent holds it, the sequence ends.
+    /// See ``TokenVault/TokenStorage/changes()``. The changes come from the agent or the file, as chosen by
+    /// this call; both report the changes of other writers. When the agent ends, the reader gets a request to
+    /// list again, and more changes once an agent holds the vault. When the file is closed because an agent
+    /// holds the vault, the sequence ends.
     public func changes() -> TokenChanges {
         if (try? vault.isHeldByAgent()) == false, let file = try? vault.openedFile() {
             return FileTokenStorage(file, service: service).changes()
@@ -86,7 +87,7 @@ public struct AgentOrFileTokenStorage: TokenStorage {
         return try await vault.pool.answer(
             vault.agent.begin(question),
             finish: { [vault] (begun) throws(TokenStorageError) in
-                // What an error of the agent means is found out when it is asked again.
+                // Asking the agent again explains its error.
                 guard let value = try? begun.finish() else { return nil }
                 vault.letGoOfFile()
                 return value
@@ -103,7 +104,7 @@ public struct AgentOrFileTokenStorage: TokenStorage {
 }
 
 extension AgentOrFileTokenStorage {
-    /// The view of a service for code that cannot wait: every call runs on the caller's thread.
+    /// The view of a service for blocking code: every call runs on the caller's thread.
     public struct Blocking: BlockingTokenStorage {
         let vault: AgentOrFileVault
         /// The service.

@@ -2,11 +2,12 @@ internal import Synchronization
 public import TokenVault
 internal import TokenVaultPlatform
 
-/// A vault by way of the agent when the agent holds it, and by its own file when no agent does.
+/// A vault by way of the agent when the agent holds it, and by its own file otherwise.
 ///
-/// Every call asks the agent first. What the agent says of a vault that it holds is final: `locked` is no reason to open
-/// the file. Only when no agent runs, or it does not hold the vault, the vault is opened here, the first time by the
-/// function that was given for it. It is let go of, with its keys, as soon as an agent is found to hold it.
+/// Every call asks the agent first. The agent's answer about a vault that it holds is final: `locked` does
+/// not open the file. The file is opened here only if no agent runs, or the agent does not hold the vault.
+/// The first such call opens it with the function that was passed in. The file is closed and its keys are
+/// wiped as soon as an agent holds the vault.
 ///
 /// ```swift
 /// let vault = AgentOrFileVault(
@@ -22,7 +23,7 @@ internal import TokenVaultPlatform
 /// let storage = vault.storage(service: "com.example.app")
 /// ```
 public final class AgentOrFileVault: TokenKeychain {
-    /// Opens the vault's file, and unlocks it if it can; throws what keeps it from that.
+    /// Opens the vault's file and unlocks it if possible. Throws the reason that it could not be opened.
     public typealias Opener = @Sendable () throws(TokenStorageError) -> BlockingFileVault
 
     let agent: BlockingAgentVault
@@ -31,7 +32,8 @@ public final class AgentOrFileVault: TokenKeychain {
     private let isOpening = Monitor(false)
     private let file = Mutex<BlockingFileVault?>(nil)
 
-    /// The vault at `path`. Nothing is asked or opened yet. The agent is waited for as long as `timeout`.
+    /// Creates the vault at `path`, without asking the agent or opening the file yet. Waits for the agent for
+    /// `timeout` at most.
     public init(
         at path: FilePath, agent place: AgentEndpoint, timeout: Duration = .seconds(30),
         open: @escaping Opener
@@ -40,13 +42,13 @@ public final class AgentOrFileVault: TokenKeychain {
         self.open = open
     }
 
-    /// One service's view of the vault.
+    /// Returns one service's view of the vault.
     public func storage(service: String) -> AgentOrFileTokenStorage {
         AgentOrFileTokenStorage(self, service: service)
     }
 
-    /// The services that have items, and how many items cannot be shown. Throws as
-    /// ``TokenVault/TokenStorage/list(_:)``, and what opening the file throws.
+    /// Returns the services that have items, and the number of hidden items. Throws the same errors as
+    /// ``TokenVault/TokenStorage/list(_:)``, and the errors of opening the file.
     public func services() async throws(TokenStorageError) -> ServiceListing {
         try await pool.result { [self] () throws(TokenStorageError) in
             try perform(
@@ -55,13 +57,14 @@ public final class AgentOrFileVault: TokenKeychain {
         }
     }
 
-    /// Lets go of the agent's connections and of the file, if it was opened; later calls throw `closed`.
+    /// Closes the connections to the agent and the file, if it is open; later calls throw `closed`.
     public func close() {
         agent.close()
         letGoOfFile()
     }
 
-    /// Asks the agent, and the file when it turns out that no agent holds the vault: what was asked was not begun then.
+    /// Asks the agent, and then the file if no agent holds the vault: the agent has then not begun the
+    /// request.
     func perform<Value>(
         agent ask: (BlockingAgentVault) throws(TokenStorageError) -> Value,
         file use: (BlockingFileVault) throws(TokenStorageError) -> Value
@@ -78,8 +81,8 @@ public final class AgentOrFileVault: TokenKeychain {
         return try use(try openedFile())
     }
 
-    /// Whether the agent holds the vault. Then what was opened here is let go of: the person decides there when it
-    /// locks.
+    /// Returns whether the agent holds the vault, and closes the file here if so. The agent then decides when
+    /// the vault locks.
     func isHeldByAgent() throws(TokenStorageError) -> Bool {
         guard try agent.heldFacts() != nil else { return false }
         letGoOfFile()
@@ -94,7 +97,7 @@ public final class AgentOrFileVault: TokenKeychain {
         vault?.close()
     }
 
-    /// The vault, opened here; once, also when several threads ask.
+    /// Returns the vault, opened here. It is opened once, even when several threads ask.
     func openedFile() throws(TokenStorageError) -> BlockingFileVault {
         _ = isOpening.wait { isOpening in
             if isOpening { return nil as Bool? }

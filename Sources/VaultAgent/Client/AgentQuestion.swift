@@ -1,11 +1,11 @@
 internal import TokenVault
 internal import TokenVaultPlatform
 
-/// A question for one item, whose answer is short work for the agent: it may be there before a thread that waits for it
-/// would have begun to.
+/// A request for one item, which the agent answers quickly. The answer may arrive before a waiting thread
+/// would start.
 struct AgentQuestion<Value: Sendable>: Sendable {
     let operation: AgentOperation
-    /// What people call it.
+    /// The operation's name in errors.
     let name: String
     let read: @Sendable (inout WireReader) throws(WireError) -> Value
 
@@ -47,24 +47,24 @@ extension AgentQuestion where Value == TokenMetadata? {
     }
 }
 
-/// What an agent says of a vault that it may not hold.
+/// The agent's answer about a vault that it may not hold.
 package enum AgentAnswer<Value: Sendable>: Sendable {
     case held(Value)
-    /// It does not hold the vault, or no agent runs.
+    /// The agent does not hold the vault, or no agent runs.
     case notHeld
 }
 
-/// A question that was sent and is not answered yet.
+/// A request that was sent and is not answered yet.
 struct BegunQuestion<Value: Sendable>: Sendable {
     let question: AgentQuestion<Value>
     let vault: BlockingAgentVault
     let connection: AgentConnection
     let pending: AgentConnection.Pending
 
-    /// Whether ``finish()`` would not wait. Looks for the answer without sleeping.
+    /// Whether ``finish()`` would not wait. Checks without sleeping.
     var isAnswered: Bool { connection.isAnswered() }
 
-    /// The answer; `nil` when the connection has failed, and the question is to be asked anew.
+    /// Reads the answer; returns `nil` when the connection has failed and the request has to be sent again.
     func finish() throws(TokenStorageError) -> Value? {
         do throws(AgentConnection.Failure) {
             let value = try connection.finish(pending) { (reader, _) throws(WireError) in
@@ -85,14 +85,15 @@ struct BegunQuestion<Value: Sendable>: Sendable {
 }
 
 extension BlockingAgentVault {
-    /// Asks, and waits for the answer.
+    /// Sends the request and waits for the answer.
     func answer<Value>(to question: AgentQuestion<Value>) throws(TokenStorageError) -> Value {
         try perform(question.operation, question.name, isWrite: false) { (reader, _) throws(WireError) in
             try question.read(&reader)
         }
     }
 
-    /// Asks, and waits for the answer; ``AgentAnswer/notHeld`` when the agent does not hold the vault or none runs.
+    /// Sends the request and waits for the answer; returns ``AgentAnswer/notHeld`` when the agent does not
+    /// hold the vault or none runs.
     func answerIfHeld<Value>(
         to question: AgentQuestion<Value>
     ) throws(TokenStorageError) -> AgentAnswer<Value> {
@@ -108,7 +109,7 @@ extension BlockingAgentVault {
         }
     }
 
-    /// Asks on a connection that is there already; `nil` when there is none.
+    /// Sends the request on an existing connection; returns `nil` when there is none.
     func begin<Value>(_ question: AgentQuestion<Value>) -> BegunQuestion<Value>? {
         guard let connection = try? keptConnection(),
             let pending = try? connection.begin(question.operation, on: reference, within: timeout)
@@ -118,8 +119,9 @@ extension BlockingAgentVault {
 }
 
 extension WorkerPool {
-    /// What `finish` makes of a question that was begun: without a thread when the answer comes soon, or else on one
-    /// that waits for it. When it gives `nil`, or nothing was begun, `again` asks on such a thread.
+    /// Returns the result of `finish` for a request that was begun. Needs no thread if the answer comes soon;
+    /// otherwise uses a thread that waits. If `finish` returns `nil`, or no request was begun, calls `again`
+    /// on such a thread.
     func answer<Value>(
         _ begun: BegunQuestion<Value>?,
         finish: @escaping @Sendable (BegunQuestion<Value>) throws(TokenStorageError) -> Value?,

@@ -4,16 +4,18 @@ internal import TokenVaultPlatform
 
 /// One service's view of a vault that the agent holds.
 ///
-/// Every call is a question to another process, which may take its time: it runs on a thread that may wait, and the
-/// caller's task waits for that. An answer that is there within 50 µs, as one item's mostly is, needs no such thread.
-/// Cancelling a task cancels what was not asked yet (`cancelled`). When the agent goes
-/// away after a write was sent, that is `outcomeUnknown`.
+/// Every call is a request to another process, which may take time. The call runs on a thread that may wait,
+/// and the caller's task waits for that thread. An answer within 50 µs, as usual for one item, needs no such
+/// thread.
+///
+/// Cancelling a task cancels a request that was not sent yet (`cancelled`). If the agent ends after a write
+/// was sent, the call throws `outcomeUnknown`.
 public struct AgentTokenStorage: TokenStorage {
-    /// The same storage for code that cannot wait.
+    /// The same storage for blocking code.
     public let blocking: Blocking
     private let pool: WorkerPool
 
-    /// The view of `service` of `vault`. The service is checked by the calls.
+    /// Creates the view of `service` of `vault`. The calls check the service name.
     public init(_ vault: AgentVault, service: String) {
         blocking = vault.blocking.storage(service: service)
         pool = vault.pool
@@ -21,12 +23,12 @@ public struct AgentTokenStorage: TokenStorage {
 
     /// The service.
     public var service: String { blocking.service }
-    /// Those of the vault, as the agent says, which is asked; none when no agent was ever reached.
+    /// The policies that the vault supports. Queries the agent; empty when no agent was ever reached.
     public var supportedPolicies: Set<AccessPolicy> { blocking.supportedPolicies }
-    /// That of the vault, as the agent says, which is asked.
+    /// The vault's default policy. Queries the agent.
     public var defaultPolicy: AccessPolicy { blocking.defaultPolicy }
 
-    /// See ``TokenVault/TokenStorage/lockState()``. `locked` also when the agent does not hold the vault.
+    /// See ``TokenVault/TokenStorage/lockState()``. Also `locked` when the agent does not hold the vault.
     public func lockState() async throws(TokenStorageError) -> LockState {
         try await waiting("status") { (blocking) throws(TokenStorageError) in try blocking.lockState() }
     }
@@ -51,8 +53,8 @@ public struct AgentTokenStorage: TokenStorage {
         try await waiting("list") { (blocking) throws(TokenStorageError) in try blocking.list(query) }
     }
 
-    /// See ``TokenVault/TokenStorage/commit(_:)``. The agent takes 128 MiB of all its
-    /// clients at once (`resourcesExhausted`).
+    /// See ``TokenVault/TokenStorage/commit(_:)``. The agent accepts 128 MiB from all its clients at once
+    /// (`resourcesExhausted`).
     @discardableResult
     public func commit(_ changes: [TokenChange]) async throws(TokenStorageError) -> TokenCommit {
         try await waiting(CommitRules.operation(changes)) { (blocking) throws(TokenStorageError) in
@@ -66,8 +68,9 @@ public struct AgentTokenStorage: TokenStorage {
         try await waiting("delete") { (blocking) throws(TokenStorageError) in try blocking.deleteAll() }
     }
 
-    /// See ``TokenVault/TokenStorage/changes()``. The agent is asked before this returns, within the vault's timeout. When
-    /// the agent goes away, the reader is told to list anew, and again when there is one that holds the vault.
+    /// See ``TokenVault/TokenStorage/changes()``. Subscribes at the agent before returning, within the
+    /// vault's timeout. When the agent ends, the reader gets a request to list again, and another when an
+    /// agent holds the vault.
     public func changes() -> TokenChanges { blocking.vault.changes(service: service) }
 
     private func asking<Value: Sendable>(
@@ -96,7 +99,7 @@ public struct AgentTokenStorage: TokenStorage {
 }
 
 extension AgentTokenStorage {
-    /// The view of a service for code that cannot wait: every call runs on the caller's thread.
+    /// The view of a service for blocking code: every call runs on the caller's thread.
     public struct Blocking: BlockingTokenStorage {
         let vault: BlockingAgentVault
         /// The service.
@@ -117,7 +120,7 @@ extension AgentTokenStorage {
             try vault.answer(to: .secret(key, of: service))
         }
 
-        /// The same, of a vault that may not be held: one question, and none before it whether it is.
+        /// Returns the secret of a vault that may not be held, with a single request.
         package func secretIfHeld(
             for key: TokenKey
         ) throws(TokenStorageError) -> AgentAnswer<Secret?> {

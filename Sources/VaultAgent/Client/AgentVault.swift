@@ -1,8 +1,8 @@
 public import TokenVault
 internal import TokenVaultPlatform
 
-/// A vault that the agent holds, for tasks: see ``BlockingAgentVault``, which this wraps, for what each call does and
-/// throws.
+/// A vault that the agent holds, for tasks. Wraps ``BlockingAgentVault``, which documents the behavior and
+/// errors of each call.
 ///
 /// ```swift
 /// let vault = AgentVault(
@@ -11,19 +11,20 @@ internal import TokenVaultPlatform
 /// let storage = vault.storage(service: "com.example.app")
 /// ```
 public final class AgentVault: TokenKeychain {
-    /// The same vault for code that may block.
+    /// The same vault for blocking code.
     public let blocking: BlockingAgentVault
     let pool = WorkerPool(name: "agent-call", maximum: 8)
 
-    /// The same vault as `blocking`, for tasks.
+    /// Wraps `blocking` for tasks.
     public init(_ blocking: BlockingAgentVault) { self.blocking = blocking }
 
-    /// The vault at `path`, by way of the agent at `place`. Nothing is asked yet. A call waits for `timeout` at most.
+    /// Creates the vault at `path`, by way of the agent at `place`, without asking the agent yet. A call
+    /// waits for `timeout` at most.
     public convenience init(at path: FilePath, agent place: AgentEndpoint, timeout: Duration = .seconds(30)) {
         self.init(BlockingAgentVault(at: path, agent: place, timeout: timeout))
     }
 
-    /// One service's view of the vault.
+    /// Returns one service's view of the vault.
     public func storage(service: String) -> AgentTokenStorage { AgentTokenStorage(self, service: service) }
 
     /// See ``BlockingAgentVault/listAllServices(_:)``.
@@ -65,7 +66,7 @@ public final class AgentVault: TokenKeychain {
 }
 
 extension BlockingAgentVault {
-    /// The services that have items, and how many items cannot be shown. Throws as
+    /// Returns the services that have items, and the number of hidden items. Throws the same errors as
     /// ``TokenVault/TokenStorage/list(_:)``.
     public func services() throws(TokenStorageError) -> ServiceListing {
         let listing = try listAllServices()
@@ -77,7 +78,7 @@ extension BlockingAgentVault {
 }
 
 extension WorkerPool {
-    /// What `body` gives on a thread of the pool.
+    /// Returns the result of `body`, run on a thread of the pool.
     func result<Value: Sendable>(
         _ body: @escaping @Sendable () throws(TokenStorageError) -> Value
     ) async throws(TokenStorageError) -> Value {

@@ -2,18 +2,18 @@ internal import Synchronization
 public import TokenVault
 internal import TokenVaultPlatform
 
-/// A vault that the agent holds, for code that may block: every call asks the agent and waits for its answer, within a
-/// bound.
+/// A vault that the agent holds, for blocking code: every call asks the agent and waits for its answer, up to
+/// a time limit.
 ///
-/// The agent hands out items and never a key. What it answers is as the vault itself would: `locked` is final, and no
-/// reason to open the vault oneself. Each thread that asks has a connection of its own meanwhile.
+/// The agent returns items and never a key. Its answers are those of the vault itself: `locked` is final, and
+/// no reason to open the vault's file. Concurrent threads use separate connections.
 public final class BlockingAgentVault: Sendable {
     /// The path of the vault's file.
     public let path: FilePath
-    /// Where the agent listens.
+    /// The place where the agent listens.
     public let place: AgentEndpoint
     let reference: VaultReference
-    /// How long a call waits for the agent.
+    /// The longest wait of a call for the agent.
     let timeout: Duration
 
     private struct State {
@@ -25,17 +25,18 @@ public final class BlockingAgentVault: Sendable {
 
     private let state = Mutex(State())
     private let process = ProcessFacts.identifier
-    /// How many connections are kept for the next call.
+    /// The number of connections that are kept for the next call.
     private static let keptConnections = 8
-    /// How long deriving a key may take, and waiting for others that are at it.
+    /// The longest wait for deriving a key, including other derivations before it.
     private let unlockTimeout: Duration
 
-    /// The vault at `path`, by way of the agent at `place`. Nothing is asked yet. A call waits for `timeout` at most.
+    /// Creates the vault at `path`, by way of the agent at `place`, without asking the agent yet. A call
+    /// waits for `timeout` at most.
     public convenience init(at path: FilePath, agent place: AgentEndpoint, timeout: Duration = .seconds(30)) {
         self.init(at: path, agent: place, timeout: timeout, unlockTimeout: .seconds(120))
     }
 
-    /// The same, whose unlock waits for `unlockTimeout` at most.
+    /// Creates the same with a separate time limit for unlocking.
     package init(at path: FilePath, agent place: AgentEndpoint, timeout: Duration, unlockTimeout: Duration) {
         self.path = path
         self.place = place
@@ -48,11 +49,13 @@ public final class BlockingAgentVault: Sendable {
 
     // MARK: - Locking
 
-    /// Whether the agent holds the vault: it was unlocked there since the agent started. False when no agent runs.
-    /// Throws `insecurePermissions` when somebody else listens in its place, `timedOut`.
+    /// Returns whether the agent holds the vault: it was unlocked there since the agent started. Returns
+    /// false when no agent runs. Throws `insecurePermissions` when another user listens in the agent's place,
+    /// and `timedOut`.
     public func isHeld() throws(TokenStorageError) -> Bool { try heldFacts() != nil }
 
-    /// What the agent says of the vault; `nil` when it does not hold it or no agent runs.
+    /// Returns the agent's information about the vault; `nil` when the agent does not hold it or no agent
+    /// runs.
     package func heldFacts() throws(TokenStorageError) -> VaultInfo? {
         do throws(AgentConnection.Failure) {
             return try ask(.state) { (reader, _) throws(WireError) in try reader.facts() }
@@ -65,24 +68,25 @@ public final class BlockingAgentVault: Sendable {
         }
     }
 
-    /// Unlocks the vault in the agent, which holds it from then on. `stateDirectory` is where this device's keys are: see
-    /// ``TokenVault/FileVaultConfiguration/stateDirectory``. The vault locks itself when nobody used it for
-    /// `idleTime`; `nil` for never. A vault that is unlocked already takes that time as its own. The passphrase or key goes
-    /// to the agent once and is wiped there.
+    /// Unlocks the vault in the agent, which then holds it. `stateDirectory` has this device's keys: see
+    /// ``TokenVault/FileVaultConfiguration/stateDirectory``. The vault locks after `idleTime` without use;
+    /// `nil` for never. An unlocked vault takes on the new time. The passphrase or key is sent to the agent
+    /// once and wiped there.
     ///
-    /// A key that leads to less than what is unlocked, as one of the scope
-    /// ``TokenVault/VaultSlot/Scope/afterFirstUnlock`` does, is checked and changes nothing, the time included.
+    /// A key that unlocks less than the vault's present state, such as one with the scope
+    /// ``TokenVault/VaultSlot/Scope/afterFirstUnlock``, is checked but changes nothing. The time does not
+    /// change either.
     ///
-    /// Throws as ``TokenVault/BlockingFileVault/unlock(with:repairing:)``, `unavailable` when no agent runs, and
-    /// `resourcesExhausted` when it holds as many vaults as it may.
+    /// Throws the same errors as ``TokenVault/BlockingFileVault/unlock(with:repairing:)``, `unavailable` when
+    /// no agent runs, and `resourcesExhausted` when the agent holds its maximum of vaults.
     public func unlock(
         with method: UnlockMethod, stateDirectory: FilePath?, lockingAfter idleTime: Duration?
     ) throws(TokenStorageError) {
         try unlock(with: method, stateDirectory, idleTime, isTimeAsked: true)
     }
 
-    /// The same, without saying when it locks: after 15 minutes without use, or, of a vault that is unlocked already, as it
-    /// was to lock before.
+    /// Unlocks the vault in the agent with the default idle time of 15 minutes. A vault that is already
+    /// unlocked keeps its idle time.
     public func unlock(
         with method: UnlockMethod, stateDirectory: FilePath?
     ) throws(TokenStorageError) {
@@ -101,19 +105,20 @@ public final class BlockingAgentVault: Sendable {
         state.withLock { $0.facts = facts }
     }
 
-    /// Locks the vault in the agent, at once, by whatever name it is held: what is at ``path`` says which vault that is. False
-    /// when the agent does not hold it, or no agent runs.
+    /// Locks the vault in the agent at once. The file at ``path`` identifies the vault, so that it is also
+    /// locked if the agent holds it under another path. Returns false when the agent does not hold it, or no
+    /// agent runs.
     @discardableResult
     public func lock() throws(TokenStorageError) -> Bool {
         let wasHeld = try tell(.lock, "lock")
-        // After that: to read takes as long as the file system lets it.
+        // Only now, since reading the file may take as long as the file system needs.
         guard let identifier = BlockingFileVault.identifier(ofFileAt: path) else { return wasHeld }
         let known = VaultReference(path: reference.path, identifier: identifier)
         return try tell(.lock, "lock", of: known) || wasHeld
     }
 
-    /// Makes the agent let go of the vault: all of its keys are wiped, also those of after-first-unlock items. False when
-    /// the agent does not hold it, or no agent runs.
+    /// Makes the agent release the vault: all of its keys are wiped, including those of after-first-unlock
+    /// items. Returns false when the agent does not hold it, or no agent runs.
     @discardableResult
     public func release() throws(TokenStorageError) -> Bool { try tell(.close, "lock") }
 
@@ -132,11 +137,12 @@ public final class BlockingAgentVault: Sendable {
         }
     }
 
-    /// The lock state; `locked` also when the agent does not hold the vault. Throws `unavailable` when no agent runs,
-    /// and `closed`.
+    /// Returns the lock state; also `locked` when the agent does not hold the vault. Throws `unavailable`
+    /// when no agent runs, and `closed`.
     public func lockState() throws(TokenStorageError) -> LockState { try facts()?.state ?? .locked }
 
-    /// What the agent knows of the vault; `nil` when it does not hold it. Throws `unavailable` when no agent runs.
+    /// Returns the agent's status of the vault; `nil` when the agent does not hold it. Throws `unavailable`
+    /// when no agent runs.
     public func status() throws(TokenStorageError) -> AgentVaultStatus? {
         do throws(AgentConnection.Failure) {
             return try ask(.status) { (reader, _) throws(WireError) in try reader.status() }
@@ -146,7 +152,7 @@ public final class BlockingAgentVault: Sendable {
         }
     }
 
-    /// The same; `nil` also when no agent runs.
+    /// Returns the same status; also `nil` when no agent runs.
     package func heldStatus() throws(TokenStorageError) -> AgentVaultStatus? {
         do throws(AgentConnection.Failure) {
             return try ask(.status) { (reader, _) throws(WireError) in try reader.status() }
@@ -159,7 +165,7 @@ public final class BlockingAgentVault: Sendable {
         }
     }
 
-    /// What the agent says of the vault now, `nil` when it does not hold it.
+    /// Returns the agent's present information about the vault; `nil` when the agent does not hold it.
     private func facts() throws(TokenStorageError) -> VaultInfo? {
         do throws(AgentConnection.Failure) {
             let facts = try ask(.state) { (reader, _) throws(WireError) in try reader.facts() }
@@ -171,7 +177,8 @@ public final class BlockingAgentVault: Sendable {
         }
     }
 
-    /// What the agent says of the vault now. Throws as any other call when it does not hold it.
+    /// Returns the agent's present information about the vault. If the agent does not hold the vault, throws
+    /// the same error as any other call.
     func requiredFacts() throws(TokenStorageError) -> VaultInfo {
         guard let facts = try facts() else {
             throw AgentConnection.Failure.notHeld.error("status", isWrite: false)
@@ -179,17 +186,17 @@ public final class BlockingAgentVault: Sendable {
         return facts
     }
 
-    /// The last that was heard, when the agent cannot be asked.
+    /// The present information, or the last known information when the agent is not available.
     var knownFacts: VaultInfo? { (try? facts()) ?? state.withLock { $0.facts } }
 
     // MARK: - Using
 
-    /// One service's view of the vault.
+    /// Returns one service's view of the vault.
     public func storage(service: String) -> AgentTokenStorage.Blocking {
         AgentTokenStorage.Blocking(vault: self, service: service)
     }
 
-    /// The items of every service, in the order of services and keys. Throws as
+    /// Returns the items of every service, in the order of services and keys. Throws the same errors as
     /// ``TokenVault/TokenStorage/list(_:)``.
     public func listAllServices(_ query: TokenQuery = .all) throws(TokenStorageError) -> TokenListing {
         try Validation(operation: "list", backend: AgentEndpoint.backend).check(query: query)
@@ -200,7 +207,7 @@ public final class BlockingAgentVault: Sendable {
         try listing(.list(service: service, query: query), "list")
     }
 
-    /// The listing that the agent answers `operation` with.
+    /// Returns the listing that answers `operation`.
     func listing(
         _ operation: AgentOperation, _ name: String
     ) throws(TokenStorageError) -> TokenListing {
@@ -208,7 +215,7 @@ public final class BlockingAgentVault: Sendable {
         var isBegun = false
         return try perform(operation, name, isWrite: false) {
             (reader, isLast) throws(WireError) in
-            // Asked again on another connection, it begins anew.
+            // A repeated request on another connection begins with the first page again.
             if !isBegun { listing.items = [] }
             try reader.addPage(to: &listing, isLast: isLast)
             isBegun = !isLast
@@ -216,7 +223,7 @@ public final class BlockingAgentVault: Sendable {
         }
     }
 
-    /// Lets go of the connections; later calls throw `closed`. The agent goes on holding the vault.
+    /// Closes the connections; later calls throw `closed`. The agent continues to hold the vault.
     public func close() {
         let (connections, feeds) = state.withLock { state in
             state.isClosed = true
@@ -232,7 +239,7 @@ public final class BlockingAgentVault: Sendable {
 
     // MARK: - Asking
 
-    /// Asks the agent, with errors as people see them.
+    /// Sends a request to the agent, and converts its errors for the caller.
     func perform<Value: Sendable>(
         _ operation: AgentOperation, _ name: String, isWrite: Bool, within timeout: Duration? = nil,
         _ read: (inout WireReader, _ isLast: Bool) throws(WireError) -> Value
@@ -244,7 +251,7 @@ public final class BlockingAgentVault: Sendable {
         }
     }
 
-    /// Asks the agent: see ``AgentConnection/retrying(isWrite:within:_:)``.
+    /// Sends a request to the agent: see ``AgentConnection/retrying(isWrite:within:_:)``.
     func ask<Value: Sendable>(
         _ operation: AgentOperation, of vault: VaultReference? = nil, isWrite: Bool = false,
         within timeout: Duration? = nil,
@@ -287,7 +294,7 @@ public final class BlockingAgentVault: Sendable {
 
     // MARK: - Observing
 
-    /// What changes in `service` from now on.
+    /// Returns the changes in `service` from now on.
     func changes(service: String) -> TokenChanges {
         let feed = ChangeFeed(place: place, vault: reference, service: service, timeout: timeout)
         let identity = ObjectIdentifier(feed)
@@ -302,7 +309,7 @@ public final class BlockingAgentVault: Sendable {
 }
 
 extension AgentConnection.Failure {
-    /// The failure as people see it, told as part of `operation`.
+    /// Converts the failure for the caller, as an error of `operation`.
     func error(_ operation: String, isWrite: Bool) -> TokenStorageError {
         var error: TokenStorageError
         switch self {

@@ -1,7 +1,7 @@
 internal import TokenVault
 internal import TokenVaultPlatform
 
-/// One subscription: a connection on which the agent tells what changes, and a thread that passes it on.
+/// One subscription: a connection on which the agent reports changes, and a thread that passes them on.
 final class ChangeFeed: Sendable {
     private struct State {
         var connection: AgentConnection?
@@ -22,8 +22,8 @@ final class ChangeFeed: Sendable {
         self.timeout = timeout
     }
 
-    /// Subscribes, and gives what is told from now on. When the agent cannot be asked, or goes away, the reader is told to
-    /// list anew once it is back. `whenOver` is called when nobody reads any more.
+    /// Subscribes, and returns the changes from now on. When the agent is unavailable or ends, the reader
+    /// gets a request to list again once it is back. `whenOver` is called when the last reader is gone.
     func start(whenOver: @escaping @Sendable () -> Void) -> TokenChanges {
         let changes = hub.subscribe(service: service) { [self] in
             stop()
@@ -61,7 +61,7 @@ final class ChangeFeed: Sendable {
                 pause = .milliseconds(20)
                 passOn()
                 guard !isStopped else { return }
-                // What happens meanwhile nobody tells.
+                // Changes from here on are not reported.
                 hub.publish(service: service, .overflowed)
             }
             if state.wait(atMost: pause, { $0.isStopped ? () : nil }) != nil { return }

@@ -1,7 +1,7 @@
 public import TokenVault
 internal import TokenVaultPlatform
 
-/// What the agent says of a vault it holds, for every storage of it.
+/// The agent's information about a vault that it holds, for every storage of it.
 package struct VaultInfo: Equatable, Sendable {
     package var identifier: String
     package var state: LockState
@@ -19,25 +19,26 @@ package struct VaultInfo: Equatable, Sendable {
     }
 }
 
-/// What only who holds keys can say of a vault.
+/// The status of a vault that only a holder of its keys can report.
 public struct AgentVaultStatus: Equatable, Sendable {
     /// The path of the vault's file.
     public var path: FilePath
     /// The lock state.
     public var state: LockState
-    /// The number of items of all services; `nil` when the agent could not look.
+    /// The number of items of all services; `nil` when the agent could not read it.
     public var items: Int?
-    /// Bytes of the file that compaction would free; `nil` when the agent could not look.
+    /// The bytes of the file that compaction would free; `nil` when the agent could not read it.
     public var reclaimable: Int?
-    /// Whether an older copy of the file would be noticed.
+    /// Whether the vault has an anchor, which detects an older copy of the file.
     public var isAnchored: Bool
-    /// Whether this device's items can be used; `nil` when the agent could not look.
+    /// Whether this device's items can be used; `nil` when the agent could not read it.
     public var isEnrolled: Bool?
-    /// The number of the slot that opened the vault; `nil` when the agent could not look.
+    /// The number of the slot that unlocked the vault; `nil` when the agent could not read it.
     public var slot: Int?
-    /// After how long without use the vault locks itself; `nil` for never.
+    /// The time without use after which the vault locks; `nil` for never.
     public var idleTime: Duration?
-    /// Why the vault does not lock with the person's session or before the machine sleeps; `nil` when it does.
+    /// The reason that the vault does not lock with the login session or before the machine sleeps; `nil`
+    /// when it does.
     public var sessionObstacle: String?
 
     package init(
@@ -78,7 +79,8 @@ extension WireWriter {
         append(status.sessionObstacle) { append(text: $0) }
     }
 
-    /// The frame that each side begins with: which versions it speaks; the agent's, which one is spoken.
+    /// Writes the first frame of each side: the versions that the client supports, or the version that the
+    /// agent has chosen.
     package mutating func appendHello(lowest: UInt16 = AgentWire.version, highest: UInt16 = AgentWire.version)
     {
         begin(.hello, id: 0)
@@ -116,7 +118,7 @@ extension WireReader {
         return size
     }
 
-    /// The versions of a `hello`, whose number and kind were not read yet.
+    /// Reads the versions of a `hello`, including its number and kind.
     package mutating func hello() throws(WireError) -> ClosedRange<UInt16> {
         guard try integer(UInt32.self) == 0, try integer(UInt8.self) == AgentWire.Kind.hello.rawValue,
             try fixed(AgentWire.magic.count) == AgentWire.magic
@@ -124,7 +126,7 @@ extension WireReader {
         let lowest = try integer(UInt16.self)
         let highest = try integer(UInt16.self)
         guard lowest <= highest else { throw .outOfBounds }
-        // A newer side may say more.
+        // A newer side may add fields.
         return lowest...highest
     }
 }

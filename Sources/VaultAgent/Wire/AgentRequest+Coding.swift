@@ -2,7 +2,8 @@ internal import TokenVault
 internal import TokenVaultPlatform
 
 extension AgentRequest {
-    /// Adds the request as a frame; a large commit as several. False when it is too long all the same.
+    /// Adds the request as a frame; a large commit as several frames. Returns false when it is still too
+    /// long.
     package func write(to writer: inout WireWriter) -> Bool {
         if case .commit(let service, let changes) = operation {
             return write(changes, of: service, to: &writer)
@@ -38,7 +39,7 @@ extension AgentRequest {
         writer.append(vault.identifier) { writer.append(text: $0) }
     }
 
-    /// A commit: as many parts as it takes, and what is left in a frame of its own.
+    /// Writes a commit: as many part frames as needed, and a last frame for the rest.
     private func write(
         _ changes: [TokenChange], of service: String, to writer: inout WireWriter
     ) -> Bool {
@@ -63,7 +64,7 @@ extension AgentRequest {
             writer.buffer.replace(at: countOffset, with: count)
             guard !rest.isEmpty else { return writer.end() }
             guard count > 0 else {
-                // One that fits nowhere.
+                // A change that is too long for any frame.
                 writer.buffer.truncate(to: first)
                 return false
             }
@@ -72,13 +73,14 @@ extension AgentRequest {
         }
     }
 
-    /// Reads the payload of a frame that is no `hello`.
+    /// Reads the payload of a frame other than `hello`.
     package init(_ reader: inout WireReader) throws(WireError) {
         var known: KnownVault?
         try self.init(&reader, knowing: &known)
     }
 
-    /// The same, of a client that mostly asks for the vault that it asked for before: that one's name is not taken apart again.
+    /// Reads the same, for a client that usually asks for the same vault again. The name of a known vault is
+    /// not parsed again.
     package init(_ reader: inout WireReader, knowing known: inout KnownVault?) throws(WireError) {
         id = try reader.integer(UInt32.self)
         guard let kind = AgentWire.Kind(rawValue: try reader.integer(UInt8.self)) else { throw .outOfBounds }
@@ -94,8 +96,8 @@ extension AgentRequest {
     }
 }
 
-/// Which vault the last request was about, and how that was written. What is written begins with its length: nothing else begins
-/// with the same bytes.
+/// The vault of the last request, and its encoded form. The encoded form begins with its length, so no other
+/// vault has the same bytes.
 package struct KnownVault: Sendable {
     fileprivate let vault: VaultReference
     fileprivate let bytes: [UInt8]
@@ -126,7 +128,7 @@ extension AgentOperation {
         case .commit, .commitPart:
             let service = try reader.service()
             let count = Int(try reader.integer(UInt32.self))
-            // Each takes some bytes: no more memory than was sent.
+            // Each change takes at least a byte, so the count cannot reserve more memory than was sent.
             guard count <= reader.remaining else { throw .tooShort }
             var changes: [TokenChange] = []
             for _ in 0..<count { changes.append(try reader.change()) }
@@ -204,7 +206,7 @@ extension WireWriter {
         case .secretService(let secret):
             append(UInt8(3))
             append(secret: secret)
-        // Its text opens where a passphrase does.
+        // Its text form unlocks wherever a passphrase does.
         case .recoveryKey(let key):
             append(UInt8(1))
             append(secret: key.text)
@@ -266,9 +268,9 @@ extension WireReader {
 }
 
 extension Duration {
-    /// Not quite three centuries, in nanoseconds.
+    /// Nearly three centuries, in nanoseconds.
     fileprivate static var longestOnWire: UInt64 { 9_000_000_000_000_000_000 }
 
-    /// In nanoseconds, up to ``longestOnWire``.
+    /// The duration in nanoseconds, up to ``longestOnWire``.
     fileprivate var wireNanoseconds: UInt64 { min(nanoseconds, Self.longestOnWire) }
 }

@@ -1,10 +1,10 @@
 package import TokenVault
 
-/// Which vault a request is about.
+/// The vault that a request is about.
 package struct VaultReference: Hashable, Sendable {
-    /// The path of its file from the root, without links in what leads there.
+    /// The absolute path of the vault's file, without links in its parent directories.
     package var path: FilePath
-    /// Its identifier; `nil` for whatever vault is there.
+    /// The vault's identifier; `nil` for any vault at the path.
     package var identifier: String?
 
     package init(path: FilePath, identifier: String? = nil) {
@@ -13,9 +13,9 @@ package struct VaultReference: Hashable, Sendable {
     }
 }
 
-/// What a client asks of the agent.
+/// A request of a client to the agent.
 package struct AgentRequest: Sendable {
-    /// Chosen by the client; the answer has the same.
+    /// The request's number, chosen by the client; the answer has the same number.
     package var id: UInt32
     package var vault: VaultReference
     package var operation: AgentOperation
@@ -27,7 +27,7 @@ package struct AgentRequest: Sendable {
     }
 }
 
-/// What is to be done with a vault.
+/// An operation of the agent.
 package enum AgentOperation: Sendable {
     case secret(service: String, key: TokenKey)
     case item(service: String, key: TokenKey)
@@ -35,7 +35,7 @@ package enum AgentOperation: Sendable {
     /// `nil` for every service.
     case list(service: String?, query: TokenQuery)
     case commit(service: String, changes: [TokenChange])
-    /// Changes of the commit with the same number that follows.
+    /// Changes that belong to the following commit with the same number.
     case commitPart(service: String, changes: [TokenChange])
     case deleteAll(service: String)
     case history(service: String, key: TokenKey)
@@ -45,15 +45,15 @@ package enum AgentOperation: Sendable {
     case status
     case unlock(UnlockOrder)
     case lock
-    /// Lets go of the vault: the agent holds it no longer.
+    /// Makes the agent release the vault.
     case close
-    /// From now on changes of the service are told, as events with the request's number.
+    /// Reports the changes of the service from now on, as events with the request's number.
     case subscribe(service: String)
 
-    // These are about no vault: its path is empty.
+    // These are about no vault: the path is empty.
     case vaults
     case lockAll
-    /// The agent ends.
+    /// Ends the agent.
     case stop
 
     package var kind: AgentWire.Kind {
@@ -80,14 +80,14 @@ package enum AgentOperation: Sendable {
     }
 }
 
-/// How the agent is to unlock a vault.
+/// The settings for unlocking a vault in the agent.
 package struct UnlockOrder: Sendable {
     package var method: UnlockMethod
-    /// Where this device's keys are.
+    /// The directory of this device's keys.
     package var stateDirectory: FilePath?
-    /// The vault locks itself when it was not used for so long; `nil` for never.
+    /// The time without use after which the vault locks; `nil` for never.
     package var idleTime: Duration?
-    /// Whether somebody asked for that time: a vault that is unlocked keeps the one that it has otherwise.
+    /// Whether the caller chose that time. Otherwise an unlocked vault keeps its own.
     package var isTimeAsked: Bool
 
     package init(

@@ -1,7 +1,7 @@
 package import TokenVault
 
 extension CodedReason {
-    /// The reason; `nil` for one of a newer version.
+    /// The reason; `nil` for a reason of a newer version.
     package var reason: TokenStorageError.Reason? {
         var values = Values(values[...])
         guard let reason = try? Self.reason(name, &values), values.isEmpty else { return nil }
@@ -116,10 +116,10 @@ extension CodedReason {
         }
     }
 
-    /// A name, or a value, that this version does not know.
+    /// A name or a value that this version does not know.
     private struct Unknown: Error {}
 
-    /// The values of a reason, taken from the front.
+    /// The values of a reason, read from the front.
     private struct Values {
         private var rest: ArraySlice<Value>
         var isEmpty: Bool { rest.isEmpty }

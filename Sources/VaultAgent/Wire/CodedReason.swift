@@ -1,6 +1,6 @@
 package import TokenVault
 
-/// A reason as the protocol writes it: its name, and the values that it has.
+/// A reason in its encoded form: its name and its values.
 package struct CodedReason: Equatable {
     package enum Value: Equatable {
         case number(Int64)

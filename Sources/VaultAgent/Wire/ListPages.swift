@@ -1,11 +1,11 @@
 package import TokenVault
 
-// A listing goes in pages: a vault may have more items than a frame takes.
+// A listing is sent in pages, since a vault may have more items than fit into a frame.
 extension WireWriter {
-    /// Whether another item should go into another page.
+    /// Whether the next item should go into another page.
     package var isPageFull: Bool { length >= AgentWire.pageLength }
 
-    /// What a listing says beside its items; only in the last page, in front of its items.
+    /// Adds the listing's fields other than its items. They are in the last page only, before its items.
     package func appendEnd(of listing: TokenListing) {
         append(UInt64(max(listing.hidden, 0)))
         let reasons = listing.hiddenReasons.sorted { $0.key.rawValue < $1.key.rawValue }
@@ -18,7 +18,7 @@ extension WireWriter {
 }
 
 extension WireReader {
-    /// Adds what a page has. Its items go on to the end of the frame.
+    /// Reads a page into the listing. Its items extend to the end of the frame.
     package mutating func addPage(to listing: inout TokenListing, isLast: Bool) throws(WireError) {
         if isLast {
             listing.hidden = try count()
@@ -27,7 +27,7 @@ extension WireReader {
             for _ in 0..<reasons {
                 let name = try text(limit: AgentWire.maximumText)
                 let count = try count()
-                // A reason that only a newer agent knows is counted without it.
+                // A reason that only a newer agent knows is left out of the counts.
                 if let code = TokenStorageError.Code(rawValue: name) { listing.hiddenReasons[code] = count }
             }
         }

@@ -1,19 +1,19 @@
 package import TokenVaultPlatform
 
-// Here, and not where the buffer is: in another module the compiler leaves it to the running program to find out what kind of
-// integer it is, for each one of each frame.
+// Defined in this module, so that the compiler can specialize these for each integer type. In the buffer's
+// module the type would be determined at run time, for every integer of every frame.
 extension WipedBuffer {
-    /// Adds an integer of 64 bits at most, little-endian.
+    /// Appends an integer of up to 64 bits, little-endian.
     package func append(_ value: some FixedWidthInteger & UnsignedInteger) {
         append(UInt64(value), width: value.bitWidth / 8)
     }
 
-    /// Writes an integer of 64 bits at most over what is at `offset`, if all of it is there.
+    /// Overwrites the bytes at `offset` with an integer of up to 64 bits, if they are all within the buffer.
     package func replace(at offset: Int, with value: some FixedWidthInteger & UnsignedInteger) {
         replace(at: offset, with: UInt64(value), width: value.bitWidth / 8)
     }
 
-    /// The little-endian integer of 64 bits at most at `offset`.
+    /// Returns the little-endian integer of up to 64 bits at `offset`.
     package func integer<Value: FixedWidthInteger & UnsignedInteger>(at offset: Int, as type: Value.Type)
         -> Value?
     {

@@ -1,9 +1,9 @@
 package import TokenVaultPlatform
 
-/// Where frames begin and end in what has come.
+/// Finds frames in received bytes.
 package enum WireFrame {
-    /// Where the payload of the first frame is; `nil` when not all of it has come. Throws `outOfBounds` for one that is
-    /// too short for any kind, or longer than any may be, as soon as its length is there.
+    /// Returns the range of the first frame's payload; `nil` when the frame is incomplete. Throws
+    /// `outOfBounds` as soon as the length shows that the payload is too short or too long.
     package static func payload(in buffer: WipedBuffer) throws(WireError) -> Range<Int>? {
         guard let announced = buffer.integer(at: 0, as: UInt32.self) else { return nil }
         guard (5...UInt32(AgentWire.maximumPayload)).contains(announced) else { throw .outOfBounds }
@@ -11,12 +11,12 @@ package enum WireFrame {
         return buffer.count >= end ? AgentWire.prefixLength..<end : nil
     }
 
-    /// Where the first frame ends, if it says so yet.
+    /// Returns the end of the first frame; `nil` when its length has not arrived.
     package static func announced(in buffer: WipedBuffer) -> Int? {
         buffer.integer(at: 0, as: UInt32.self).map { AgentWire.prefixLength + Int($0) }
     }
 
-    /// The kind of the frame whose payload is at `range`.
+    /// Returns the kind of the frame with its payload at `range`.
     package static func kind(of buffer: WipedBuffer, _ range: Range<Int>) throws(WireError) -> AgentWire.Kind
     {
         guard let number = buffer.integer(at: range.lowerBound + 4, as: UInt8.self),

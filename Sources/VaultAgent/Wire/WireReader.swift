@@ -6,14 +6,14 @@ package import TokenVaultPlatform
 package import FoundationEssentials
 #endif
 
-/// Reads what ``WireWriter`` wrote. Every read is checked against the end of the frame, and there is one way to write
-/// a value: what is read and written again is the same bytes.
+/// Reads the encoding of ``WireWriter``. Every read is checked against the end of the frame. Each value has
+/// only one encoding: reading and writing it gives the same bytes.
 package struct WireReader {
     private let buffer: WipedBuffer
     private var position: Int
     private let end: Int
 
-    /// Reads a part of `buffer`, or as much of it as is there.
+    /// Creates a reader of a range of `buffer`, limited to the bytes that exist.
     package init(_ buffer: WipedBuffer, in range: Range<Int>) {
         self.buffer = buffer
         let range = range.clamped(to: 0..<buffer.count)
@@ -28,7 +28,7 @@ package struct WireReader {
         guard remaining == 0 else { throw .tooLong }
     }
 
-    /// Reads the bytes that come next if they are these. Whether they were.
+    /// Skips `bytes` if they come next. Returns whether they did.
     package mutating func skip(_ bytes: [UInt8]) -> Bool {
         guard bytes.count <= remaining, buffer.holds(bytes, in: position..<position + bytes.count) else {
             return false
@@ -37,7 +37,7 @@ package struct WireReader {
         return true
     }
 
-    /// What `read` reads, and its bytes.
+    /// Returns the value of `read` and the bytes that it read.
     package mutating func withBytes<Value>(
         _ read: (inout WireReader) throws(WireError) -> Value
     ) throws(WireError) -> (value: Value, bytes: [UInt8]) {
@@ -46,7 +46,7 @@ package struct WireReader {
         return (value, buffer.array(in: start..<position) ?? [])
     }
 
-    /// The next `count` bytes, which are then read.
+    /// Returns the range of the next `count` bytes and moves past them.
     private mutating func take(_ count: Int) throws(WireError) -> Range<Int> {
         guard count <= remaining else { throw .tooShort }
         defer { position += count }
@@ -61,7 +61,7 @@ package struct WireReader {
         return value
     }
 
-    /// A length of at most `limit`.
+    /// Reads a length of at most `limit`.
     private mutating func length(limit: Int) throws(WireError) -> Int {
         let length = Int(try integer(UInt32.self))
         guard length <= limit else { throw .outOfBounds }
@@ -76,14 +76,14 @@ package struct WireReader {
         }
     }
 
-    /// A text of at most `limit` bytes.
+    /// Reads a text of at most `limit` bytes.
     package mutating func text(limit: Int) throws(WireError) -> String {
         let range = try take(try length(limit: limit))
         guard let text = buffer.text(in: range) else { throw .outOfBounds }
         return text
     }
 
-    /// Bytes, `limit` of them at most.
+    /// Reads at most `limit` bytes.
     package mutating func bytes(limit: Int) throws(WireError) -> [UInt8] {
         let range = try take(try length(limit: limit))
         return buffer.array(in: range) ?? []
@@ -93,12 +93,12 @@ package struct WireReader {
         buffer.array(in: try take(count)) ?? []
     }
 
-    /// A path, written as its bytes are.
+    /// Reads a path, encoded as its bytes.
     package mutating func path() throws(WireError) -> FilePath {
         let bytes = try bytes(limit: AgentWire.maximumPath)
         guard !bytes.contains(0) else { throw .outOfBounds }
         let path = FilePath(bytes: bytes)
-        // Otherwise it would come out in another way.
+        // Otherwise the path would be written differently.
         guard path.bytes == bytes else { throw .outOfBounds }
         return path
     }

@@ -1,6 +1,6 @@
 package import TokenVault
 
-// The vocabulary of TokenVault, as the protocol writes it.
+// The types of TokenVault in their encoded form.
 extension WireWriter {
     package func append(_ policy: AccessPolicy) { append(policy.wireNumber) }
 
@@ -107,7 +107,7 @@ extension WireWriter {
         }
     }
 
-    /// `text`, without what is beyond the limit of an error's texts.
+    /// Returns `text`, shortened if it is above the limit for an error's text.
     private static func fitting(_ text: String) -> String {
         guard text.utf8.count > AgentWire.maximumText else { return text }
         return String(decoding: text.utf8.prefix(AgentWire.maximumText / 4), as: UTF8.self)
@@ -138,13 +138,13 @@ extension WireReader {
 
     package mutating func attributes() throws(WireError) -> TokenAttributes {
         let count = Int(try integer(UInt16.self))
-        // What no item has is not read: it would take far more memory than it took on the way.
+        // Rejected before reading: the attributes would take far more memory than was sent.
         guard count <= TokenAttributes.maximumCount else { throw .outOfBounds }
         var attributes = TokenAttributes()
         var last: TokenKey?
         for _ in 0..<count {
             let name = try text(limit: AgentWire.maximumDetail)
-            // In the order that they are kept in, each once.
+            // Names are in their stored order, without repetition.
             guard last.map({ $0 < TokenKey(name) }) ?? true else { throw .outOfBounds }
             last = TokenKey(name)
             attributes[name] = try text(limit: AgentWire.maximumDetail)
@@ -215,7 +215,7 @@ extension WireReader {
         }
     }
 
-    /// An error. One whose code is not known here comes from a newer agent and is `unavailable`.
+    /// Reads an error. An unknown code comes from a newer agent and is read as `unavailable`.
     package mutating func error() throws(WireError) -> TokenStorageError {
         let name = try text(limit: AgentWire.maximumText)
         let code = TokenStorageError.Code(rawValue: name) ?? .unavailable

@@ -5,7 +5,7 @@ package import TokenVaultPlatform
 package import FoundationEssentials
 #endif
 
-/// Writes frames into a buffer that is wiped when it was sent.
+/// Writes frames into a buffer that is wiped after it was sent.
 package struct WireWriter {
     package let buffer: WipedBuffer
     private var start = 0
@@ -20,7 +20,7 @@ package struct WireWriter {
         buffer.append(kind.rawValue)
     }
 
-    /// Ends the frame. False when its payload is longer than any may be: it is then gone.
+    /// Ends the frame. Removes it and returns false if its payload is too long.
     package func end() -> Bool {
         let length = buffer.count - start - AgentWire.prefixLength
         guard length <= AgentWire.maximumPayload else {
@@ -31,28 +31,28 @@ package struct WireWriter {
         return true
     }
 
-    /// Makes the frame one of another kind.
+    /// Changes the kind of the frame.
     package func change(to kind: AgentWire.Kind) {
         buffer.replace(at: start + AgentWire.prefixLength + 4, with: kind.rawValue)
     }
 
-    /// Whether the frame is longer than any may be.
+    /// Whether the frame is too long.
     package var isTooLong: Bool { length > AgentWire.prefixLength + AgentWire.maximumPayload }
 
-    /// Length of the frame so far.
+    /// The length of the frame so far.
     package var length: Int { buffer.count - start }
 
     package func append(_ value: some FixedWidthInteger & UnsignedInteger) { buffer.append(value) }
 
     package func append(flag: Bool) { buffer.append(UInt8(flag ? 1 : 0)) }
 
-    /// A text preceded by its length in bytes of UTF-8.
+    /// Appends a text, preceded by its length in bytes of UTF-8.
     package func append(text: String) {
         buffer.append(UInt32(text.utf8.count))
         buffer.append(utf8: text)
     }
 
-    /// Bytes preceded by their length.
+    /// Appends bytes, preceded by their number.
     package func append(bytes: [UInt8]) {
         buffer.append(UInt32(bytes.count))
         buffer.append(bytes)
@@ -65,13 +65,13 @@ package struct WireWriter {
         secret.withBytes { buffer.append($0) }
     }
 
-    /// A flag, and the value if there is one.
+    /// Appends a flag, and the value if there is one.
     package func append<Value>(_ value: Value?, _ write: (Value) -> Void) {
         append(flag: value != nil)
         if let value { write(value) }
     }
 
-    /// All of a date's bits: what is read is the same date.
+    /// Appends all bits of a date, so that the same date is read.
     package func append(date: Date) { buffer.append(date.timeIntervalSinceReferenceDate.bitPattern) }
 
     package func append(_ generation: Generation) { buffer.append(generation.rawValue) }

@@ -1,4 +1,4 @@
-/// What the backends are called.
+/// The names of the backends.
 enum BackendName {
     static let memory = "memory"
     static let file = "file"

@@ -1,21 +1,21 @@
 import TokenVaultPlatform
 
-/// What was stored in the person's own keyring and is not deleted yet: the services that have items there.
+/// The services in the user's own keyring that still have items of the benchmark.
 final class Leftovers: Sendable {
     private let services = Monitor<[String]>([])
 
-    /// Items of `service` are about to be stored.
+    /// Records that items of `service` are about to be stored.
     func add(_ service: String) {
         services.withLock { if !$0.contains(service) { $0.append(service) } }
     }
 
-    /// None of them are there any more.
+    /// Records that no items of `service` are left.
     func remove(_ service: String) { services.withLock { $0.removeAll { $0 == service } } }
 
-    /// Whether there are none.
+    /// Whether no items are left.
     var isEmpty: Bool { services.withLock(\.isEmpty) }
 
-    /// Says what is there, and how to be rid of it.
+    /// Reports the remaining services and the command that deletes them.
     func tell() {
         for service in services.withLock({ $0 }) {
             let text =

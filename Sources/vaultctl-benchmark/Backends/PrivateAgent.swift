@@ -3,14 +3,15 @@ import SystemPackage
 import TokenVaultPlatform
 import VaultAgent
 
-/// An agent of our own: it listens in the scratch directory, knows no session, and is ended by who keeps that directory.
+/// An agent for the benchmark alone. The agent listens in the scratch directory and watches no session. The
+/// process that keeps the directory ends the agent.
 enum PrivateAgent {
-    /// Where it listens.
+    /// Returns the endpoint where the agent listens.
     static func place(in scratch: FilePath) -> AgentEndpoint {
         AgentEndpoint(directory: scratch.appending("run"))
     }
 
-    /// Starts it and waits until it takes clients.
+    /// Starts the agent and waits until the agent accepts clients.
     static func start(_ program: FilePath, in scratch: FilePath) throws(CommandFailure) {
         let started: BackgroundProgram
         do throws(SystemFailure) {
@@ -20,7 +21,8 @@ enum PrivateAgent {
                     "--directory", place(in: scratch).directory.string, "--background", "--ready-fd",
                     String(BackgroundProgram.readyDescriptor),
                 ],
-                // No bus: that of the system would lock its vault with the person's session.
+                // The agent gets no bus: the system bus would lock the benchmark's vault with the user's
+                // session.
                 environment: [
                     "PATH=/usr/bin:/bin", "SWIFT_BACKTRACE=enable=no",
                     "DBUS_SYSTEM_BUS_ADDRESS=unix:path=/dev/null",
@@ -36,6 +38,6 @@ enum PrivateAgent {
         }
     }
 
-    /// Ends it, if it runs.
+    /// Ends the agent, if it runs.
     static func stop(in scratch: FilePath) { _ = try? AgentControl.stop(at: place(in: scratch)) }
 }

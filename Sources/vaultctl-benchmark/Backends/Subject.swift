@@ -4,17 +4,17 @@ import TokenVault
 import TokenVaultPlatform
 import VaultAgent
 
-/// A storage that is measured, and nobody else's.
+/// A storage made for the benchmark alone.
 final class Subject {
     let name: String
     let storage: any BlockingTokenStorage
-    /// How many items it is measured with at most.
+    /// The largest number of items to measure with.
     let limit: Int
-    /// How many items are stored at once to fill it.
+    /// The number of items that one commit stores while filling the storage.
     let batch: Int
-    /// How many there are.
+    /// The number of items in the storage.
     var items = 0
-    /// To be called before the first is stored; with true where it was not.
+    /// Runs before the first store, with false. Runs again with true when that store left no item.
     let begin: (_ wasNone: Bool) -> Void
     private let clear: (_ progress: (Double) -> Void) -> Void
 
@@ -30,29 +30,29 @@ final class Subject {
         self.clear = clear
     }
 
-    /// Lets go of the storage, and of what is in it where that is not in the scratch directory. `progress` is told how much of
-    /// that is gone, 0 to 1.
+    /// Releases the storage, and deletes its items where they are outside the scratch directory. `progress`
+    /// receives the deleted share, 0 to 1.
     func end(_ progress: (Double) -> Void = { _ in }) { clear(progress) }
 
-    /// One in memory.
+    /// Creates a storage in memory.
     static func memory() -> Subject {
         Subject(BackendName.memory, InMemoryTokenStorage(service: service).blocking) { _ in }
     }
 
-    /// A vault in `scratch`, opened here.
+    /// Creates a vault in `scratch` and opens it in this process.
     static func file(in scratch: FilePath, _ label: String) throws(CommandFailure) -> Subject {
         let vault = try makeVault(scratch.appending("file-\(label).vault"), key(), scratch)
         return Subject(BackendName.file, vault.storage(service: service)) { _ in vault.close() }
     }
 
-    /// A vault in `scratch`, held by the agent at `place`.
+    /// Creates a vault in `scratch` that the agent at `place` holds.
     static func agent(
         in scratch: FilePath, _ label: String, at place: AgentEndpoint
     ) throws(CommandFailure) -> Subject {
         let path = scratch.appending("agent-\(label).vault")
         let key = key()
         try makeVault(path, key, scratch).close()
-        // One that does not answer is not waited for as long as a person's own would be.
+        // The timeout is shorter than for the user's own agent, in case this agent does not answer.
         let vault = BlockingAgentVault(at: path, agent: place, timeout: .seconds(10))
         try calling(BackendName.agent) { () throws(TokenStorageError) in
             try vault.unlock(with: key, stateDirectory: state(in: scratch), lockingAfter: nil)
@@ -63,9 +63,11 @@ final class Subject {
         }
     }
 
-    /// The person's keyring, in a service of its own whose items are deleted at the end. Nobody is asked to unlock it.
+    /// Creates a storage in the user's keyring, in a service of its own whose items are deleted at the end.
+    /// No prompt asks the user to unlock the keyring.
     ///
-    /// It gets `limit` items at most. `leftovers` has that service for as long as items are in it.
+    /// The storage gets at most `limit` items. `leftovers` contains the service for as long as items are in
+    /// it.
     static func keyring(atMost limit: Int, _ leftovers: Leftovers) -> Subject {
         let mark = String(UInt64.random(in: 0...UInt64.max), radix: 36)
         let service = "vaultctl benchmark \(mark)"
@@ -79,8 +81,8 @@ final class Subject {
             clear: { progress in if (try? empty(storage, progress)) != nil { leftovers.remove(service) } })
     }
 
-    /// Deletes what is there, one after the other: each makes the keyring write all that is left, so that all of them together
-    /// may take minutes, and none of them takes as long as a call may.
+    /// Deletes the items one by one. Each delete makes the keyring write all remaining items. The whole run
+    /// may take minutes, but each single call stays within its timeout.
     private static func empty(
         _ storage: some BlockingTokenStorage, _ progress: (Double) -> Void
     ) throws(TokenStorageError) {
@@ -93,7 +95,8 @@ final class Subject {
 
     private static let service = "benchmark"
 
-    /// A key file's contents: deriving a key from a passphrase would be measured by nobody and take most of a second.
+    /// The contents of a key file. Deriving a key from a passphrase would take most of a second and is not
+    /// measured.
     private static func key() -> UnlockMethod { .keyFile(Secret(randomBytes(32))) }
 
     private static func state(in scratch: FilePath) -> FilePath { scratch.appending("state") }
@@ -110,5 +113,5 @@ final class Subject {
     }
 }
 
-/// So many bytes that nobody can guess.
+/// Returns `count` random bytes.
 func randomBytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: 0...255) } }

@@ -3,8 +3,10 @@ import SystemPackage
 import TokenVault
 import TokenVaultPlatform
 
-/// The whole of the measuring: for each length of secrets the backends are made, and for each number of items filled and
-/// measured, all in turns, so that whatever else the machine does meets all of them.
+/// The whole measurement. For each length of secrets, the run creates the backends. For each number of items,
+/// the run fills and measures the backends.
+///
+/// The backends take turns, so that other work on the machine affects all of them.
 struct BenchmarkRun {
     let arguments: BenchmarkArguments
     let scratch: FilePath
@@ -13,7 +15,8 @@ struct BenchmarkRun {
     let leftovers: Leftovers
     let progress: ProgressLine
 
-    /// Which backends there are, why others are not, and what they are measured with.
+    /// Runs the measurement. Returns the figures, the backends that were left out with reasons, and facts
+    /// about the machine.
     func run() throws(CommandFailure) -> Results {
         var results = Results()
         results.facts = MachineFact.all(of: scratch, version: arguments.version)
@@ -84,7 +87,7 @@ struct BenchmarkRun {
         }
     }
 
-    /// How many bytes a store of `secret` writes to the disk.
+    /// Returns the number of bytes that a store of `secret` writes to the disk.
     private func storedBytes(_ secret: Secret, _ label: String) throws(CommandFailure) -> Int {
         let subject = try Subject.file(in: scratch, "probe-\(label)")
         defer { subject.end() }
@@ -93,7 +96,7 @@ struct BenchmarkRun {
                 _ = try subject.storage.store(secret, for: InterleavedMeasurement.key("sample", index))
             }
         }
-        // What is around a secret of 1 KiB.
+        // 464 bytes surround a secret of 1 KiB.
         return written ?? secret.count + 464
     }
 
@@ -114,7 +117,8 @@ struct BenchmarkRun {
             if subject.items == 0 { subject.begin(false) }
             try calling(subject.name) { () throws(TokenStorageError) in
                 do throws(TokenStorageError) { _ = try subject.storage.commit(changes) } catch {
-                    // With the first ones nothing came to be there, of one who is not there or takes nothing.
+                    // After these errors, the first commit stored nothing: the backend is missing or rejects
+                    // items.
                     let refusals: [TokenStorageError.Code] = [.unavailable, .locked, .notPermitted]
                     if subject.items == 0, refusals.contains(error.code) { subject.begin(true) }
                     throw error

@@ -2,13 +2,13 @@ import ProgramSupport
 import TokenVault
 import TokenVaultPlatform
 
-/// Measures several backends and the limits of the machine one after the other, a moment each, until the time is over.
+/// Measures several backends and the machine's limits in short turns, until the time is over.
 struct InterleavedMeasurement {
     let subjects: [Subject]
     let probes: [LimitProbe]
     let secret: Secret
     let time: Duration
-    /// How many calls of each kind are enough.
+    /// The number of calls of each kind that is enough.
     let samples: Int?
     let interruption: SignalGuard
 
@@ -21,12 +21,13 @@ struct InterleavedMeasurement {
         func count(_ operation: Operation) -> Int { latencies[operation]?.count ?? 0 }
     }
 
-    /// How long one kind of call has its turn, so that there are some turns, and each is long enough to be in full swing.
+    /// The length of one turn for one kind of call. The length allows several turns, and lets each turn reach
+    /// full speed.
     private var turn: Duration {
         min(.milliseconds(50), max(.milliseconds(2), time / (10 * max(1, subjects.count) * 3)))
     }
 
-    /// Measures. `progress` is told how much of the time is over, 0 to 1.
+    /// Runs the measurement. `progress` receives the elapsed share of the time, 0 to 1.
     func run(_ progress: (Double) -> Void) throws(CommandFailure) -> [Measurement] {
         let tracks = subjects.map { Track($0) }
         let deadline = Deadline(after: time)
@@ -53,7 +54,8 @@ struct InterleavedMeasurement {
 
     private func isWanted(_ count: Int) -> Bool { samples.map { count < $0 } ?? true }
 
-    /// One turn: as many stores as there is time for, retrieves of whatever is there, and deletes of what was stored.
+    /// Runs one turn. A turn stores as many items as fit into its time, retrieves present items, and deletes
+    /// the stored items.
     private func run(_ track: Track) throws(CommandFailure) {
         let subject = track.subject
         var stored = 0
@@ -103,7 +105,7 @@ struct InterleavedMeasurement {
         try calling(track.subject.name) { () throws(TokenStorageError) in try call(key) }
         let end = ContinuousClock.now
         track.latencies[operation, default: Latencies()].record(start.duration(to: end))
-        // A slow one fills its turn alone.
+        // A slow call fills its turn alone.
         if start.duration(to: end) > .milliseconds(1) { try interruption.check() }
     }
 

@@ -3,7 +3,8 @@ import TokenVaultPlatform
 #if OAuth
 import Histogram
 
-/// How long the calls of one kind took: an HdrHistogram of nanoseconds with three significant digits, whatever their number.
+/// The latencies of calls of one kind, in an HdrHistogram of nanoseconds with three significant digits for
+/// any number of calls.
 struct Latencies {
     private var histogram = Histogram<UInt64>(numberOfSignificantValueDigits: .three)
     private var longest: UInt64 = 0
@@ -17,23 +18,24 @@ struct Latencies {
         total += nanoseconds
     }
 
-    /// How many there were.
+    /// The number of calls.
     var count: Int { Int(histogram.totalCount) }
 
-    /// The latency in microseconds that `share` of the calls, 0 to 1, did not exceed; 0 without any.
+    /// Returns the latency in microseconds that `share` of the calls, 0 to 1, did not exceed; 0 without
+    /// calls.
     func percentile(_ share: Double) -> Double {
         guard share < 1 else { return maximum }
         return Double(min(histogram.valueAtPercentile(share * 100), longest)) / 1_000
     }
 
-    /// The longest, in microseconds, exactly.
+    /// The longest latency, in microseconds, exactly.
     var maximum: Double { Double(longest) / 1_000 }
 
-    /// Calls a second, one after the other.
+    /// The number of calls a second, one after the other.
     var perSecond: Double { total > 0 ? Double(count) * 1e9 / Double(total) : 0 }
 }
 #else
-/// Without the trait nothing is counted: the program says so and ends before.
+/// The stand-in without the OAuth trait, which counts nothing. The program reports that and ends first.
 struct Latencies {
     mutating func record(_ duration: Duration) {}
     var count: Int { 0 }
@@ -44,7 +46,7 @@ struct Latencies {
 #endif
 
 extension Latencies {
-    /// Times `body`, and counts it when it succeeds.
+    /// Times `body`, and records the duration when `body` succeeds.
     mutating func time<Failure: Error>(_ body: () throws(Failure) -> Void) throws(Failure) {
         let start = ContinuousClock.now
         try body()

@@ -3,7 +3,7 @@ import SystemPackage
 import TokenVaultCrypto
 import TokenVaultPlatform
 
-/// Times what this machine takes for the one thing that an operation cannot do without.
+/// Times the one step that an operation cannot do without on this machine.
 final class LimitProbe {
     let kind: MachineLimit.Kind
     let bytes: Int
@@ -18,14 +18,15 @@ final class LimitProbe {
         self.perform = perform
     }
 
-    /// Does it once.
+    /// Runs the step once and records its duration.
     func measure() throws(CommandFailure) {
         let start = ContinuousClock.now
         try perform()
         latencies.record(start.duration(to: .now))
     }
 
-    /// `pwrite` and `fdatasync` of `bytes` bytes into a file in `scratch` whose bytes were all written before.
+    /// Creates a probe for `pwrite` and `fdatasync` of `bytes` bytes. The probe overwrites a file in
+    /// `scratch` whose bytes were all written before.
     static func sync(of bytes: Int, in scratch: FilePath, _ label: String) throws(CommandFailure)
         -> LimitProbe
     {
@@ -48,7 +49,7 @@ final class LimitProbe {
         }
     }
 
-    /// Opening a sealed secret of `bytes` bytes.
+    /// Creates a probe for opening a sealed secret of `bytes` bytes.
     static func opening(of bytes: Int) throws(CommandFailure) -> LimitProbe {
         let failure = CommandFailure(
             .failure, "there is no memory for keys", "check the limit of locked memory")
@@ -63,10 +64,11 @@ final class LimitProbe {
         }
     }
 
-    /// An echo of `bytes` bytes by a process of its own, which ends with this.
+    /// Creates a probe for an echo of `bytes` bytes by a process of its own. That process ends with this
+    /// program.
     static func echo(of bytes: Int, _ program: FilePath) throws(CommandFailure) -> LimitProbe {
         let echo: SocketEcho
-        // An answer has some bytes around the secret.
+        // An answer surrounds the secret with some bytes.
         let answer = bytes + 64
         do throws(SystemFailure) {
             echo = try SocketEcho(program, [echoWord], longest: max(answer, request))
@@ -78,8 +80,8 @@ final class LimitProbe {
         }
     }
 
-    /// The word that makes this program the one that echoes.
+    /// The argument that makes this program echo.
     static let echoWord = "--echo"
-    /// As many bytes as the agent is asked with.
+    /// The length of a typical request to the agent, in bytes.
     private static let request = 150
 }

@@ -2,12 +2,12 @@ import SystemPackage
 import TokenVault
 import TokenVaultPlatform
 
-/// Something about this machine that figures depend on.
+/// A fact about this machine that affects the figures.
 struct MachineFact {
     let name: String
     let value: String
 
-    /// What there is to say, of the file system that `directory` is on too.
+    /// Returns all facts, including the type of the file system of `directory`.
     static func all(of directory: FilePath, version: String) -> [MachineFact] {
         let cpu = lines("/proc/cpuinfo")
         let count = cpu.count { $0.hasPrefix("processor") }
@@ -37,7 +37,7 @@ struct MachineFact {
         text.split(separator: " ").joined(separator: " ")
     }
 
-    /// The type of the file system that is mounted nearest above `directory` (proc_pid_mountinfo(5)).
+    /// Returns the type of the file system that is mounted nearest above `directory` (proc_pid_mountinfo(5)).
     private static func fileSystem(of directory: FilePath) -> String? {
         var nearest: (length: Int, type: String)?
         for line in lines("/proc/self/mountinfo") {
@@ -47,13 +47,13 @@ struct MachineFact {
             }
             let place = FilePath(unescaped(words[4]))
             guard directory.starts(with: place) else { continue }
-            // Of two at one place, the later hides the earlier.
+            // Of two mounts at one place, the later hides the earlier.
             if place.length >= nearest?.length ?? 0 { nearest = (place.length, String(words[dash + 1])) }
         }
         return nearest?.type
     }
 
-    /// Spaces and such are octal there.
+    /// Replaces octal escapes, which stand for spaces and similar characters in the mount table.
     private static func unescaped(_ text: Substring) -> String {
         var bytes: [UInt8] = []
         var rest = Array(text.utf8)[...]

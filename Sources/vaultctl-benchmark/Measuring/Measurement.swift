@@ -1,8 +1,8 @@
-/// What is timed.
+/// An operation that is timed.
 enum Operation: String, CaseIterable {
     case store, retrieve, delete
 
-    /// What a person would otherwise take for a mistake, of a vault's file.
+    /// An explanation of figures for a vault that a user would otherwise take for a mistake.
     var note: String? {
         guard self == .delete else { return nil }
         return
@@ -11,7 +11,7 @@ enum Operation: String, CaseIterable {
     }
 }
 
-/// The latencies of one operation of one backend, with so many items in it.
+/// The latencies of one operation of one backend, with `items` items in the backend.
 struct Measurement {
     let backend: String
     let operation: Operation
@@ -20,24 +20,24 @@ struct Measurement {
     let latencies: Latencies
 }
 
-/// What this machine takes for the one thing that an operation cannot do without.
+/// The time that this machine takes for the one step that an operation cannot do without.
 struct MachineLimit {
     enum Kind: String, CaseIterable {
         /// `pwrite` and `fdatasync` of as many bytes as a store writes.
         case sync = "fdatasync"
         /// Opening a sealed secret.
         case opening = "AEAD"
-        /// Asking another process for as many bytes.
+        /// An exchange of as many bytes with another process.
         case echo
     }
 
     let kind: Kind
-    /// How many bytes were written, opened or answered.
+    /// The number of bytes that were written, opened or answered.
     let bytes: Int
     let valueSize: Int
     let latencies: Latencies
 
-    /// What was done, for people.
+    /// A readable name for the step.
     var title: String {
         switch kind {
         case .sync: "pwrite and fdatasync of \(grouped(bytes)) bytes"
@@ -48,7 +48,7 @@ struct MachineLimit {
 }
 
 extension Measurement {
-    /// What the operation cannot be faster than; `nil` when nothing of the kind is known.
+    /// The step that bounds the operation's speed; `nil` when none is known.
     var limit: MachineLimit.Kind? {
         switch (backend, operation) {
         case (BackendName.file, .retrieve): .opening
@@ -60,23 +60,23 @@ extension Measurement {
 }
 
 extension Operation {
-    /// The limits that are shown with it.
+    /// The limits that are shown with the operation.
     var limits: [MachineLimit.Kind] { self == .retrieve ? [.opening, .echo] : [.sync] }
 }
 
-/// Everything that was found out.
+/// The results of the whole measurement.
 struct Results {
     var measurements: [Measurement] = []
     var limits: [MachineLimit] = []
-    /// Which backends were left out, and why.
+    /// The backends that were left out, with reasons.
     var leftOut: [(backend: String, reason: String)] = []
     var facts: [MachineFact] = []
 
-    /// The lengths of secrets, in the order in which they were asked for.
+    /// The lengths of secrets, in the order of the arguments.
     var valueSizes: [Int] { unique(measurements.map(\.valueSize)) }
     var backends: [String] { unique(measurements.map(\.backend)) }
 
-    /// Those of one operation, backend by backend, and by the number of items.
+    /// Returns the measurements of one operation, by backend and by the number of items.
     func measurements(_ valueSize: Int, _ operation: Operation) -> [Measurement] {
         backends.flatMap { backend in
             measurements.filter {
@@ -89,7 +89,7 @@ struct Results {
         limits.first { $0.kind == kind && $0.valueSize == valueSize }
     }
 
-    /// What there is to know of `operation` where a vault's file was measured.
+    /// Returns the note on `operation`, if a vault was measured.
     func note(on operation: Operation) -> String? {
         backends.contains(BackendName.file) || backends.contains(BackendName.agent) ? operation.note : nil
     }

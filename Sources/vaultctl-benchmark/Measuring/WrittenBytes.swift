@@ -1,9 +1,9 @@
 import SystemPackage
 import TokenVaultPlatform
 
-/// How many bytes this process has handed to the kernel to be written.
+/// The number of bytes that this process has passed to the kernel for writing.
 enum WrittenBytes {
-    /// `wchar` of `/proc/self/io` (proc(5)); `nil` where the kernel does not count.
+    /// The `wchar` count of `/proc/self/io` (proc(5)); `nil` where the kernel does not count.
     static var now: Int? {
         guard let file = try? SmallFile.read("/proc/self/io", limit: 4_096) else { return nil }
         for line in String(decoding: file.bytes, as: UTF8.self).split(separator: "\n") {
@@ -13,8 +13,8 @@ enum WrittenBytes {
         return nil
     }
 
-    /// How many bytes `body` writes: the least of some times, since it may do more than it has to now and then. `nil` where
-    /// the kernel does not count.
+    /// Returns the number of bytes that `body` writes. Takes the least of 8 runs, since `body` may do extra
+    /// work at times. `nil` where the kernel does not count.
     static func least<Failure: Error>(_ body: (Int) throws(Failure) -> Void) throws(Failure) -> Int? {
         var least: Int?
         for index in 0..<8 {

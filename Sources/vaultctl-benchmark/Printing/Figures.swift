@@ -1,6 +1,6 @@
 import TokenVaultPlatform
 
-/// A whole number with commas: `12,345`.
+/// Returns a whole number with commas: `12,345`.
 func grouped(_ number: Int) -> String {
     var text = ""
     for (index, digit) in String(abs(number)).reversed().enumerated() {
@@ -10,7 +10,7 @@ func grouped(_ number: Int) -> String {
     return (number < 0 ? "-" : "") + String(text.reversed())
 }
 
-/// A number with so many decimals: `12.30`.
+/// Returns a number with `places` decimals: `12.30`.
 func fixed(_ number: Double, _ places: Int) -> String {
     let scale = (0..<places).reduce(1) { scale, _ in scale * 10 }
     let parts = Int((number * Double(scale)).rounded())
@@ -20,7 +20,8 @@ func fixed(_ number: Double, _ places: Int) -> String {
     return sign + "\(parts / scale)." + String(repeating: "0", count: places - fraction.count) + fraction
 }
 
-/// A latency with three digits that mean something: `1.23`, `45.6`, `789`, `12,345`, and `1.23 s` from a second on.
+/// Returns a latency with three significant digits: `1.23`, `45.6`, `789`, `12,345`, and `1.23 s` from a
+/// second on.
 func figure(_ microseconds: Double) -> String {
     if microseconds >= 999_999.5 { return fixed(microseconds / 1_000_000, 2) + " s" }
     if microseconds < 9.995 { return fixed(microseconds, 2) }
@@ -29,16 +30,17 @@ func figure(_ microseconds: Double) -> String {
 }
 
 extension Latencies {
-    /// The latency that `share` of the calls did not exceed, 1 for the longest, or `–` where so few calls do not tell.
+    /// Returns the latency that `share` of the calls did not exceed, 1 for the longest. Returns `–` when
+    /// there are too few calls.
     func shown(_ share: Double) -> String { isTold(share) ? figure(percentile(share)) : "–" }
 
-    /// Whether so many calls tell that latency.
+    /// Whether there are enough calls to determine the latency for `share`.
     func isTold(_ share: Double) -> Bool {
         count > 0 && (share == 1 || Double(count) * (1 - share) >= 0.999_999)
     }
 }
 
-/// A power of ten of microseconds as a scale says it: `100 ns`, `10 µs`, `1 ms`.
+/// Returns the scale label for a power of ten of microseconds: `100 ns`, `10 µs`, `1 ms`.
 func scaleLabel(exponent: Int, space: String = " ") -> String {
     let (unit, power) =
         switch exponent {
@@ -51,8 +53,8 @@ func scaleLabel(exponent: Int, space: String = " ") -> String {
 }
 
 extension String {
-    /// With spaces in front, so that it has `width` characters at least.
+    /// Returns the text with leading spaces, at least `width` characters long.
     func right(_ width: Int) -> String { String(repeating: " ", count: max(0, width - count)) + self }
-    /// With spaces behind.
+    /// Returns the text with trailing spaces, at least `width` characters long.
     func left(_ width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
 }

@@ -1,10 +1,10 @@
-/// The measurements as `vaultctl benchmark --json` prints them: one line.
+/// The measurements as one line of JSON, for `vaultctl benchmark --json`.
 enum JSON {
     static func text(_ results: Results) -> String {
         "[" + results.measurements.map { object($0, results) }.joined(separator: ",") + "]\n"
     }
 
-    // No text in it needs to be escaped: all of them are ours.
+    // No text needs escaping, because all texts come from this program.
     private static func object(_ measurement: Measurement, _ results: Results) -> String {
         let latencies = measurement.latencies
         var members = [

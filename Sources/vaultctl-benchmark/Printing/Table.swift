@@ -1,20 +1,20 @@
 import TokenVaultPlatform
 
-/// The figures as a person likes to see them, each with its place on a scale.
+/// A readable table of the figures, each with its place on a scale.
 struct Table {
-    /// How wide the terminal is.
+    /// The width of the terminal, in columns.
     let columns: Int
-    /// Whether parts of it are bold and dim.
+    /// Whether parts of the table are bold and dim.
     let isStyled: Bool
 
     private static let figureWidths = [8, 8, 8, 8, 9]
     private static let nameWidth = 14 + 11
-    // A hundred million a second, and a space before them.
+    // A space and a hundred million calls a second.
     private static let rateWidth = 12
     private static let textWidth = nameWidth + figureWidths.reduce(0, +) + rateWidth
     private static let gap = "  "
 
-    /// The whole text.
+    /// Returns the whole text.
     func text(_ results: Results) -> String {
         var text = ""
         for valueSize in results.valueSizes {
@@ -41,7 +41,8 @@ struct Table {
         let isLimit: Bool
     }
 
-    /// The figures of one operation, and the chart beside them, or below where there is no room.
+    /// Returns the figures of one operation. The chart is beside the figures, or below where the terminal is
+    /// too narrow.
     private func block(_ results: Results, _ valueSize: Int, _ operation: Operation) -> String {
         let rows = rows(results, valueSize, operation)
         let isBeside = columns >= Self.textWidth + Self.gap.count + Chart.leastWidth
@@ -97,7 +98,7 @@ struct Table {
         return line
     }
 
-    /// `text` in lines of the terminal's width.
+    /// Returns `text` in lines of the terminal's width.
     private func wrapped(_ text: String) -> String {
         var lines = [""]
         for word in text.split(separator: " ") {
@@ -117,23 +118,23 @@ struct Table {
         isStyled ? "\u{1b}[1m\(trimmed(text))\u{1b}[0m" : trimmed(text)
     }
 
-    /// What the machine takes is in the background.
+    /// Returns the line in its style. Rows of machine limits are dim.
     private func styled(_ line: String, _ row: Row) -> String {
         isStyled && row.isLimit ? "\u{1b}[2m\(trimmed(line))\u{1b}[0m\n" : trimmed(line) + "\n"
     }
 }
 
 extension Table {
-    /// Where latencies are on a scale of powers of ten: `●` at the median, `━` to the 90th percentile, `─` to the 99th, `·` to
-    /// the longest.
+    /// A chart of latencies on a scale of powers of ten. `●` is at the median, `━` reaches the 90th
+    /// percentile, `─` the 99th, `·` the longest.
     struct Chart {
-        /// Below that there is no telling anything apart.
+        /// The narrowest chart that still shows differences.
         static let leastWidth = 16
         private let width: Int
         private var low = 0
         private var high = 1
 
-        /// A scale for `all` of them; nothing when `width` has no room for one.
+        /// Creates a scale for all of `all`; empty when `width` has no room for a scale.
         init(all: [Latencies], width: Int) {
             self.width = width < Self.leastWidth ? 0 : min(width, 56)
             let counted = all.filter { $0.count > 0 }
@@ -143,7 +144,7 @@ extension Table {
             high = max(low + 1, Int(Logarithm.decimal(max(most, 0.01)).rounded(.up)))
         }
 
-        /// Whether there is no room for it.
+        /// Whether there is no room for the chart.
         var isEmpty: Bool { width == 0 }
 
         private func place(_ microseconds: Double) -> Int {
@@ -151,7 +152,7 @@ extension Table {
             return min(width - 1, max(0, Int(share * Double(width))))
         }
 
-        /// The powers of ten, as many as there is room for.
+        /// The labels of the powers of ten, as many as fit.
         var scale: String {
             guard width > 0 else { return "" }
             var text = ""

@@ -1,6 +1,6 @@
 import TokenVaultPlatform
 
-/// What a direction of a chart stands for: from `low` to `high`, with marks in between.
+/// An axis of a chart: from `low` to `high`, with marks in between.
 struct Axis {
     struct Tick {
         let value: Double
@@ -11,10 +11,11 @@ struct Axis {
     let high: Double
     let ticks: [Tick]
 
-    /// How far `value` is on the way from the beginning to the end, 0 to 1.
+    /// Returns the position of `value` between `low` and `high`, 0 to 1.
     func place(_ value: Double) -> Double { min(1, max(0, (value - low) / (high - low))) }
 
-    /// Latencies: the logarithm of microseconds, whole powers of ten around all of `values`.
+    /// Returns an axis of latencies: the logarithm of microseconds, with whole powers of ten around all of
+    /// `values`.
     static func latency(_ values: [Double]) -> Axis {
         let logarithms = values.map { Self.logarithm($0) }
         let low = (logarithms.min() ?? 0).rounded(.down)
@@ -25,7 +26,8 @@ struct Axis {
         return Axis(low: low, high: high, ticks: ticks)
     }
 
-    /// Numbers of items: their logarithm, from the least to the most of `values`, which are marked as far as there is room.
+    /// Returns an axis of item counts: their logarithm, from the least to the most of `values`. Marks as many
+    /// of `values` as fit.
     static func items(_ values: [Int]) -> Axis {
         let logarithms = Set(values).sorted().map { (value: $0, at: logarithm(Double($0))) }
         let low = logarithms.first?.at ?? 0
@@ -38,8 +40,8 @@ struct Axis {
         return Axis(low: low, high: high, ticks: ticks)
     }
 
-    /// Shares of the calls: how many nines are in front of what is left, so that 90 %, 99 % and 99.9 % are as far apart as
-    /// they are rare. As far as `count` calls can tell.
+    /// Returns an axis of shares of the calls, by the number of nines in the share. So 90 %, 99 % and 99.9 %
+    /// are equally far apart. The axis ends where `count` calls cannot determine more.
     static func percentiles(count: Int) -> Axis {
         let high = max(2, logarithm(Double(max(count, 1))))
         let marks: [(Double, String)] = [
@@ -50,9 +52,9 @@ struct Axis {
         return Axis(low: 0, high: high, ticks: ticks)
     }
 
-    /// The logarithm, of what is above zero.
+    /// Returns the decimal logarithm of a value above zero.
     static func logarithm(_ value: Double) -> Double { Logarithm.decimal(max(value, 0.001)) }
 
-    /// How many nines `share`, below 1, begins with: 2 for 0.99.
+    /// Returns the number of nines that `share`, below 1, begins with: 2 for 0.99.
     static func nines(_ share: Double) -> Double { -Logarithm.decimal(1 - share) }
 }

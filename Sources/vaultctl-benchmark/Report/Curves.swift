@@ -1,6 +1,6 @@
 import TokenVaultPlatform
 
-/// The drawings of one operation: how its latencies are spread, and how they grow with the storage.
+/// The drawings of one operation: the spread of its latencies, and their growth with the number of items.
 struct Curves {
     let results: Results
     let valueSize: Int
@@ -10,14 +10,14 @@ struct Curves {
     private var limits: [MachineLimit] { operation.limits.compactMap { results.limit($0, valueSize) } }
     private var sizes: [Int] { Array(Set(measurements.map(\.items))).sorted() }
 
-    /// Both, as figures of the page.
+    /// Both drawings, as HTML figures.
     var figures: String {
         var text = percentiles
         if sizes.count > 1 { text += growth }
         return text
     }
 
-    /// The size at which the spread is shown: the largest that every backend was measured with.
+    /// The number of items at which the spread is shown: the largest that every backend was measured with.
     private var commonSize: Int? {
         sizes.last { size in results.backends.allSatisfy { has($0, size) } } ?? sizes.last
     }
@@ -44,7 +44,8 @@ struct Curves {
         return figure(chart, "Latency by percentile, with \(grouped(size)) items in the storage")
     }
 
-    /// The curve as far as the number of calls can tell: the last of them is as rare as one in all.
+    /// Returns the points of the curve, as far as the number of calls allows. The last point is the longest
+    /// latency.
     private func points(_ latencies: Latencies) -> [(x: Double, y: Double)] {
         let last = Axis.logarithm(Double(latencies.count))
         var points: [(x: Double, y: Double)] = []

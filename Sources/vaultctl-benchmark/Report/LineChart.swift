@@ -1,9 +1,9 @@
-/// Lines over two axes, as SVG that needs nothing from anywhere: its colours come from the page's style.
+/// A chart of lines over two axes, as SVG without external resources. The page's style gives the colours.
 struct LineChart {
     struct Line {
-        /// What is written at its end; `nil` for a companion of another line.
+        /// The text at the end of the line; `nil` for a companion of another line.
         let name: String?
-        /// The class that gives it its colour.
+        /// The CSS class that colours the line.
         let style: String
         let points: [(x: Double, y: Double)]
         let hasDots: Bool
@@ -22,7 +22,7 @@ struct LineChart {
     private static let top = 14.0
     private static let bottom = 290.0
 
-    /// The picture.
+    /// The chart as SVG.
     var svg: String {
         var svg =
             "<svg viewBox=\"0 0 \(Int(Self.width)) \(Int(Self.height))\" role=\"img\" aria-label=\"\(escaped(title))\">\n"
@@ -52,7 +52,8 @@ struct LineChart {
         return svg
     }
 
-    /// The names beside the drawing, far enough apart to be read, with a thread to each line that ends before.
+    /// Returns the names beside the drawing, far enough apart to be legible. A thread leads to each line that
+    /// ends early.
     private func labels() -> String {
         let distance = 14.0
         let named = lines.compactMap { line -> (name: String, style: String, x: Double, y: Double)? in
@@ -61,7 +62,7 @@ struct LineChart {
         }.sorted { $0.y < $1.y }
         var places: [Double] = []
         for label in named { places.append(max(label.y, (places.last ?? -distance) + distance)) }
-        // What was pushed out below goes up again.
+        // Labels that were pushed below the chart move up again.
         var lowest = Self.bottom + 4
         for index in places.indices.reversed() {
             places[index] = min(places[index], lowest)
@@ -91,7 +92,7 @@ struct LineChart {
     private func number(_ value: Double) -> String { fixed(value, 1) }
 }
 
-/// `text` as it is written in HTML and SVG.
+/// Returns `text` escaped for HTML and SVG.
 func escaped(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars {

@@ -1,10 +1,10 @@
-/// The page that `--report` writes: text, tables and drawings, and nothing that is loaded or run.
+/// The page that `--report` writes: text, tables and drawings. The page loads and runs nothing.
 struct Report {
     private let results: Results
 
     init(_ results: Results) { self.results = results }
 
-    /// The page; well-formed XML too.
+    /// The page as HTML that is also well-formed XML.
     var html: String {
         """
         <!DOCTYPE html>

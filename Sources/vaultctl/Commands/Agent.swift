@@ -65,7 +65,7 @@ struct Agent: VaultCommand {
             }
             let session = try Session(console, location.arguments)
             try session.requireFile()
-            // The agent leaves the directory that it was started in.
+            // The paths must be absolute, because the agent leaves its starting directory.
             let vault = ProgramContext.absolute(try session.vaultPath)
             let state = ProgramContext.absolute(try session.stateDirectory)
             arguments += ["--credential", "\(credential):\(vault)", "--state-dir", state.string]

@@ -4,7 +4,8 @@ import SystemPackage
 import TokenVault
 import TokenVaultPlatform
 
-/// Looks at what was asked for and becomes the program that measures: this one stays small, and quick to start.
+/// Checks the arguments and becomes the program that measures, so that `vaultctl` stays small and quick to
+/// start.
 struct Benchmark: VaultCommand {
     static let configuration = CommandConfiguration(
         abstract: "Measure the latency of the backends on this machine.",
@@ -129,7 +130,7 @@ struct Benchmark: VaultCommand {
         return max(1, Int(number * 1_000))
     }
 
-    /// Beside the vault, whose disk is the one that matters.
+    /// Returns the directory for the scratch directory: by default that of the vault, whose disk matters.
     private func scratchPlace(_ console: Console) throws(CommandFailure) -> FilePath {
         if let path = try Settings.path(directory, named: "--directory", environment: nil) {
             return ProgramContext.absolute(path)
@@ -139,7 +140,7 @@ struct Benchmark: VaultCommand {
         return ProgramContext.absolute(try Session(console, location).vaultPath).parent
     }
 
-    /// The agent's program. Throws only when it was asked for and is not there.
+    /// Returns the agent's program. Throws only when the user named the agent and the program is missing.
     private func agentProgram() throws(CommandFailure) -> FilePath? {
         if backend.contains("agent") { return try AgentStarter.program() }
         return backend.isEmpty ? try? AgentStarter.program() : nil

@@ -26,8 +26,8 @@ struct Destroy: VaultCommand {
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         let session = try Session(console, location.arguments)
         if forget { return try forgetVault(session) }
-        // Opened first: what is no vault is not removed, and there is no question about what is not
-        // there. A damaged vault can be removed all the same.
+        // The vault is opened before the question, so a missing file or a file that is no vault is rejected.
+        // A damaged vault can still be removed.
         var keyring: (any KeyringItems)?
         do throws(CommandFailure) {
             let vault = try session.openVault()
@@ -55,7 +55,7 @@ struct Destroy: VaultCommand {
         try session.requireFile()
         let (path, configuration) = (try session.vaultPath, try session.configuration)
         let isKnown = BlockingFileVault.remembersVault(at: path, configuration: configuration)
-        // There is no question about what cannot be done.
+        // There is no question before a command that cannot succeed.
         if isKnown, !yes {
             try session.console.confirm(
                 "Forget the vault that was at \(path.string), with this device's key to it, for good?")
@@ -68,7 +68,8 @@ struct Destroy: VaultCommand {
         return .done
     }
 
-    /// The login keyring, if it is unlocked: whether it has a key of the vault, only looking tells.
+    /// Returns the login keyring, if it is unlocked. Only a search can show whether the keyring has a key of
+    /// the vault.
     private func openKeyring(_ session: Session) -> (any KeyringItems)? {
         guard session.console.hasKeyring() else { return nil }
         let keyring = session.keyring(mayAsk: false)

@@ -141,7 +141,7 @@ struct DeviceRemove: VaultCommand {
 }
 
 extension JSONWriter {
-    /// A device.
+    /// Writes a device.
     fileprivate mutating func device(_ device: VaultDevice) {
         object { json in
             json.member("id", device.id)

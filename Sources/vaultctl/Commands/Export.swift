@@ -66,6 +66,4 @@ struct Export: VaultCommand {
         }
         return .done
     }
-
-    /// Says so before a passphrase is asked for; the library makes sure.
 }

@@ -130,7 +130,7 @@ struct Import: VaultCommand {
         }
     }
 
-    /// Imports, and names the option that settles a conflict.
+    /// Imports items. Adds the option that settles a conflict to the failure.
     private func storing(
         _ body: () throws(TokenStorageError) -> ImportReport
     ) throws(CommandFailure) -> ImportReport {

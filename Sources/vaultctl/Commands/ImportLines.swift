@@ -12,20 +12,20 @@ struct ImportLines {
     private let defaultPolicy: AccessPolicy
     private let ignoresUnknown: Bool
     private let now = Date()
-    /// How many members were read over that no item has.
+    /// The number of ignored members that no item has.
     private(set) var unknownMembers = 0
 
-    /// Lines that name no service or policy get these.
+    /// Creates a reader. `service` and `defaultPolicy` apply to lines without a service or a policy.
     init(service: String, defaultPolicy: AccessPolicy, ignoresUnknown: Bool) {
         self.ignoresUnknown = ignoresUnknown
         self.service = service
         self.defaultPolicy = defaultPolicy
     }
 
-    /// The most that is read: a line takes at least as much again in the vault.
+    /// The longest input, in bytes. A line takes at least as many bytes again in the vault.
     static let longestInput = 1 << 30
 
-    /// The items of `bytes`. A line that is no item is told by its number and never repeated.
+    /// Returns the items of `bytes`. An error names an invalid line by its number and never repeats the line.
     mutating func items(
         in bytes: [UInt8], until deadline: Deadline? = nil, progress: (Int, Int) -> Void
     ) throws(CommandFailure) -> [TokenItem] {
@@ -59,14 +59,14 @@ struct ImportLines {
         return items
     }
 
-    /// Whether `beginning` is how a file of lines begins, which no export does.
+    /// Whether `beginning` is the beginning of a file of lines. An export never begins that way.
     static func seemToBegin(_ beginning: [UInt8]) -> Bool {
         let mark: [UInt8] = [0xef, 0xbb, 0xbf]
         let text = beginning.starts(with: mark) ? beginning.dropFirst(mark.count) : beginning[...]
         return text.first { ![0x20, 0x09, 0x0a, 0x0d].contains($0) } == UInt8(ascii: "{")
     }
 
-    /// The name of an item among all services, which is its bytes.
+    /// The name of an item among all services, compared by bytes.
     private struct Name: Hashable {
         let service: TokenKey
         let key: TokenKey
@@ -77,7 +77,7 @@ struct ImportLines {
         }
     }
 
-    /// `item`, if it can be stored.
+    /// Returns `item`, if the item can be stored.
     private func checked(_ item: TokenItem, _ number: Int) throws(CommandFailure) -> TokenItem {
         do throws(TokenStorageError) {
             try Validation(operation: "import", backend: "vaultctl").check(item)
@@ -157,7 +157,7 @@ struct ImportLines {
 }
 
 extension CommandFailure {
-    /// The same, saying that nothing was imported.
+    /// The same failure, with the note that nothing was imported.
     var withNothingImported: CommandFailure {
         var failure = self
         failure.advice = "nothing was imported; \(advice)"

@@ -45,7 +45,7 @@ struct Initialize: VaultCommand {
         do throws(CommandFailure) { vault = try create(&session, at: path) } catch {
             throw Self.placed(error, path, state: try? session.stateDirectory)
         }
-        // It may hold the one that was there.
+        // The agent may still hold the previous vault at this path.
         session.releaseFromAgent()
         defer { console.progress.clear() }
         if !recovery, secretService {
@@ -60,7 +60,7 @@ struct Initialize: VaultCommand {
         console.progress.clear()
         for note in status.notes { console.note(note) }
         if recovery {
-            // Last, so that what is printed with it says all.
+            // The recovery key comes last, so that the output printed with it is complete.
             try RecoveryKeys.add(to: vault) { (slot, key) throws(CommandFailure) in
                 if format.json {
                     try tell(path, slots: status.slots + [slot], key, console)
@@ -90,7 +90,7 @@ struct Initialize: VaultCommand {
         try console.output.deliver()
     }
 
-    /// Makes the vault with what was given or asked for.
+    /// Creates the vault with the given unlock method, or asks for a passphrase.
     private func create(
         _ session: inout Session, at path: FilePath
     ) throws(CommandFailure) -> BlockingFileVault {
@@ -118,14 +118,14 @@ struct Initialize: VaultCommand {
         }
         let keyring = console.keyring
         let configuration = try session.configurationForNewVault(at: path)
-        // Where a person may be asked by the keyring, a signal waits for nothing.
+        // Signals keep their effect here, because the keyring may prompt the user.
         return try calling { () throws(TokenStorageError) in
             try BlockingFileVault.create(at: path, keyring: keyring, configuration: configuration)
         }
     }
 
-    /// Creates the vault at `path`. A signal that ends the program meanwhile waits until that is done, and takes the vault with
-    /// it: keys that this device keeps for a vault that never was would be left.
+    /// Creates the vault at `path`. A signal that would end the program waits until the vault is complete and
+    /// removed again. Otherwise this device would keep keys for a vault that does not exist.
     private static func finishing(
         at path: FilePath, _ configuration: FileVaultConfiguration,
         _ create: () throws(CommandFailure) -> BlockingFileVault
@@ -144,7 +144,8 @@ struct Initialize: VaultCommand {
         throw .interrupted
     }
 
-    /// Asks whether the keyring shall open the vault too. That it cannot is no reason to have no vault.
+    /// Asks whether the keyring shall also open the vault. A failure to add the keyring does not fail the
+    /// command.
     static func offerKeyring(_ vault: BlockingFileVault, _ console: Console) throws(CommandFailure) {
         guard console.canAsk, console.hasKeyring() else { return }
         console.progress.clear()
@@ -160,8 +161,8 @@ struct Initialize: VaultCommand {
         }
     }
 
-    /// The failure to create the vault at `path`, with the directory that it is about, where it is about one: nobody who creates
-    /// a vault is to be told to create one.
+    /// Returns the failure to create the vault at `path`, with the affected directory if there is one. The
+    /// library's advice, to create a vault, would make no sense.
     private static func placed(
         _ failure: CommandFailure, _ path: FilePath, state: FilePath?
     ) -> CommandFailure {
@@ -171,7 +172,7 @@ struct Initialize: VaultCommand {
         case .noDirectory: reason = ""
         case .noVault: reason = cause.underlying.map { " (\($0))" } ?? ""
         default:
-            // What has advice of its own is not about the directory.
+            // A cause with its own advice is not about the directory.
             guard cause.advice == nil else { return failure }
             reason = cause.underlying.map { " (\($0))" } ?? ""
         }
@@ -188,7 +189,8 @@ struct Initialize: VaultCommand {
         return placed
     }
 
-    /// Says so before a passphrase is asked for or a key file is made; the library makes sure.
+    /// Throws when a file exists at `path`, before a passphrase prompt or a new key file. The library checks
+    /// again.
     private static func refuseExisting(_ path: FilePath) throws(CommandFailure) {
         let exists: Bool
         do { exists = try SmallFile.exists(path) } catch {

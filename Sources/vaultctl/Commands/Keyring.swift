@@ -40,7 +40,7 @@ struct KeyringCreate: VaultCommand {
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         let label = try Settings.text(label, named: "--label", environment: nil)
         var location = location.arguments
-        // What opens a vault is none of a keyring's business, and neither is the backend of other commands.
+        // The command ignores the vault's unlock methods and the backend of other commands.
         location.backend = location.backend ?? Backend.secretService.rawValue
         let session = try Session(console, location)
         guard session.backend == .secretService else {
@@ -64,7 +64,8 @@ struct KeyringCreate: VaultCommand {
     }
 }
 
-/// Where the passphrase of a new keyring comes from. The environment names what opens a vault, not this.
+/// The source of a new keyring's passphrase. The environment does not apply, because its variables name the
+/// unlock method of a vault.
 struct NewKeyringOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("The file whose first line is the passphrase.", valueName: "path"),
@@ -76,8 +77,8 @@ struct NewKeyringOptions: ParsableArguments {
         help: ArgumentHelp("The open descriptor whose first line is the passphrase.", valueName: "number"))
     var passphraseDescriptor: String?
 
-    /// The passphrase that was given, or typed twice; `nil` when the desktop is to ask for it. Throws `locked` when
-    /// nothing may ask.
+    /// Reads the passphrase, or asks for it twice. Returns `nil` when the desktop shall ask. Throws `locked`
+    /// when no prompt is allowed.
     func read(_ console: Console) throws(CommandFailure) -> Secret? {
         let source = try UnlockSource(
             UnlockArguments(passphraseFile: passphraseFile, passphraseDescriptor: passphraseDescriptor))

@@ -60,14 +60,15 @@ struct List: VaultCommand {
 
     private static let unlocking = "unlock to see them all"
 
-    /// Why items are not shown. Of several reasons the one with the highest status is told first.
+    /// Returns the failure that gives the reasons for hidden items. Of several reasons, the first determines
+    /// the status.
     static func failure(
         hiding listing: TokenListing, _ state: LockState, unlocking: String = unlocking
     ) -> CommandFailure {
         failure(hiding: listing, state, unlocking: unlocking) { $0 == 1 ? "1 item is" : "\($0) items are" }
     }
 
-    /// The same, where `items` says so many of them are.
+    /// Returns the same failure. `items` returns the beginning of the sentence for a number of items.
     static func failure(
         hiding listing: TokenListing, _ state: LockState, unlocking: String = unlocking,
         _ items: (Int) -> String
@@ -115,7 +116,7 @@ struct List: VaultCommand {
                     listing.items += part.items
                     hidden += part.hidden
                 }
-                // A keyring may have been locked in between.
+                // The keyring may have been locked between the two queries.
                 if hidden > listing.hidden {
                     (listing.hidden, listing.hiddenReasons) = (hidden, [.locked: hidden])
                 }
@@ -136,7 +137,8 @@ struct List: VaultCommand {
         let storage = try session.storage(service: try Settings.service(service.service))
         return try calling { () throws(TokenStorageError) in
             let listing = try storage.list(query)
-            // A keyring says why itself; the one for new items, which need not be there, says nothing of the others.
+            // A keyring gives the reasons itself. Its lock state covers only the collection for new items,
+            // which may be missing.
             let isTold = listing.hidden == listing.hiddenReasons.values.reduce(0, +)
             return (listing, isTold ? .unlocked : try storage.lockState())
         }

@@ -30,7 +30,7 @@ struct Lock: VaultCommand {
         try AgentStarter.requirePlace()
         var wasHeld = false
         var failure: CommandFailure?
-        // Wherever one may run: what holds keys is to let go of them.
+        // Every place where an agent may run counts, because each agent with keys must release them.
         let places = try AgentStarter.places()
         for place in places {
             do throws(CommandFailure) {
@@ -56,8 +56,8 @@ struct Lock: VaultCommand {
         return .done
     }
 
-    /// Locks the vault, or all of them, in the agent that runs at `place`, if one does. Whether it holds the vault, or one
-    /// runs.
+    /// Locks the vault, or all vaults, in the agent at `place`, if an agent runs there. Returns whether the
+    /// agent holds the vault, or with `all` whether an agent runs.
     private func lock(at place: AgentEndpoint, _ session: Session) throws(CommandFailure) -> Bool {
         guard all else {
             let agent = try session.agentClient(at: place)
@@ -69,8 +69,8 @@ struct Lock: VaultCommand {
         }
     }
 
-    /// Throws `unavailable` when no vault is there, or none that can be told to be one, while another is open: a path was
-    /// mistyped, and who typed it believes that all is locked.
+    /// Throws `unavailable` when the path has no recognizable vault while another vault is open. The path was
+    /// probably mistyped, and the user would believe that the vault is locked.
     private func requireVault(_ session: Session) throws(CommandFailure) {
         let path = try session.vaultPath
         let there = try? BlockingFileVault.open(

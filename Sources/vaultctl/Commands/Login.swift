@@ -78,18 +78,19 @@ struct Login: VaultCommand {
         let program = try OAuthProgram.find()
         let secret = try secretSource.read(console)
         let place = try session.loginPlace()
-        // Without an issuer or a client it is the profile that says where.
+        // Without an issuer or a client ID, the profile names the provider.
         let isWhole = issuer != nil && clientID != nil
         let stored = try place.profile(name)
         let known = isWhole ? stored?.content : try stored?.profile
         var request = try request(known, secret, port)
-        // The last of what can keep this from succeeding: the mistakes before are the person's own.
+        // This is the last check that can prevent the sign-in. The earlier checks concern the user's
+        // arguments.
         let isNameEnough = issuer == nil && clientID == nil
         if request.operation == .browser, !noBrowser, Browser.find(for: "") == nil {
             throw .noBrowser(isNameEnough ? name : nil)
         }
         let end = console.deadline ?? Deadline(after: .seconds(request.seconds + 10))
-        // The other program gives up a little before, so that what it has to say still comes.
+        // The worker times out slightly earlier, so that its answer still arrives.
         let left = end.remaining.inSeconds
         request.seconds = min(request.seconds, max(left * 0.9, left - 1))
         let conversation = SignInConversation(
@@ -115,7 +116,7 @@ struct Login: VaultCommand {
         return .done
     }
 
-    /// What the provider gives the person who signs in.
+    /// Runs the sign-in and returns the provider's answer with the tokens.
     private func ask(
         _ request: WorkerRequest, of program: OAuthProgram, until end: Deadline,
         _ conversation: SignInConversation, _ interruption: SignalGuard
@@ -141,7 +142,7 @@ struct Login: VaultCommand {
             }
             throw .interrupted
         }
-        // Whoever was waited for in vain says so itself, before that.
+        // A worker that waits in vain reports a timeout itself, before this limit.
         if trouble == .timedOut {
             throw CommandFailure(
                 .timedOut, "vaultctl-oauth did not answer in time",
@@ -151,7 +152,7 @@ struct Login: VaultCommand {
             var reason = CommandFailure(trouble, isSignIn: true)
             switch trouble {
             case .ended, .misunderstood, .broken:
-                // Somebody who was shown where may have signed in there.
+                // The user saw the address and may have signed in there.
                 guard conversation.options != nil else { break }
                 reason.happened += "; \(Self.unknown)"
                 reason.advice += "; end such a session at the provider's own page"
@@ -159,7 +160,7 @@ struct Login: VaultCommand {
             }
             throw reason
         }
-        // Nobody could sign in who was shown nothing.
+        // Without an address, the user could not sign in.
         guard let options = conversation.options else {
             throw CommandFailure(
                 .timedOut, "the provider did not answer in time",
@@ -172,7 +173,7 @@ struct Login: VaultCommand {
 
     private static let unknown = "the provider may have given tokens that nobody has"
 
-    /// Looks at what was given, before anything is opened or asked. The port.
+    /// Checks the arguments, before anything is opened or asked. Returns the port.
     private func check() throws(CommandFailure) -> Int? {
         guard !location.readOnly else { throw .readOnlySignIn }
         guard !device || !noBrowser, !device || redirectPort == nil else {
@@ -211,7 +212,7 @@ struct Login: VaultCommand {
         }
     }
 
-    /// What is asked for: what the options say, else what the profile has.
+    /// Returns the request: the values of the options, else those of the profile.
     private func request(
         _ known: LoginProfile?, _ secret: Secret?, _ port: Int?
     ) throws(CommandFailure) -> WorkerRequest {
@@ -219,11 +220,11 @@ struct Login: VaultCommand {
             if known == nil, issuer == nil, clientID == nil { throw .noProfile }
             throw .usage("the first sign-in needs both --issuer and --client-id", "give them")
         }
-        // Nothing of another client or provider is kept, its secret least of all.
+        // Nothing of another client or provider is kept, in particular not its secret.
         let known = known.flatMap {
             $0.source == TokenSource(issuer: issuer, clientID: clientID) ? $0 : nil
         }
-        // A line that says all says also how.
+        // Options that name both issuer and client also determine the sign-in method.
         let isWhole = self.issuer != nil && self.clientID != nil
         let isDevice = device || (!isWhole && !noBrowser && port == nil && known?.device ?? false)
         var request = WorkerRequest(
@@ -235,8 +236,8 @@ struct Login: VaultCommand {
         return request
     }
 
-    /// Stores the profile and the session, and ends the one that was there. Tokens that cannot be stored are revoked: nobody
-    /// would have them.
+    /// Stores the profile and the session, and ends the previous session. Revokes tokens that cannot be
+    /// stored, because they would be lost.
     private func keep(
         _ signedIn: WorkerReply.SignedIn, of provider: ProfileProvider, in place: ProfileStore,
         as name: String,
@@ -251,7 +252,7 @@ struct Login: VaultCommand {
                 signedIn.tokens, "what the provider gave", console, interruption)
             var failure = error
             if error.mayBeDone {
-                // It was looked for and is not there; a vault that is late may store it yet.
+                // A search found no stored session, but a slow vault may still store it.
                 try? place.endSession(of: signedIn.tokens, at: name)
                 failure.happened = "the vault did not say that it has it"
                 failure.advice = "see what is the matter with it: \"vaultctl verify\""
@@ -301,8 +302,8 @@ struct Login: VaultCommand {
         }
     }
 
-    /// Stores what was given, once the vault is unlocked: a person who was away at the provider's page may find it locked, and
-    /// is told. `nil` when a signal came.
+    /// Stores the tokens once the vault is unlocked. The vault may have locked during the sign-in; then a
+    /// note asks the user to unlock it. Returns `nil` when a signal came.
     private func store(
         _ signedIn: WorkerReply.SignedIn, with provider: ProfileProvider, in place: ProfileStore,
         as name: String, _ policy: AccessPolicy?, _ console: Console, _ interruption: SignalGuard
@@ -311,7 +312,7 @@ struct Login: VaultCommand {
             after: .seconds(max(1, min(60, (provider.deadline?.remaining.inSeconds ?? 90) * 0.7))))
         var isTold = false
         let revokes = !noRevoke
-        // Of one who is on the way out nothing is begun any more.
+        // After a signal, no new attempt starts.
         while interruption.signal == nil {
             let outcome = interruption.attempt { (again) throws(CommandFailure) in
                 let before = try place.begin(
@@ -324,7 +325,7 @@ struct Login: VaultCommand {
                 } else {
                     interruption.noteSettled()
                 }
-                // The first time may have stored it after all: what was there before is not known then.
+                // An earlier attempt may have stored the session. Then the previous contents are unknown.
                 let isOwn = before.session?.tokens?.accessSecret == signedIn.tokens.accessSecret
                 return again && isOwn ? nil : before
             } undo: { before in
@@ -345,7 +346,8 @@ struct Login: VaultCommand {
         return nil
     }
 
-    /// Has it as it was before what came when a signal had ended the sign-in: that is being revoked.
+    /// Restores the previous contents after a signal ended the sign-in, because the new tokens are being
+    /// revoked.
     private static func restore(
         _ tokens: TokenInfo, to before: ProfileStore.Contents?, in place: ProfileStore, at name: String
     ) {
@@ -367,7 +369,7 @@ struct Login: VaultCommand {
 }
 
 extension LoginProfile {
-    /// The profile of a sign-in that was asked for so, and brought that.
+    /// Creates the profile from a sign-in and its request.
     fileprivate init(_ signedIn: WorkerReply.SignedIn, _ request: WorkerRequest) {
         self.init(
             issuer: request.issuer, metadata: signedIn.metadata, clientID: request.clientID,
@@ -377,10 +379,10 @@ extension LoginProfile {
 }
 
 extension CommandFailure {
-    /// A signal came. It has its effect before anybody reads this.
+    /// A signal came. The signal takes effect before this failure is printed.
     static let interrupted = CommandFailure(.failure, "ended by a signal", "try again")
 
-    /// What begins or ends a session writes.
+    /// The failure of a sign-in or sign-out under `--read-only`.
     static let readOnlySignIn = CommandFailure.usage(
         "--read-only, and signing in or out changes the vault", "leave it out")
 }

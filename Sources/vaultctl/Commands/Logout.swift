@@ -36,7 +36,7 @@ struct Logout: VaultCommand {
         try interruption.during { () throws(CommandFailure) in
             do throws(CommandFailure) { try end(name, in: place, console, interruption) } catch {
                 guard interruption.signal != nil else { throw error }
-                // A signal has its effect before anybody reads of a failure.
+                // A signal takes effect before a failure is printed, so a note replaces the failure.
                 console.note("\(error.happened): \(error.advice)")
                 throw .interrupted
             }
@@ -47,7 +47,8 @@ struct Logout: VaultCommand {
     private func end(
         _ name: String, in place: ProfileStore, _ console: Console, _ interruption: SignalGuard
     ) throws(CommandFailure) {
-        // First, so that it is gone whatever the network does, and whoever ends this.
+        // The session is deleted first, so that it is gone even if the network fails or a signal ends this
+        // program.
         let forgetsProfile = forgetProfile
         interruption.note(
             leaving:
@@ -103,9 +104,9 @@ struct Logout: VaultCommand {
 }
 
 extension CommandFailure {
-    /// The failure to delete the session, of one who then tells nobody.
+    /// The failure to delete the session, in which case no revocation is sent to the provider.
     fileprivate var beforeSigningOut: CommandFailure {
-        // Who has to unlock first, or tries again in a moment, signs out then.
+        // After these failures the user unlocks the vault or tries again, and signs out then.
         guard ![.locked, .usage, .conflict].contains(status) else { return self }
         var failure = self
         failure.happened =
@@ -117,7 +118,7 @@ extension CommandFailure {
         return failure
     }
 
-    /// The session was being deleted, and a signal ended the waiting for that.
+    /// A signal ended the wait for the deletion of the session.
     fileprivate static let perhapsSignedOut = CommandFailure(
         .failure, "it is not known whether the session is gone from the vault, and the provider was not told",
         "\"vaultctl profiles\" shows whether it is; end the session at the provider's own page")

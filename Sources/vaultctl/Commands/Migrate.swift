@@ -78,7 +78,7 @@ struct Migrate: VaultCommand {
         return .done
     }
 
-    /// Runs it elsewhere, while this thread shows how far it is.
+    /// Runs the migration in a task, while this thread shows the progress.
     private func run(_ migration: TokenMigration, _ console: Console) -> MigrationSummary {
         let news = Monitor(News())
         let task = Task.detached {
@@ -95,7 +95,7 @@ struct Migrate: VaultCommand {
             }
             if let progress { console.progress.show("Moving", progress.done, of: progress.total) }
             if let summary { return summary }
-            // Between two items: what is begun is not left half done.
+            // The migration stops between two items, so that no item is left half done.
             if console.deadline?.hasPassed ?? false { task.cancel() }
         }
     }

@@ -46,7 +46,7 @@ struct Passphrase: VaultCommand {
         }
         try session.unlock.requireSomebody(
             console, opening: slots, "give --passphrase-file or --passphrase-fd 0")
-        // The old one first: nobody should think of a new one only to hear that the old one is wrong.
+        // The old passphrase comes first, so that a mistake shows before the user thinks of a new one.
         let known = try session.unlock.withUnlockMethod(console, opening: slots) {
             (method) throws(CommandFailure) in
             try session.unlock(vault, with: method)
@@ -60,7 +60,7 @@ struct Passphrase: VaultCommand {
                 "remove the lost passphrase with \"vaultctl slot remove\", then \"vaultctl slot add passphrase\""
             )
         }
-        // What may be missing is known before anybody thinks of a new one.
+        // Missing unlock methods are found before the user thinks of a new passphrase.
         let others = revocation.revoke ? try revocation.methods(vault, console) : []
         let replacement = try NewPassphraseOptions.read(newFile, console)
         if revocation.revoke {
@@ -83,7 +83,7 @@ struct Passphrase: VaultCommand {
     }
 }
 
-/// Where a new passphrase comes from.
+/// The source of a new passphrase.
 struct NewPassphraseOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("The file whose first line is the new passphrase.", valueName: "path"),

@@ -63,7 +63,7 @@ struct Profiles: VaultCommand {
                 "\(name) is no profile that this program knows: use the newer program, or make it anew with --issuer and "
                     + "--client-id")
         }
-        // Which of the items that are not shown are profiles is not shown either.
+        // The listing does not show which hidden items are profiles.
         if listing.hidden > 0 {
             throw List.failure(hiding: listing, state) { _ in "some of what is stored is" }
         }
@@ -74,7 +74,7 @@ struct Profiles: VaultCommand {
             "\(CommandFailure.signingIn(other)) makes it anew, with --issuer and --client-id")
     }
 
-    /// The names that have a session, as far as that shows.
+    /// Returns the names that have a visible session.
     private func signedIn(_ place: ProfileStore) throws(CommandFailure) -> Set<TokenKey> {
         do throws(TokenError) {
             return Set(try KeptSession.accounts(in: place.blocking).map { TokenKey($0) })

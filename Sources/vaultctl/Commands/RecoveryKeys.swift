@@ -2,10 +2,10 @@ import ProgramSupport
 import TokenVault
 import TokenVaultPlatform
 
-/// Making and showing recovery keys.
+/// Creates and shows recovery keys.
 enum RecoveryKeys {
-    /// Adds a slot for a fresh key to an unlocked vault, after the key was shown: a key that nobody has seen opens
-    /// nothing.
+    /// Adds a slot for a new recovery key to an unlocked vault, after showing the key. A key that was not
+    /// shown opens nothing.
     @discardableResult
     static func add(
         to vault: BlockingFileVault, showing show: (VaultSlot, RecoveryKey) throws(CommandFailure) -> Void
@@ -30,7 +30,7 @@ enum RecoveryKeys {
         }
     }
 
-    /// Prints the key on standard output: that line and nothing else.
+    /// Prints the key on standard output, as the only line.
     static func print(_ key: RecoveryKey, _ console: Console) throws(CommandFailure) {
         key.text.withBytes { console.output.write($0) }
         console.output.line("")
@@ -39,8 +39,8 @@ enum RecoveryKeys {
             "Write this recovery key down and keep it apart from the vault: it is not shown again.")
     }
 
-    /// Offers a key to the person who makes a vault, and shows it on the terminal alone. That it cannot be
-    /// added is no reason to have no vault.
+    /// Offers a recovery key for a new vault, and shows the key only on the terminal. A failure to add the
+    /// key does not fail the command.
     static func offer(_ vault: BlockingFileVault, _ console: Console) throws(CommandFailure) {
         guard console.canAsk else { return }
         console.progress.clear()
@@ -53,7 +53,7 @@ enum RecoveryKeys {
         }
     }
 
-    /// Shows a key on the terminal, and waits until the person has written it down.
+    /// Shows a key on the terminal, and waits until the user has written it down.
     static func showOnTerminal(_ key: RecoveryKey, _ console: Console) throws(CommandFailure) {
         console.progress.clear()
         try console.showOnce(

@@ -39,7 +39,7 @@ struct Restore: VaultCommand {
         let found = exists ? try? copy.verify() : nil
         let lacksSeen = found.map { $0.isOlderThanSeen || $0.isForked } ?? false
         let asks = exists && !yes
-        // Whoever says yes knows what goes.
+        // The user must know the loss before confirming.
         if lacksSeen, asks, console.canAsk { console.note(Self.loss) }
         if asks { try console.confirm("Put the copy in the place of \(place.string)?") }
         let report = try calling { () throws(TokenStorageError) in
@@ -94,7 +94,8 @@ struct Adopt: VaultCommand {
 }
 
 extension Session {
-    /// Has the agent let go of what was at the vault's path before something `happened` to it, and says so: it held keys of that.
+    /// Makes the agent release the vault after the change `happened`, because the agent holds keys of the
+    /// previous file. Prints a note if the agent held the vault.
     func releaseFromAgent(after happened: String) {
         if releaseFromAgent() {
             console.note(
@@ -105,7 +106,7 @@ extension Session {
 }
 
 extension RestoreReport {
-    /// Says where things are now.
+    /// Reports the result and the paths of kept files.
     fileprivate func tell(_ console: Console, json isJSON: Bool) {
         for note in notes { console.note(note) }
         if let replaced { console.note("what was in its place is kept as \(replaced.string)") }

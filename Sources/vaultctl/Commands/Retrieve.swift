@@ -23,7 +23,7 @@ struct Retrieve: VaultCommand {
     @OptionGroup(title: "Where and how") var location: LocationOptions
     @OptionGroup var format: OutputOptions
 
-    /// What was parsed, as the fast path has it.
+    /// The parsed arguments, in the form of the fast path.
     var arguments: RetrieveArguments {
         RetrieveArguments(
             key: key, service: service.service, location: location.arguments, unlock: unlock.arguments,
@@ -59,7 +59,7 @@ struct Retrieve: VaultCommand {
 }
 
 extension CommandFailure {
-    /// The key is known to be absent.
+    /// The failure for a key that is known to be absent.
     static var notFound: CommandFailure {
         CommandFailure(TokenStorageError(.notFound, operation: "retrieve", backend: "vaultctl"))
     }

@@ -40,8 +40,8 @@ struct SetDetails: VaultCommand {
         }
         let expected = try ifGeneration.map { text throws(CommandFailure) in try Settings.generation(text) }
         let storage = try session.storage(service: service)
-        // Attributes are merged with those there are, so the item may not change in between: when it
-        // does, look again.
+        // Attributes are merged with the present ones, so the item must not change in between. After a
+        // conflict, the loop reads the item again.
         for attempt in 1... {
             guard
                 let metadata = try calling({ () throws(TokenStorageError) in

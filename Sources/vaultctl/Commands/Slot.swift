@@ -59,7 +59,7 @@ struct SlotList: VaultCommand {
         return .done
     }
 
-    /// In MiB, with one digit behind the point where it is not a whole number.
+    /// Returns the size in MiB, with one decimal where the size is not a whole number.
     private static func mebibytes(_ bytes: Int) -> String {
         let tenths = (bytes * 10 + (1 << 19)) >> 20
         return tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(tenths % 10)"
@@ -135,7 +135,7 @@ struct SlotAdd: VaultCommand {
                 "that is no kind of slot",
                 "use passphrase, key-file, recovery, secret-service or systemd-credential")
         }
-        // Before anything is unlocked: whether it is there.
+        // The credential is read before anything is unlocked, so that a missing credential shows first.
         let credential = kind == "systemd-credential" ? try Self.credential(path ?? "", console) : nil
         if kind == "passphrase" { try session.calibrate() }
         let vault = try session.openUnlockedVault()
@@ -188,7 +188,7 @@ struct SlotAdd: VaultCommand {
         try console.output.deliver()
     }
 
-    /// What systemd gave this program under that name.
+    /// Returns the systemd credential with that name.
     private static func credential(_ name: String, _ console: Console) throws(CommandFailure) -> Secret {
         guard ServiceCredentials.isName(name) else {
             throw .usage("no credential can have that name", "give the name that LoadCredential= gives it")
@@ -223,7 +223,7 @@ struct SlotAdd: VaultCommand {
         return try calling { () throws(TokenStorageError) in try vault.addSlot(in: keyring, scope: scope) }
     }
 
-    /// Says what a person may not expect of the new slot, or of those beside it.
+    /// Prints notes about unexpected effects of the new slot or of the other slots.
     private static func tell(
         _ slot: VaultSlot, beside others: [VaultSlot], wanted: VaultSlot.Scope?, _ console: Console
     ) {
@@ -301,7 +301,7 @@ struct SlotRemove: VaultCommand {
         return .done
     }
 
-    /// The vault, unlocked, and what unlocked it unless that was the keyring.
+    /// Returns the unlocked vault and its unlock method; no method when the keyring unlocked the vault.
     private static func open(
         _ session: Session
     ) throws(CommandFailure) -> (BlockingFileVault, [UnlockMethod]) {
@@ -317,8 +317,8 @@ struct SlotRemove: VaultCommand {
         return (vault, [method])
     }
 
-    /// Takes the vault's key out of the keyring when no slot needs it. Left there, it opens old copies only.
-    /// Whether nothing of it is left.
+    /// Removes the vault's key from the keyring when no slot needs the key. A key that stays opens only old
+    /// copies. Returns whether no key is left.
     static func clearKeyring(of vault: BlockingFileVault, _ console: Console) -> Bool {
         do {
             return try vault.deleteUnusedKeys(in: console.keyring)

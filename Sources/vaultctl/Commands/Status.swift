@@ -63,7 +63,7 @@ struct Status: VaultCommand {
             throw .closedDirectory(of: path, error)
         }
         guard exists else {
-            // One that this device knows is not absent but gone.
+            // A vault that this device knows is missing rather than absent.
             let configuration = try session.configuration
             try calling { () throws(TokenStorageError) in
                 try BlockingFileVault.requireUnknown(at: path, configuration: configuration)
@@ -73,7 +73,7 @@ struct Status: VaultCommand {
         let vault = try session.openVaultOrCopy()
         let held = try heldStatus(session)
         if held != nil {
-            // The agent's word counts; here the vault is only looked at.
+            // The agent's report counts; this command only reads the vault's status.
         } else if session.unlock.isTerminal {
             try unlockFromOpenKeyring(vault, session)
         } else {
@@ -89,20 +89,20 @@ struct Status: VaultCommand {
             items: status.items, agent: held)
     }
 
-    /// What the agent says of the vault, if it holds it and may be asked.
+    /// Returns the agent's status of the vault, if the agent holds the vault and may be asked.
     private static func heldStatus(_ session: Session) throws(CommandFailure) -> AgentVaultStatus? {
         guard let agent = try session.agentToAsk() else { return nil }
         return try calling { () throws(TokenStorageError) in try agent.heldStatus() }
     }
 
-    /// Unlocks with the keyring's key when the keyring is open, and asks nobody.
+    /// Unlocks with the keyring's key when the keyring is open, without a prompt.
     private static func unlockFromOpenKeyring(
         _ vault: BlockingFileVault, _ session: Session
     ) throws(CommandFailure) {
         let slots = try calling { () throws(TokenStorageError) in try vault.slots() }
         guard slots.contains(where: { $0.kind == .secretService }) else { return }
         let keys = SecretServiceVaultKeys(session.keyring(mayAsk: false))
-        // Otherwise the vault is told as it is: locked.
+        // On an error, the status stays `locked`.
         _ = try? vault.unlock(from: keys)
     }
 
@@ -114,7 +114,7 @@ struct Status: VaultCommand {
         let items: Int?
         var agent: AgentVaultStatus?
 
-        /// What a script reads from `--quiet`: a vault that is unlocked only in part counts as locked.
+        /// The exit status for `--quiet` in scripts. A vault that is only partly unlocked counts as locked.
         var exitStatus: ExitStatus {
             switch state {
             case "unlocked": .done
@@ -137,7 +137,7 @@ struct Status: VaultCommand {
                     json.member("fileSize", status.fileSize)
                     json.member("reclaimable", status.reclaimable)
                     json.member("keptValues", status.keptValues)
-                    // Only who holds keys can tell.
+                    // Only a process with the keys knows the rollback protection.
                     let isKnown = status.state != .locked
                     json.member("rollbackProtection", isKnown ? status.rollbackProtection.rawValue : nil)
                     json.member("device", status.device?.rawValue)
@@ -168,7 +168,7 @@ struct Status: VaultCommand {
             }
         }
 
-        /// A span as `--for` takes it: 15m, 8h, 90s.
+        /// Returns a duration in the form that `--for` accepts: 15m, 8h, 90s.
         private static func span(_ duration: Duration) -> String {
             let seconds = duration.components.seconds
             for (unit, length) in [("h", Int64(3_600)), ("m", 60)] where seconds > 0 && seconds % length == 0
@@ -181,7 +181,7 @@ struct Status: VaultCommand {
         func show(_ output: Output) {
             output.line("backend:     \(backend.rawValue)")
             if let vault { output.line("vault:       \(CommandFailure.printable(vault))") }
-            // Not the word of the JSON, which reads as if it were open.
+            // The text differs from the JSON value, which reads as if the vault were open.
             let isNarrow = status?.unlockedBy?.scope == .afterFirstUnlock
             let isPartly = state == LockState.afterFirstUnlock.rawValue || isNarrow
             let told = isPartly ? "locked, but for what may be read after the first unlock" : state
@@ -239,7 +239,7 @@ struct Status: VaultCommand {
 }
 
 extension VaultStatus {
-    /// Takes over what only who holds keys can say.
+    /// Takes over the values that only a holder of the keys knows.
     fileprivate mutating func take(_ held: AgentVaultStatus) {
         state = held.state
         items = held.items

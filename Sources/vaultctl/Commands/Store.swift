@@ -80,7 +80,8 @@ struct Store: VaultCommand {
         return .done
     }
 
-    /// Throws as ``replace(_:in:with:_:_:)`` for an item of another program, which is what the key gives where there is none of ours.
+    /// Throws like ``replace(_:in:with:_:_:)`` for an item of another program, which the key would return
+    /// without an item of this program.
     private func requireNoOthers(
         _ key: TokenKey, _ storage: any BlockingTokenStorage
     ) throws(CommandFailure) {
@@ -92,13 +93,13 @@ struct Store: VaultCommand {
         guard item.secret.isEmpty else { throw .emptyReplacement }
     }
 
-    /// Whether `secret` may be the end of a producer that failed.
+    /// Whether `secret` may be the output of a producer that failed.
     private func isGuarded(_ secret: Secret) -> Bool {
         secret.isEmpty && !allowEmpty && !StandardStream.input.isTerminal && !ifAbsent
     }
 
-    /// Stores `secret`. Fails when an empty one from standard input would replace one with contents: a producer that
-    /// failed may have written it.
+    /// Stores `secret`. Throws when an empty secret from standard input would replace a non-empty one, since
+    /// a failed producer may have written it.
     private func replace(
         _ key: TokenKey, in storage: any BlockingTokenStorage, with secret: Secret, _ details: TokenDetails,
         _ expectation: TokenChange.Expectation
@@ -114,7 +115,8 @@ struct Store: VaultCommand {
                         TokenStorageError(.conflict, operation: "store", backend: "vaultctl"))
                 }
                 if let item, !item.secret.isEmpty { throw .emptyReplacement }
-                // What was looked at is what is replaced, whatever other processes write meanwhile.
+                // The expectation ensures that only the checked item is replaced, even if other processes
+                // write meanwhile.
                 if expectation == .any {
                     checked = item.map { .generation($0.metadata.generation) } ?? .absent
                 }
@@ -129,11 +131,12 @@ struct Store: VaultCommand {
         }
     }
 
-    /// Says that the item stays under a policy that a session without the root key chose, which this one cannot change.
+    /// Prints a note when a session without the root key chose the item's policy. This session cannot change
+    /// that policy.
     private func noteForeignPolicy(
         of key: TokenKey, in storage: any BlockingTokenStorage, _ console: Console
     ) {
-        // It is stored: that it cannot be looked at is no failure.
+        // The item is stored, so a failure to read its metadata is no failure of the command.
         guard let item = try? storage.metadata(for: key), item.isPolicyFromLimitedSession else { return }
         console.note(
             "\(key.name) stays under \(item.policy.rawValue), which a session without the root key chose: it can be read "
@@ -157,7 +160,8 @@ struct Store: VaultCommand {
             let limit = Secret.maximumLength + (binary ? 0 : 1)
             var bytes = try InputSource.standard.readAll(limit: limit, deadline: console.deadline)
             defer { SmallFile.wipe(&bytes) }
-            // The end of one line is the shell's; that of the last of several is the file's, such as a PEM key's.
+            // The newline after one line comes from the shell. The newline after several lines belongs to the
+            // file, such as a PEM key.
             let newline = UInt8(ascii: "\n")
             if !binary, bytes.firstIndex(of: newline) == bytes.count - 1 { bytes.removeLast() }
             guard bytes.count <= Secret.maximumLength else { throw SystemFailure(.fileTooLarge, "read") }
@@ -170,7 +174,7 @@ struct Store: VaultCommand {
 }
 
 extension Console {
-    /// Says that an item's policy was not kept.
+    /// Prints a note that an item's policy was not kept.
     func notePolicyReset(_ reset: PolicyReset) {
         note(
             "a session without the root key had chosen the policy \(reset.from.rawValue) for \(reset.key.name); "

@@ -37,7 +37,7 @@ struct Token: VaultCommand {
     @OptionGroup(title: "Where and how") var location: LocationOptions
     @OptionGroup var format: OutputOptions
 
-    /// What was parsed, as the fast path has it.
+    /// The parsed arguments, in the form of the fast path.
     var arguments: TokenArguments {
         TokenArguments(
             profile: profile, minimumValidity: minimumValidity, renew: renew, location: location.arguments,
@@ -82,7 +82,7 @@ struct Token: VaultCommand {
         return .done
     }
 
-    /// Says that the token is not good for as long as was asked for.
+    /// Prints a note when the token is valid for less time than `--min-valid` requires.
     private static func note(_ tokens: TokenInfo, _ wanted: Duration, _ console: Console) {
         guard let left = tokens.accessTokenExpiry?.timeIntervalSinceNow, left < wanted.inSeconds else {
             return
@@ -93,7 +93,8 @@ struct Token: VaultCommand {
                 + "--renew asks it")
     }
 
-    /// The tokens, renewed when they are due. While they are not, no task, no thread and no other program is started.
+    /// Returns the tokens, renewed when they are due. Fresh tokens need no task, no thread and no other
+    /// program.
     private static func tokens(
         of name: String, in place: ProfileStore, renew: Bool, _ configuration: TokenManager.Configuration,
         _ console: Console
@@ -137,7 +138,8 @@ struct Token: VaultCommand {
         return tokens
     }
 
-    /// Says that the provider may not take the token any more, since it may have given another that never came.
+    /// Prints a note that the provider may reject the token, because the provider may have issued a newer
+    /// token that was lost.
     private static func noteLostRenewal(
         of stored: StoredToken, _ name: String, in place: ProfileStore, _ console: Console
     ) {
@@ -149,7 +151,7 @@ struct Token: VaultCommand {
                 + "with --renew")
     }
 
-    /// The provider that gave what is stored, as the profile says where it is.
+    /// Returns the provider that issued the stored tokens, according to the profile.
     private static func provider(
         of stored: StoredToken, _ name: String, in place: ProfileStore, _ console: Console
     ) throws(CommandFailure) -> ProfileProvider {

@@ -36,7 +36,7 @@ struct Unlock: VaultCommand {
                 "leave them out")
         }
         let locking = try Locking(idleTime)
-        // Before anything is started or asked: whether there is a vault, and what opens it.
+        // The vault and its slots are checked before the agent starts or a prompt appears.
         let vault = try session.openVault()
         defer { vault.close() }
         if idleTime == nil, session.unlock.isTerminal, try isUnlocked(session) { return .done }
@@ -64,7 +64,7 @@ struct Unlock: VaultCommand {
         return .done
     }
 
-    /// Runs `body` again each time that it finds no agent: one that was there ends when it is not used.
+    /// Runs `body` again each time that no agent answers, since an unused agent ends.
     private func restarting(
         _ console: Console, _ body: () throws(CommandFailure) -> Void
     ) throws(CommandFailure) {
@@ -90,14 +90,14 @@ struct Unlock: VaultCommand {
     private func unlock(
         _ session: Session, with method: UnlockMethod, _ stateDirectory: FilePath, _ locking: Locking
     ) throws(CommandFailure) {
-        // What is left of the time by now.
+        // The client gets the time that is left now.
         let agent = try session.agentClient()
         try calling { () throws(TokenStorageError) in
             try locking.unlock(agent, with: method, stateDirectory)
         }
     }
 
-    /// Says when only a part of the vault is open now.
+    /// Prints a note when only a part of the vault is open.
     private func noteScope(of vault: BlockingFileVault, _ session: Session) throws(CommandFailure) {
         let agent = try session.agentClient()
         guard let slot = (try? agent.heldStatus())?.slot,
@@ -108,8 +108,8 @@ struct Unlock: VaultCommand {
                 + "opens everything")
     }
 
-    /// Whether a key that the login keyring keeps for the vault opened it. False when there is none, or it does not, and
-    /// the passphrase has to be asked for.
+    /// Whether a key in the login keyring opened the vault. False when no such key opens it and the
+    /// passphrase is needed.
     private func unlockFromKeyring(
         _ vault: BlockingFileVault, _ agent: BlockingAgentVault, _ session: Session,
         _ stateDirectory: FilePath, _ locking: Locking
@@ -118,7 +118,7 @@ struct Unlock: VaultCommand {
         let keyrings = slots.filter { $0.kind == .secretService }
         guard !keyrings.isEmpty else { return false }
         let isAttended = slots.contains(where: \.kind.isAttended) && session.console.canAskForSecrets
-        // A person who is there is asked rather than shown a part.
+        // A user at the terminal gets a prompt rather than a part of the vault.
         if isAttended, keyrings.allSatisfy({ $0.scope == .afterFirstUnlock }) { return false }
         do throws(TokenStorageError) {
             for (_, key) in try session.console.keyring.keys(vault: vault.identifier) {
@@ -126,7 +126,7 @@ struct Unlock: VaultCommand {
                     try locking.unlock(agent, with: .secretService(key), stateDirectory)
                     return true
                 } catch {
-                    // Not one that we keep, or that of another copy of the vault.
+                    // The vault has no slot for this key, or the key belongs to another copy.
                     if error.code != .wrongPassphrase, error.code != .invalidArgument { throw error }
                 }
             }
@@ -137,9 +137,9 @@ struct Unlock: VaultCommand {
         return false
     }
 
-    /// What `--for` says of when the vault locks.
+    /// The value of `--for`: when the vault locks.
     enum Locking: Equatable {
-        /// Nothing: after 15 minutes, or as it was to lock before.
+        /// No value: after 15 minutes, or as set before.
         case usual
         /// After a time without use; `nil` for never.
         case after(Duration?)

@@ -28,8 +28,8 @@ struct Verify: VaultCommand {
         throw failure
     }
 
-    /// What is wrong with the vault, and whether anything opens it. One that does not open as the vault is looked at
-    /// as a copy of it.
+    /// Returns the problems of the vault, and whether anything opens it. A file that does not open as the
+    /// vault is checked as a copy.
     private func report(_ session: Session) throws(CommandFailure) -> (VerificationReport, opens: Bool) {
         let console = session.console
         let progress: (Int, Int) -> Void = { done, total in
@@ -62,13 +62,13 @@ struct Verify: VaultCommand {
                     try calling { () throws(TokenStorageError) in try copy.verify(progress: progress) }, true
                 )
             } catch {
-                // Nothing more can be said than what kept it from being opened.
+                // The report contains only the reason that the vault did not open.
                 return (VerificationReport(of: cause), false)
             }
         }
     }
 
-    /// The one line on what is wrong; `nil` when nothing is.
+    /// Returns the one-line failure for a damaged vault; `nil` for a clean vault.
     private static func failure(_ report: VerificationReport, opens: Bool) -> CommandFailure? {
         let places = report.problems.count == 1 ? "one place" : "\(report.problems.count) places"
         let damage = report.problems.first.map { "damaged in \(places), the first at byte \($0.offset)" }

@@ -1,5 +1,5 @@
-/// What the command line says about where and how, word by word and not yet looked at. Both parsers, the
-/// fast one of `retrieve` and `token`, and ArgumentParser, end in these, so that they can be held against each other.
+/// The location options as raw text, not yet checked. The fast parser of `retrieve` and `token` and
+/// ArgumentParser both produce these values, so tests can compare them.
 struct LocationArguments: Equatable {
     var vault: String?
     var backend: String?
@@ -11,7 +11,7 @@ struct LocationArguments: Equatable {
     var noAgent = false
 }
 
-/// What the command line says about unlocking.
+/// The unlock options as raw text.
 struct UnlockArguments: Equatable {
     var passphraseFile: String?
     var passphraseDescriptor: String?
@@ -21,7 +21,7 @@ struct UnlockArguments: Equatable {
     var areGiven: Bool { passphraseFile != nil || passphraseDescriptor != nil || keyFile != nil }
 }
 
-/// `retrieve`, as given.
+/// The raw arguments of `retrieve`.
 struct RetrieveArguments: Equatable, FastArguments {
     var key = ""
     var service: String?
@@ -30,7 +30,7 @@ struct RetrieveArguments: Equatable, FastArguments {
     var json = false
 }
 
-/// `token`, as given.
+/// The raw arguments of `token`.
 struct TokenArguments: Equatable, FastArguments {
     var profile = ""
     var minimumValidity: String?

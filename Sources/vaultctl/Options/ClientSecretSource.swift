@@ -3,7 +3,8 @@ import SystemPackage
 import TokenVault
 import TokenVaultPlatform
 
-/// Where a client's secret comes from. A descriptor is secured here, before any file is opened that could get its number.
+/// The source of a client's secret. The initializer secures a descriptor before an opened file could get its
+/// number.
 enum ClientSecretSource {
     case none
     case file(FilePath)
@@ -29,7 +30,7 @@ enum ClientSecretSource {
         }
     }
 
-    /// Its first line; `nil` when none was given.
+    /// Reads the first line; `nil` when no source was given.
     func read(_ console: Console) throws(CommandFailure) -> Secret? {
         let input: InputSource
         switch self {

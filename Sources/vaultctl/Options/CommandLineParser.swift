@@ -1,19 +1,19 @@
 import ArgumentParser
 import ProgramSupport
 
-/// ArgumentParser, with what it does differently from our contract mended: errors are one line and never
-/// repeat a value, nothing is printed behind our back, `--name=` means an empty value.
+/// ArgumentParser, adapted to the contract of `vaultctl`. Errors are one line and never repeat a value.
+/// ArgumentParser prints nothing by itself. `--name=` means an empty value.
 enum CommandLineParser {
     enum Outcome {
         /// A command to execute.
         case command(any VaultCommand)
         /// Help, a version or a completion script that was asked for.
         case text(String)
-        /// Help for somebody who gave no command.
+        /// Help after a call without a command.
         case helpWanted(String)
     }
 
-    /// What `arguments` ask for.
+    /// Parses `arguments`.
     static func parse(_ arguments: [String]) throws(CommandFailure) -> Outcome {
         if arguments.first == "help" { try checkTopic(arguments.dropFirst()) }
         try checkSingleDashes(arguments)
@@ -23,7 +23,7 @@ enum CommandLineParser {
             if [VaultControl.self, Slot.self, Device.self].contains(where: { $0 == type(of: parsed) }) {
                 return .helpWanted(VaultControl.helpMessage(for: type(of: parsed)))
             }
-            // ArgumentParser's own help command, which throws the help.
+            // The help command of ArgumentParser throws the help.
             try parsed.run()
             return .text("")
         } catch let failure as CommandFailure {
@@ -36,8 +36,8 @@ enum CommandLineParser {
         }
     }
 
-    /// `-h` is the only word with a single dash. ArgumentParser would take `-hash` for `-h` with other
-    /// letters behind it, print the help and call that a success.
+    /// Rejects words with a single dash, except `-h` and `-`. ArgumentParser would take `-hash` for `-h` with
+    /// more letters, print the help and report success.
     private static func checkSingleDashes(_ arguments: [String]) throws(CommandFailure) {
         for argument in arguments.prefix(while: { $0 != "--" })
         where argument.hasPrefix("-") && !argument.hasPrefix("--") && argument != "-" && argument != "-h" {
@@ -45,7 +45,8 @@ enum CommandLineParser {
         }
     }
 
-    /// ArgumentParser shows the program's help for a topic it does not know, and calls that a success.
+    /// Rejects unknown help topics, for which ArgumentParser would print the program's help and report
+    /// success.
     private static func checkTopic(_ words: ArraySlice<String>) throws(CommandFailure) {
         var command: any ParsableCommand.Type = VaultControl.self
         for word in words {
@@ -57,8 +58,8 @@ enum CommandLineParser {
         }
     }
 
-    /// `retrieve` as ArgumentParser understands `arguments`; `nil` when it refuses them or they are
-    /// something else. For the test that compares it with the fast path, which brings a smaller root.
+    /// Returns the `retrieve` arguments as ArgumentParser parses them; `nil` for errors and other commands. A
+    /// test compares them with the fast path and passes a smaller `root`.
     static func retrieveArguments(
         _ arguments: [String], root: any ParsableCommand.Type = VaultControl.self
     ) -> RetrieveArguments? {
@@ -66,7 +67,7 @@ enum CommandLineParser {
         return (parsed as? Retrieve)?.arguments
     }
 
-    /// As ``retrieveArguments(_:root:)``, of `token`.
+    /// Returns the same as ``retrieveArguments(_:root:)``, for `token`.
     static func tokenArguments(
         _ arguments: [String], root: any ParsableCommand.Type = VaultControl.self
     ) -> TokenArguments? {
@@ -74,10 +75,13 @@ enum CommandLineParser {
         return (parsed as? Token)?.arguments
     }
 
-    /// ArgumentParser takes `--label=` for `--label` and would swallow the next argument as its value, and
-    /// `--json=` for `--json`. Written as two arguments, the second one empty, the first means what it
-    /// says; the second is left to be refused. It does not find the `=` before a value that begins with what joins the character
-    /// before it either.
+    /// Splits `--name=value` into two arguments where ArgumentParser would misread the option.
+    ///
+    /// ArgumentParser takes `--label=` for `--label`, uses the next argument as its value, and takes
+    /// `--json=` for `--json`. Here `--label=` gets an empty value, and `--json=` is changed so that
+    /// ArgumentParser rejects it.
+    ///
+    /// ArgumentParser also misses a `=` that forms one character with the beginning of the value.
     static func separatingValues(_ arguments: [String]) -> [String] {
         let equals = UInt8(ascii: "=")
         guard arguments.contains(where: { $0.utf8.last == equals || joined($0) != nil }) else {
@@ -103,7 +107,8 @@ enum CommandLineParser {
         return result
     }
 
-    /// The name and the value of an option, where the value begins with what joins the `=` to one character.
+    /// Returns the name and the value of an option whose `=` forms one character with the beginning of the
+    /// value.
     private static func joined(_ argument: String) -> (name: String, value: String)? {
         let bytes = argument.utf8
         guard bytes.starts(with: "--".utf8), let equals = bytes.firstIndex(of: UInt8(ascii: "=")),

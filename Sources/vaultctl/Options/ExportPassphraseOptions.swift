@@ -3,7 +3,7 @@ import ProgramSupport
 import SystemPackage
 import TokenVault
 
-/// Where the passphrase of an export comes from.
+/// The source of an export's passphrase.
 struct ExportPassphraseOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("The file whose first line is the export's passphrase.", valueName: "path"),
@@ -16,7 +16,7 @@ struct ExportPassphraseOptions: ParsableArguments {
         }
     }
 
-    /// The file that an argument names; `nil` for a stream.
+    /// Returns the file that an argument names; `nil` for a stream.
     static func path(_ argument: String) throws(CommandFailure) -> FilePath? {
         guard !argument.isEmpty else { throw .usage("the file is empty", "give a path, or -") }
         return argument == "-" ? nil : try Settings.path(argument, named: "the file")
@@ -29,7 +29,7 @@ struct ExportPassphraseOptions: ParsableArguments {
         throw nobodyToAsk
     }
 
-    /// Reads the passphrase of an export that is there, or asks for it.
+    /// Reads the passphrase of an existing export, or asks for it.
     static func readCurrent(_ path: FilePath?, _ console: Console) throws(CommandFailure) -> Secret {
         if let path { return try read(path, console) }
         if let secret = try console.askHidden("Passphrase of the export: "), !secret.isEmpty { return secret }

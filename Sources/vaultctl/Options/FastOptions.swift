@@ -1,10 +1,11 @@
-/// A command's line taken apart without ArgumentParser, whose start-up costs more than everything else that a short command
-/// does.
+/// A parser for one command's arguments. ArgumentParser costs more at start-up than the rest of a short
+/// command.
 ///
-/// Takes what ArgumentParser would take, in the same meaning, and leaves all else to it: help, mistakes (it words the errors)
-/// and options with letters beyond ASCII. A property test holds the two together.
+/// The parser accepts a subset of ArgumentParser's input, with the same meaning. Help, errors and options
+/// with letters beyond ASCII stay with ArgumentParser, which words the errors. A property test compares the
+/// two.
 enum FastOptions {
-    /// A flag that every command has that is recognised so.
+    /// Returns the flag `name` that every such command has.
     static func flag<Arguments: FastArguments>(_ name: String) -> WritableKeyPath<Arguments, Bool>? {
         switch name {
         case "--json": \.json
@@ -15,7 +16,7 @@ enum FastOptions {
         }
     }
 
-    /// An option that every command has that is recognised so.
+    /// Returns the option `name` that every such command has.
     static func option<Arguments: FastArguments>(_ name: String) -> WritableKeyPath<Arguments, String?>? {
         switch name {
         case "--vault": \.location.vault
@@ -30,8 +31,8 @@ enum FastOptions {
         }
     }
 
-    /// The one operand behind `command`, with what `flag` and `option` know put into `result`; `nil` when ArgumentParser has
-    /// to look.
+    /// Returns the one operand after `command`, and stores known flags and options in `result`. Returns `nil`
+    /// when ArgumentParser must parse the arguments.
     static func operand<Arguments>(
         of command: String, in arguments: [String], into result: inout Arguments,
         flag: (String) -> WritableKeyPath<Arguments, Bool>?,
@@ -66,14 +67,14 @@ enum FastOptions {
         return operands.count == 1 ? operands[0] : nil
     }
 
-    /// Whether it starts with a dash and is more than one.
+    /// Whether the argument starts with a dash and is longer than the dash.
     private static func isOption(_ argument: String) -> Bool {
         argument.utf8.first == UInt8(ascii: "-") && argument.utf8.count > 1
     }
 
-    /// `--name=value` taken apart.
+    /// Splits `--name=value`.
     private static func split(_ argument: String) -> (name: String, value: String?) {
-        // By bytes: a value may begin with what joins the character before it.
+        // The search is by bytes, because the value may begin with a character that combines with the `=`.
         guard let equals = argument.utf8.firstIndex(of: UInt8(ascii: "=")) else { return (argument, nil) }
         return (
             String(decoding: argument.utf8[..<equals], as: UTF8.self),
@@ -82,7 +83,7 @@ enum FastOptions {
     }
 }
 
-/// What the line of a command says that is recognised from the raw arguments.
+/// The arguments of a command that the fast parser accepts.
 protocol FastArguments {
     var location: LocationArguments { get set }
     var unlock: UnlockArguments { get set }

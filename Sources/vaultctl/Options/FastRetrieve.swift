@@ -1,6 +1,6 @@
-/// `retrieve` recognised from the raw arguments. Scripts call it in loops.
+/// The fast parser for `retrieve`, which scripts call in loops.
 enum FastRetrieve {
-    /// What `arguments` say if they are a `retrieve`; `nil` when ArgumentParser has to look.
+    /// Parses a `retrieve`; `nil` when ArgumentParser must parse the arguments.
     static func parse(_ arguments: [String]) -> RetrieveArguments? {
         var result = RetrieveArguments()
         guard

@@ -1,6 +1,6 @@
-/// `token` recognised from the raw arguments, as ``FastRetrieve`` recognises `retrieve`: scripts call it before every request.
+/// The fast parser for `token`, like ``FastRetrieve``. Scripts call `token` before every request.
 enum FastToken {
-    /// What `arguments` say if they are a `token`; `nil` when ArgumentParser has to look.
+    /// Parses a `token`; `nil` when ArgumentParser must parse the arguments.
     static func parse(_ arguments: [String]) -> TokenArguments? {
         var result = TokenArguments()
         guard

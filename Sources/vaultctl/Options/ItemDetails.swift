@@ -5,9 +5,9 @@ import FoundationEssentials
 import ProgramSupport
 #endif
 
-/// What `--policy`, `--label`, `--attribute` and `--expires` mean.
+/// Parses `--policy`, `--label`, `--attribute` and `--expires`.
 enum ItemDetails {
-    /// The policies' names, as `--policy` takes them.
+    /// The policies' names, as `--policy` accepts them.
     static let policyNames = AccessPolicy.allCases.map(\.rawValue)
 
     static func policy(_ text: String?) throws(CommandFailure) -> AccessPolicy? {
@@ -16,7 +16,7 @@ enum ItemDetails {
         }
     }
 
-    /// `K=V`, several times. The value may be empty and may have equals signs.
+    /// Parses `K=V` pairs. The value may be empty and may contain equals signs.
     static func attributes(_ pairs: [String]) throws(CommandFailure) -> TokenAttributes? {
         guard !pairs.isEmpty else { return nil }
         var attributes = TokenAttributes()
@@ -29,11 +29,11 @@ enum ItemDetails {
         return attributes
     }
 
-    /// `never`, a span from now (`90s`, `15m`, `1h`, `30d`, `2w`), or a time of RFC 3339.
+    /// Parses `never`, a span from now (`90s`, `15m`, `1h`, `30d`, `2w`), or a time of RFC 3339.
     static func expiry(_ text: String?, now: Date) throws(CommandFailure) -> TokenDetails.Expiry? {
         guard let text else { return nil }
         if text == "never" { return .never }
-        // To the second, as times are printed: what is printed and stored again is the same.
+        // The time is a whole second like printed times, so a printed time stored again stays the same.
         if let seconds = seconds(text) {
             return .at(Date(timeIntervalSince1970: (now.timeIntervalSince1970 + seconds).rounded(.up)))
         }
@@ -42,7 +42,7 @@ enum ItemDetails {
             "--expires is no time", "use a span such as 15m, 1h or 30d, a time of RFC 3339, or never")
     }
 
-    /// A span such as `90s`, `15m`, `1h`, `30d` or `2w`.
+    /// Parses a span such as `90s`, `15m`, `1h`, `30d` or `2w` into seconds.
     static func seconds(_ text: String) -> Double? {
         let units: [Character: Double] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800]
         guard let last = text.last, let unit = units[last], text.utf8.count <= 10,
@@ -52,7 +52,7 @@ enum ItemDetails {
         return count * unit
     }
 
-    /// The details, checked before anything is unlocked or asked.
+    /// Returns the details, checked before anything is unlocked or asked.
     static func details(
         policy: String?, label: String?, attributes: [String], expires: String?
     ) throws(CommandFailure) -> TokenDetails {
@@ -65,7 +65,7 @@ enum ItemDetails {
         return details
     }
 
-    /// What `list` is asked for.
+    /// Returns the query of `list`.
     static func query(prefix: String?, attributes: [String]) throws(CommandFailure) -> TokenQuery {
         let query = TokenQuery(
             prefix: prefix ?? "", attributes: try self.attributes(attributes) ?? TokenAttributes())

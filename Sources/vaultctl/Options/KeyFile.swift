@@ -3,11 +3,12 @@ import SystemPackage
 import TokenVault
 import TokenVaultPlatform
 
-/// Files whose contents open a vault.
+/// Reads and creates files whose contents open a vault.
 enum KeyFile {
     private static let longest = 4_096
 
-    /// The contents of a key file, but for a newline at the end. One with a `name` of its own is told by that.
+    /// Returns the contents of a key file, without a newline at the end. An error uses `name`, if given, in
+    /// place of the path.
     static func read(
         _ path: FilePath, _ console: Console, named name: String? = nil
     ) throws(CommandFailure) -> Secret {
@@ -26,9 +27,10 @@ enum KeyFile {
         }
     }
 
-    /// Gives `body` the contents of the key file at `path`, which is made of 256 random bits when it is missing. One
-    /// that was made and that nothing opens with, since `body` threw, is removed. Signals that end the program wait
-    /// until it is one or the other: a key without a slot, or a slot without its key, is of no use.
+    /// Gives `body` the contents of the key file at `path`. Creates a missing file from 256 random bits.
+    ///
+    /// Removes a new file when `body` throws, because no slot uses it then. Signals that end the program wait
+    /// until then. A key without a slot and a slot without its key are both useless.
     static func making<Result>(
         _ path: FilePath, _ console: Console, _ body: (Secret) throws(CommandFailure) -> Result
     ) throws(CommandFailure) -> Result {
@@ -40,7 +42,7 @@ enum KeyFile {
         }
         let result: Result
         do throws(CommandFailure) { result = try body(made) } catch {
-            // What may have been done needs its key.
+            // A change that may have been made needs its key.
             if !error.mayBeDone { try? SmallFile.remove(path) }
             throw error
         }
@@ -48,7 +50,7 @@ enum KeyFile {
         return result
     }
 
-    /// Makes the key file; `nil` when there is one.
+    /// Creates the key file; `nil` when a file exists.
     private static func make(_ path: FilePath) throws(CommandFailure) -> Secret? {
         var generator = SystemRandomNumberGenerator()
         var text: [UInt8] = []

@@ -3,7 +3,7 @@ import ProgramSupport
 import SystemPackage
 import TokenVault
 
-/// The two ends of a migration, as given.
+/// The two ends of a migration, as raw text.
 struct MigrationEndOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("Where items come from: file, secret-service or memory.", valueName: "backend"),
@@ -37,7 +37,7 @@ struct MigrationEndOptions: ParsableArguments {
     var toPassphraseFile: String?
 }
 
-/// The stores that a migration is between, known before anything is unlocked.
+/// The two stores of a migration, determined before anything is unlocked.
 struct MigrationStores {
     private enum End {
         case file(FilePath)
@@ -48,7 +48,7 @@ struct MigrationStores {
     private let session: Session
     private let source: End
     private let destination: End
-    /// What opens the destination alone.
+    /// The unlock method of the destination alone.
     private let ownUnlock: UnlockSource?
 
     init(_ options: MigrationEndOptions, _ session: Session) throws(CommandFailure) {
@@ -81,12 +81,12 @@ struct MigrationStores {
         }
     }
 
-    /// Whether everything that is copied is forgotten at once.
+    /// Whether the destination is memory, which loses every copied item at the end.
     var destinationIsMemory: Bool { if case .memory = destination { true } else { false } }
 
-    /// Both stores, unlocked.
+    /// Opens and unlocks both stores.
     func open() throws(CommandFailure) -> (source: any TokenKeychain, destination: any TokenKeychain) {
-        // Both are opened before either asks for a passphrase: a wrong path is told at once.
+        // Both are opened before the first prompt, so that a wrong path is reported at once.
         let (old, new) = (try locked(source), try locked(destination))
         var given: UnlockMethod?
         if let old { given = try unlock(old, with: session.unlock, sharing: nil, "The source:") }
@@ -111,7 +111,8 @@ struct MigrationStores {
         return try session.openVault(at: path)
     }
 
-    /// Unlocks and returns what may open the other one too: what was given, but for what a person typed.
+    /// Unlocks a vault. Returns the unlock method if it may also open the other vault: a given method, but
+    /// not a typed one.
     private func unlock(
         _ vault: BlockingFileVault, with source: UnlockSource, sharing shared: UnlockMethod?, _ which: String
     ) throws(CommandFailure) -> UnlockMethod? {
@@ -119,7 +120,7 @@ struct MigrationStores {
             if try session.unlockFromKeyring(vault) { return nil }
             session.console.remark(which)
         }
-        // A descriptor can be read once.
+        // The method is shared, because a descriptor can be read only once.
         if let shared {
             try session.unlock(vault, with: shared)
             return source.isTerminal ? nil : shared

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Where the vault is, and how long and whether to wait.
+/// The location of the vault, and the limits on waiting and asking.
 struct LocationOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -48,7 +48,7 @@ struct LocationOptions: ParsableArguments {
     }
 }
 
-/// What opens the vault.
+/// The unlock method of the vault.
 struct UnlockOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("The file whose first line is the passphrase.", valueName: "path"),
@@ -65,7 +65,7 @@ struct UnlockOptions: ParsableArguments {
         completion: .file())
     var keyFile: String?
 
-    /// What the help of a command says that does not ask the agent.
+    /// The help text of commands that do not ask the agent.
     static let opensFile =
         "Opens the file itself, whatever the agent has open: asks for the passphrase unless what opens it is given."
 
@@ -75,7 +75,7 @@ struct UnlockOptions: ParsableArguments {
     }
 }
 
-/// Which service's items.
+/// The service of the items.
 struct ServiceOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -84,13 +84,13 @@ struct ServiceOptions: ParsableArguments {
     var service: String?
 }
 
-/// How to print.
+/// The output format.
 struct OutputOptions: ParsableArguments {
     @Flag(help: "Print JSON.")
     var json = false
 }
 
-/// What an item has beside its secret.
+/// The details of an item beside its secret.
 struct DetailOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(

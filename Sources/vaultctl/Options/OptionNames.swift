@@ -1,6 +1,6 @@
-/// The long names of this program's options: what a line about a mistake may name.
+/// The long names of this program's options, which error lines may contain.
 enum OptionNames {
-    /// Those that take a value.
+    /// The options that take a value.
     static let valued: Set<String> = [
         "attribute", "backend", "client-id", "client-secret-fd", "client-secret-file", "collection",
         "credential",
@@ -15,7 +15,7 @@ enum OptionNames {
         "to-passphrase-file", "to-vault", "value-size", "vault",
     ]
 
-    /// Those that take none.
+    /// The options without a value.
     static let flags: Set<String> = [
         "all", "all-or-nothing", "all-services", "allow-empty", "binary", "delete", "device",
         "drop-others", "dry-run", "forget", "forget-profile", "help", "if-absent", "ignore-missing",

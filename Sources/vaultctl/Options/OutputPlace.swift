@@ -2,10 +2,10 @@ import ProgramSupport
 import SystemPackage
 import TokenVaultPlatform
 
-/// Where a command writes a file of its own.
+/// The place of a file that a command writes.
 enum OutputPlace {
-    /// Throws when something is there already, or the directory is missing or takes no files: that is not the vault's, and better
-    /// known before than after the work.
+    /// Throws when the file exists, or the directory is missing or cannot be written to. The check comes
+    /// before the work, and its failure does not concern the vault.
     static func requireFree(_ path: FilePath) throws(CommandFailure) {
         let parent = path.parent
         let (hasParent, exists): (Bool, Bool)

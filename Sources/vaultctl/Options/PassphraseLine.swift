@@ -3,11 +3,12 @@ import SystemPackage
 import TokenVault
 import TokenVaultPlatform
 
-/// The first line of a passphrase file or descriptor, without its end: a newline, or a carriage return and one.
+/// The first line of a passphrase file or descriptor, without the line's end: a newline, with or without a
+/// carriage return.
 struct PassphraseLine {
     /// The passphrase.
     let passphrase: Secret
-    /// The passphrase with the carriage return that ended its line; `nil` when there was none.
+    /// The passphrase with the carriage return that ended its line; `nil` without a carriage return.
     private let withCarriageReturn: Secret?
     /// Whether the passphrase begins or ends with a space or tab.
     private let isPadded: Bool
@@ -43,8 +44,8 @@ struct PassphraseLine {
         passphrase = Secret(bytes)
     }
 
-    /// Gives `body` the passphrase. When that is wrong, tries it with its carriage return, which earlier versions
-    /// took as a part of it. Says when blanks may be the reason.
+    /// Gives `body` the passphrase. If the passphrase is wrong, tries it with its carriage return, which
+    /// earlier versions included. The failure mentions blanks that may be the cause.
     func open<Result>(
         _ body: (UnlockMethod) throws(CommandFailure) -> Result
     ) throws(CommandFailure) -> Result {
@@ -66,7 +67,8 @@ struct PassphraseLine {
         return error
     }
 
-    /// Throws for bytes that an editor adds and a keyboard does not type: the vault could not be opened by hand.
+    /// Throws for bytes that an editor adds and a keyboard cannot type. A user could not type such a
+    /// passphrase.
     private static func requireBareText(_ bytes: [UInt8]) throws(CommandFailure) {
         if bytes.starts(with: [0xef, 0xbb, 0xbf]) {
             throw CommandFailure(

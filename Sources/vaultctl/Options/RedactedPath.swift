@@ -2,10 +2,10 @@ import SystemPackage
 import TokenVaultPlatform
 
 extension FilePath {
-    /// `what`, with where it was looked for, as an error line may say it.
+    /// Returns `what` with its place, in a form that is safe for an error line.
     ///
-    /// A passphrase that was typed in the place of a path must not end up in a log. So it is the path itself only for one
-    /// from the root that leads through a directory that is there; for a word the directory that it is looked for in.
+    /// A passphrase typed in the place of a path must not end up in a log. So the path appears only if it is
+    /// absolute and its first directory exists. A relative path is replaced by the directory of the search.
     func told(as what: String) -> String {
         if isRelative {
             return "\(what), looked for in \(ProgramContext.absolute(".").lexicallyNormalized())"

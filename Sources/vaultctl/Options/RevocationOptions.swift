@@ -2,7 +2,7 @@ import ArgumentParser
 import ProgramSupport
 import TokenVault
 
-/// Whether a changed slot also gives the vault a new root, and which other slots go along.
+/// The options that also rotate keys when a slot changes, and name the slots to keep.
 struct RevocationOptions: ParsableArguments {
     @Flag(help: "Have old copies of the file open nothing of what is written from now on.")
     var revoke = false
@@ -25,7 +25,7 @@ struct RevocationOptions: ParsableArguments {
     @Flag(help: "With --revoke: remove the slots that are not kept.")
     var dropOthers = false
 
-    /// Refuses what means nothing without `--revoke`. Before anything is asked.
+    /// Rejects options that need `--revoke`, before any prompt.
     func check() throws(CommandFailure) {
         guard revoke || (keepKeyFile.isEmpty && keepPassphraseFile.isEmpty && !dropOthers) else {
             throw .usage(
@@ -33,8 +33,8 @@ struct RevocationOptions: ParsableArguments {
         }
     }
 
-    /// What opens the slots that stay, but for what unlocked the vault; the keyring's key, when it has a slot, is
-    /// taken from the keyring.
+    /// Returns the unlock methods of the slots to keep, except the method that unlocked the vault. The
+    /// keyring's key comes from the keyring, when the keyring has a slot.
     func methods(
         _ vault: BlockingFileVault, _ console: Console, removing id: Int? = nil
     ) throws(CommandFailure) -> [UnlockMethod] {
@@ -54,7 +54,8 @@ struct RevocationOptions: ParsableArguments {
         }
         let slots = try calling { () throws(TokenStorageError) in try vault.slots() }
         if slots.contains(where: { $0.kind == .secretService && $0.id != id }) {
-            // A keyring that cannot be asked loses its slot, which the library refuses unless it may.
+            // Without an available keyring its slot is lost, which the library allows only with
+            // `--drop-others`.
             let keys = (try? vault.openingKeys(in: console.keyring)) ?? []
             methods += keys.map { .secretService($0) }
         }
@@ -64,7 +65,7 @@ struct RevocationOptions: ParsableArguments {
         return methods
     }
 
-    /// Asks a person for the recovery key, which was given in no other way; `nil` when they go on without.
+    /// Asks the user for the recovery key, if no other option gave one. Returns `nil` when the user skips it.
     private func askForRecoveryKey(
         _ vault: BlockingFileVault, _ console: Console
     ) throws(CommandFailure) -> RecoveryKey? {
@@ -85,7 +86,7 @@ struct RevocationOptions: ParsableArguments {
         return nil
     }
 
-    /// Runs the change, telling how far it has come, and what there is to know of it.
+    /// Runs the change, shows its progress and prints its notes.
     static func run(
         _ console: Console,
         _ change: (@escaping (Int, Int) -> Void) throws(TokenStorageError) -> RevocationReport

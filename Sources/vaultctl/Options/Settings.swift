@@ -3,10 +3,10 @@ import SystemPackage
 import TokenVault
 import TokenVaultPlatform
 
-/// Options, environment and defaults brought together: an option beats the environment.
+/// Combines options, environment and defaults. An option takes precedence over the environment.
 enum Settings {
-    /// The text of an option or else of the environment variable. An empty option is a mistake: an unset
-    /// variable in a script must not silently mean the default vault.
+    /// Returns the text of the option, else of the environment variable. An empty option is a mistake: an
+    /// unset variable in a script must not silently select the default vault.
     static func text(
         _ option: String?, named name: String, environment variable: String?
     ) throws(CommandFailure) -> String? {
@@ -31,8 +31,8 @@ enum Settings {
         return try path(text, named: option == nil ? variable ?? name : name)
     }
 
-    /// The path that `text` is. One that begins with a tilde and a slash was not expanded by the shell, and would make a
-    /// directory of that name.
+    /// Returns the path in `text`. Rejects a path that begins with `~/`, which the shell did not expand and
+    /// which would name a directory `~`.
     static func path(_ text: String, named name: String) throws(CommandFailure) -> FilePath {
         guard text != "~", !text.hasPrefix("~/") else {
             throw .usage(
@@ -42,9 +42,9 @@ enum Settings {
         return FilePath(text)
     }
 
-    /// The service: `--service`, `VAULTCTL_SERVICE` or `default`.
+    /// Returns the service: `--service`, `VAULTCTL_SERVICE` or `default`.
     static func service(_ option: String?) throws(CommandFailure) -> String {
-        // The empty service is one that an option can name.
+        // An option can name the empty service.
         if option?.isEmpty == true { return "" }
         let service =
             try text(option, named: "--service", environment: "VAULTCTL_SERVICE") ?? "default"
@@ -54,7 +54,7 @@ enum Settings {
         return service
     }
 
-    /// A usable key. Checked before anything is unlocked or asked.
+    /// Returns a valid key, checked before anything is unlocked or asked.
     static func key(_ name: String) throws(CommandFailure) -> TokenKey {
         let key = TokenKey(name)
         try calling { () throws(TokenStorageError) in
@@ -63,7 +63,7 @@ enum Settings {
         return key
     }
 
-    /// A whole number in `range`.
+    /// Returns a whole number in `range`.
     static func number<Number: FixedWidthInteger>(
         _ text: String, named name: String, _ range: ClosedRange<Number>
     ) throws(CommandFailure) -> Number {
@@ -77,8 +77,8 @@ enum Settings {
         return number
     }
 
-    /// One of the few values that an option takes. Throws a usage failure that names them, and first the one that is nearly
-    /// called so; what was typed is not repeated.
+    /// Returns one of the few values of an option. Throws a usage failure that lists the values and suggests
+    /// the most similar one. The failure does not repeat the argument.
     static func choice<Value: RawRepresentable<String> & CaseIterable>(
         _ text: String, _ mistake: String
     ) throws(CommandFailure) -> Value {
@@ -89,7 +89,7 @@ enum Settings {
         throw .usage(mistake, "\(meant)use \(all)")
     }
 
-    /// A generation, as `info` and `list --json` show it.
+    /// Returns a generation, in the form that `info` and `list --json` print.
     static func generation(
         _ text: String, named name: String = "--if-generation"
     ) throws(CommandFailure) -> Generation {
@@ -97,7 +97,7 @@ enum Settings {
         return Generation(rawValue: try number(text, named: name, 0...highest))
     }
 
-    /// The bound on waiting; `nil` when none was given.
+    /// Returns the limit on waiting; `nil` when none was given.
     static func timeout(_ text: String?) throws(CommandFailure) -> Duration? {
         guard let text else { return nil }
         guard let seconds = Double(text), seconds > 0, seconds <= 1e6 else {
@@ -107,13 +107,13 @@ enum Settings {
     }
 }
 
-/// Which backend a command works on.
+/// The backend that a command uses.
 enum Backend: String, CaseIterable {
     case file
     case secretService = "secret-service"
     case memory
 
-    /// The backend of `--backend` or `VAULTCTL_BACKEND`; `file` by default.
+    /// Creates the backend of `--backend` or `VAULTCTL_BACKEND`; `file` by default.
     init(option: String?) throws(CommandFailure) {
         let name = try Settings.text(option, named: "--backend", environment: "VAULTCTL_BACKEND") ?? "file"
         self = try Settings.choice(name, "there is no such backend")

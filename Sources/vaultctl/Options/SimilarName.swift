@@ -1,7 +1,8 @@
-/// Finds what somebody may have meant who mistyped a name.
+/// Finds the name that a user may have mistyped.
 enum SimilarName {
-    /// The one of `names` that is nearest to `word`: two letters wrong, missing, too many or swapped at most, and less than
-    /// half of them. `nil` when there is none.
+    /// Returns the one of `names` that is most similar to `word`; `nil` when none is similar.
+    ///
+    /// At most two letters, and fewer than half of the name, may be wrong, missing, extra or swapped.
     static func nearest(to word: String, among names: [String]) -> String? {
         guard word.utf8.count <= 32 else { return nil }
         let distances = names.map { (name: $0, distance: distance(Array(word.utf8), Array($0.utf8))) }
@@ -10,7 +11,8 @@ enum SimilarName {
         return best.name
     }
 
-    /// How many letters have to be changed, left out, put in or swapped with the next one (Damerau, Levenshtein).
+    /// Returns the number of letters to change, remove, insert or swap with the next one (Damerau,
+    /// Levenshtein).
     private static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
         var rows = [Array(0...right.count)]
         for (row, letter) in left.enumerated() {

@@ -1,22 +1,23 @@
 import ProgramSupport
 import TokenVault
 
-/// A vault that no passphrase opens, which the list of what opens it tells without any key.
+/// A vault that no passphrase opens. The list of slots shows that without any key.
 struct UnattendedVault {
     private let hasKeyFile: Bool
     private let hasKeyring: Bool
 
-    /// `nil` for a vault that a passphrase or a recovery key opens.
+    /// Returns `nil` for a vault that a passphrase or a recovery key opens.
     init?(_ slots: [VaultSlot]) {
         guard !slots.isEmpty, !slots.contains(where: \.kind.isAttended) else { return nil }
         hasKeyFile = slots.contains { $0.kind == .keyFile }
         hasKeyring = slots.contains { $0.kind == .secretService }
     }
 
-    /// What there is instead of a passphrase to ask for.
+    /// The failure that names the unlock methods of the vault, in place of a passphrase prompt.
     var locked: CommandFailure { CommandFailure(.locked, "locked, and \(fact)", advice) }
 
-    /// The failure of a passphrase, which may be none of a mistyped one.
+    /// Returns the failure of a passphrase with a note that no passphrase opens the vault, which may be the
+    /// cause.
     func telling(_ failure: CommandFailure) -> CommandFailure {
         guard failure.cause?.code == .wrongPassphrase else { return failure }
         var told = failure

@@ -3,7 +3,7 @@ import SystemPackage
 import TokenVault
 import TokenVaultPlatform
 
-/// Where the passphrase or key comes from.
+/// The source of the passphrase or key.
 enum UnlockSource {
     case keyFile(FilePath)
     case passphraseFile(FilePath)
@@ -11,8 +11,8 @@ enum UnlockSource {
     /// The terminal, if there is one.
     case terminal
 
-    /// The source that options name or else the environment. A descriptor is secured here, before any
-    /// file is opened that could get its number.
+    /// Creates the source from the options, else from the environment. Secures a descriptor before an opened
+    /// file could get its number.
     init(_ arguments: UnlockArguments) throws(CommandFailure) {
         let keyFile = try Settings.path(arguments.keyFile, named: "--key-file", environment: nil)
         let file = try Settings.path(
@@ -48,10 +48,10 @@ enum UnlockSource {
         }
     }
 
-    /// Whether nothing was given and a person would have to be asked.
+    /// Whether no source was given, so that the user must be asked.
     var isTerminal: Bool { if case .terminal = self { true } else { false } }
 
-    /// The variable that names it when no option does.
+    /// The environment variable that names the source when no option does.
     var variable: String? {
         switch self {
         case .keyFile: "VAULTCTL_KEY_FILE"
@@ -60,8 +60,8 @@ enum UnlockSource {
         }
     }
 
-    /// Throws `locked` when nothing was given and there is nobody to ask, or no passphrase among what opens the vault. `advice`
-    /// says what to give.
+    /// Throws `locked` when no source was given and no prompt is possible, or when no passphrase opens the
+    /// vault. `advice` names the options to give.
     func requireSomebody(
         _ console: Console, opening slots: [VaultSlot],
         _ advice: String = "give --passphrase-file, --passphrase-fd 0 or --key-file"
@@ -72,8 +72,8 @@ enum UnlockSource {
         throw CommandFailure(.locked, "there is nobody to ask", advice)
     }
 
-    /// Reads or asks for what opens the vault, and the line it was read from, if any. Throws `locked` without a
-    /// terminal to ask on.
+    /// Reads or asks for the unlock method. Also returns the line of a passphrase file. Throws `locked` when
+    /// nothing was given and no prompt is possible.
     private func unlockMethod(
         _ console: Console
     ) throws(CommandFailure) -> (method: UnlockMethod, line: PassphraseLine?) {
@@ -89,8 +89,8 @@ enum UnlockSource {
         return (.passphrase(passphrase), line)
     }
 
-    /// Gives `body` what opens the vault with `slots`. At a terminal a passphrase that is wrong is asked for again, up to three
-    /// times; none is asked for where none opens the vault.
+    /// Gives `body` an unlock method for the vault with `slots`. At a terminal, asks up to three times for a
+    /// passphrase. Does not ask when no passphrase opens the vault.
     func withUnlockMethod<Result>(
         _ console: Console, opening slots: [VaultSlot],
         _ body: (UnlockMethod) throws(CommandFailure) -> Result
@@ -116,8 +116,8 @@ enum UnlockSource {
         }
     }
 
-    /// Gives `body` what shall open a new vault: what was given, or asked for; a key file that is missing is made,
-    /// and removed when `body` throws. Throws `locked` when there is nobody to ask.
+    /// Gives `body` the unlock method for a new vault. Creates a missing key file, and removes it when `body`
+    /// throws. Throws `locked` when nothing was given and no prompt is possible.
     func withNewUnlockMethod<Result>(
         _ console: Console, _ body: (UnlockMethod) throws(CommandFailure) -> Result
     ) throws(CommandFailure) -> Result {
@@ -139,14 +139,14 @@ enum UnlockSource {
             "give --passphrase-file, --passphrase-fd or --key-file")
     }
 
-    /// The new passphrase that was given as a file or descriptor; `nil` when none was.
+    /// Returns the new passphrase from a file or descriptor; `nil` without one.
     func readNewPassphrase(_ console: Console) throws(CommandFailure) -> Secret? {
         guard let passphrase = try readPassphrase(console)?.passphrase else { return nil }
         guard !passphrase.isEmpty else { throw .emptyPassphrase }
         return passphrase
     }
 
-    /// The first line of the passphrase file or descriptor.
+    /// Returns the first line of the passphrase file or descriptor.
     private func readPassphrase(_ console: Console) throws(CommandFailure) -> PassphraseLine? {
         switch self {
         case .passphraseFile(let path): try PassphraseLine(path, console)
@@ -155,14 +155,15 @@ enum UnlockSource {
         }
     }
 
-    /// The first line of the file or pipe at `path`.
+    /// Returns the first line of the file or pipe at `path`.
     static func readPassphraseFile(_ path: FilePath, _ console: Console) throws(CommandFailure) -> Secret {
         try PassphraseLine(path, console).passphrase
     }
 }
 
 extension CommandFailure {
-    /// Nobody says what opens the vault. That the agent opens it helps only a command that asks the agent.
+    /// Returns the failure without an unlock method. Only a command that asks the agent can use a vault that
+    /// the agent has open.
     static func locked(asksAgent: Bool) -> CommandFailure {
         guard !asksAgent else {
             return CommandFailure(TokenStorageError(.locked, operation: "unlock", backend: "vaultctl"))

@@ -1,10 +1,10 @@
 import ArgumentParser
 import ProgramSupport
 
-/// One line for each way a command line can be wrong.
+/// One-line errors for wrong command lines.
 ///
-/// ArgumentParser's own messages repeat what was typed. Its errors are looked at for their kind and for
-/// names of our own options, nothing else.
+/// ArgumentParser's own messages repeat the arguments. So only the kind of its error and names of this
+/// program's options are used.
 enum UsageError {
     static func failure(for error: any Error, in arguments: [String] = []) -> CommandFailure {
         let mirror = Mirror(reflecting: error)
@@ -15,7 +15,7 @@ enum UsageError {
             return .usage("the arguments are not understood", help)
         }
         let kind = Mirror(reflecting: parserError).children.first
-        // A case without values has no children; its description is its name.
+        // An enum case without associated values has no children; its description is its name.
         let name = kind?.label ?? String(describing: parserError)
         let option = kind.flatMap { optionName(in: $0.value, depth: 4) }
         switch name {
@@ -42,7 +42,8 @@ enum UsageError {
         }
     }
 
-    /// That no command is called what was typed, and which one is called nearly so. It is our own name that is told.
+    /// Returns the failure for an unknown command. The failure suggests a similar command of this program and
+    /// does not repeat the argument.
     static func noCommand(_ arguments: [String], _ help: String) -> CommandFailure {
         var commands = VaultControl.configuration.subcommands
         var path = ""
@@ -63,7 +64,8 @@ enum UsageError {
         return .usage("there is no such command", help)
     }
 
-    /// The option of `command` that the first one which is none of its own is nearly called. It is our own name that is told.
+    /// Returns the option of `command` that is most similar to the first unknown option. The result is a name
+    /// of this program, not the argument.
     private static func likelyOption(meantIn arguments: [String], of command: Any.Type?) -> String? {
         guard let command = command as? any ParsableCommand.Type else { return nil }
         let help = VaultControl.helpMessage(for: command)
@@ -78,10 +80,10 @@ enum UsageError {
         }
     }
 
-    /// What other programs call options of ours.
+    /// Names in other programs for this program's options.
     private static let otherOptions = ["format": "json", "output": "json"]
 
-    /// What other programs call commands of ours.
+    /// Names in other programs for this program's commands.
     private static let otherNames = [
         "get": "retrieve", "show": "retrieve", "read": "retrieve", "cat": "retrieve", "fetch": "retrieve",
         "put": "store", "save": "store", "add": "store", "insert": "store", "ls": "list", "rm": "delete",
@@ -99,7 +101,7 @@ enum UsageError {
         ObjectIdentifier(VaultControl.self), ObjectIdentifier(Slot.self), ObjectIdentifier(Device.self),
     ]
 
-    /// The first long name of an option of ours in what an error carries.
+    /// Returns the first long option name of this program in an error's value.
     private static func optionName(in value: Any, depth: Int) -> String? {
         let mirror = Mirror(reflecting: value)
         if let child = mirror.children.first, child.label == "long", let name = child.value as? String {

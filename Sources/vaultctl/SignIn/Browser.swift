@@ -1,13 +1,16 @@
 import SystemPackage
 import TokenVaultPlatform
 
-/// The person's browser.
+/// The user's browser.
 struct Browser: Equatable {
     let program: FilePath
     let arguments: [String]
 
-    /// What shows `address`: the first of `BROWSER` that is there (names divided by colons, with arguments, `%s` for the
-    /// address), else `xdg-open` where there is a `DISPLAY` or `WAYLAND_DISPLAY`. `nil` when nothing can.
+    /// Returns the program that shows `address`; `nil` when there is none.
+    ///
+    /// The first program of `BROWSER` that exists is used. `BROWSER` contains names separated by colons, with
+    /// arguments, and `%s` for the address. Without `BROWSER`, `xdg-open` is used if `DISPLAY` or
+    /// `WAYLAND_DISPLAY` is set.
     static func find(for address: String) -> Browser? {
         if let named = ProcessFacts.environment("BROWSER") {
             return named.split(separator: ":").lazy.compactMap { browser($0, for: address) }.first
@@ -27,7 +30,8 @@ struct Browser: Equatable {
         return Browser(program: program, arguments: arguments)
     }
 
-    /// Starts it, with the person's environment, and calls `failed` on another thread when it says that it could not.
+    /// Starts the browser with the user's environment. Calls `failed` on another thread when the browser
+    /// reports a failure.
     func start(_ failed: @escaping @Sendable () -> Void) throws(SystemFailure) {
         let started = try DetachedProgram(program, arguments, environment: ProgramContext.environment)
         WorkerThread(name: "browser").run { if started.wait() != 0 { failed() } }

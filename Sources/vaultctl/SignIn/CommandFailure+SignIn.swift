@@ -10,8 +10,8 @@ import ProgramSupport
 #endif
 
 extension CommandFailure {
-    /// Why there is no token of the profile `name`. `trouble` is what the last request came to, which the manager sees only in
-    /// part.
+    /// Creates the failure to get a token of the profile `name`. `trouble` is the result of the last request,
+    /// of which the token manager knows only a part.
     init(_ error: TokenError, _ trouble: OAuthProgram.WorkerError?, _ name: String) {
         let signIn = Self.signingIn(name)
         switch error {
@@ -27,7 +27,7 @@ extension CommandFailure {
         case .notSaved(let reason):
             self.init(reason)
             happened = "the provider gave new tokens, and they could not be stored and are lost: \(happened)"
-            // What is said of a key file that does not count stands behind that, not in its place.
+            // The advice about an ignored key file must come before the text added here, not replace it.
             cause = nil
             advice += "; \(Self.nextTry(name))"
         case .storage(let reason):
@@ -52,30 +52,31 @@ extension CommandFailure {
         }
     }
 
-    /// What there is to do about a certificate of one's own.
+    /// Advice for a certificate of a private authority.
     private static let trusting =
         "an authority of your own is to be among those that this machine trusts (update-ca-certificates)"
 
-    /// New tokens are here, and the vault does not say that it has them.
+    /// Returns the failure when new tokens arrived and the vault did not confirm storing them in time.
     static func notStoredInTime(_ name: String) -> CommandFailure {
         CommandFailure(
             .timedOut, "the provider gave new tokens, and storing them did not end in time: they are lost",
             "see whether the vault answers (\"vaultctl status\"); \(nextTry(name))")
     }
 
-    /// What becomes of a session whose newer tokens are lost.
+    /// Returns the text on the future of a session whose newer tokens are lost.
     static func nextTry(_ name: String) -> String {
         "the next call sends the token before once more, and if the provider takes that no more, \(signingIn(name)) signs in again"
     }
 
-    /// The session is of another client or provider than the profile, so that nobody is to be sent its tokens.
+    /// Returns the failure for a session of another client or provider than the profile's. Its tokens must
+    /// not be sent anywhere.
     static func otherSource(_ name: String) -> CommandFailure {
         CommandFailure(
             .conflict, "the session is of another provider or client than the profile, and is not sent there",
             "\(signingIn(name)) signs in anew")
     }
 
-    /// Why a request with a session's tokens did not succeed.
+    /// Creates the failure of a request with a session's tokens.
     private init(
         _ failure: RefreshFailure, _ trouble: OAuthProgram.WorkerError?, retryAfter: Date?, _ signIn: String
     ) {
@@ -105,7 +106,7 @@ extension CommandFailure {
             case .timedOut:
                 self.init(
                     .timedOut, "timed out before the provider was asked", "try again with a longer --timeout")
-            // What it said to the request before, when there was no time for another.
+            // The worker's answer to the previous request, when no time was left for another.
             case .failed(let answer) where answer.refreshFailure.kind != .notSent:
                 self.init(answer.refreshFailure, trouble, retryAfter: nil, signIn)
             default:
@@ -115,7 +116,7 @@ extension CommandFailure {
             }
         case .serverError: self.init(.unavailable, "\(failure)", "try again later")
         case .unusable:
-            // An answer came, and with it perhaps the end of the token that was sent.
+            // An answer arrived, and the token that was sent may be invalid now.
             self.init(
                 .timedOut, "\(failure), so its outcome is unknown",
                 "try again later: the session may go on; else \(signIn) signs in again")
@@ -133,7 +134,8 @@ extension CommandFailure {
         }
     }
 
-    /// Why a provider was not told that tokens are over: `timedOut` when it may have heard, `unavailable` otherwise.
+    /// Creates the failure to report to a provider that tokens are over. The status is `timedOut` when the
+    /// report may have arrived, `unavailable` otherwise.
     init(untold trouble: OAuthProgram.WorkerError) {
         let failure = trouble.refreshFailure
         var reason: CommandFailure
@@ -147,32 +149,33 @@ extension CommandFailure {
         self = reason
     }
 
-    /// The failure to tell a provider, of one who signed out.
+    /// The failure to report a completed sign-out to the provider.
     var afterSigningOut: CommandFailure {
         let end = "and may go on accepting what it gave"
-        // It may have heard, and not have been heard.
+        // The report may have arrived even if no answer came back.
         let isTold = status == .timedOut ? "may not have been told" : "was not told"
         return CommandFailure(
             status, "signed out here, but the provider \(isTold), \(end): \(happened)",
             "end the session at the provider's own page")
     }
 
-    /// The provider was told of the tokens that are known, after a renewal whose outcome is not.
+    /// The failure after revoking the known tokens, when the outcome of the last renewal is unknown.
     static let newerSession = CommandFailure(
         .timedOut,
         "what is known was ended at the provider, but what the last renewal came to is not known: there may be newer tokens "
             + "there, which could not be revoked",
         "end the session at the provider's own page")
 
-    /// The session was ended while the provider was asked to renew it, and what it gave then, if anything, never came.
+    /// The failure when the session ended during a renewal and the tokens of that renewal, if any, did not
+    /// arrive.
     static let lostRenewal = CommandFailure(
         .timedOut,
         "the session was ended or replaced meanwhile, and what the renewal came to is not known: there may be newer tokens at "
             + "the provider, which could not be revoked",
         "end the session at the provider's own page; ask again for a token of who is signed in now")
 
-    /// The provider takes the token no more, after a renewal whose answer was lost: nobody is signed in, and what it gave then
-    /// nobody has.
+    /// Returns the failure when the provider rejects the token after a renewal whose answer was lost. The
+    /// session is over, and the tokens of that renewal are lost.
     static func endedAfterLostRenewal(_ name: String) -> CommandFailure {
         CommandFailure(
             .notFound,
@@ -181,19 +184,19 @@ extension CommandFailure {
             "end the session at the provider's own page; \(signingIn(name)) signs in again")
     }
 
-    /// Of a session whose renewal a signal ended before the answer came.
+    /// Returns the note on a session whose renewal a signal ended before the answer arrived.
     static func endedRenewal(_ name: String) -> String {
         "a renewal was under way, and what it came to is not known: \(nextTry(name))"
     }
 
-    /// Of a session that was ended here while another program may wait for newer tokens of it.
+    /// The note on a session that ended here while another program may still wait for newer tokens.
     static let waitedFor =
         "a renewal of the session was under way: the program that waits for the answer has what comes revoked, unless it was "
         + "ended before; then there may be newer tokens at the provider: end the session at its own page"
 
-    /// Why the program that sends requests gave no answer that can be used.
+    /// Creates the failure when the worker gave no usable answer.
     init(_ trouble: OAuthProgram.WorkerError, isSignIn: Bool) {
-        // With a session's token on its way, what became of that is not known.
+        // If the request contained a session's token, the fate of that token is unknown.
         let status = isSignIn ? ExitStatus.unavailable : .timedOut
         switch trouble {
         case .notStarted(let failure):
@@ -231,7 +234,7 @@ extension CommandFailure {
         }
     }
 
-    /// Why a sign-in did not succeed.
+    /// Creates the failure of a sign-in.
     init(_ failure: WorkerFailure) {
         let detail = failure.detail.map { $0.utf8.count <= 100 ? Self.printable($0) : "it" } ?? "it"
         switch failure.kind {

@@ -3,27 +3,27 @@ import ProgramSupport
 import TokenVault
 import TokenVaultAuth
 
-/// Where a person signs in, and as which client: what `login` keeps of it, so that its options are given once.
+/// The settings of a sign-in that `login` stores under a name, so that the options are given once.
 struct LoginProfile: Codable, Equatable {
     static let currentVersion = 1
 
     var version = LoginProfile.currentVersion
-    /// The provider's name, an address.
+    /// The provider's issuer identifier, an address.
     var issuer: String
-    /// What the provider says of itself, as `vaultctl-oauth` wrote it.
+    /// The provider's metadata, as `vaultctl-oauth` wrote it.
     var metadata: String
     var clientID: String
     var authentication: WorkerRequest.Authentication
     var clientSecret: String?
     var scopes: [String]
     var redirectPort: Int
-    /// Whether the person signs in on another device; absent in profiles that were made before that was kept.
+    /// Whether the user signs in on another device; absent in profiles of versions that did not store it.
     var device: Bool?
 
-    /// Whom a session's tokens are from, and may go to.
+    /// The provider and client that issued a session's tokens and may receive them.
     var source: TokenSource { TokenSource(issuer: issuer, clientID: clientID) }
 
-    /// Whether the provider can be told that a session is over.
+    /// Whether the provider accepts revocations.
     var offersRevocation: Bool {
         (try? Secret(utf8: metadata).decode(Endpoints.self))?.revocationEndpoint != nil
     }
@@ -33,7 +33,7 @@ struct LoginProfile: Codable, Equatable {
         private enum CodingKeys: String, CodingKey { case revocationEndpoint = "revocation_endpoint" }
     }
 
-    /// What is asked of the provider as this client.
+    /// Returns a request to the provider as this client.
     func request(_ operation: WorkerRequest.Operation, seconds: Double) -> WorkerRequest {
         var request = WorkerRequest(
             operation: operation, issuer: issuer, clientID: clientID, seconds: seconds)
@@ -44,17 +44,17 @@ struct LoginProfile: Codable, Equatable {
     }
 }
 
-/// A profile as it is stored.
+/// A stored profile.
 struct StoredProfile {
-    /// What it says; `nil` when a newer program stored it.
+    /// The decoded profile; `nil` when a newer program stored it.
     var content: LoginProfile?
-    /// The bytes that say it.
+    /// The stored bytes of the profile.
     var secret: Secret
-    /// `nil` where a session without the root key chose it.
+    /// The policy; `nil` when a session without the root key chose it.
     var policy: AccessPolicy?
     var generation: Generation
 
-    /// What it says. Throws `unavailable` when a newer program stored it.
+    /// The decoded profile. Throws `unavailable` when a newer program stored it.
     var profile: LoginProfile {
         get throws(CommandFailure) {
             guard let content else {

@@ -4,35 +4,35 @@ import SystemPackage
 import TokenVault
 import TokenVaultPlatform
 
-/// The program that sends requests to providers, started anew for each: this one has no network in it. It gets what it needs
-/// on its standard input, and ends with it.
+/// The program that sends requests to providers, because `vaultctl` itself contains no network code. Each
+/// request starts a new process. The process reads the request from its standard input, and ends with it.
 struct OAuthProgram: Sendable {
     private let path: FilePath
 
-    /// Why there is no answer that can be used.
+    /// The reason that no usable answer exists.
     enum WorkerError: Error, Equatable {
-        /// It could not be started.
+        /// The worker could not be started.
         case notStarted(SystemFailure)
-        /// It ended without an answer, with this exit status.
+        /// The worker ended without an answer, with this exit status.
         case ended(Int32)
-        /// It answered with something else, or with too much.
+        /// The worker answered with something else, or with too much.
         case misunderstood
-        /// A signal that is to end this program ended it.
+        /// A signal that is to end this program ended the worker.
         case interrupted
-        /// Such a signal came before it was asked.
+        /// Such a signal came before the request was sent.
         case notAsked
-        /// It could not be listened to.
+        /// The worker's output could not be read.
         case broken(SystemFailure)
-        /// It did not answer in time.
+        /// The worker did not answer in time.
         case timedOut
-        /// It answered that it did not succeed.
+        /// The worker reported a failure.
         case failed(WorkerFailure)
-        /// This program itself could not go on.
+        /// This program itself could not continue.
         case other(CommandFailure)
     }
 
-    /// The program. Throws `unavailable` when it is not installed, or there are too few descriptors for it and what it is
-    /// asked with.
+    /// Returns the program. Throws `unavailable` when the program is not installed, or when there are too few
+    /// descriptors or threads.
     static func find() throws(CommandFailure) -> OAuthProgram {
         try Tasks<Never>.requireRoom()
         return OAuthProgram(
@@ -44,13 +44,19 @@ struct OAuthProgram: Sendable {
 
     private init(path: FilePath) { self.path = path }
 
-    // One of what a sign-in shows, and what ends it: more is no conversation.
+    // The largest number of replies to one request. A sign-in shows one prompt before its result, so more
+    // replies are an error.
     private static let mostReplies = 8
 
-    /// What it answers to `request` at the end; `show` is called with what it says before, and gives what keeps it from being
-    /// shown. What it has said is taken also when `deadline` has passed, as it may have while this program was stopped. Throws
-    /// ``WorkerError``. It has ended by then, however this ends: with `interruption` a signal is that one's, whether it came before
-    /// or comes now, and the last words of a sign-in or a revocation are taken.
+    /// Sends `request` to a new worker and returns the final reply. `show` receives each earlier reply, and
+    /// returns the failure to show it. The worker has ended when this function returns or throws
+    /// ``WorkerError``.
+    ///
+    /// An answer that is complete counts even after `deadline`, which may have passed while this program was
+    /// stopped.
+    ///
+    /// With `interruption`, signals end the worker as that guard defines, even if they came earlier. The last
+    /// reply of a sign-in or a revocation still counts then.
     func ask(
         _ request: WorkerRequest, until deadline: Deadline?, interruption: SignalGuard? = nil,
         show: (WorkerReply) -> CommandFailure? = { _ in nil }
@@ -63,9 +69,9 @@ struct OAuthProgram: Sendable {
         do throws(SystemFailure) { try worker.write(bytes, deadline: deadline) } catch {
             if error.errno == .timedOut { throw WorkerError.timedOut }
             if error.errno == .interrupted { throw WorkerError.notAsked }
-            // Else it has ended, or is about to: its answer, if any, says why.
+            // On another error the worker has ended or is about to end. Its answer, if any, gives the reason.
         }
-        // A revocation brings nothing: what it leaves is what it is for.
+        // A revocation brings no new tokens, so the consequences that its caller noted stay.
         if request.operation != .revoke { interruption?.note(leaving: SignalGuard.given) }
         for _ in 0..<Self.mostReplies {
             switch try reply(of: worker, until: deadline) {

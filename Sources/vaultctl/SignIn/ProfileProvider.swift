@@ -4,17 +4,19 @@ import TokenVault
 import TokenVaultAuth
 import TokenVaultPlatform
 
-/// The provider of a profile, as the client that the profile names. No thread or task is needed: whoever asks waits.
+/// The provider of a profile, used as the profile's client. Calls block their caller, so no thread or task is
+/// needed.
 struct ProfileProvider: Sendable {
     let profile: LoginProfile
     let program: OAuthProgram
-    /// When the command has to have ended.
+    /// The deadline of the command.
     let deadline: Deadline?
 
-    /// How long a request may take when nobody said, in seconds.
+    /// The default time limit of a request, in seconds.
     static let usualLimit = 25.0
 
-    /// What is asked of it. The other program gives up a little before this one does, so that what it has to say still comes.
+    /// Returns a request to the provider. Its time limit is a little shorter than that of this program, so
+    /// that the worker's answer still arrives.
     func message(
         _ operation: WorkerRequest.Operation, atMost limit: Double = usualLimit
     ) -> WorkerRequest {
@@ -22,18 +24,18 @@ struct ProfileProvider: Sendable {
         return profile.request(operation, seconds: min(limit, max(left * 0.9, left - 1)))
     }
 
-    /// What it answers. Throws ``OAuthProgram/Trouble``.
+    /// Sends a request and returns the reply. Throws ``OAuthProgram/WorkerError``.
     func ask(
         _ message: WorkerRequest, interruption: SignalGuard? = nil
     ) throws(OAuthProgram.WorkerError) -> WorkerReply {
-        // Not for ever, whatever the other program does.
+        // The limit applies even if the worker does not keep its own limit.
         let limit = Duration.seconds(message.seconds + 4)
         return try program.ask(
             message, until: Deadline(after: min(limit, deadline?.remaining ?? limit)),
             interruption: interruption)
     }
 
-    /// Tells it that `tokens`, which it gave, are over. Throws ``OAuthProgram/Trouble``.
+    /// Revokes `tokens` at the provider, which issued them. Throws ``OAuthProgram/WorkerError``.
     func revoke(
         _ tokens: TokenInfo, atMost limit: Double = usualLimit, interruption: SignalGuard? = nil
     ) throws(OAuthProgram.WorkerError) {
@@ -43,8 +45,10 @@ struct ProfileProvider: Sendable {
         guard case .revoked = try ask(message, interruption: interruption) else { throw .misunderstood }
     }
 
-    /// The same, of tokens that nobody has any more: within a few seconds, which there are also when the command should have
-    /// ended, or a signal came, and whatever keeps it from being told is said. Whether it was told.
+    /// Revokes tokens that nothing stores. Returns whether the provider confirmed the revocation; otherwise a
+    /// note gives the reason.
+    ///
+    /// The call takes a few seconds at most, and gets them even after the command's deadline or a signal.
     @discardableResult
     func revokeUnused(
         _ tokens: TokenInfo, _ what: String, _ console: Console, _ interruption: SignalGuard

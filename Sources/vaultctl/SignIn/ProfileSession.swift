@@ -4,7 +4,8 @@ import TokenVault
 import TokenVaultAuth
 import TokenVaultPlatform
 
-/// A profile's session, kept by a `TokenManager` whose requests go through `vaultctl-oauth`.
+/// The session of a profile. A `TokenManager` keeps the session and sends its requests through
+/// `vaultctl-oauth`.
 final class ProfileSession: Sendable {
     private let place: ProfileStore
     private let name: String
@@ -14,45 +15,47 @@ final class ProfileSession: Sendable {
     private struct Asking {
         /// Whether `vaultctl-oauth` runs.
         var isUnderWay = false
-        /// Whether nothing is to be asked any more.
+        /// Whether no further request may start.
         var isOver = false
-        /// What the last request came to when it gave no answer.
+        /// The error of the last request, if it brought no answer.
         var trouble: OAuthProgram.WorkerError?
-        /// What the last request brought. A refresh token that is the one that was sent is not among it.
+        /// The tokens that the last request brought. A refresh token is left out if it equals the one in the
+        /// request.
         var obtained: TokenInfo?
-        /// Until when that is tried to be stored.
+        /// The time limit for storing those tokens.
         var saving: Saving?
-        /// Why that could not be stored, while that is tried still.
+        /// The reason that those tokens could not be stored, while the attempts continue.
         var obstacle: TokenStorageError?
-        /// Whether a request was begun.
+        /// Whether a request was started.
         var hasAsked = false
-        /// Whether the provider may have given tokens that never came here: the answer to a request was lost, now or before.
+        /// Whether the provider may have issued tokens that were lost, because the answer to this or an
+        /// earlier request was lost.
         var mayHaveLost = false
-        /// How many attempts were begun, and which one was the last that ended.
+        /// The number of started attempts, and the number of the last attempt that ended.
         var (begun, ended) = (0, 0)
-        /// Whether it is not to be tried to be stored any more.
+        /// Whether no further attempt to store the tokens may start.
         var isLeaving = false
         /// The signal that is to end the program.
         var signal: CInt?
-        /// Whether nothing is under way any more.
+        /// Whether all work has ended.
         var hasEnded = false
     }
 
     private struct Saving {
-        /// Until when it is tried again.
+        /// The end of the attempts.
         let end: Deadline
-        /// For how long an attempt that does not end is waited for then.
+        /// The time to wait for an unfinished attempt after `end`.
         let patience: Duration
 
-        /// In what is left of the command's time, in seconds. A moment there is always: the provider may take the tokens before no
-        /// more.
+        /// Creates the limits from `left`, the rest of the command's time in seconds. The limits are never
+        /// zero, because the provider may reject the previous tokens already.
         init(left: Double?) {
             end = Deadline(after: .seconds(max(1, min(60, (left ?? 60 / 0.7) * 0.7))))
             patience = .seconds(min(1, max(0.5, (left ?? 60) * 0.1)))
         }
     }
 
-    /// How the waiting for a session's end ends.
+    /// The reason that the wait for a session ended.
     private enum Ending {
         case ended
         case timeIsOver
@@ -61,7 +64,7 @@ final class ProfileSession: Sendable {
     private let asking = Monitor(Asking())
     private let interruption: SignalGuard
 
-    /// The session of the profile `name`. Nothing is read yet.
+    /// Creates the session of the profile `name`, without reading it.
     init(
         _ place: ProfileStore, _ name: String, _ provider: ProfileProvider,
         _ configuration: TokenManager.Configuration
@@ -74,7 +77,7 @@ final class ProfileSession: Sendable {
         }
         var configuration = configuration
         configuration.lease = place.lease
-        // The worker gives up first, so that what it has to say still comes.
+        // The worker times out first, so that its answer still arrives.
         configuration.refreshTimeout = .seconds(ProfileProvider.usualLimit + 8)
         if let left = provider.deadline?.remaining {
             configuration.leaseTimeout = min(configuration.leaseTimeout, left)
@@ -82,11 +85,14 @@ final class ProfileSession: Sendable {
         self.configuration = configuration
     }
 
-    /// What `body` gives. Throws why it does not, in this program's words. `vaultctl-oauth` has ended by then.
+    /// Runs `body` with the token manager and returns the result. Throws a `CommandFailure`. `vaultctl-oauth`
+    /// has ended when this function returns.
     ///
-    /// What the provider gave and could not be stored, since the vault was locked meanwhile for one, is tried to be stored
-    /// for a minute, or most of what is left of the time, or until a signal ends the program. Then it is lost, and not revoked:
-    /// what is stored says that a renewal was begun, and a provider that allows another try gives the same session again.
+    /// New tokens may fail to be stored, for example because the vault locked meanwhile. The attempts then
+    /// continue for a minute, or most of the remaining time, or until a signal ends the program.
+    ///
+    /// After that the tokens are lost, but not revoked. The stored intent shows that a renewal was started,
+    /// and a provider that allows another try issues tokens for the same session again.
     func wait<Value: Sendable>(
         _ console: Console, for body: @escaping @Sendable (TokenManager) async throws(TokenError) -> Value
     ) throws(CommandFailure) -> Value {
@@ -105,7 +111,8 @@ final class ProfileSession: Sendable {
         }
         let ending = waitForEnd(console)
         if case .signal = ending {
-            // Nor is anything asked any more, and what is under way is ended, which the program does not outlive.
+            // No further request starts, and a running worker is ended, because it must not outlive this
+            // program.
             endAsking()
             tellOfLoss(console, unlessStoredBy: task)
             throw .interrupted
@@ -118,7 +125,8 @@ final class ProfileSession: Sendable {
         case .failure(let error):
             let isGone = error == .sessionChanged || error == .tokenNotFound
             if isGone, asked.obtained == nil, asked.mayHaveLost { throw .lostRenewal }
-            // The provider may have taken the token for the renewal before, and be right to refuse it now.
+            // The provider may have accepted the token in the lost renewal, and may reject it now for that
+            // reason.
             if error == .sessionExpired, asked.mayHaveLost { throw .endedAfterLostRenewal(name) }
             if let lost = asked.obtained, error == .sessionChanged {
                 provider.revokeUnused(
@@ -133,7 +141,7 @@ final class ProfileSession: Sendable {
         }
     }
 
-    /// Says what is lost with the program, unless the attempt to store it that is under way succeeds.
+    /// Reports the tokens that are lost with the program, unless the running attempt stores them.
     private func tellOfLoss<Value>(
         _ console: Console, unlessStoredBy task: Tasks<Result<Value, TokenError>>
     ) {
@@ -142,7 +150,7 @@ final class ProfileSession: Sendable {
             return asking.obtained
         }
         guard obtained != nil else {
-            // The request may have been answered when nobody listened any more.
+            // The provider may have answered after this program stopped listening.
             if asking.withLock({ $0.trouble == .interrupted || $0.mayHaveLost }) {
                 console.note(CommandFailure.endedRenewal(name))
             }
@@ -154,7 +162,7 @@ final class ProfileSession: Sendable {
                 + CommandFailure.nextTry(name))
     }
 
-    /// What `body` gives, once what came of it is stored: the manager has the tokens still, and asks for no others.
+    /// Runs `body` until its new tokens are stored. The manager keeps the tokens and requests no others.
     private func stored<Value: Sendable>(
         _ body: @Sendable (TokenManager) async throws(TokenError) -> Value, by manager: TokenManager
     ) async -> Result<Value, TokenError> {
@@ -170,12 +178,12 @@ final class ProfileSession: Sendable {
                 case .notSaved(let reason):
                     unsaved = reason
                     asking.announce { $0.obstacle = reason }
-                // It cannot be read either, or others kept this one waiting.
+                // The session cannot be read either, or other processes held the lease too long.
                 case .storage where unsaved != nil, .timedOut where unsaved != nil: break
                 default: return .failure(error)
                 }
             }
-            // Whoever waits says when it is over, and knows whether nobody was there while the time passed.
+            // The waiting thread sets the end, because it detects times when the process was suspended.
             if !isWanted(unsaved) { break }
             try? await Task.sleep(for: .milliseconds(250))
             if !isWanted(unsaved) { break }
@@ -183,21 +191,21 @@ final class ProfileSession: Sendable {
         return .failure(unsaved.map { .notSaved($0) } ?? .cancelled)
     }
 
-    /// Whether what could not be stored for the reason `unsaved` is to be tried to be stored again.
+    /// Whether to try again to store tokens that could not be stored because of `unsaved`.
     private func isWanted(_ unsaved: TokenStorageError?) -> Bool {
         asking.withLock { unsaved != nil && $0.saving != nil && !$0.isLeaving }
     }
 
-    /// Waits for the end as long as there is time, for a signal, and for what keeps new tokens from being stored, which a
-    /// person may be able to end.
+    /// Waits for the end of the work, a signal or the deadline. Also reports an obstacle to storing new
+    /// tokens, which the user may be able to remove.
     private func waitForEnd(_ console: Console) -> Ending {
         var end = provider.deadline
         var (isSaving, isTold, hasGivenUp) = (false, false, false)
-        // For how long is waited when no more attempt is to be begun.
+        // The time to wait once no further attempt may start.
         var patience: Duration?
-        // The attempt that is waited for by one who was stopped, and how often it may take longer.
+        // The attempt to wait for after a suspension, and the number of extensions that are left.
         var (due, delays) = (0, 5)
-        // When the next look is due: much later, nobody was there.
+        // The deadline of the next look. If the look is much later, the process was suspended.
         var look = Deadline(after: SignalGuard.slice)
         while true {
             switch event(until: end, isSaving: isSaving, isTold: isTold, next: &look) {
@@ -218,7 +226,7 @@ final class ProfileSession: Sendable {
                 due = asking.withLock { $0.begun + 1 }
                 end = Deadline(after: Self.oneMore)
             case .wasAway:
-                // That may have been all of the time: at least one more attempt is made.
+                // The suspension may have used up all of the time, so at least one more attempt is made.
                 due = asking.announce { asking in
                     asking.isLeaving = false
                     return asking.begun + 1
@@ -239,14 +247,14 @@ final class ProfileSession: Sendable {
                 if isSaving || hasGivenUp { return .timeIsOver }
                 hasGivenUp = true
                 endAsking()
-                // What became of the request is stored still, so that nobody else has to wait for it.
+                // The outcome of the request is still stored, so that no other process has to wait for it.
                 end = Deadline(after: .seconds(1))
             }
         }
     }
 
-    /// How long it is tried at least to store what the provider gave, by one who was stopped meanwhile; longer, while no attempt
-    /// that was begun since has ended.
+    /// The shortest time to store new tokens after a suspension. The time is extended while no attempt since
+    /// then has ended.
     private static let oneMore = Duration.seconds(4)
 
     private enum Event {
@@ -260,7 +268,7 @@ final class ProfileSession: Sendable {
     private func event(
         until deadline: Deadline?, isSaving: Bool, isTold: Bool, next: inout Deadline
     ) -> Event? {
-        // Whatever passes between two calls is noticed as well.
+        // A suspension between two calls is detected as well.
         defer { next = Deadline(after: SignalGuard.slice) }
         let look = { (asking: inout Asking) -> Event? in
             if asking.hasEnded { return .ending(.ended) }
@@ -272,7 +280,7 @@ final class ProfileSession: Sendable {
         guard isSaving else { return asking.wait(atMost: deadline.remaining, look) }
         while true {
             let event = asking.wait(atMost: min(deadline.remaining, SignalGuard.slice), look)
-            // What else there is to know is there still.
+            // Other events stay available for the next call.
             if next.lateness > SignalGuard.lateness { return .wasAway }
             next = Deadline(after: SignalGuard.slice)
             if let event { return event }
@@ -280,14 +288,14 @@ final class ProfileSession: Sendable {
         }
     }
 
-    /// Waits for the end of `vaultctl-oauth`, whose time is over as well. It is not started again.
+    /// Ends the worker, whose time is over too, and waits for its end. The worker is not started again.
     private func endAsking() {
         asking.announce { $0.isOver = true }
         _ = asking.wait(atMost: .seconds(5)) { $0.isUnderWay ? nil : () }
     }
 
-    // What is obtained for a session that is none any more is revoked by the thread that waits: the program would end before a
-    // task of the manager's had.
+    // The manager's own task for unused tokens would not finish before the program ends. So the waiting
+    // thread revokes tokens that were issued for a session that no longer exists.
     private var manager: TokenManager {
         TokenManager(storage: place.storage, account: name, configuration: configuration) {
             [self] in try await refresh($0)
@@ -295,9 +303,9 @@ final class ProfileSession: Sendable {
     }
 
     private func refresh(_ request: RefreshRequest) async throws(RefreshFailure) -> TokenRefreshResponse {
-        // Whoever waits for that knows all that came of it.
+        // After this announcement, a waiting thread sees every result of the request.
         defer { asking.announce { $0.isUnderWay = false } }
-        // By what is stored beside the token itself: to no other provider than the one that gave it.
+        // The stored source decides, so that tokens go only to the provider that issued them.
         guard request.source == provider.profile.source else { throw note(.other(.otherSource(name))) }
         var message = provider.message(.refresh)
         message.refreshToken = request.refreshToken
@@ -334,7 +342,7 @@ final class ProfileSession: Sendable {
         do throws(OAuthProgram.WorkerError) { return try outcome.get() } catch { throw note(error) }
     }
 
-    /// What `trouble` means for the manager; it is kept for what is told.
+    /// Records `trouble` for messages and returns the matching failure for the manager.
     private func note(_ trouble: OAuthProgram.WorkerError) -> RefreshFailure {
         let failure = trouble.refreshFailure
         asking.withLock {
@@ -346,7 +354,7 @@ final class ProfileSession: Sendable {
 }
 
 extension OAuthProgram.WorkerError {
-    /// What it means for a request with a session's token in it.
+    /// The matching failure of a request with a session's token.
     var refreshFailure: RefreshFailure {
         switch self {
         case .notStarted, .notAsked: RefreshFailure(.notSent)

@@ -8,21 +8,22 @@ import FoundationEssentials
 import ProgramSupport
 #endif
 
-/// Where profiles and their sessions are kept: in a service of their own, which is no user's.
+/// The store of profiles and their sessions, in a service that is not for users' own items.
 struct ProfileStore {
-    /// The service.
+    /// The name of the service.
     static let service = "vaultctl.login"
-    /// What a profile's key begins with. Its session is `auth/session/` and its name, as a `TokenManager` has it.
+    /// The prefix of a profile's key. The key of its session is `auth/session/` and the name, as a
+    /// `TokenManager` stores it.
     static let profiles = "profile/"
 
     let storage: any TokenStorage
     let blocking: any BlockingTokenStorage
     let lease: RefreshLease
 
-    // How often what is there is looked at anew since somebody else changed it.
+    // The largest number of attempts when other processes change the profile.
     private static let rounds = 100
 
-    /// A profile's name that can be one. Throws a usage failure.
+    /// Returns a valid name for a profile. Throws a usage failure otherwise.
     static func name(_ text: String) throws(CommandFailure) -> String {
         guard (1...900).contains(text.utf8.count) else {
             throw .impossibleProfile
@@ -34,14 +35,15 @@ struct ProfileStore {
         return text
     }
 
-    /// The name of the profile at `key`. By bytes: it may begin with what makes one character of itself and the slash.
+    /// Returns the name of the profile at `key`. Works by bytes, because the name may begin with a character
+    /// that combines with the slash.
     static func name(of key: TokenKey) -> String {
         String(decoding: key.name.utf8.dropFirst(profiles.utf8.count), as: UTF8.self)
     }
 
     private func key(_ name: String) -> TokenKey { TokenKey(Self.profiles + name) }
 
-    /// The profile of that name; `nil` when there is none.
+    /// Returns the profile with that name; `nil` when there is none.
     func profile(_ name: String) throws(CommandFailure) -> StoredProfile? {
         guard let item = try calling({ () throws(TokenStorageError) in try blocking.item(for: key(name)) })
         else { return nil }
@@ -52,39 +54,41 @@ struct ProfileStore {
             generation: item.metadata.generation)
     }
 
-    /// The session of the profile of that name; `nil` when nobody is signed in.
+    /// Returns the session of the profile with that name; `nil` without a session.
     func session(_ name: String) throws(CommandFailure) -> KeptSession? {
         do throws(TokenError) { return try KeptSession.read(name, in: blocking) } catch {
             throw CommandFailure(error, nil, name)
         }
     }
 
-    /// What became of tokens that are newer than those of a session.
+    /// The fate of tokens that are newer than those of a session.
     enum Newer {
-        /// There are none.
+        /// There are no newer tokens.
         case none
-        /// The provider may have given some, and nobody has them.
+        /// The provider may have issued newer tokens that were lost.
         case lost
-        /// Another program may wait for them, which then has them revoked. Whether it goes on until then nobody knows.
+        /// Another program may be waiting for newer tokens and revokes them on arrival. Whether that program
+        /// runs until then is unknown.
         case waitedFor
     }
 
-    /// What became of tokens that are newer than those of `session`, which was the profile's.
+    /// Returns the fate of tokens that are newer than those of `session`, which was the profile's session.
     func newer(than session: KeptSession, of name: String) -> Newer {
         guard session.mayBeOutdated else { return .none }
         return session.mayBeRenewing && lease.isHeld(for: name, in: storage) ? .waitedFor : .lost
     }
 
-    /// Why there is no session: the profile is signed out, or is none.
+    /// Returns the failure for a missing session: the profile is signed out or does not exist.
     func absence(of name: String) throws(CommandFailure) -> CommandFailure {
         try profile(name) == nil ? .noProfile : .notSignedIn(name)
     }
 
-    /// What was at a profile's name.
+    /// The contents under a profile's name.
     typealias Contents = (profile: StoredProfile?, session: KeptSession?)
 
-    /// Stores a profile with a session that was signed in as it says, in one commit, so that of two sign-ins at a time one wins
-    /// with both. Without a policy each keeps the one it has. What was there before.
+    /// Stores a profile and a session of the matching sign-in in one commit. So one of two concurrent
+    /// sign-ins wins with both items. Without `policy`, each item keeps its own. Returns the previous
+    /// contents.
     func begin(
         _ tokens: TokenInfo, of user: AuthUser?, with profile: LoginProfile, as name: String,
         policy: AccessPolicy?
@@ -111,7 +115,8 @@ struct ProfileStore {
         }
     }
 
-    /// Has it as it was ``before``, where what ``begin(_:of:with:as:policy:)`` stored with `tokens` is still there.
+    /// Restores the contents `before`, if the items that ``begin(_:of:with:as:policy:)`` stored with `tokens`
+    /// are still there.
     func restore(_ tokens: TokenInfo, to before: Contents, at name: String) throws(CommandFailure) {
         let now: Contents = (try profile(name), try session(name))
         guard let session = now.session, session.tokens?.accessSecret == tokens.accessSecret else { return }
@@ -127,12 +132,12 @@ struct ProfileStore {
                 } ?? .delete(key(name), expecting: expected))
         }
         do throws(TokenStorageError) { _ = try blocking.commit(changes) } catch {
-            // Somebody else's by now.
+            // Another process has changed the items meanwhile.
             if error.code != .conflict, error.code != .notFound { throw CommandFailure(error) }
         }
     }
 
-    /// Ends the session that `tokens` are of, if it is there.
+    /// Ends the session with these `tokens`, if that session exists.
     func endSession(of tokens: TokenInfo, at name: String) throws(CommandFailure) {
         guard let session = try session(name), session.tokens?.accessSecret == tokens.accessSecret else {
             return
@@ -142,7 +147,7 @@ struct ProfileStore {
         }
     }
 
-    /// Deletes the session, and with `forgetsProfile` the profile. What there was, which is nothing any more.
+    /// Deletes the session, and with `forgetsProfile` the profile. Returns the deleted contents.
     func end(_ name: String, forgetsProfile: Bool) throws(CommandFailure) -> Contents {
         try changing(name) { (known) in
             var changes = known.session?.ending(at: name) ?? []
@@ -155,8 +160,9 @@ struct ProfileStore {
         }
     }
 
-    /// Changes what is at `name` as `changes` says, as long as nobody else changes it meanwhile; otherwise looks again. What was
-    /// there before. Where it is not known whether it was changed, `isDone` says so of what is there then.
+    /// Applies the changes to the contents at `name`, and starts again when another process changes them
+    /// meanwhile. Returns the previous contents. If the outcome is unknown, `isDone` decides from the
+    /// contents that are there then.
     private func changing(
         _ name: String, _ changesOf: (Contents) throws(CommandFailure) -> [TokenChange],
         isDone: (Contents) -> Bool
@@ -183,22 +189,22 @@ struct ProfileStore {
 }
 
 extension CommandFailure {
-    /// What was given is no name for a profile.
+    /// The failure for an invalid profile name.
     static let impossibleProfile = CommandFailure.usage(
         "a profile cannot be called that", "give it a name of 1 to 900 bytes, without control characters")
 
-    /// There is no profile of that name.
+    /// The failure for a profile that does not exist.
     static let noProfile = CommandFailure(
         .notFound, "there is no such profile",
         "\"vaultctl login PROFILE --issuer URL --client-id ID\" makes one; \"vaultctl profiles\" shows those there are"
     )
 
-    /// Nobody is signed in at the profile `name`, which there is.
+    /// Returns the failure for the existing profile `name` without a session.
     static func notSignedIn(_ name: String) -> CommandFailure {
         CommandFailure(.notFound, "nobody is signed in there", "\(signingIn(name)) signs in")
     }
 
-    /// The command that signs in at a profile that there is, as a shell takes it.
+    /// Returns the command that signs in at an existing profile, quoted for a shell.
     static func signingIn(_ name: String) -> String {
         let isPlain = name.utf8.allSatisfy { byte in
             (0x30...0x39).contains(byte) || (0x61...0x7a).contains(byte | 0x20)
@@ -213,7 +219,7 @@ extension CommandFailure {
 }
 
 extension Session {
-    /// The profiles and sessions, unlocked.
+    /// Returns the store of profiles and sessions, unlocked.
     func loginPlace() throws(CommandFailure) -> ProfileStore {
         let service = ProfileStore.service
         switch backend {
@@ -234,8 +240,8 @@ extension Session {
         }
     }
 
-    /// What the agent holds. Where a key file is at hand it is the vault itself once no agent holds it any more: what a provider
-    /// gave is not to be lost with the agent.
+    /// Returns the agent's storage. With a key file, the storage opens the vault itself once no agent holds
+    /// it. So new tokens are not lost with the agent.
     private func lastingStorage(
         _ agent: BlockingAgentVault, service: String
     ) throws(CommandFailure) -> any TokenStorage {

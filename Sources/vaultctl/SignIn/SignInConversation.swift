@@ -5,16 +5,16 @@ import TokenVault
 import TokenVaultAuth
 import TokenVaultPlatform
 
-/// What a person is shown while they sign in.
+/// The messages to the user during a sign-in.
 final class SignInConversation {
     let console: Console
-    /// The profile whose name alone signs in; `nil` where the line has to say more.
+    /// The profile whose name alone signs in; `nil` when the command needs more options.
     let profile: String?
-    /// Whether the browser is started, rather than only told of.
+    /// Whether the browser is started, rather than only the address shown.
     let opensBrowser: Bool
-    /// For how long the person is waited for at most, in seconds.
+    /// The longest wait for the user, in seconds.
     let limit: Double
-    /// What of the command line to look at when the page shows a mistake; `nil` while nothing was shown.
+    /// The options to check when the page shows a mistake; `nil` before anything was shown.
     private(set) var options: String?
 
     init(console: Console, profile: String?, opensBrowser: Bool, limit: Double) {
@@ -24,7 +24,7 @@ final class SignInConversation {
         self.limit = limit
     }
 
-    /// Shows what `reply` says. What keeps it from being shown.
+    /// Shows `reply`. Returns the failure to show it.
     func show(_ reply: WorkerReply) -> CommandFailure? {
         do throws(CommandFailure) {
             switch reply {
@@ -48,7 +48,8 @@ final class SignInConversation {
         console.note("a browser shows this address; if it does not, open it there yourself: \(address)")
         do throws(SystemFailure) {
             try browser.start {
-                // On another thread, so past the console, whose progress a terminal shows without the end of a line.
+                // The callback runs on another thread, so the line does not go through the console. The
+                // progress on a terminal has no line end.
                 let end = StandardStream.error.isTerminal ? "\n" : ""
                 let line =
                     end
@@ -66,21 +67,22 @@ final class SignInConversation {
     private func tell(_ prompt: WorkerReply.DevicePrompt) throws(CommandFailure) {
         try check(prompt.address)
         guard Self.isShown(prompt.code, atMost: 64) else { throw Self.unfit }
-        // Each on a line of its own, that no terminal breaks the code, which a person types.
+        // Each line stands alone, so that no terminal breaks the code that the user types.
         console.note("to sign in, open \(prompt.address) on any device")
         console.note("and enter the code \(prompt.code)")
         if let address = prompt.completeAddress {
             try check(address)
             console.note("or open \(address)")
         }
-        // There is no way back to this machine, and so no port of it.
+        // A device sign-in does not return to this machine, so no port can be wrong.
         wait(checking: "--client-id and --scope")
     }
 
-    /// What of the command line a provider may not know, whose page a browser comes back from.
+    /// The options that the provider may not accept in a browser sign-in.
     private static let browserOptions = "--client-id, --redirect-port and --scope"
 
-    /// A provider that does not know the client, or the way back, tells the person and nobody else.
+    /// Waits for the sign-in. A provider that rejects the client or the redirect address shows the mistake
+    /// only on its page.
     private func wait(checking options: String) {
         self.options = options
         let time =
@@ -96,8 +98,8 @@ final class SignInConversation {
         guard Self.isFit(address) else { throw Self.unfit }
     }
 
-    /// Whether `address` is one that a person, or their browser, can be shown: of the web, with a host, and on its way to
-    /// another machine encrypted.
+    /// Whether `address` can be shown to the user or a browser. The address must be a web address with a
+    /// host, and encrypted unless it stays on this machine.
     static func isFit(_ address: String) -> Bool {
         isShown(address, atMost: 8_192) && RequestOrigin(address: address)?.keepsSecrets ?? false
     }
@@ -111,14 +113,15 @@ final class SignInConversation {
 }
 
 extension CommandFailure {
-    /// How to sign in where no browser can be started: with the whole command, where the name of a profile is enough for it.
+    /// Returns advice for a sign-in without a browser. The advice contains the whole command when the
+    /// profile's name is enough.
     static func otherWays(_ profile: String?) -> String {
-        // Behind a name that needs "--" before it, nothing is an option any more.
+        // After a name that needs `--`, the shell command accepts no further option.
         let command = profile.flatMap { $0.hasPrefix("-") ? nil : "\(signingIn($0).dropLast()) --device\"" }
         return "sign in with \(command ?? "--device"), or give --no-browser and open the address yourself"
     }
 
-    /// There is no browser to start.
+    /// Returns the failure when there is no browser to start.
     static func noBrowser(_ profile: String?) -> CommandFailure {
         CommandFailure(.unavailable, "no browser can be started here", otherWays(profile))
     }

@@ -2,31 +2,32 @@ import OAuthWire
 import ProgramSupport
 import TokenVaultPlatform
 
-/// The signals that would end the program while it may have what a provider gave: after the first one that is given back, and
-/// the second one ends the program at once, which says what that leaves.
+/// Handles signals that would end the program while it may have new tokens. After the first signal the tokens
+/// are revoked or stored. The second signal ends the program at once, and a note reports the consequences.
 final class SignalGuard: Sendable {
     private struct State {
-        /// The first.
+        /// The first signal.
         var signal: CInt?
-        /// Whether they are taken.
+        /// Whether signals are taken.
         var isTaking = false
-        /// Whether what was done by ``attempt(again:_:undo:)`` is done.
+        /// Whether the work of ``attempt(again:_:undo:)`` has ended.
         var isDone = false
-        /// Whether that is not waited for any more, and to be undone when it succeeds all the same.
+        /// Whether that work is abandoned, so that a late success must be undone.
         var isGivenUp = false
         /// Whether the program ends by itself.
         var isOver = false
-        /// What the program leaves when it ends at once; `nil` when that is nothing.
+        /// The consequences if the program ends at once; `nil` without any.
         var left: String?
     }
     private let state = Monitor(State())
     private let told: @Sendable (CInt) -> Void
-    // For the programs that run meanwhile, or are about to be started.
+    // The notice for worker programs that run or are about to start.
     private let notice: EndingNotice?
-    // What is being done while the person waits for the end.
+    // The work in progress while the user waits for the end.
     private let meanwhile: String
 
-    /// `told` is called with the first. `meanwhile` is what a person is told when that takes a moment.
+    /// Creates a guard. `told` runs at the first signal. `meanwhile` is the message to the user when the end
+    /// takes a moment.
     init(
         meanwhile: String = "what the provider may have given is being given back",
         _ told: @escaping @Sendable (CInt) -> Void = { _ in }
@@ -36,13 +37,15 @@ final class SignalGuard: Sendable {
         notice = try? EndingNotice()
     }
 
-    /// The signal that came first, if any did.
+    /// The first signal, if one came.
     var signal: CInt? { state.withLock { $0.signal } }
 
-    /// What `body` gives, while signals are taken here. One that came has its effect afterwards: what it left is given back by
-    /// then. Where signals cannot be taken they have their effect at once.
+    /// Runs `body` while this guard takes signals, and returns the result. A pending signal takes effect
+    /// afterwards, when new tokens have been revoked or stored. If signals cannot be taken, they take effect
+    /// at once.
     ///
-    /// Nobody who reads what is said, or does not, ends the program or keeps it meanwhile: what a provider gave would be lost.
+    /// A closed or blocked output neither ends nor delays the program meanwhile, because new tokens would be
+    /// lost.
     func during<Value>(_ body: () throws(CommandFailure) -> Value) throws(CommandFailure) -> Value {
         var signals = notice == nil ? nil : try? SignalForwarder(SignalForwarder.ending)
         let isWatched = signals?.watch { [self] in
@@ -55,38 +58,40 @@ final class SignalGuard: Sendable {
         state.announce { $0.isTaking = true }
         let outcome = Result { () throws(CommandFailure) in try body() }
         state.announce { $0.isOver = true }
-        // In this order: none that is taken in between is forgotten.
+        // The order matters, so that no signal in between is lost.
         signals.stop()
         if let signal { signals.deliver(signal) }
         return try outcome.get()
     }
 
-    /// How the program that asks the provider for `operation` is ended by a signal; `nil` where signals have their effect.
+    /// Returns the way in which a signal ends the worker for `operation`; `nil` when signals keep their
+    /// default effect.
     func parting(_ operation: WorkerRequest.Operation) -> HelperProgram.ShutdownPolicy? {
         guard let notice, state.withLock({ $0.isTaking }) else { return nil }
         return switch operation {
         case .browser, .device: HelperProgram.ShutdownPolicy(notice, within: Self.patience)
-        // The session that is stored needs what it brings, which the provider gives once: that is often on its way.
+        // The stored session needs the new tokens, which the provider issues once. The answer is often on its
+        // way.
         case .refresh: HelperProgram.ShutdownPolicy(notice, within: .seconds(2), isTold: false)
-        // What was given is given back with it, whenever the signal came.
+        // A revocation gives tokens back, so it starts even after a signal.
         case .revoke: HelperProgram.ShutdownPolicy(notice, within: .seconds(5), comesAfterwards: true)
         }
     }
 
-    // The moment that the worker gives an answer that is on its way, and the revocation after it, take seven at most.
+    // The worker needs at most 7 seconds: a moment for an answer on its way, then the revocation.
     private static let patience = Duration.seconds(8)
 
-    /// What is left by a program that ends at once when a provider may have given something.
+    /// The consequences of an immediate end when the provider may have issued tokens.
     static let given = "what the provider gave may be good until it expires"
 
-    /// A program that ends at once leaves this from now on, which it says then. Not of what is given up, which stays as it was.
+    /// Sets the consequences of an immediate end from now on. Abandoned work keeps its earlier consequences.
     func note(leaving left: String) { state.withLock { if !$0.isGivenUp { $0.left = left } } }
 
-    /// It leaves nothing any more: what a provider gave is stored and stays so, or the provider was told, or that it was not is
-    /// said. Not of what is given up.
+    /// Clears the consequences: the tokens are stored for good, or the provider knows, or a note was printed.
+    /// Abandoned work keeps its consequences.
     func noteSettled() { state.withLock { if !$0.isGivenUp { $0.left = nil } } }
 
-    /// Takes a signal; whether it is the first.
+    /// Takes a signal. Returns whether it is the first.
     private func take(_ signal: CInt) -> Bool {
         let isFirst = state.announce { state in
             guard state.signal == nil else { return false }
@@ -94,7 +99,7 @@ final class SignalGuard: Sendable {
             return true
         }
         guard isFirst else { return false }
-        // Who writes to somebody that does not read is no reason to stay.
+        // A reader that does not read must not keep the program alive.
         StandardStream.hurry(within: .seconds(2))
         notice?.tell()
         told(signal)
@@ -109,10 +114,11 @@ final class SignalGuard: Sendable {
         return true
     }
 
-    /// What `body` gives, in a thread of its own; `nil` when a signal came and it has not ended a moment later: when it succeeds
-    /// all the same, `undo` gets what came of it, on that thread; see ``waitForUndoing()``. When the program was stopped or the
-    /// machine slept meanwhile, and its time passed with that, it is tried once more; `body` is told when it is not the first
-    /// time.
+    /// Runs `body` in its own thread and returns the result; `nil` if a signal came and `body` did not end
+    /// within a moment.
+    ///
+    /// If `body` succeeds after that, `undo` receives the result on that thread; see ``waitForUndoing()``. If
+    /// the process was suspended during a failed attempt, `body` runs once more, with `again` set.
     func attempt<Value: Sendable, Failure: Error>(
         again: Bool = false, _ body: @escaping @Sendable (_ again: Bool) throws(Failure) -> Value,
         undo: @escaping @Sendable (Value) -> Void
@@ -147,13 +153,15 @@ final class SignalGuard: Sendable {
     /// Waits for `time`, or until a signal comes.
     func wait(atMost time: Duration) { _ = state.wait(atMost: time) { $0.signal == nil ? nil : () } }
 
-    /// Gives an attempt that was given up a moment to end, and to be undone. Whether it may succeed yet, with nobody to undo it.
+    /// Waits a moment for abandoned work to end and to be undone. Returns whether it may still succeed
+    /// without being undone.
     func waitForUndoing() -> Bool {
         state.wait(atMost: .seconds(5)) { !$0.isGivenUp || $0.isDone ? () : nil } == nil
     }
 
-    /// Returns when the attempt has ended, or a signal came: whether nobody was there for some of the time. `next` is when the
-    /// first look is due; what passes between two looks is noticed as well.
+    /// Waits until the attempt ends or a signal comes. Returns whether the process was suspended for some of
+    /// the time. `next` is the deadline of the first look; a suspension between two looks is detected as
+    /// well.
     private func waitForAttempt(next: Deadline) -> Bool {
         var (next, wasAway) = (next, false)
         while true {
@@ -164,17 +172,18 @@ final class SignalGuard: Sendable {
         }
     }
 
-    /// For how long is waited at a time, to know of a time that passed while nobody waited.
+    /// The length of one wait, short enough to detect a suspension of the process.
     static let slice = Duration.milliseconds(500)
-    /// By how much that may be over.
+    /// How late a wakeup may be before the process is assumed to have been suspended.
     static let lateness = Duration.seconds(1)
 
-    /// On whichever thread, so past the console.
+    /// Prints a note from any thread, so not through the console.
     static func note(_ text: String) {
         try? StandardStream.error.write(Array("\nvaultctl: note: \(text)\n".utf8))
     }
 
-    /// Ends the program, and those that run for it, at the second signal: whoever waits for them says nothing any more.
+    /// Ends the program and its workers at the second signal. Threads that wait for the workers print nothing
+    /// more.
     private func end(by signal: CInt) -> Never {
         notice?.endAll { leave(by: signal) }
         leave(by: signal)

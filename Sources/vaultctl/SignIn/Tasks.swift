@@ -1,11 +1,11 @@
 import ProgramSupport
 import TokenVaultPlatform
 
-/// A task, for a program that has none: its one thread waits.
+/// A task for a program without tasks, whose one thread waits for the result.
 struct Tasks<Value: Sendable>: Sendable {
     private let answer = Monitor<Value?>(nil)
 
-    /// Begins `body`, for which there is room.
+    /// Starts `body`. The caller has checked that there is room for the task.
     init(_ body: @escaping @Sendable () async -> Value) {
         Task.detached { [answer] in
             let value = await body()
@@ -13,7 +13,7 @@ struct Tasks<Value: Sendable>: Sendable {
         }
     }
 
-    /// What it gives; `nil` when `deadline` passes first.
+    /// Returns the result; `nil` when `deadline` passes first.
     func wait(until deadline: Deadline?) -> Value? {
         guard let deadline else { return answer.wait { $0 } }
         return answer.wait(atMost: deadline.remaining) { $0 }
@@ -21,9 +21,11 @@ struct Tasks<Value: Sendable>: Sendable {
 }
 
 extension Tasks<Never> {
-    /// Throws `unavailable` when there are fewer descriptors or threads than tasks, the vault and another program take: where
-    /// Swift's tasks get no descriptors they end the program, and where they get no thread they wait for one for ever. The
-    /// stacks of two more threads are the memory that an answer of the other program may take.
+    /// Throws `unavailable` when there are too few descriptors or threads for tasks, the vault and another
+    /// program.
+    ///
+    /// Swift's tasks end the process without descriptors, and wait forever without threads. The stacks of two
+    /// more threads cover the memory for an answer of the other program.
     static func requireRoom() throws(CommandFailure) {
         guard ProcessFacts.hasRoom(forDescriptors: 32) else {
             throw CommandFailure(

@@ -2,24 +2,27 @@ import ProgramSupport
 import SystemPackage
 import TokenVaultPlatform
 
-/// A program that asks a person for a secret in a window: an askpass, as ssh(1) has it, or pinentry.
+/// A program that asks the user for a secret in a window: an askpass program (ssh(1)) or pinentry.
 enum AskingProgram: Equatable {
     case askpass(FilePath)
     case pinentry(FilePath)
 
-    /// What came of asking.
+    /// The result of a prompt.
     enum Answer {
-        /// What was entered. The caller wipes it.
+        /// The typed bytes. The caller wipes them.
         case bytes([UInt8])
-        /// The person did not want to.
+        /// The user cancelled the prompt.
         case cancelled
     }
 
-    /// Which one to ask; `nil` when there is none, or the terminal is to be asked.
+    /// Returns the program to ask; `nil` when there is none, or when the terminal is to be used.
     ///
-    /// As in ssh(1): only where there is a `DISPLAY` or `WAYLAND_DISPLAY`, and no terminal; by `SSH_ASKPASS_REQUIRE` before
-    /// the terminal (`prefer`), in any case (`force`), or not at all (`never`). `TOKENVAULT_ASKPASS` goes before
-    /// `SSH_ASKPASS`. Where neither is set, there is no terminal and `PATH` has a pinentry, that.
+    /// As in ssh(1), a program is used only with a `DISPLAY` or `WAYLAND_DISPLAY` and without a terminal.
+    /// `SSH_ASKPASS_REQUIRE` changes that: before the terminal (`prefer`), in any case (`force`), or not at
+    /// all (`never`).
+    ///
+    /// `TOKENVAULT_ASKPASS` takes precedence over `SSH_ASKPASS`. If neither is set, a pinentry in `PATH` is
+    /// used, but only without a terminal.
     static func find(hasTerminal: Bool) -> AskingProgram? {
         let requirement = ProcessFacts.environment("SSH_ASKPASS_REQUIRE")?.lowercased()
         let isForced = requirement == "force"
@@ -34,7 +37,7 @@ enum AskingProgram: Equatable {
         return HelperProgram.find("pinentry").map { .pinentry($0) }
     }
 
-    /// What the program is, for errors.
+    /// The program's name for errors.
     var name: String {
         switch self {
         case .askpass(let path): "the askpass program \(path)"
@@ -42,12 +45,12 @@ enum AskingProgram: Equatable {
         }
     }
 
-    /// Asks for a secret of at most `limit` bytes, saying which vault it is for. Throws what the system failed with: `EFBIG`, `ETIMEDOUT` when `deadline`
-    /// passes.
+    /// Asks for a secret of at most `limit` bytes. The prompt names the vault. Throws the failure of the
+    /// system: `EFBIG`, or `ETIMEDOUT` when `deadline` passes.
     func ask(
         _ prompt: String, for vault: String?, limit: Int, deadline: Deadline?
     ) throws(SystemFailure) -> Answer {
-        // A path that somebody else chose shall not look like a line of ours.
+        // A path chosen by another user must not look like a line of this program.
         let subject = vault.map { CommandFailure.printable($0) }
         switch self {
         case .askpass(let program):
@@ -75,7 +78,8 @@ enum AskingProgram: Equatable {
         }
     }
 
-    /// What a program needs to show a window, and nothing else: whatever secrets the environment has are not for it.
+    /// The variables that a program needs to show a window, and no others. The environment may contain
+    /// secrets that are not for the program.
     private static var environment: [String] {
         let names = [
             "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE",

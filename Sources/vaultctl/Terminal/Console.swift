@@ -3,36 +3,36 @@ import SystemPackage
 import TokenVault
 import TokenVaultPlatform
 
-/// Everything a command says to people and asks of them.
+/// The input and output of a command.
 final class Console {
-    /// Standard output: only what was asked for.
+    /// Standard output, for requested output only.
     let output = Output()
-    /// Whether `--no-input` forbids asking.
+    /// Whether prompts are allowed, which `--no-input` forbids.
     var mayAsk = true
-    /// The vault that secrets are asked for, as a window says it.
+    /// The path of the vault, for the prompt in a window.
     var vault: String?
-    /// When `--timeout` is over.
+    /// The deadline of `--timeout`.
     var deadline: Deadline?
     /// The keyring that may hold the vault's key.
     lazy var keyring: any KeyringItems = SecretServiceVaultKeys(
         SystemKeyring.service(mayAsk: mayAsk, timeout: keyringTimeout, collection: collection))
     /// The label of the keyring that new items go to; `nil` for the default one.
     var collection: String?
-    /// How long calls of the keyring may take, when that was given.
+    /// The timeout of keyring calls, if one was given.
     var keyringTimeout: Duration?
-    /// Whether the person's session has a keyring, locked or not.
+    /// Whether the user's session has a keyring, locked or not.
     var hasKeyring: () -> Bool = { SystemKeyring.isThere }
 
-    /// Says one line on standard error.
+    /// Writes one line to standard error.
     func say(_ line: String) {
         progress.clear()
         try? StandardStream.error.write(Array((line + "\n").utf8))
     }
 
-    /// Says something that is worth knowing but no failure.
+    /// Writes a note, which is no failure, to standard error.
     func note(_ text: String) { say(CommandFailure.printable("vaultctl: note: \(text)")) }
 
-    /// Says something to a person only, not to a log.
+    /// Writes a line only if standard error is a terminal, so never to a log.
     func remark(_ text: String) {
         if StandardStream.error.isTerminal { say(CommandFailure.printable(text)) }
     }
@@ -40,40 +40,42 @@ final class Console {
     /// The progress of long work.
     let progress = ProgressLine()
 
-    /// Shows that something has begun, and how far it has come each time the result is called.
+    /// Shows that work has begun. Each call of the result shows the progress.
     func begin(_ work: String) -> (_ done: Int, _ total: Int) -> Void {
         progress.show("\(work) …")
         return { [progress] in progress.show(work, $0, of: $1) }
     }
 
-    /// The terminal to ask on; `nil` when there is none, or `--no-input` was given.
+    /// The terminal for prompts; `nil` without a terminal or with `--no-input`.
     private var terminal: Terminal? { mayAsk ? Terminal() : nil }
 
-    /// Whether there is somebody to ask at a terminal.
+    /// Whether there is a terminal to prompt on.
     var canAsk: Bool { terminal != nil }
 
-    /// Whether secrets are asked for at a terminal, and not in a window.
+    /// Whether secrets are asked for at the terminal rather than in a window.
     var asksAtTerminal: Bool { canAsk && AskingProgram.find(hasTerminal: true) == nil }
 
-    /// Whether there is somebody to ask for a secret, there or in a window.
+    /// Whether the user can be asked for a secret, at the terminal or in a window.
     var canAskForSecrets: Bool { canAsk || mayAsk && AskingProgram.find(hasTerminal: false) != nil }
 
-    /// Keeps the terminal from showing what is typed, after an answer that was not shown.
+    /// Keeps the terminal's echo off after a hidden answer.
     private var silence: TerminalSilence?
 
-    /// Has the terminal show again what is typed. What was typed meanwhile is thrown away.
+    /// Turns the terminal's echo on again. Discards input typed meanwhile.
     func endSilence() {
         silence?.end()
         silence = nil
     }
 
-    /// Whether the agent was asked for the vault: only then it is of use here that the agent has it open.
+    /// Whether the command asks the agent for the vault. Only then an open vault in the agent is of use.
     var asksAgent = false
 
-    /// The variable of the environment that names what opens the vault, and does not count since the agent holds it.
+    /// The environment variable that names an unlock method, but is ignored because the agent holds the
+    /// vault.
     var variablePassedOver: String?
 
-    /// Asks for a secret that is not shown, and goes on showing nothing until ``endSilence()``. `nil` when nobody can be asked.
+    /// Asks for a hidden secret, and keeps the echo off until ``endSilence()``. `nil` when no prompt is
+    /// possible.
     func askHidden(_ prompt: String) throws(CommandFailure) -> Secret? {
         let terminal = terminal
         progress.clear()
@@ -98,7 +100,7 @@ final class Console {
         }
     }
 
-    /// Has a program ask, in a window.
+    /// Asks through a program, in a window.
     private func ask(_ program: AskingProgram, _ prompt: String) throws(CommandFailure) -> Secret {
         let answer: AskingProgram.Answer
         do {
@@ -118,7 +120,7 @@ final class Console {
         }
     }
 
-    /// Asks for a new passphrase, twice. `nil` when nobody can be asked.
+    /// Asks for a new passphrase, twice. `nil` when no prompt is possible.
     func askNewPassphrase(_ prompt: String) throws(CommandFailure) -> Secret? {
         for _ in 1...3 {
             guard let first = try askHidden("\(prompt): ") else { return nil }
@@ -133,7 +135,7 @@ final class Console {
         throw CommandFailure(.failure, "no new passphrase was given", "nothing was changed; try again")
     }
 
-    /// Asks for a "yes" before something that cannot be undone.
+    /// Asks for a "yes" before an action that cannot be undone.
     func confirm(_ question: String) throws(CommandFailure) {
         guard let terminal else {
             let marks: Set<Character> = [".", "?"]
@@ -153,7 +155,7 @@ final class Console {
         }
     }
 
-    /// Shows a secret on the terminal, between a title and what to do with it, and waits for the return key.
+    /// Shows a secret on the terminal, between a title and advice, and waits for the return key.
     func showOnce(_ title: String, _ secret: Secret, _ advice: String) throws(CommandFailure) {
         guard let terminal else { return }
         progress.clear()
@@ -168,7 +170,7 @@ final class Console {
         }
     }
 
-    /// Offers something; whether the answer is "yes". Nobody to ask is a no.
+    /// Asks the question and returns whether the answer is "yes". Returns false without a terminal.
     func offer(_ question: String) throws(CommandFailure) -> Bool {
         guard let terminal else { return false }
         endSilence()

@@ -1,2 +1,2 @@
-/// How many there are, as people say it: `1 item`, `2 items`.
+/// Returns a count with its noun: `1 item`, `2 items`.
 func counted(_ count: Int, _ one: String) -> String { count == 1 ? "1 \(one)" : "\(count) \(one)s" }

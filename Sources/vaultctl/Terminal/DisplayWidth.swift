@@ -1,9 +1,10 @@
-/// How many columns of a terminal texts take.
+/// Computes the number of terminal columns of a text.
 enum DisplayWidth {
-    /// The columns of `text`: two for East Asian wide characters and emoji, none for combining marks alone.
+    /// Returns the columns of `text`: two for East Asian wide characters and emoji, none for combining marks
+    /// alone.
     static func columns(of text: some StringProtocol) -> Int { text.reduce(0) { $0 + columns(of: $1) } }
 
-    /// `text`, cut to `width` columns with an ellipsis at the end where it is longer.
+    /// Returns `text`, cut to `width` columns with an ellipsis where it is longer.
     static func cut(_ text: String, to width: Int) -> String {
         guard columns(of: text) > width else { return text }
         var (kept, used) = ("", 1)
@@ -15,7 +16,7 @@ enum DisplayWidth {
         return kept + "…"
     }
 
-    /// `text`, with spaces up to `width` columns.
+    /// Returns `text` with trailing spaces up to `width` columns.
     static func padded(_ text: String, to width: Int) -> String {
         text + String(repeating: " ", count: max(0, width - columns(of: text)))
     }
@@ -33,7 +34,7 @@ enum DisplayWidth {
         }
     }
 
-    /// Of East Asian width *wide* or *fullwidth* (Unicode Standard Annex #11), by blocks.
+    /// Whether the East Asian width is *wide* or *fullwidth* (Unicode Standard Annex #11), by blocks.
     private static func isWide(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case ..<0x1100: false

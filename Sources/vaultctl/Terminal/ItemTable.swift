@@ -5,10 +5,10 @@ import FoundationEssentials
 import ProgramSupport
 #endif
 
-/// Items as a person likes to see them.
+/// A readable table of items.
 struct ItemTable {
     private let rows: [[String]]
-    /// The columns of texts that people choose, which are cut where the terminal is too narrow.
+    /// The columns of texts that users choose, which are cut on a narrow terminal.
     private let flexible: [Int]
     private static let narrowest = 12
 
@@ -48,7 +48,7 @@ struct ItemTable {
         }
     }
 
-    /// The width of each column: that of its widest text, less where all of them do not fit.
+    /// Returns the width of each column: that of its widest text, or less when the columns do not fit.
     private func widths(within columns: Int?) -> [Int] {
         var widths = rows[0].indices.map { column in
             rows.map { DisplayWidth.columns(of: $0[column]) }.max() ?? 0

@@ -5,7 +5,7 @@ extension JSONWriter {
     /// The `policyOrigin` of an item whose policy a session without the root key chose.
     static let limitedSession = "limited-session"
 
-    /// The members of an item, in the contract's order; its value only where it was asked for.
+    /// Writes the members of an item in the contract's order. Writes the value only if `bytes` is given.
     mutating func item(_ item: TokenMetadata, value bytes: [UInt8]? = nil) {
         member("service", item.service)
         member("key", item.key.name)
@@ -24,12 +24,12 @@ extension JSONWriter {
         member("generation", item.generation)
     }
 
-    /// `"name": number`, or nothing when there is no generation.
+    /// Writes `"name": number`, or nothing without a generation.
     mutating func member(_ name: String, _ generation: Generation?) {
         member(name, generation.map { Int(clamping: $0.rawValue) })
     }
 
-    /// A slot, and its recovery key when it has just been made.
+    /// Writes a slot, with its recovery key when the key is new.
     mutating func slot(_ slot: VaultSlot, recoveryKey: Secret? = nil) {
         object { json in
             json.member("id", slot.id)

@@ -1,7 +1,7 @@
 import ProgramSupport
 import TokenVault
 
-/// What `migrate` says of what it did.
+/// The report of `migrate`.
 struct MigrationReport {
     let summary: MigrationSummary
     let conflicts: TokenMigration.ConflictRule
@@ -34,9 +34,9 @@ struct MigrationReport {
         json.end()
     }
 
-    /// The items that stayed, one a line, then the figures.
+    /// Prints the remaining items, one a line, then the figures.
     func show(_ output: Output) {
-        // Not even begun: figures would read as an empty source.
+        // The migration did not begin, and figures would look like an empty source.
         if summary.stop != nil, summary.found == 0, summary.absent == 0 { return }
         for item in summary.remaining {
             let place = [item.service, item.key.name].map(PrintedName.screen).joined(separator: "\t")
@@ -45,7 +45,7 @@ struct MigrationReport {
         output.line(summary.figures)
     }
 
-    /// Throws unless everything is at the destination that was to be.
+    /// Throws unless every requested item is at the destination.
     func check(isTimedOut: Bool) throws(CommandFailure) {
         if let stop = summary.stop { throw failure(of: stop, isTimedOut: isTimedOut) }
         if let first = summary.remaining.first(where: { Self.isFailure($0.code) }) {
@@ -71,14 +71,15 @@ struct MigrationReport {
         }
     }
 
-    /// Whether all that is not listed is what the unlock method does not lead to.
+    /// Whether every unlisted item is out of reach of the unlock method.
     private var isNotPermitted: Bool {
         let reasons = summary.hiddenReasons
         return reasons[.notPermitted] != nil && reasons[.wrongDevice] == nil
             && !summary.remaining.contains { $0.code == .wrongDevice }
     }
 
-    /// The vaults are unlocked: what is not listed then is another device's, or not opened by the unlock method.
+    /// Whether the unlisted items belong to another device or are out of the unlock method's reach, because
+    /// the vaults are unlocked.
     private var isOthers: Bool {
         summary.hiddenReasons[.locked] == nil
             && !summary.remaining.contains { $0.code == .locked || $0.code == .notPermitted }

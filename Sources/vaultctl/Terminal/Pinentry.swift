@@ -1,7 +1,8 @@
 import SystemPackage
 import TokenVaultPlatform
 
-/// A conversation with pinentry, in the Assuan protocol: a line to it, and lines from it to the one that says how it went.
+/// A conversation with pinentry in the Assuan protocol. Each request is one line. The answer is lines up to
+/// the one with the result.
 struct Pinentry {
     private let helper: HelperProgram
     private let deadline: Deadline?
@@ -9,19 +10,19 @@ struct Pinentry {
     // Longer than any line of the protocol (1,000 bytes).
     private static let longestLine = 4_096
 
-    /// Begins it with a program that was just started. Throws what the system failed with, `ETIMEDOUT`, and `EPROTO` for
-    /// a program that says something else.
+    /// Begins the conversation with a program that has just started. Throws the failure of the system,
+    /// `ETIMEDOUT`, and `EPROTO` for an unexpected answer.
     init(_ helper: HelperProgram, deadline: Deadline?) throws(SystemFailure) {
         self.helper = helper
         self.deadline = deadline
         try expectDone()
-        // What was typed comes back as UTF-8. One that does not know the option goes on without.
+        // The typed text comes back as UTF-8. A pinentry that does not know the option continues without it.
         try send("OPTION lc-ctype=C.UTF-8")
         _ = try answer()
     }
 
-    /// Asks for a secret of at most `limit` bytes; `nil` when the person does not give one. The caller wipes it. Throws
-    /// `EFBIG`, and as ``init(_:deadline:)``.
+    /// Asks for a secret of at most `limit` bytes; `nil` when the user cancels. The caller wipes the secret.
+    /// Throws `EFBIG`, and the errors of ``init(_:deadline:)``.
     func ask(_ description: String, prompt: String, limit: Int) throws(SystemFailure) -> [UInt8]? {
         try send("SETDESC \(Self.escaped(description))")
         try expectDone()
@@ -53,7 +54,7 @@ struct Pinentry {
         }
     }
 
-    /// Says that nothing more is asked.
+    /// Ends the conversation.
     func leave() { try? send("BYE") }
 
     private static let misunderstood = SystemFailure(.protocolError, "pinentry")
@@ -66,7 +67,7 @@ struct Pinentry {
         guard try answer() else { throw Self.misunderstood }
     }
 
-    /// Whether it does what it was told.
+    /// Whether pinentry accepts the request.
     private func answer() throws(SystemFailure) -> Bool {
         while let line = try helper.readLine(limit: Self.longestLine, deadline: deadline) {
             if Self.isDone(line) { return true }
@@ -80,14 +81,14 @@ struct Pinentry {
         line.starts(with: "OK".utf8) && (line.count == 2 || line[2] == UInt8(ascii: " "))
     }
 
-    /// The code of an error line, without what says whose it is.
+    /// Returns the code of an error line, without the error's source.
     private static func error(_ line: [UInt8]) -> UInt32? {
         guard line.starts(with: "ERR ".utf8) else { return nil }
         let digits = line[4...].prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
         return UInt32(String(decoding: digits, as: UTF8.self)).map { $0 & 0xffff } ?? 0
     }
 
-    /// Adds what stands in a data line: `%` and two hexadecimal digits are a byte.
+    /// Decodes a data line and appends its bytes: `%` and two hexadecimal digits are a byte.
     static func decode(
         _ line: ArraySlice<UInt8>, onto secret: inout [UInt8], limit: Int
     ) throws(SystemFailure) {
@@ -114,7 +115,7 @@ struct Pinentry {
         }
     }
 
-    /// `text` on one line of the protocol.
+    /// Returns `text` escaped for one line of the protocol.
     static func escaped(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {

@@ -1,10 +1,12 @@
 import ProgramSupport
 import TokenVault
 
-/// Keys, services and attributes as they are printed: they may have any characters.
+/// Formats keys, services and attributes for printing. Names may contain any character.
 enum PrintedName {
-    /// `name` on one line: `\n`, `\r`, `\t` and `\u{1b}` stand for control characters and for what ends a line. In a name that has
-    /// one of these, or something that reads like one, `\\` stands for a backslash, so that no two names are printed alike.
+    /// Returns `name` on one line. `\n`, `\r`, `\t` and `\u{1b}` stand for control characters and line ends.
+    ///
+    /// In a name with such a character, or with text that looks like an escape, `\\` stands for a backslash.
+    /// So no two names are printed alike.
     static func line(_ name: String) -> String {
         guard mustEscape(name) else { return name }
         var printed = ""
@@ -35,6 +37,7 @@ enum PrintedName {
         [.control, .lineSeparator, .paragraphSeparator].contains(scalar.properties.generalCategory)
     }
 
-    /// The same for a screen, with a question mark for each other character that a terminal obeys or does not show.
+    /// Returns the same for a screen. A question mark replaces each other character that a terminal obeys or
+    /// does not show.
     static func screen(_ name: String) -> String { CommandFailure.printable(line(name)) }
 }

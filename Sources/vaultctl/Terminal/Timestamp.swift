@@ -2,10 +2,10 @@
 import FoundationEssentials
 #endif
 
-/// Times as RFC 3339 writes them, in the proleptic Gregorian calendar. Done by hand: a calendar of the
-/// system's would cost more at start-up than a whole `retrieve`.
+/// Formats and parses times of RFC 3339 in the proleptic Gregorian calendar. A system calendar would cost
+/// more at start-up than a whole `retrieve`.
 enum Timestamp {
-    /// `2026-01-31T12:00:00Z`, to the second below, in the years 1 to 9999.
+    /// Returns `2026-01-31T12:00:00Z`, rounded down to the second, in the years 1 to 9999.
     static func text(_ date: Date) -> String {
         let seconds = Int(
             max(-62_135_596_800, min(253_402_300_799, date.timeIntervalSince1970)).rounded(.down))
@@ -17,14 +17,14 @@ enum Timestamp {
             + "\(padded(rest / 3_600, 2)):\(padded(rest / 60 % 60, 2)):\(padded(rest % 60, 2))Z"
     }
 
-    /// `2026-01-31 12:00`, in UTC, for a table.
+    /// Returns `2026-01-31 12:00`, in UTC, for a table.
     static func short(_ date: Date) -> String {
         let text = text(date)
         return text.prefix(10) + " " + text.dropFirst(11).prefix(5)
     }
 
-    /// The time of `2026-01-31T12:00:00Z`, `2026-01-31t12:00:00.25+01:00` and the like; `nil` for what is
-    /// none.
+    /// Returns the time of `2026-01-31T12:00:00Z`, `2026-01-31t12:00:00.25+01:00` and the like; `nil` for
+    /// other text.
     static func date(_ text: String) -> Date? {
         var reader = Reader(text)
         guard
@@ -93,8 +93,8 @@ enum Timestamp {
         }
     }
 
-    // Both ways between a date and the days since 1970, after Howard Hinnant's "chrono-Compatible
-    // Low-Level Date Algorithms": years begin in March, so that the leap day is their last.
+    // Conversions between a date and the days since 1970, after Howard Hinnant's "chrono-Compatible Low-Level
+    // Date Algorithms". Years begin in March, so that the leap day is their last day.
     private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
         let year = month <= 2 ? year - 1 : year
         let era = (year >= 0 ? year : year - 399) / 400

@@ -2,17 +2,17 @@ internal import SystemPackage
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// A new file that is to take a vault's name, locked from the beginning.
+/// A new file that is about to take a vault's name, locked from the beginning.
 struct AtomicFile {
     let file: any DiskFile
-    /// Without a name of its own, where nothing keeps two apart; `nil` where the lock of the file that has the vault's
-    /// name does.
+    /// The file without a name, where nothing keeps two writers apart; `nil` where the lock of the file with
+    /// the vault's name does.
     private let unfinished: UnfinishedFile?
     private let place: VaultLocation
     private var name: String { VaultLog.temporaryName(for: place.name) }
 
-    /// Makes it. Without `isAlone` the caller holds the lock of the file that has the name now, and what a crash
-    /// left of another is removed.
+    /// Makes the file. Without `isAlone`, the caller holds the lock of the file that has the name now, and
+    /// the remainder of a crash is removed.
     init(in place: VaultLocation, isAlone: Bool) throws(TokenStorageError) {
         self.place = place
         let (name, directory) = (VaultLog.temporaryName(for: place.name), place.directory)
@@ -38,7 +38,7 @@ struct AtomicFile {
         if let unfinished { unfinished.remove() } else { try? place.directory.remove(name) }
     }
 
-    /// Takes the name that nothing has, for one that is alone. Throws `alreadyExists` when something has it by now.
+    /// Takes a free name, for a file that is alone. Throws `alreadyExists` when the name is taken by now.
     func takeName() throws(TokenStorageError) {
         do {
             try unfinished?.takeName(place.name)
@@ -48,16 +48,17 @@ struct AtomicFile {
         }
     }
 
-    /// Takes the name of `existing`, whose lock the caller holds, and returns where that is kept.
+    /// Takes the name of `existing`, whose lock the caller holds, and returns the path where the old file is
+    /// kept.
     func replace(
         _ existing: ExistingFile, last: ScannedFrame?, codec: FrameCodec, keepingAside: Bool
     ) throws(TokenStorageError) -> FilePath? {
         var aside: String?
         do throws(TokenStorageError) {
-            // It comes first: what is kept says so too, and nothing is the worse for it.
+            // This comes first: the kept file announces the replacement too, which does no harm.
             try? existing.announceReplacement(behind: last, codec)
             if keepingAside, !existing.isEmpty {
-                // Whatever others could do with it, they cannot with what is kept.
+                // Whatever other users could do with the old file, they get no access to the kept file.
                 let old = existing.file
                 try onDisk { () throws(SystemFailure) in try old.makePrivate() }
                 aside = try keep(existing)
@@ -69,14 +70,14 @@ struct AtomicFile {
         } catch {
             if let aside { try? place.directory.remove(aside) }
             remove()
-            // What was written behind the log stays there, and is not to come and go.
+            // Bytes written behind the log stay there, and must not come and go.
             try? existing.file.synchronize()
             throw error
         }
         return aside.map { place.path.parent.appending($0) }
     }
 
-    /// Gives the file in the place a second name, or its bytes another file where there are no second names.
+    /// Gives the file in the place a second name, or copies its bytes where there are no second names.
     private func keep(_ existing: ExistingFile) throws(TokenStorageError) -> String {
         var number = 1
         while true {
@@ -117,7 +118,8 @@ struct AtomicFile {
         }
     }
 
-    /// Makes the name durable. Throws `outcomeUnknown`: the old file may have it again after a power cut.
+    /// Makes the name durable. Throws `outcomeUnknown`: the old file may have the name again after a power
+    /// cut.
     func settle() throws(TokenStorageError) {
         do {
             try place.directory.synchronize()

@@ -1,9 +1,9 @@
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// A copy whose log was read and whose every byte was checked, with the keys to it.
+/// A copy whose log was read and whose every byte was checked, with its keys.
 struct CheckedCopy {
-    /// Where its log stands; what items there are, `log` says.
+    /// The state of its log; `log` has the items.
     let state: LogState
     private let log: SurveyedLog
     private let loader: LogLoader
@@ -12,15 +12,16 @@ struct CheckedCopy {
     let keybag: Keybag
     /// The keys that the keybag in use gives.
     let ring: KeyRing
-    /// What opens the classes, in memory of their own.
+    /// The roots, in separate memory.
     let roots: KeyRing.Roots
-    /// What is wrong with it and does not come along.
+    /// The damage that the new file does not take over.
     let notes: [String]
-    /// How many of its items this device cannot read.
+    /// The number of its items that this device cannot read.
     let foreignItems: Int
 
-    /// Reads `file`, which is the copy's. Throws `corrupt` where its log or an item is damaged, `wrongPassphrase`
-    /// when the method that opened it was removed before, `notPermitted` when that does not open everything.
+    /// Reads `file`, the copy's file. Throws `corrupt` where its log or an item is damaged. Throws
+    /// `wrongPassphrase` when the method that opened it was removed before, and `notPermitted` when the
+    /// method does not open everything.
     init(
         _ copy: VaultCopy, file: any DiskFile, progress: ((Int, Int) -> Void)?
     ) throws(TokenStorageError) {
@@ -51,7 +52,7 @@ struct CheckedCopy {
             let isKnown = copy.hasKeybag(namedBy: state.keybag)
             let there = try KeybagCopies(reading: file).whole
             if !isKnown, there.contains(where: { Keybag.digest(of: $0.bytes) == state.keybag.digest }) {
-                // It came after the copy was opened.
+                // The change came after the copy was opened.
                 throw .file(.conflict, .changedMeanwhile(.copy))
             }
             throw candidates.contains { $0.keybag.generation > state.keybag.generation }
@@ -85,14 +86,14 @@ struct CheckedCopy {
 
     func entry(of item: ItemIdentifier) -> IndexEntry? { log.entry(of: item) }
 
-    /// All commits of the file: those that it descends from, and its own.
+    /// Returns all commits of the file: those that it descends from, and its own.
     func history() throws(TokenStorageError) -> Ancestry {
         try loader.history(of: state.file, upTo: state.tail)
     }
 
     func scanner() -> LogScanner { LogScanner(file: state.file, codec: codec, chunk: 256 << 10) }
 
-    /// Whether the keys of an item are held.
+    /// Returns whether the keys of an item are held.
     func opens(_ entry: IndexEntry) -> Bool { keys(of: entry) != nil }
 
     private func keys(of entry: IndexEntry) -> ClassKeys? {
@@ -103,7 +104,8 @@ struct CheckedCopy {
         return keys
     }
 
-    /// An item; `nil` where its keys are not held. Throws `corrupt` where it is not what was sealed.
+    /// Returns an item; `nil` where its keys are not held. Throws `corrupt` where the contents are not what
+    /// was sealed.
     func open(
         _ item: ItemIdentifier, _ entry: IndexEntry, _ scanner: inout LogScanner
     ) throws(TokenStorageError) -> TokenItem? {
@@ -119,7 +121,7 @@ struct CheckedCopy {
         return TokenItem(metadata: ring.metadata(stored, of: item, under: keys), secret: secret)
     }
 
-    /// What is wrong with what does not come along. Throws `corrupt` where something else is.
+    /// Returns notes on damage that the new file does not take over. Throws `corrupt` for other damage.
     private static func notes(_ report: VerificationReport) throws(TokenStorageError) -> [String] {
         let inLog = report.problems.filter { $0.offset >= VaultFormat.logStart }
         if let first = inLog.first {
@@ -135,7 +137,7 @@ struct CheckedCopy {
         roots.passcode?.wipe()
     }
 
-    /// Writes the items, sealed as they are, into a file of their own, durably; returns the state of its log.
+    /// Writes the items, still sealed, into a new file, durably; returns the state of its log.
     func write(
         to file: any DiskFile, keybag bytes: [UInt8], generation: UInt64, epoch: Epoch, sequence: UInt64,
         tailBound: Int, progress: ((Int, Int) -> Void)?

@@ -2,14 +2,14 @@ internal import TokenVaultPlatform
 
 /// Finds the copies that synchronising programs leave beside a vault when two devices wrote to it at once.
 ///
-/// It takes one look at the directory's names; only those that look like one are opened. It is done when the
-/// vault's status is asked for, not when an item is read.
+/// The search takes one look at the directory's names, and opens only files whose names match. It runs when
+/// the caller asks for the vault's status, not when an item is read.
 struct ConflictCopies {
     let location: VaultLocation
     let vault: VaultIdentifier
 
-    /// The names of files beside the vault that are the same vault, in order; of a name that is no UTF-8, a text that
-    /// shows its bytes.
+    /// Returns the names of files beside the vault that are the same vault, in order. A name that is no UTF-8
+    /// becomes a text that shows its bytes.
     func names() -> [String] {
         let directory = location.directory
         let texts = ((try? directory.names()) ?? []).filter {
@@ -22,29 +22,30 @@ struct ConflictCopies {
         return (texts + others.map { String(escaping: $0) }).sorted()
     }
 
-    /// The names that ``AtomicFile`` gave to files of the same vault when it took their place.
+    /// Returns the names that ``AtomicFile`` gave to files of the same vault when it took their place.
     func namesOfReplaced() -> [String] {
         guard let all = try? location.directory.names() else { return [] }
         return all.filter { Self.isReplaced($0, of: location.name) && isVault($0, orItself: true) }
     }
 
-    /// Whether `name` is one that ``AtomicFile`` gives to what had the name `original`.
+    /// Returns whether `name` is one that ``AtomicFile`` gives to a replaced file with the name `original`.
     static func isReplaced(_ name: String, of original: String) -> Bool {
         guard name.hasPrefix(original + ".replaced") else { return false }
         let number = name.dropFirst(original.count + ".replaced".count)
         return number.isEmpty || (number.first == "-" && Int(number.dropFirst()) != nil)
     }
 
-    /// What restoring, adopting and salvaging left beside the vault, to be removed with it.
+    /// Returns the names that restoring, adopting and salvaging left beside the vault, to be removed with it.
     func namesLeftBehind() -> [String] { namesOfReplaced() + namesOfUnfinished() }
 
-    /// The names of files that are the same vault and that had not come to be given its name.
+    /// Returns the names of files that are the same vault and never got its name.
     func namesOfUnfinished() -> [String] {
         guard let all = try? location.directory.names() else { return [] }
         return all.filter { Self.isUnfinished($0, of: location.name) && isVault($0, orItself: true) }
     }
 
-    /// Whether `name` is one that ``AtomicFile`` or ``VaultCreation`` gives to what is to have the name `original`.
+    /// Returns whether `name` is one that ``AtomicFile`` or ``VaultCreation`` gives to a file before the name
+    /// `original`.
     static func isUnfinished(_ name: String, of original: String) -> Bool {
         guard name.hasPrefix(".\(original).") else { return false }
         let rest = name.dropFirst(original.count + 2)
@@ -62,10 +63,11 @@ struct ConflictCopies {
         return found.isOf(vault)
     }
 
-    /// Whether `name` is what a program makes of `original` in a conflict: Syncthing
-    /// `NAME.sync-conflict-20261121-190753-ABCDEFG.EXT`, Dropbox and Nextcloud `NAME (… conflicted copy …).EXT`,
-    /// OneDrive `NAME-HOST.EXT`, Google Drive and Seafile `NAME (1).EXT`, `NAME (SFConflict …).EXT`. Byte for byte: a
-    /// name may be no UTF-8.
+    /// Returns whether `name` is one that a program makes of `original` in a conflict. Syncthing makes
+    /// `NAME.sync-conflict-20261121-190753-ABCDEFG.EXT`, Dropbox and Nextcloud
+    /// `NAME (… conflicted copy …).EXT`, OneDrive `NAME-HOST.EXT`. Google Drive and Seafile make
+    /// `NAME (1).EXT` and `NAME (SFConflict …).EXT`. Names are compared byte for byte: a name may be no
+    /// UTF-8.
     static func isConflict(_ name: [UInt8], of original: [UInt8]) -> Bool {
         guard name != original else { return false }
         let dot = original.lastIndex(of: UInt8(ascii: ".")) ?? 0

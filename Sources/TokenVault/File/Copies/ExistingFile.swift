@@ -2,31 +2,31 @@ internal import SystemPackage
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// The file in the place that a copy is to take: the vault, perhaps damaged, or an empty file.
+/// The file in the place that a copy is about to take: the vault, perhaps damaged, or an empty file.
 struct ExistingFile {
     private let opened: VaultFile
 
     var file: any DiskFile { opened.file }
     var identity: FileIdentity { opened.attributes.identity }
-    /// Whether there is nothing in it.
+    /// Whether the file is empty.
     var isEmpty: Bool { opened.isEmpty }
-    /// The newest whole copy of its keybag as it is now; `nil` when none is whole.
+    /// The newest whole copy of its present keybag; `nil` when none is whole.
     var keybag: Keybag? { (try? KeybagCopies(reading: file))?.whole.first?.keybag }
 
-    /// Opens what is at `place`; `nil` when nothing is. Throws `notAVault` for what is no file of a vault and not empty:
-    /// nothing else is replaced. `insecurePermissions` for another user's file.
+    /// Opens the file at `place`; `nil` when there is none. Throws `notAVault` for a file that is neither a
+    /// vault's nor empty: nothing else is replaced. Throws `insecurePermissions` for another user's file.
     init?(at place: VaultLocation) throws(TokenStorageError) {
         guard let opened = try VaultFile.openIfThere(place, for: .replacement) else { return nil }
         self.opened = opened
     }
 
-    /// Throws `alreadyExists` when it is known to be another vault than `vault`.
+    /// Throws `alreadyExists` when the file is known to be another vault than `vault`.
     func check(is vault: VaultIdentifier) throws(TokenStorageError) {
         guard let vaults = try? KeybagCopies(reading: file).vaults, !vaults.isEmpty else { return }
         guard vaults.contains(vault) else { throw .file(.alreadyExists, .exists(.otherVault)) }
     }
 
-    /// Whether the bytes of `other` are the same.
+    /// Returns whether `other` has the same bytes.
     func isIdentical(to other: any DiskFile) throws(TokenStorageError) -> Bool {
         let file = file
         return try onDisk { () throws(SystemFailure) in
@@ -42,14 +42,14 @@ struct ExistingFile {
         }
     }
 
-    /// Whether nothing is behind `last`, where the log ends: a frame put behind what a crash left would say that it was
-    /// durable.
+    /// Returns whether nothing is behind `last`, where the log ends. A frame put behind a crash's remainder
+    /// would say that the remainder was durable.
     func isClean(_ copy: CheckedCopy, upTo last: ScannedFrame?) -> Bool {
         guard let last, let loaded = read(in: copy.place, copy.codec) else { return false }
         return loaded.stop == .clean && loaded.state.tail == last.end
     }
 
-    /// How far its log has come; `nil` where that cannot be read.
+    /// Returns the state of its log; `nil` where that cannot be read.
     func state(in place: VaultLocation, _ codec: FrameCodec) -> LogState? { read(in: place, codec)?.state }
 
     private func read(in place: VaultLocation, _ codec: FrameCodec) -> LogLoader.Loaded? {
@@ -59,8 +59,8 @@ struct ExistingFile {
         return try? loader.read(file, .walking, anchored: nil) { _, _ in }
     }
 
-    /// Tells the readers of the file to look at the path, where a frame can be put behind the last one. Losing this
-    /// to a crash loses nothing.
+    /// Appends the notice that makes the file's readers look at the path, where a frame can follow the last
+    /// one. Losing the notice to a crash does no harm.
     func announceReplacement(behind last: ScannedFrame?, _ codec: FrameCodec) throws(TokenStorageError) {
         guard let last else { return }
         let file = file

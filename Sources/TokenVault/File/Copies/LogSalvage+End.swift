@@ -1,7 +1,8 @@
 internal import TokenVaultPlatform
 
 extension LogSalvage {
-    /// Decides about what stands at the end: a commit that a crash cut short is no loss, as nobody was told of it.
+    /// Decides about the end of the log: a commit that a crash cut short is no loss, as it was never
+    /// acknowledged.
     mutating func end(_ anchored: AnchorSlot?) throws(TokenStorageError) {
         let isOfAnchor = anchored.map { epoch == nil || $0.epoch == epoch } ?? false
         let seen = isOfAnchor ? anchored?.sequence ?? 0 : 0
@@ -29,8 +30,8 @@ extension LogSalvage {
         gap = nil
     }
 
-    /// The first place among what was written last that is not as it was written, and how many records are in front
-    /// of the commit that has it.
+    /// Returns the first damaged place among the frames written last, and the number of records in front of
+    /// the commit that has it.
     private func failure() -> (place: Int?, cut: Int) {
         let end = suspect?.cut ?? group.count
         if let torn = group[..<end].firstIndex(where: { !$0.isIntact }) {
@@ -40,7 +41,7 @@ extension LogSalvage {
         return (suspect?.offset ?? gap?.lowerBound, end)
     }
 
-    /// The newest commit before the record at `cut` of the group.
+    /// Returns the newest commit before the record at `cut` of the group.
     private func sequence(before cut: Int) -> UInt64 {
         max(completeSequence, cut > 0 ? group[cut - 1].entry.generation : 0)
     }

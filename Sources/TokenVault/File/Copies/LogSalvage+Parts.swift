@@ -1,12 +1,12 @@
 extension LogSalvage {
-    /// What a frame says of its item, or of none.
+    /// The contents of a frame about its item, or about none.
     struct Record {
         var item: ItemIdentifier?
         var entry: IndexEntry
         var isDeletion: Bool
-        /// Whether its contents are those that its header tells of.
+        /// Whether the contents match the header.
         var isWhole: Bool
-        /// Whether the rest of it is as it was written as well.
+        /// Whether the rest of the frame is intact as well.
         var isIntact: Bool
         var beginsCommit = false
         var isControl: Bool
@@ -25,18 +25,18 @@ extension LogSalvage {
         }
     }
 
-    /// Something that was lost.
+    /// A part that was lost.
     struct Loss {
         var range: Range<Int>
         var what: String
-        /// Whether items in front of it may have been replaced or deleted by what was lost.
+        /// Whether the lost part may have replaced or deleted items in front of it.
         var isDoubtful: Bool
     }
 
-    /// A place where frames are missing that a crash may explain, as long as nothing behind it speaks against that.
+    /// A place of missing frames that a crash may explain, as long as nothing behind it contradicts that.
     struct Suspect {
         var offset: Int
-        /// How many records of the group are in front of the commit that has the place.
+        /// The number of records of the group in front of the commit that has the place.
         var cut: Int
         var losses: [Loss]
     }

@@ -1,10 +1,10 @@
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// Goes along a damaged log and decides what its items are: of each the newest value that is whole.
+/// Walks along a damaged log and finds the newest whole value of each item.
 ///
-/// The order of commits decides, not that of places: whoever puts an old frame behind a new one, which takes no
-/// key, brings nothing back.
+/// The order of commits decides, not the order of places: putting an old frame behind a new one requires no
+/// key, and brings nothing back.
 struct LogSalvage {
     struct Item {
         /// The newest frame of the item, whole or not.
@@ -12,7 +12,7 @@ struct LogSalvage {
         var offset: Int
         var isDeletion: Bool
         var isWhole: Bool
-        /// The newest value that is whole.
+        /// The newest whole value.
         var best: IndexEntry?
     }
 
@@ -20,17 +20,18 @@ struct LogSalvage {
     let codec: FrameCodec
     var report = SalvageReport(
         items: 0, mayBeOlder: 0, itemsLost: 0, bytesSkipped: 0, losses: [], notes: [])
-    /// How far the log came, as far as its frames tell.
+    /// The extent of the log, as far as its frames show.
     private(set) var reach = HighWaterMark()
-    /// The keybag that the last record found names.
+    /// The keybag that the last found record names.
     private(set) var named: KeybagRecord?
-    /// The commits that were found, and those before them that the file tells of.
+    /// The commits that were found, and the earlier ones that the file lists.
     private(set) var history = Ancestry()
 
     var items: [ItemIdentifier: Item] = [:]
     var epoch: Epoch?
     var chain: Digest? = FrameCodec.chainStart
-    /// What frames that were written together say of items: complete commits, and one whose end has not come yet.
+    /// The records of frames that were written together: complete commits, and a commit whose end has not
+    /// come yet.
     var group: [Record] = []
     var pending: [Record] = []
     var groupStart: UInt64 = 0
@@ -39,7 +40,7 @@ struct LogSalvage {
     var gap: Range<Int>?
     var suspect: Suspect?
     var endOfFrames = VaultFormat.logStart
-    /// A frame from before here may have been replaced or deleted by what was lost.
+    /// The place before which frames may have been replaced or deleted by lost ones.
     var doubtEnd = 0
 
     init(file: any DiskFile, codec: FrameCodec) {
@@ -47,7 +48,7 @@ struct LogSalvage {
         self.codec = codec
     }
 
-    /// Reads the whole file. `anchored` is how far this device has seen the vault go.
+    /// Reads the whole file. `anchored` is the last state that this device has seen of the vault.
     mutating func read(
         anchored: AnchorSlot?, progress: ((Int, Int) -> Void)?
     ) throws(TokenStorageError) {
@@ -67,7 +68,7 @@ struct LogSalvage {
     }
 
     private mutating func take(_ frame: ScannedFrame, _ record: Record) throws(TokenStorageError) {
-        // Written when all before it was durable: no crash explains what is missing there.
+        // The frame was written when all before it was durable: no crash explains the missing frames.
         if let suspect, frame.header.groupStart > UInt64(suspect.offset) { dismissSuspect() }
         if frame.header.previous != chain {
             noteBreak(before: frame)
@@ -83,23 +84,24 @@ struct LogSalvage {
         record.beginsCommit = pending.isEmpty
         pending.append(record)
         guard frame.header.endsCommit else { return }
-        // All before a group was durable when that was written.
+        // All frames before a group were durable when the group was written.
         if groupStart != frame.header.groupStart, suspect == nil { flush() }
         groupStart = frame.header.groupStart
         group += pending
         pending.removeAll(keepingCapacity: true)
     }
 
-    /// Frames are missing in front of `frame`: lost, or never written by a write that a crash cut short.
+    /// Notes that frames are missing in front of `frame`: lost, or never written by a write that a crash cut
+    /// short.
     private mutating func noteBreak(before frame: ScannedFrame) {
         let place = gap ?? frame.offset..<frame.offset
         let loss = Loss(
             range: place, what: gap == nil ? "frames are missing" : "bytes that are no frame",
-            // What was written together with the file are items, each once, and no deletions.
+            // The frames written together with the file are items, each once, and no deletions.
             isDoubtful: frame.header.groupStart != UInt64(VaultFormat.logStart))
         let mayBeTorn = gap != nil && frame.header.groupStart <= UInt64(place.lowerBound)
         guard suspect != nil || mayBeTorn else {
-            // A commit that lost its end: its frames are better than nothing, and the loss is told.
+            // A commit that lost its end: its frames are better than nothing, and the loss is reported.
             flushAll()
             return lose(loss)
         }
@@ -109,7 +111,7 @@ struct LogSalvage {
         pending.removeAll(keepingCapacity: true)
     }
 
-    /// What was taken for a write that a crash cut short is a loss.
+    /// Counts a supposed write that a crash cut short as a loss.
     mutating func dismissSuspect() {
         flushAll()
         for loss in suspect?.losses ?? [] { lose(loss) }
@@ -143,7 +145,7 @@ struct LogSalvage {
         return try codec.openControl(sealed, header: frame.header)
     }
 
-    /// Takes the records of the group for what they say.
+    /// Applies the records of the group.
     mutating func flush() {
         for record in group {
             completeSequence = max(completeSequence, record.entry.generation)
@@ -187,7 +189,7 @@ struct LogSalvage {
         if loss.isDoubtful { doubtEnd = max(doubtEnd, loss.range.upperBound) }
     }
 
-    /// The items to save, in the order of their places.
+    /// Returns the items to save, in the order of their places.
     mutating func takeItems() -> [(ItemIdentifier, IndexEntry)] {
         var saved: [(ItemIdentifier, IndexEntry)] = []
         for (name, item) in items where !item.isDeletion {
@@ -210,7 +212,7 @@ struct LogSalvage {
 }
 
 extension LogScanner {
-    /// Whether a frame's contents are those that its header tells of.
+    /// Returns whether a frame's contents match its header.
     mutating func hasWholeContents(_ frame: ScannedFrame) throws(TokenStorageError) -> Bool {
         let length = frame.header.metadataLength + frame.header.bodyLength
         guard try fill(frame.offset + Frame.contentOffset, length),

@@ -1,17 +1,19 @@
-/// What of two files of one vault goes into a third: decided item by item, from the newest commit that both have.
+/// The plan for merging two files of one vault into a third, item by item, from the newest commit that both
+/// have.
 ///
-/// An item that changed on one side only is taken from there, a deletion too. What changed on both sides is kept twice. Where the
-/// two files cannot tell, an item is kept: a deletion that is lost can be made again, a secret that is lost cannot.
+/// An item that changed in one file only is taken from that file, a deletion too. An item that changed in
+/// both files is kept twice. Where the two files cannot tell, an item is kept: a lost deletion can be made
+/// again, a lost secret cannot.
 struct MergePlan {
-    /// What becomes of an item.
+    /// The outcome for an item.
     enum Choice: Equatable {
-        /// It stays as this file has it.
+        /// The item stays as this file has it.
         case ours(IndexEntry)
-        /// It is taken from the other file.
+        /// The item is taken from the other file.
         case theirs(IndexEntry)
-        /// Both files have changed it.
+        /// Both files have changed the item.
         case both(ours: IndexEntry, theirs: IndexEntry)
-        /// One of the files has deleted it.
+        /// One of the files has deleted the item.
         case deleted
     }
 
@@ -20,7 +22,7 @@ struct MergePlan {
     /// The newest commit that both files have.
     let fork: Ancestry.Commit
 
-    /// `nil` where the two files have no commit in common.
+    /// Returns `nil` where the two files have no commit in common.
     init?(ours: Ancestry, theirs: Ancestry) {
         guard let fork = ours.newestCommon(with: theirs) else { return nil }
         self.ours = ours
@@ -28,11 +30,12 @@ struct MergePlan {
         self.fork = fork
     }
 
-    /// Whether this file has every commit of the other one.
+    /// Whether this file has every commit of the other file.
     var hasAllOfTheirs: Bool { theirs.commits.last.map(ours.contains) ?? false }
 
-    /// What becomes of an item that this file has as `our`, and the other one as `their`; `nil` where it is not there.
-    /// `isReadable` says whether this device opens it, so that an earlier merge gave it a generation of its own.
+    /// Returns the outcome for an item that this file has as `our`, and the other file as `their`; `nil`
+    /// where it is absent. `isReadable` says whether this device opens the item, so that an earlier merge
+    /// gave it its own generation.
     func choice(ours our: IndexEntry?, theirs their: IndexEntry?, isReadable: Bool) -> Choice {
         switch (our, their) {
         case (nil, nil): .deleted
@@ -49,7 +52,7 @@ struct MergePlan {
         }
     }
 
-    /// Whether the commit that stored an item is known to be in the past of both files.
+    /// Returns whether the commit that stored an item is known to be in the past of both files.
     private func isCommon(
         _ generation: UInt64, of history: Ancestry, in other: Ancestry, _ isReadable: Bool
     ) -> Bool {

@@ -1,6 +1,6 @@
 public import SystemPackage
 
-/// What merging a copy into the vault did, or would do.
+/// The result of merging a copy into the vault, or of a rehearsal.
 public struct MergeReport: Sendable {
     /// An item that both files have changed.
     public struct Conflict: Sendable, Hashable {
@@ -12,20 +12,21 @@ public struct MergeReport: Sendable {
         public let keptAs: TokenKey
     }
 
-    /// Items that the vault has now, or would have.
+    /// The number of items that the vault has now, or would have.
     public var items = 0
-    /// Items that were new or newer in the copy.
+    /// The number of items that were new or newer in the copy.
     public var taken = 0
-    /// Items that the copy had deleted.
+    /// The number of items that the copy had deleted.
     public var deleted = 0
-    /// Items that both have changed, in the order of the copy's file.
+    /// The items that both files have changed, in the order of the copy's file.
     public var conflicts: [Conflict] = []
-    /// Items of the copy that could not be taken: this device or this unlock method does not open them.
+    /// The number of the copy's items that could not be taken: this device or this unlock method does not
+    /// open them.
     public var remaining = 0
     /// Whether the vault has all of the copy already. Then nothing was written.
     public var isUpToDate = false
-    /// Where the vault's file of before is kept; `nil` when nothing was written.
+    /// The path where the vault's previous file is kept; `nil` when nothing was written.
     public var replaced: FilePath?
-    /// What a person should know.
+    /// Notes for the user.
     public var notes: [String] = []
 }

@@ -1,16 +1,17 @@
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// The items of a merged vault, where each is taken from, and what is lost or kept twice.
+/// The items of a merged vault: the source of each, and the items that are lost or kept twice.
 struct MergedItems {
-    /// Where an item of the new file comes from.
+    /// The source of an item of the new file.
     private struct Source {
         var item: ItemIdentifier
         var entry: IndexEntry
         var isTheirs = false
-        /// Whether it is sealed under a generation of the merge, so that nothing takes it for what it was on one side.
+        /// Whether the item is sealed under a generation of the merge, so that nothing takes it for either
+        /// file's value.
         var isSealedAgain = false
-        /// The key to store it under, where that is not its own.
+        /// The key to store the item under; `nil` for its own key.
         var key: TokenKey?
     }
 
@@ -21,7 +22,8 @@ struct MergedItems {
     private(set) var keybag: Keybag
     var report = MergeReport()
 
-    /// Decides on every item of both files. Opens those that both have changed. Throws `corrupt` where one of them is damaged.
+    /// Decides on every item of both files. Opens the items that both have changed. Throws `corrupt` where
+    /// such an item is damaged.
     init(
         _ plan: MergePlan, ours: CheckedCopy, theirs: CheckedCopy, generation: UInt64
     ) throws(TokenStorageError) {
@@ -57,7 +59,8 @@ struct MergedItems {
             Source(item: item, entry: entry, isSealedAgain: isNew && ours.opens(entry) && canSeal(entry)))
     }
 
-    /// Takes an item of the other file; false where neither this device nor the new keybag has keys for it.
+    /// Takes an item of the other file; returns false where neither this device nor the new keybag has keys
+    /// for it.
     private mutating func take(_ item: ItemIdentifier, _ entry: IndexEntry) -> Bool {
         let isSealedAgain = theirs.opens(entry) && canSeal(entry)
         guard isSealedAgain || hasSameKeys(entry) else {
@@ -69,7 +72,7 @@ struct MergedItems {
         return true
     }
 
-    /// Keeps the other file's value of an item under another key, unless it is the same.
+    /// Keeps the other file's value of an item under another key, unless both values are the same.
     private mutating func keepTwice(
         _ item: ItemIdentifier, _ our: IndexEntry, _ their: IndexEntry, _ ourScanner: inout LogScanner,
         _ theirScanner: inout LogScanner
@@ -87,7 +90,7 @@ struct MergedItems {
             MergeReport.Conflict(service: other.metadata.service, key: other.metadata.key, keptAs: key))
     }
 
-    /// A key that neither file has, made from that of `item`.
+    /// Returns a key that neither file has, made from that of `item`.
     private func freeKey(for item: TokenItem) throws(TokenStorageError) -> TokenKey {
         var number = 1
         while true {
@@ -107,16 +110,16 @@ struct MergedItems {
 
     // MARK: - Keys
 
-    /// Whether an item of this policy can be sealed with the keys of this file.
+    /// Returns whether an item of this policy can be sealed with the keys of this file.
     private func canSeal(_ entry: IndexEntry) -> Bool {
         guard let policy = AccessPolicy(number: entry.policy),
             case .keys(let keys) = ours.ring.accessForWriting(policy)
         else { return false }
-        // An item of another device stays one of that device.
+        // An item of another device stays that device's.
         return keys.setTag == entry.setTag
     }
 
-    /// Whether the new keybag has the very keys that an item of the other file is sealed under.
+    /// Returns whether the new keybag has the same keys that an item of the other file is sealed under.
     private func hasSameKeys(_ entry: IndexEntry) -> Bool {
         func key(in keybag: Keybag) -> Keybag.WrappedClass? {
             keybag.sets.first { DeviceKey.setTag(of: $0.device) == entry.setTag }?.keys.first {
@@ -127,7 +130,8 @@ struct MergedItems {
         return key(in: keybag) == theirs
     }
 
-    /// Takes over the devices that were enrolled on the other side since. One that has items from before was removed here.
+    /// Takes over the devices enrolled in the other file since. A device that has items from before was
+    /// removed here.
     private mutating func takeDevices(_ plan: MergePlan) throws(TokenStorageError) {
         let known = Set(keybag.sets.map(\.device))
         let fresh = theirs.keybag.sets.filter { !known.contains($0.device) }
@@ -147,7 +151,7 @@ struct MergedItems {
 
     // MARK: - Writing
 
-    /// Writes all items, and gets `progress` told of items done and in all.
+    /// Writes all items; `progress` gets the items done and the total.
     func write(
         to builder: inout LogBuilder, progress: ((Int, Int) -> Void)?
     ) throws(TokenStorageError) {

@@ -1,22 +1,24 @@
 internal import SystemPackage
 internal import TokenVaultPlatform
 
-/// The vaults that this device knows at a path, where their file is no more.
+/// The vaults that this device knows at a path, where their file is gone.
 struct MissingVaults {
     /// The state directory; `nil` when there is none.
     let state: (any DiskDirectory)?
-    /// The path, without links; `nil` when it cannot be told.
+    /// The path, without links; `nil` when it cannot be determined.
     let place: FilePath?
 
-    /// Which they are. Several, when a vault was moved away, never unlocked where it is, and another one made.
+    /// The vaults' identifiers. There are several when a vault was moved away and never unlocked there, and
+    /// another one was made.
     var identifiers: [VaultIdentifier] {
         guard let state, let place else { return [] }
         return StateStore.vaults(rememberedAt: [place], in: state)
     }
 
-    /// Removes what this device keeps for them; returns which they were. A crash leaves each known, or forgotten with all
-    /// that was kept for it. `occupant` says which vaults the file at the path may be; `nil` where there is none. Throws
-    /// `alreadyExists` when that is one of them or no other vault, `unavailable` when there are none.
+    /// Removes this device's state for the vaults; returns their identifiers. A crash leaves each vault
+    /// either known or wholly forgotten. `occupant` has the vaults that the file at the path may be; `nil`
+    /// where there is no file. Throws `alreadyExists` when the file is one of the vaults or no vault at all,
+    /// and `unavailable` when there are none.
     func forget(among occupant: [VaultIdentifier]?) throws(TokenStorageError) -> [VaultIdentifier] {
         let vaults = identifiers
         if let occupant, occupant.isEmpty || vaults.isEmpty || vaults.contains(where: occupant.contains) {

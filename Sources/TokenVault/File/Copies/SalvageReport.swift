@@ -1,28 +1,28 @@
-/// What came of salvaging a damaged vault.
+/// The result of salvaging a damaged vault.
 public struct SalvageReport: Sendable {
-    /// A place where something was lost.
+    /// A place where data was lost.
     public struct Loss: Sendable, Hashable {
-        /// Where it begins in the damaged file, in bytes.
+        /// The offset of the place in the damaged file, in bytes.
         public var offset: Int
-        /// How many bytes nothing could be made of; 0 where what was there is missing without a trace.
+        /// The number of unusable bytes; 0 where the lost data is missing without a trace.
         public var length: Int
-        /// What was lost, in words for a person.
+        /// The description of the loss, in words for the user.
         public var description: String
     }
 
-    /// Items that were saved.
+    /// The number of saved items.
     public var items: Int
-    /// How many of these may not be what they were: a newer value, or their deletion, may be among what was lost.
+    /// The number of saved items that may be out of date: a newer value, or their deletion, may be lost.
     public var mayBeOlder: Int
-    /// Items of which a trace was found and no value.
+    /// The number of items of which a trace was found and no value.
     public var itemsLost: Int
-    /// Bytes nothing could be made of.
+    /// The number of unusable bytes.
     public var bytesSkipped: Int
-    /// What was lost, in the order of offsets.
+    /// The losses, in the order of offsets.
     public var losses: [Loss]
-    /// What is not lost but worth knowing.
+    /// Notes that are no losses.
     public var notes: [String]
-    /// Whether this device has seen the vault, or what opens it, go further than the file.
+    /// Whether this device has seen the vault, or its keybag, go further than the file.
     public var isOlderThanSeen = false
 
     /// Whether nothing was lost, and nothing is older than what this device has seen.

@@ -3,18 +3,19 @@ internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
 extension VaultCopy {
-    /// Copies what is whole of this file, which may be damaged anywhere, into a new vault at `path`, mode 0600,
-    /// with the same slots. The file itself is not changed.
+    /// Copies the whole parts of this file, which may be damaged anywhere, into a new vault at `path`, mode
+    /// 0600, with the same slots. The file itself is not changed.
     ///
-    /// Frames are looked for at every place behind damage, and only those that authenticate count. Of each item the
-    /// newest value that is whole is saved, sealed as it is, so that items of other devices and classes are saved
-    /// too; what was deleted stays deleted. Where a deletion or a newer value may be among what was lost,
+    /// Frames are searched for at every place behind damage, and only frames that authenticate count. Of each
+    /// item the newest whole value is saved, still sealed, so that items of other devices and classes are
+    /// saved too. Deleted items stay deleted. Where a deletion or a newer value may be lost,
     /// ``SalvageReport/mayBeOlder`` counts the item. Bring the new file into the vault's place with
     /// ``restore(to:progress:)``.
     ///
-    /// The copy must be unlocked (`locked`) by a slot that opens everything (`notPermitted`). `progress` gets bytes or items done and in all. Throws
-    /// `alreadyExists` rather than overwriting, `conflict` when another file took its place meanwhile, `wrongPassphrase` when the slot was removed before, `noSpace`,
-    /// `timedOut`, and what the system failed with; then there is no file.
+    /// The copy must be unlocked (`locked`) by a slot that opens everything (`notPermitted`). `progress` gets
+    /// the bytes or items done and the total. Throws `alreadyExists` rather than overwriting, `conflict` when
+    /// another file took the copy's place meanwhile, and `wrongPassphrase` when the slot was removed before.
+    /// Also throws `noSpace`, `timedOut`, and the system's failures. After an error there is no file.
     public func salvage(
         to path: FilePath, progress: ((Int, Int) -> Void)? = nil
     ) throws(TokenStorageError) -> SalvageReport {
@@ -34,14 +35,14 @@ extension VaultCopy {
             try VaultCreation(location: place, configuration: configuration).refuseExisting()
             let keybags = try openedKeybags()
             guard let first = keybags.first else { throw .file(.locked) }
-            // As for restoring: a new life of the log takes all of the keys.
+            // As for restoring: a new epoch of the log requires all of the keys.
             guard first.ring.roots?.all != nil else {
                 throw .file(.notPermitted, .permission(.everything))
             }
             let codec = FrameCodec(vault: vault, keys: first.ring.log)
             try lockForReading(file, until: Deadline(after: configuration.lockLimit))
             defer { file.unlock() }
-            // What a compaction took the place of is whole, and older than what is there.
+            // A file that a compaction replaced is whole, and older than the present file.
             let opened = file
             try requireInPlace(try onDisk { () throws(SystemFailure) in try opened.attributes().identity })
             let anchor = Anchor(directory: location.state, vault: vault, key: codec.keys.anchor)
@@ -51,10 +52,10 @@ extension VaultCopy {
             let (keybag, note) = try keybagToSave(keybags, named: salvage.named)
             let items = salvage.takeItems()
             var report = salvage.report
-            // Where something was lost, that may be what another device has seen.
+            // The lost part may be what another device has seen.
             let isWhole = report.losses.isEmpty && report.mayBeOlder == 0
             var past = isWhole ? salvage.history : Ancestry()
-            // What this device saw last may be a checkpoint, whose damage loses no item.
+            // The last frame that this device saw may be a checkpoint, whose damage loses no item.
             if isWhole, let anchored, anchored.epoch == salvage.epoch {
                 past.append(Ancestry.Commit(sequence: anchored.sequence, head: anchored.head))
             }
@@ -78,7 +79,7 @@ extension VaultCopy {
         }
     }
 
-    /// The keybag that the log names, or what is next to it.
+    /// Returns the keybag that the log names, or the next best one.
     private func keybagToSave(
         _ opened: [OpenedKeybag], named: KeybagRecord?
     ) throws(TokenStorageError) -> (OpenedKeybag, note: String?) {
@@ -87,7 +88,7 @@ extension VaultCopy {
             return (newest, "which keybag was in use is lost: the slots are those of the newest copy")
         }
         if let fitting = opened.first(where: { $0.isNamed(by: named) }) { return (fitting, nil) }
-        // The keybag in use is whole, and what was given opens only one before it.
+        // The keybag in use is whole, and the given method opens only an earlier one.
         if hasKeybag(namedBy: named) { throw .file(.wrongPassphrase) }
         return (newest, "the keybag in use is damaged: the slots are those of another copy")
     }

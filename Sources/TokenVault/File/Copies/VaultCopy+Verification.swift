@@ -2,13 +2,14 @@ internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
 extension VaultCopy {
-    /// Reads every byte of the file and checks it as ``BlockingFileVault/verify(progress:)`` does: also of one that is too
-    /// damaged or too old to be opened as the vault. Changes nothing; writers wait meanwhile. `progress` gets bytes
-    /// done and in all.
+    /// Reads every byte of the file and checks it as ``BlockingFileVault/verify(progress:)`` does. The file
+    /// may be too damaged or too old to open as the vault. Changes nothing; writers wait meanwhile.
+    /// `progress` gets the bytes done and the total.
     ///
-    /// The copy must be unlocked (`locked`). What is wrong is in the report. That the file lacks what this device has seen is
-    /// ``VerificationReport/isOlderThanSeen`` or ``VerificationReport/isForked``. Throws `conflict` when another file took its place
-    /// meanwhile, `timedOut`, and what the system failed with.
+    /// The copy must be unlocked (`locked`). The report has the damage.
+    /// ``VerificationReport/isOlderThanSeen`` or ``VerificationReport/isForked`` says that the file lacks
+    /// commits that this device has seen. Throws `conflict` when another file took its place meanwhile,
+    /// `timedOut`, and the system's failures.
     public func verify(
         progress: ((Int, Int) -> Void)? = nil
     ) throws(TokenStorageError) -> VerificationReport {
@@ -43,8 +44,9 @@ extension VaultCopy {
             lockTimeout: configuration.lockLimit)
     }
 
-    /// Whether the log, damaged as it may be, is of an earlier life than the one that this device has seen last, or ends
-    /// in front of the commit that it has seen, with nothing behind that could have been it.
+    /// Returns whether the log, perhaps damaged, is of an earlier epoch than the last one that this device
+    /// has seen. Also returns true when it ends in front of the last seen commit, with nothing behind that
+    /// could have been that commit.
     private func isOlder(_ loader: LogLoader) -> Bool {
         guard let anchored = try? loader.anchor.read() else { return false }
         var reach = HighWaterMark()

@@ -3,9 +3,10 @@ public import SystemPackage
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// A vault's file that is not used as the vault: a backup, a copy that a program left beside it, a damaged vault.
+/// A vault's file that is not used as the vault: a backup, a copy that a program left beside it, a damaged
+/// vault.
 ///
-/// It is only read, whoever owns it and wherever it lies. ``restore(to:progress:)`` puts it in a vault's place.
+/// The copy is only read, whatever its owner and place. ``restore(to:progress:)`` puts it in a vault's place.
 /// Calls run on the caller's thread.
 ///
 /// ```swift
@@ -30,7 +31,8 @@ public final class VaultCopy: Sendable {
 
         var keybag: Keybag { copy.keybag }
 
-        /// Whether the log names it, or one before it: a change whose last steps a crash prevented.
+        /// Returns whether the log names this keybag, or the one before it: a change whose last steps a crash
+        /// prevented.
         func isNamed(by record: KeybagRecord) -> Bool {
             copy.isNamed(by: record) || copy.isNext(after: record)
         }
@@ -46,10 +48,10 @@ public final class VaultCopy: Sendable {
         candidates = try Self.keybags(in: opened)
     }
 
-    /// Opens the file at `path`. `configuration` names the state directory of this device, with which
-    /// *this device only* items can be checked, and how far the vault had come there. Throws `unavailable`
-    /// when there is no such file, `notAVault`, `corrupt` when no copy of its keybag is whole: then nothing
-    /// opens it. `unsupportedFormat`.
+    /// Opens the file at `path`. `configuration` names the state directory of this device. With it, *this
+    /// device only* items can be checked, and the last state that this device has seen is known. Throws
+    /// `unavailable` when there is no such file, `notAVault`, `unsupportedFormat`. Throws `corrupt` when no
+    /// copy of its keybag is whole: then nothing opens the file.
     public static func open(
         at path: FilePath, configuration: FileVaultConfiguration
     ) throws(TokenStorageError) -> VaultCopy {
@@ -81,12 +83,12 @@ public final class VaultCopy: Sendable {
         }
     }
 
-    /// The vault's identifier: 32 hexadecimal digits. It is what the keybag says unauthenticated.
+    /// The vault's identifier: 32 hexadecimal digits, from the unauthenticated keybag.
     public var identifier: String { vault.hexadecimal }
 
     var vault: VaultIdentifier { candidates.first?.keybag.vault ?? VaultIdentifier(bytes: []) }
 
-    /// The unlock methods that the copy has. It is what the keybag says unauthenticated.
+    /// The copy's unlock methods, from the unauthenticated keybag.
     public var slots: [VaultSlot] { candidates.first?.keybag.slots.map { VaultSlot($0) } ?? [] }
 
     /// Wipes the keys.
@@ -102,8 +104,8 @@ public final class VaultCopy: Sendable {
 
     // MARK: - Unlocking
 
-    /// Unlocks the copy with what opened the vault when the copy was made. Throws `wrongPassphrase`, `corrupt`
-    /// for a keybag that does not authenticate, `resourcesExhausted`.
+    /// Unlocks the copy with a method that opened the vault when the copy was made. Throws `wrongPassphrase`,
+    /// `corrupt` for a keybag that does not authenticate, `resourcesExhausted`.
     public func unlock(with method: UnlockMethod) throws(TokenStorageError) {
         try during("unlock") { () throws(TokenStorageError) in
             try method.check()
@@ -128,8 +130,9 @@ public final class VaultCopy: Sendable {
         }
     }
 
-    /// Unlocks the copy with a key that `keyring` keeps for the vault. Throws `locked` when it keeps none,
-    /// `wrongPassphrase` when none opens a slot, what `keyring` throws, and as ``unlock(with:)``.
+    /// Unlocks the copy with a key that `keyring` keeps for the vault. Throws `locked` when the keyring keeps
+    /// none and `wrongPassphrase` when no key opens a slot. Also throws the errors of `keyring`, and as
+    /// ``unlock(with:)``.
     public func unlock(from keyring: any KeyringItems) throws(TokenStorageError) {
         try during("unlock") { () throws(TokenStorageError) in
             let keys = try keyring.keys(vault: identifier)
@@ -149,7 +152,7 @@ public final class VaultCopy: Sendable {
         }
     }
 
-    /// The keybags that were opened, newest first. Throws `locked` when none was.
+    /// Returns the keybags that were opened, newest first. Throws `locked` when none was.
     func openedKeybags() throws(TokenStorageError) -> [OpenedKeybag] {
         let opened = opened.withLock { $0 }
         guard !opened.isEmpty else { throw .file(.locked) }
@@ -165,7 +168,7 @@ public final class VaultCopy: Sendable {
         }
     }
 
-    /// Throws `conflict` when the path leads to another file than the one with `identity` by now.
+    /// Throws `conflict` when the path no longer leads to the file with `identity`.
     func requireInPlace(_ identity: FileIdentity) throws(TokenStorageError) {
         let location = location
         let there = try onDisk { () throws(SystemFailure) in
@@ -176,11 +179,11 @@ public final class VaultCopy: Sendable {
         }
     }
 
-    /// Whether a copy of the keybag is whole that the log's `record` names.
+    /// Returns whether a whole copy of the keybag is the one that the log's `record` names.
     func hasKeybag(namedBy record: KeybagRecord) -> Bool {
         candidates.contains { $0.isNamed(by: record) }
     }
 
-    /// What this device keeps for the vault.
+    /// This device's state for the vault.
     var secretStore: StateStore? { location.state.map { StateStore(directory: $0, vault: vault) } }
 }

@@ -2,7 +2,8 @@ internal import SystemPackage
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// Merges a copy into the file in the vault's place: a new file with what both have, in a new life of the log.
+/// Merges a copy into the file in the vault's place: a new file with the items of both, in a new epoch of the
+/// log.
 struct VaultMerge {
     let ours: VaultCopy
     let theirs: VaultCopy
@@ -116,7 +117,7 @@ struct VaultMerge {
         return report
     }
 
-    /// Throws `forked` or `rolledBack` where neither file has what this device has seen.
+    /// Throws `forked` or `rolledBack` where neither file has all that this device has seen.
     private func requireDescent(
         _ history: Ancestry, _ state: LogState, from anchored: AnchorSlot?
     ) throws(TokenStorageError) {

@@ -2,10 +2,11 @@ internal import SystemPackage
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// Where this device knows a vault to be, and whether that is another file than the one at hand.
+/// The place where this device knows a vault to be, compared with the file at hand.
 enum VaultPlaces {
-    /// The vault at the path that this device remembers, when it is alive there and not the file with `identity`:
-    /// by another name, a link or a mount the same file is one vault. Throws `resourcesExhausted` and `ioFailure`.
+    /// Returns the vault at the path that this device remembers, unless it is missing there or is the file
+    /// with `identity`. By another name, a link or a mount, the same file is one vault. Throws
+    /// `resourcesExhausted` and `ioFailure`.
     static func living(
         _ store: StateStore, here: FilePath, identity: FileIdentity?, vault: VaultIdentifier
     ) throws(TokenStorageError) -> (path: FilePath, file: any DiskFile)? {
@@ -18,22 +19,23 @@ enum VaultPlaces {
             else { return nil }
             return (place, found.file)
         } catch {
-            // That the system could not look says nothing of what is there.
+            // A failure to look says nothing about what is there.
             if error.code == .resourcesExhausted || error.code == .ioFailure { throw error }
             return nil
         }
     }
 
-    /// Whether what is at `here` is a copy of the vault of `store`, which itself is where this device remembers it: what the
-    /// device keeps is then the vault's, and nothing done with the copy may make the vault's items unreadable. Throws as
-    /// ``living(_:here:identity:vault:)``.
+    /// Returns whether the file at `here` is a copy of the vault of `store`, which itself is where this
+    /// device remembers it. The device's state then belongs to the vault, and no change of the copy may make
+    /// the vault's items unreadable. Throws as ``living(_:here:identity:vault:)``.
     static func isCopy(at here: FilePath?, _ store: StateStore) throws(TokenStorageError) -> Bool {
         guard let here else { return false }
         return try living(store, here: here, identity: nil, vault: store.vault) != nil
     }
 
-    /// Throws `unexpectedVault` when this device remembers another vault at `here` than that of `store`, which it remembers at
-    /// `place`. A vault that is itself remembered there took the place of others on purpose.
+    /// Throws `unexpectedVault` when this device remembers another vault at `here` than that of `store`,
+    /// which it remembers at `place`. A vault that is itself remembered there took the place of others on
+    /// purpose.
     static func requireExpected(
         _ store: StateStore, rememberedAt place: FilePath?, at here: FilePath?
     ) throws(TokenStorageError) {
@@ -43,7 +45,7 @@ enum VaultPlaces {
         throw .file(.unexpectedVault, .otherVaultExpected(path: here.string))
     }
 
-    /// Whether the file at `place` is the one with `identity`.
+    /// Returns whether the file at `place` is the one with `identity`.
     static func isSame(_ place: FilePath, _ identity: FileIdentity?) -> Bool {
         guard let name = place.lastComponent?.string,
             let directory = try? PosixDirectory(place.parent),
@@ -54,7 +56,7 @@ enum VaultPlaces {
 }
 
 extension TokenStorageError {
-    /// The same vault is at `path` as well.
+    /// Returns the error that the same vault is at `path` as well.
     static func duplicate(_ path: FilePath) -> TokenStorageError {
         .file(.duplicateVault, .vaultIsElsewhere(path: path.string))
     }

@@ -2,11 +2,11 @@ internal import SystemPackage
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// Puts a copy in a vault's place: a new file with the copy's items, in a new life of the log.
+/// Puts a copy in a vault's place: a new file with the copy's items, in a new epoch of the log.
 struct VaultRestoration {
     let copy: VaultCopy
     let place: VaultLocation
-    /// Whether this settles which of two files is the vault.
+    /// Whether the restoration decides which of two files is the vault.
     let isAdopting: Bool
     let progress: ((Int, Int) -> Void)?
 
@@ -27,7 +27,7 @@ struct VaultRestoration {
         }
     }
 
-    /// Whether the path still leads to what was locked.
+    /// Returns whether the path still leads to the locked file.
     private func isStillThere(_ existing: ExistingFile?) throws(TokenStorageError) -> Bool {
         let place = place
         let there = try onDisk { () throws(SystemFailure) in
@@ -48,7 +48,7 @@ struct VaultRestoration {
         }
         if let existing { try HardLinks(location: place).requireNone(of: existing.file) }
         let identity = try onDisk { () throws(SystemFailure) in try copy.file.attributes().identity }
-        // By its path: a compaction may have put another file there since the copy was opened.
+        // The paths are compared: a compaction may have put another file there since the copy was opened.
         let isInPlace = existing != nil && (existing?.identity == identity || copy.path == place.path)
         let source = isInPlace ? existing?.file ?? copy.file : copy.file
         if !isInPlace { try copy.lockForReading(source, until: deadline) }
@@ -109,7 +109,8 @@ struct VaultRestoration {
         return report
     }
 
-    /// The same vault at another path that this device knows. Throws `duplicateVault` unless this is to settle that.
+    /// Returns the same vault's file at another path that this device knows. Throws `duplicateVault` unless
+    /// the restoration is to decide.
     private func otherFile(
         beside existing: ExistingFile?
     ) throws(TokenStorageError) -> (path: FilePath, file: any DiskFile)? {
@@ -123,7 +124,8 @@ struct VaultRestoration {
         return other
     }
 
-    /// That not all can be read here is worth knowing before the other device is given away.
+    /// Returns the note that not all items can be read here: worth knowing before the other device is given
+    /// away.
     private static func notes(ofForeign items: Int) -> [String] {
         guard items > 0 else { return [] }
         let those = items == 1 ? "1 item" : "\(items) items"
@@ -133,7 +135,7 @@ struct VaultRestoration {
         ]
     }
 
-    /// That other slots open the vault, or other devices are in it, from now on is worth knowing.
+    /// Returns the notes that other slots open the vault from now on, or that it has other devices.
     private func notes(
         of keybag: Keybag, replacing existing: ExistingFile?, _ anchored: AnchorSlot?
     ) -> [String] {
@@ -151,12 +153,13 @@ struct VaultRestoration {
         return notes
     }
 
-    /// Throws `outcomeUnknown` when this is to settle which file is the vault, and this device cannot keep that.
+    /// Throws `outcomeUnknown` when the restoration is to decide which file is the vault, and this device
+    /// cannot record that.
     private func rememberPlace() throws(TokenStorageError) {
         guard let state = place.state, let here = place.absolutePath else { return }
         do throws(TokenStorageError) {
             try StateStore(directory: state, vault: copy.vault).rememberPlace(here)
-            // The vaults that were expected here so far are expected nowhere until they are opened again.
+            // The vaults expected here so far are expected nowhere until they are opened again.
             for other in StateStore.vaults(rememberedAt: [here], in: state) where other != copy.vault {
                 try StateStore(directory: state, vault: other).forgetPlace()
             }

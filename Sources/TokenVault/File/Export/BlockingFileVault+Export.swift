@@ -3,13 +3,13 @@ internal import TokenVaultCrypto
 package import TokenVaultPlatform
 
 extension BlockingFileVault {
-    /// Writes the portable items of all services into an encrypted file at `path`, mode 0600, under a
-    /// passphrase of its own. Items that may not leave this device stay, and are counted.
+    /// Writes the portable items of all services into an encrypted file at `path`, mode 0600, under its own
+    /// passphrase. Items that may not leave this device stay, and are counted.
     ///
-    /// The vault must be unlocked (`locked`). Throws `alreadyExists` rather than overwriting, `wrongDevice`
-    /// when `allOrNothing` is asked for and an item has to stay, `invalidArgument` for an empty passphrase,
-    /// `resourcesExhausted`, and what the system failed with; then there is no file. `progress` gets items
-    /// done and in all.
+    /// The vault must be unlocked (`locked`). Throws `alreadyExists` rather than overwriting, and
+    /// `wrongDevice` when `allOrNothing` is asked for and an item has to stay. Also throws `invalidArgument`
+    /// for an empty passphrase, `resourcesExhausted`, and the system's failures; then there is no file.
+    /// `progress` gets the items done and the total.
     public func export(
         to path: FilePath, passphrase: Secret, allOrNothing: Bool = false,
         progress: ((Int, Int) -> Void)? = nil
@@ -28,7 +28,7 @@ extension BlockingFileVault {
         }
     }
 
-    /// The same in a directory of any disk.
+    /// Writes the export in a directory of any disk.
     package func export(
         to name: String, in directory: any DiskDirectory, passphrase: Secret
     ) throws(TokenStorageError) -> ExportReport {
@@ -38,7 +38,8 @@ extension BlockingFileVault {
         }
     }
 
-    /// Writes a file that has its name once it is whole and durable: a crash before leaves nothing under it.
+    /// Writes a file that gets its name once it is whole and durable: a crash before leaves nothing under the
+    /// name.
     private func write(
         _ plan: ExportPlan, _ passphrase: Secret, to name: String, in directory: any DiskDirectory,
         progress: ((Int, Int) -> Void)?
@@ -72,7 +73,7 @@ extension BlockingFileVault {
         }
     }
 
-    /// The same, written to an open descriptor as it comes.
+    /// Writes the export to an open descriptor, part by part.
     public func export(
         to descriptor: FileDescriptor, passphrase: Secret, allOrNothing: Bool = false,
         progress: ((Int, Int) -> Void)? = nil
@@ -119,7 +120,7 @@ extension BlockingFileVault {
             switch access {
             case .keys(let keys) where !keys.policy.isThisDeviceOnly: plan.items.append(item)
             case .notPermitted where AccessPolicy(number: entry.policy)?.isThisDeviceOnly == false:
-                // An export that leaves out what it could take would look whole.
+                // An export without the items that it could take would look whole.
                 throw .file(.notPermitted, .permission(.everything))
             case .keys, .wrongDevice, .notPermitted, .unsupported, .closed: plan.staying += 1
             case .locked: throw .file(.locked)
@@ -143,7 +144,7 @@ extension BlockingFileVault {
         while true {
             let missing = try add(plan, to: &writer, &report, progress)
             guard missing else { break }
-            // What is not there any more was deleted, or has another name by now.
+            // A missing item was deleted, or has another name by now.
             planned.formUnion(plan.items)
             plan = try exportPlan(allOrNothing: plan.allOrNothing)
             plan.items.removeAll(where: planned.contains)
@@ -153,7 +154,7 @@ extension BlockingFileVault {
         return report
     }
 
-    /// Adds the items of `plan` to the export; whether some of them are not there any more.
+    /// Adds the items of `plan` to the export; returns whether some of them are missing by now.
     private func add(
         _ plan: ExportPlan, to writer: inout ExportWriter, _ report: inout ExportReport,
         _ progress: ((Int, Int) -> Void)?
@@ -169,13 +170,13 @@ extension BlockingFileVault {
                 isAnyMissing = true
                 continue
             }
-            // It was given a policy of this device since the plan was made.
+            // The item got a policy of this device since the plan was made.
             guard !found.metadata.policy.isThisDeviceOnly else {
                 report.staying += 1
                 try plan.requireAll(staying: report.staying)
                 continue
             }
-            // A session that cannot tell whose choice a policy is does not vouch for it.
+            // A session that cannot tell a policy's origin does not vouch for it.
             if plan.session.ring.roots?.all == nil, found.metadata.policy.isReadableAfterFirstUnlock {
                 found.metadata.isPolicyFromLimitedSession = true
             }

@@ -6,15 +6,17 @@ package import TokenVaultPlatform
 extension BlockingFileVault {
     /// Stores the items of an export in their services, with their labels, attributes, policies, expiries and
     /// dates. The whole file is authenticated before anything is stored; then the items are stored in commits
-    /// of up to a thousand. Running it again goes on where it stopped: what is there already is unchanged.
+    /// of up to a thousand. A second call goes on where the first stopped: items that are there already stay
+    /// unchanged.
     ///
-    /// An export that another program made may ask for up to 12 passes over 2 GiB to derive its key, as a vault's slots
-    /// together may, and for no more (`corrupt`); ``KeyDerivationCost`` tells what that takes.
+    /// An export of another program may ask for up to 12 passes over 2 GiB to derive its key, as a vault's
+    /// slots together may. More is `corrupt`; ``KeyDerivationCost`` describes the cost.
     ///
-    /// The vault must be unlocked (`locked`). Throws `wrongPassphrase`, `corrupt` when anything of the file was
-    /// changed, added or cut off, `unsupportedFormat`, `alreadyExists` when `rule` is to fail and a key has
-    /// another value here: then nothing was stored; and what storing throws. A file that is a pipe is kept in a
-    /// nameless file beside the vault meanwhile, sealed as it is. `progress` gets items done and in all.
+    /// The vault must be unlocked (`locked`). Throws `wrongPassphrase`, `unsupportedFormat`, and `corrupt`
+    /// when anything of the file was changed, added or cut off. Throws `alreadyExists` when `rule` is to fail
+    /// and a key has another value here: then nothing was stored. Also throws the errors of storing. A file
+    /// that is a pipe is kept in a nameless file beside the vault meanwhile, still sealed. `progress` gets
+    /// the items done and the total.
     public func importItems(
         from path: FilePath, passphrase: Secret, onConflict rule: ImportConflictRule = .fail,
         progress: ((Int, Int) -> Void)? = nil
@@ -32,7 +34,7 @@ extension BlockingFileVault {
         }
     }
 
-    /// The same from an open descriptor, read to its end.
+    /// Imports from an open descriptor, read to its end.
     public func importItems(
         from descriptor: FileDescriptor, passphrase: Secret, onConflict rule: ImportConflictRule = .fail,
         progress: ((Int, Int) -> Void)? = nil
@@ -50,11 +52,12 @@ extension BlockingFileVault {
         }
     }
 
-    /// Stores `items` in their services as one commit, or none of them. Of their metadata, the generation is
-    /// of no meaning here; the dates are kept.
+    /// Stores `items` in their services as one commit, or none of them. The generation in their metadata has
+    /// no meaning here; the dates are kept.
     ///
-    /// The vault must be unlocked once (`locked`). Throws `alreadyExists` when `rule` is to fail and a key has
-    /// another value here, `invalidArgument` for a key that occurs twice, and what a commit throws.
+    /// The vault must have been unlocked once (`locked`). Throws `alreadyExists` when `rule` is to fail and a
+    /// key has another value here. Throws `invalidArgument` for a key that occurs twice, and the errors of a
+    /// commit.
     public func importItems(
         _ items: [TokenItem], onConflict rule: ImportConflictRule = .fail
     ) throws(TokenStorageError) -> ImportReport {
@@ -82,7 +85,7 @@ extension BlockingFileVault {
         }
     }
 
-    /// Whether an element occurs twice in lists each of which is in order.
+    /// Returns whether an element occurs twice in lists each of which is in order.
     private static func haveOneTwice(_ lists: [[ItemIdentifier]]) -> Bool {
         for (place, list) in lists.enumerated() {
             if zip(list, list.dropFirst()).contains(where: ==) { return true }
@@ -97,7 +100,7 @@ extension BlockingFileVault {
         return false
     }
 
-    /// What a failure means when it may be of the stream rather than of the disk.
+    /// Returns the error for a failure that may be of the stream rather than of the disk.
     private static func streamFailure(_ failure: SystemFailure) -> TokenStorageError {
         switch failure.call {
         case "poll" where failure.errno == .timedOut:

@@ -1,11 +1,11 @@
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// The keys of an export file: from its passphrase, and from nothing of the vault it was made from.
+/// The keys of an export file, from its passphrase alone and not from the vault it was made from.
 struct ExportKeys {
-    /// What the stream is sealed under.
+    /// The key that seals the stream.
     let stream: SymmetricKey
-    /// Ties the file to the passphrase: another passphrase gives another one.
+    /// The value that ties the file to the passphrase: another passphrase gives another value.
     let commitment: [UInt8]
 
     init(

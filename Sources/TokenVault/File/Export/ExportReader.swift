@@ -2,15 +2,16 @@ internal import SystemPackage
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// Reads an export file. Nothing of a file counts before ``readItems(_:)`` has come to its end once.
+/// Reads an export file. Nothing of a file counts before ``readItems(_:)`` has reached its end once.
 struct ExportReader {
     private let file: any DiskFile
     private let header: ExportHeader
     private let front: [UInt8]
     private let keys: ExportKeys
 
-    /// Reads the front of `file`. Throws `corrupt` when it is no export, `unsupportedFormat` when a newer
-    /// program wrote it, `wrongPassphrase`, `timedOut` and `resourcesExhausted` when its cost is not within `limit`.
+    /// Reads the front of `file`. Throws `corrupt` when the file is no export, `unsupportedFormat` when a
+    /// newer program wrote it, and `wrongPassphrase`. Throws `timedOut` and `resourcesExhausted` when its
+    /// cost is not within `limit`.
     init(_ file: any DiskFile, passphrase: Secret, within limit: DerivationLimit = .none)
         throws(TokenStorageError)
     {
@@ -22,7 +23,7 @@ struct ExportReader {
             if error == .newerVersion {
                 throw .file(.unsupportedFormat, .newerFormat(.export))
             }
-            // What a pipe brings is seen here only.
+            // The contents of a pipe are seen only here.
             guard front.first != UInt8(ascii: "{") else {
                 throw .file(.corrupt, .damaged(.linesOfJSON))
             }
@@ -31,7 +32,7 @@ struct ExportReader {
         keys = try Self.keys(passphrase, header, within: limit)
     }
 
-    /// The keys that the passphrase gives: as new exports have it, or as it was given.
+    /// Returns the keys that the passphrase gives, in the form of new exports or as it was given.
     private static func keys(
         _ passphrase: Secret, _ header: ExportHeader, within limit: DerivationLimit
     ) throws(TokenStorageError) -> ExportKeys {
@@ -43,8 +44,8 @@ struct ExportReader {
         throw .file(.wrongPassphrase, .slots(.passphraseOfExport))
     }
 
-    /// Every item, in the order of the file, each as soon as it is authentic. Throws `corrupt` when anything
-    /// was changed, left out, moved, cut off or added, by the end of the file at the latest.
+    /// Reads every item, in the order of the file, each as soon as it is authentic. Throws `corrupt` when
+    /// anything was changed, left out, moved, cut off or added, by the end of the file at the latest.
     func readItems(
         _ body: (TokenItem) throws(TokenStorageError) -> Void
     ) throws(TokenStorageError) {

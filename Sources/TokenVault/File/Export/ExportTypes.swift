@@ -1,39 +1,40 @@
 internal import Synchronization
 
-/// What an export holds, and what it left behind.
+/// The result of an export.
 public struct ExportReport: Hashable, Sendable {
-    /// Items in the file.
+    /// The number of items in the file.
     public var items: Int
-    /// Items that may not leave this device, or that another device or another unlock method has the keys of.
+    /// The number of items that stayed: they may not leave this device, or another device or unlock method
+    /// has their keys.
     public var staying: Int
 }
 
-/// What to do with an item of an export whose key the vault has already, with another value.
+/// The rule for an item of an export whose key has another value in the vault already.
 public enum ImportConflictRule: String, CaseIterable, Hashable, Sendable {
     /// Import nothing at all.
     case fail
-    /// Keep what the vault has.
+    /// Keep the vault's value.
     case skip
-    /// Take what the export has.
+    /// Take the export's value.
     case replace
 }
 
-/// What an import did.
+/// The result of an import.
 public struct ImportReport: Hashable, Sendable {
-    /// Items that were not there before.
+    /// The number of items that were not there before.
     public var added = 0
-    /// Items that were there with another value, and have the export's now.
+    /// The number of items that had another value, and have the export's now.
     public var replaced = 0
-    /// Items that were there with another value, and were kept.
+    /// The number of items that had another value, and were kept.
     public var skipped = 0
-    /// Items that were there already with the same value and details.
+    /// The number of items that were there already with the same value and details.
     public var unchanged = 0
 
-    /// A report of nothing.
+    /// Creates an empty report.
     public init() {}
 }
 
-/// What a commit of an import did, told by the thread that wrote it.
+/// The outcome of an import's commit, set by the thread that wrote it.
 final class ImportOutcome: Sendable {
     private let value = Mutex(ImportReport())
     func set(_ report: ImportReport) { value.withLock { $0 = report } }

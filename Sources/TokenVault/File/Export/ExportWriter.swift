@@ -1,7 +1,7 @@
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// Writes an export file, a message at a time: it needs as much memory as its largest item.
+/// Writes an export file, one message at a time, with as much memory as its largest item needs.
 struct ExportWriter {
     private let sink: ([UInt8]) throws(TokenStorageError) -> Void
     private let sealer: SecretStream.Sealer
@@ -33,7 +33,7 @@ struct ExportWriter {
                 metadata: ItemCoding.metadata(
                     StoredMetadata(
                         metadata: metadata,
-                        // The whole export is sealed: here it only says whose choice the policy is.
+                        // The whole export is sealed: here the field only says the policy's origin.
                         policyProof: metadata.isPolicyFromLimitedSession
                             ? nil : [UInt8](repeating: 0, count: PolicyProof.length))),
                 body: ItemCoding.body(item.secret)))

@@ -1,6 +1,6 @@
 internal import TokenVaultPlatform
 
-/// Items of an import that are stored together, a batch after the other.
+/// Items of an import that are stored together, one batch after the other.
 struct ImportBatch {
     let session: VaultSession
     let rule: ImportConflictRule
@@ -25,7 +25,7 @@ struct ImportBatch {
         if items.count >= Self.mostItems || bytes >= Self.mostBytes { try finish() }
     }
 
-    /// Stores what was added since.
+    /// Stores the items added since the last batch.
     mutating func finish() throws(TokenStorageError) {
         guard !items.isEmpty else { return }
         let done = try session.importItems(items, named: identifiers, rule)
@@ -44,7 +44,7 @@ extension ImportReport {
         unchanged += other.unchanged
     }
 
-    /// How many items it tells of.
+    /// The number of items in the report.
     var handled: Int { added + replaced + skipped + unchanged }
 }
 
@@ -77,7 +77,7 @@ extension VaultSession {
 }
 
 extension Validation {
-    /// An item is within the limits of what can be stored.
+    /// Throws unless an item is within the limits of storage.
     package func check(_ item: TokenItem) throws(TokenStorageError) {
         let metadata = item.metadata
         try check(service: metadata.service)
@@ -91,7 +91,7 @@ extension Validation {
 }
 
 extension TokenItem {
-    /// Whether both have the same secret and say the same of it, but for when and in which commit.
+    /// Returns whether both items have the same secret and details, apart from dates and commit.
     func isSame(as other: TokenItem) -> Bool {
         secret == other.secret && metadata.policy == other.metadata.policy
             && Bytes.areEqual(metadata.label, other.metadata.label)

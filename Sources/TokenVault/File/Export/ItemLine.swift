@@ -2,18 +2,18 @@ internal import TokenVaultCrypto
 
 /// An item as a line of JSON: an object (RFC 8259) of the members that `vaultctl retrieve --json` prints.
 ///
-/// Read by hand, byte by byte: a decoder of values would leave copies of secrets in strings that nobody
-/// can wipe, and would take more time than sealing and writing the item does.
+/// A line is read by hand, byte by byte. A decoder of values would leave copies of secrets in strings that
+/// cannot be wiped. It would also take more time than sealing and writing the item does.
 package struct ItemLine: Sendable {
-    /// Why a line is no item. Nothing of the line is in it.
+    /// The reason that a line is no item. It contains nothing of the line.
     package enum Mistake: Error, Equatable {
-        /// It is no JSON object, lacks the key, names a member twice or has one of another type.
+        /// The line is no JSON object, lacks the key, names a member twice or has a member of another type.
         case notAnItem
-        /// It has neither `value` nor `valueBase64`, or both.
+        /// The line has neither `value` nor `valueBase64`, or both.
         case notOneValue
         /// `valueBase64` is not Base64 of RFC 4648 with padding.
         case notBase64
-        /// It has a member of this name, which no item has.
+        /// The line has a member of this name, which no item has.
         case unknownMember(String)
     }
 
@@ -21,7 +21,7 @@ package struct ItemLine: Sendable {
     package let service: String?
     /// The key.
     package let key: String
-    /// The value, of either member.
+    /// The value, from either member.
     package let secret: Secret
     /// The policy's name; `nil` when the line names none.
     package let policy: String?
@@ -29,17 +29,17 @@ package struct ItemLine: Sendable {
     package let label: String?
     /// The attributes.
     package let attributes: TokenAttributes
-    /// The expiry as it is written; `nil` when the line has none.
+    /// The expiry as written; `nil` when the line has none.
     package let expires: String?
-    /// Whose choice the policy is, as it is written; `nil` when the line does not say.
+    /// The policy's origin, as written; `nil` when the line names none.
     package let policyOrigin: String?
 
-    /// How many members were read over that no item has.
+    /// The number of skipped members that no item has.
     package let unknownMembers: Int
 
-    /// Reads the line that is `range` of `bytes`. What storage decides itself (dates, generation) is read over. So are
-    /// members of other names where `ignoresUnknown` says so; otherwise they are a mistake. A member that is `null` counts as
-    /// absent.
+    /// Reads the line that is `range` of `bytes`. Skips members that the storage decides itself (dates,
+    /// generation). Skips members of other names if `ignoresUnknown` is true; otherwise they are a mistake. A
+    /// member that is `null` counts as absent.
     package init(
         _ bytes: [UInt8], in range: Range<Int>, ignoresUnknown: Bool = false
     ) throws(Mistake) {
@@ -85,7 +85,7 @@ package struct ItemLine: Sendable {
         case service, key, value, valueBase64, policy, label, attributes, expires, policyOrigin
     }
 
-    /// What `retrieve --json` prints beside them.
+    /// The other members that `retrieve --json` prints.
     private static let decidedByStorage: Set<String> = ["created", "modified", "generation"]
 
     private static func attributes(

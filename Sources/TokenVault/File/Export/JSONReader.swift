@@ -1,11 +1,11 @@
 internal import TokenVaultCrypto
 
-/// Reads JSON (RFC 8259) from bytes that stay where they are: texts are found first, and copied only by who
-/// wants one, into memory of its own choice.
+/// Reads JSON (RFC 8259) from bytes that stay where they are. Texts are found first; a caller that wants one
+/// copies it, into memory of its own choice.
 ///
 /// Every call gets the bytes that the reader was made for.
 struct JSONReader {
-    /// The bytes are not what was to be read.
+    /// The error for bytes that are not the expected JSON.
     struct Malformed: Error {
         let mistake: ItemLine.Mistake
 
@@ -15,7 +15,7 @@ struct JSONReader {
     private var position: Int
     private let end: Int
 
-    // Deeper ones are nobody's items.
+    // No item is nested deeper.
     private static let deepest = 64
 
     /// Reads `range` of `bytes`.
@@ -25,7 +25,7 @@ struct JSONReader {
         end = range.upperBound
     }
 
-    /// Reads an object; `member` reads each value, when its name was read.
+    /// Reads an object; `member` reads each value after its name was read.
     mutating func readObject(
         _ bytes: [UInt8], _ member: (Text, inout JSONReader) throws(Malformed) -> Void
     ) throws(Malformed) {
@@ -40,10 +40,10 @@ struct JSONReader {
         }
     }
 
-    /// Whether nothing but white space is left.
+    /// Returns whether nothing but white space is left.
     mutating func isAtEnd(_ bytes: [UInt8]) -> Bool { next(bytes) == nil }
 
-    /// Reads over `null`, if that is next.
+    /// Skips `null` if that is next; returns whether it was.
     mutating func takeNull(_ bytes: [UInt8]) -> Bool {
         guard next(bytes) == UInt8(ascii: "n") else { return false }
         return takeWord("null", bytes)
@@ -51,14 +51,14 @@ struct JSONReader {
 
     // MARK: - Texts
 
-    /// A text that was read: where it is, and how long it is without its escapes.
+    /// A text that was read: its place, and its length without its escapes.
     struct Text {
         fileprivate let range: Range<Int>
         fileprivate let length: Int
 
         fileprivate var isPlain: Bool { length == range.count }
 
-        /// The text, in ordinary memory.
+        /// Returns the text, in ordinary memory.
         func string(in bytes: [UInt8]) -> String {
             if isPlain { return String(decoding: bytes[range], as: UTF8.self) }
             var plain: [UInt8] = []
@@ -67,7 +67,7 @@ struct JSONReader {
             return String(decoding: plain, as: UTF8.self)
         }
 
-        /// The text's bytes, in memory that is wiped.
+        /// Returns the text's bytes, in memory that is wiped.
         func secretBytes(in bytes: [UInt8]) -> SecretBytes {
             unsafe SecretBytes(capacity: length) { target in
                 if isPlain {
@@ -85,7 +85,7 @@ struct JSONReader {
             }
         }
 
-        /// The escapes are known to be whole.
+        /// Decodes a text whose escapes are known to be whole.
         private func decode(_ bytes: [UInt8], _ emit: (UInt8) -> Void) {
             var position = range.lowerBound
             while position < range.upperBound {
@@ -138,7 +138,7 @@ struct JSONReader {
 
     fileprivate static let backslash = UInt8(ascii: "\\")
 
-    /// The character that the escape at `position` stands for, and how long the escape is.
+    /// Returns the character that the escape at `position` stands for, and the escape's length.
     fileprivate static func escape(
         _ bytes: [UInt8], at position: Int, before end: Int
     ) -> (Unicode.Scalar, Int)? {
@@ -155,7 +155,7 @@ struct JSONReader {
         case UInt8(ascii: "u"):
             guard let unit = codeUnit(bytes, at: position, before: end) else { return nil }
             if let scalar = Unicode.Scalar(unit) { return (scalar, 6) }
-            // The first of two halves; the second one follows.
+            // The first of two surrogate halves; the second one follows.
             guard (0xd800..<0xdc00).contains(unit), let low = codeUnit(bytes, at: position + 6, before: end),
                 (0xdc00..<0xe000).contains(low),
                 let scalar = Unicode.Scalar(0x10000 + (unit - 0xd800) << 10 + (low - 0xdc00))
@@ -165,7 +165,7 @@ struct JSONReader {
         }
     }
 
-    /// The number of `\u1234`.
+    /// Returns the number of `\u1234`.
     private static func codeUnit(_ bytes: [UInt8], at position: Int, before end: Int) -> UInt32? {
         guard position + 6 <= end, bytes[position] == backslash, bytes[position + 1] == UInt8(ascii: "u")
         else {
@@ -182,9 +182,9 @@ struct JSONReader {
         return unit
     }
 
-    // MARK: - Values that do not matter
+    // MARK: - Skipped values
 
-    /// Reads over a value of any type.
+    /// Skips a value of any type.
     mutating func skipValue(_ bytes: [UInt8]) throws(Malformed) { try skipValue(bytes, depth: 0) }
 
     private mutating func skipValue(_ bytes: [UInt8], depth: Int) throws(Malformed) {
@@ -236,7 +236,7 @@ struct JSONReader {
 
     // MARK: - Bytes
 
-    /// The next byte that is no white space, which stays next; `nil` at the end.
+    /// Returns the next byte that is no white space, without consuming it; `nil` at the end.
     private mutating func next(_ bytes: [UInt8]) -> UInt8? {
         while position < end {
             switch bytes[position] {

@@ -1,9 +1,11 @@
-/// The commits that a log descends from, so that a device can tell whether a file has all that the device has seen.
+/// The commits that a log descends from, so that a device can tell whether a file has all that the device has
+/// seen.
 ///
-/// A file is replaced whole by compaction, restoring and merging, and by programs that synchronise folders. Counters cannot
-/// tell a newer file from one that another device wrote meanwhile: only the history can. Oldest first.
+/// Compaction, restoring, merging and programs that synchronise folders replace a file as a whole. Counters
+/// cannot tell a newer file from one that another device wrote meanwhile: only the history can. The oldest
+/// commit comes first.
 struct Ancestry: Equatable, Sendable {
-    /// A commit: its sequence, and what tells it from every other commit of that sequence.
+    /// A commit: its sequence, and a tag that tells it from every other commit of that sequence.
     struct Commit: Hashable, Sendable {
         var sequence: UInt64
         /// The first eight bytes of the chain value behind the commit: a keyed hash of all before it.
@@ -20,7 +22,7 @@ struct Ancestry: Equatable, Sendable {
         }
     }
 
-    /// How many commits are kept: the newest ones.
+    /// The number of newest commits that are kept.
     static let bound = 8_192
 
     private(set) var commits: [Commit] = []
@@ -34,7 +36,7 @@ struct Ancestry: Equatable, Sendable {
     /// Adds the next commit.
     mutating func append(_ commit: Commit) {
         commits.append(commit)
-        // Half as many again are let in before the oldest go, so that this costs little for each.
+        // The list grows by half before the oldest commits go, so that each one costs little.
         if commits.count > Self.bound + Self.bound / 2 { cut() }
     }
 
@@ -61,15 +63,15 @@ struct Ancestry: Equatable, Sendable {
 
     func contains(_ commit: Commit) -> Bool { commits.last { $0 == commit } != nil }
 
-    /// The commits with the sequence `number`: more than one after a merge.
+    /// Returns the commits with the sequence `number`: more than one after a merge.
     func commits(numbered number: UInt64) -> [Commit] { commits.filter { $0.sequence == number } }
 
-    /// Whether `commit` is so old that it may have been left out.
+    /// Returns whether `commit` is so old that it may have been left out.
     func mayHaveLeftOut(_ commit: Commit) -> Bool {
         isCut && commit.sequence <= commits.first?.sequence ?? .max
     }
 
-    /// The newest commit that `other` has too; `nil` where the two have none in common.
+    /// Returns the newest commit that `other` has too; `nil` where the two have none in common.
     func newestCommon(with other: Ancestry) -> Commit? {
         let theirs = Set(other.commits)
         return commits.last { theirs.contains($0) }

@@ -1,22 +1,23 @@
 internal import TokenVaultPlatform
 
-/// One of the two slots of an anchor file: how far this device has seen a vault go.
+/// One of the two slots of an anchor file: the last state of a vault that this device has seen.
 struct AnchorSlot: Equatable, Sendable {
-    /// Grows with every write; the slot is chosen by its parity.
+    /// The counter, which grows with every write; its parity chooses the slot.
     var counter: UInt64
     var epoch: Epoch
     var sequence: UInt64
     /// The chain value of the last frame covered.
     var head: Digest
     var keybagGeneration: UInt64
-    /// The file on this device. Another one was put there whole, by a program that synchronises folders for example.
+    /// The file on this device. Any other file was put there whole, for example by a program that
+    /// synchronises folders.
     var file: FileIdentity
-    /// The life of the log in the file that a compaction or a restore of this device is about to put in the place of this one.
-    /// That of a restore does not descend from the head: it is wanted on purpose.
+    /// The epoch of the file that a compaction or a restore on this device is about to put in this one's
+    /// place. The epoch of a restore does not descend from the head: the user asked for that.
     var coming: Epoch?
 
     static let magic = Array("TVANCHR1".utf8)
-    /// Each slot has a sector of its own, so that writing one cannot tear the other.
+    /// The length of a slot: a sector of its own, so that writing one slot cannot tear the other.
     static let length = VaultFormat.sector
     static let codeLength = 32
     static let authenticatedLength = 8 + 8 + 24 + 8 + 32 + 8 + 16 + 24
@@ -35,7 +36,7 @@ struct AnchorSlot: Equatable, Sendable {
         return writer.bytes
     }
 
-    /// What the anchor says of a log that has come as far as `state`.
+    /// Creates the slot for a log that has come as far as `state`.
     init(counter: UInt64, _ state: LogState) {
         self.counter = counter
         epoch = state.epoch
@@ -45,7 +46,7 @@ struct AnchorSlot: Equatable, Sendable {
         file = state.identity
     }
 
-    /// Whether this says all there is to say of a log that has come as far as `state`.
+    /// Returns whether the slot says all there is to say of a log that has come as far as `state`.
     func covers(_ state: LogState) -> Bool {
         head == state.head && epoch == state.epoch && file == state.identity
     }
@@ -66,7 +67,7 @@ struct AnchorSlot: Equatable, Sendable {
 }
 
 extension Epoch {
-    /// What stands where no epoch is named: every epoch has a number from 1.
+    /// The epoch that stands for none: every epoch has a number from 1.
     fileprivate static let none = Epoch(
         number: 0, identifier: [UInt8](repeating: 0, count: identifierLength))
 }

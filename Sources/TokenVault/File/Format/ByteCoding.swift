@@ -10,7 +10,7 @@ struct ByteWriter {
 
     mutating func append(_ other: [UInt8]) { bytes += other }
 
-    /// A text preceded by its length in bytes of UTF-8, in four bytes.
+    /// Appends a text preceded by its length in bytes of UTF-8, in four bytes.
     mutating func append(text: String) {
         append(UInt32(text.utf8.count))
         bytes += text.utf8
@@ -19,7 +19,7 @@ struct ByteWriter {
     mutating func appendZeros(_ count: Int) { bytes += repeatElement(0, count: count) }
 }
 
-/// Reads what ``ByteWriter`` wrote. Every read is checked against the end: what is too short gives
+/// Reads the output of ``ByteWriter``. Every read is checked against the end: too few bytes give
 /// ``FormatError``, never a trap.
 struct ByteReader {
     private let bytes: [UInt8]
@@ -52,13 +52,13 @@ struct ByteReader {
         return Array(bytes[position..<position + count])
     }
 
-    /// A text of at most `limit` bytes.
+    /// Reads a text of at most `limit` bytes.
     mutating func text(limit: Int) throws(FormatError) -> String {
         let range = try textRange(limit)
         return try text(in: range)
     }
 
-    /// Reads over what ``text(limit:)`` would give, throwing the same.
+    /// Skips what ``text(limit:)`` would return, throwing the same.
     mutating func skipText(limit: Int) throws(FormatError) {
         let range = try textRange(limit)
         if !bytes[range].allSatisfy({ $0 < 0x80 }) { _ = try text(in: range) }
@@ -73,7 +73,7 @@ struct ByteReader {
     }
 
     private func text(in range: Range<Int>) throws(FormatError) -> String {
-        // Faster than `String(validating:as:)`: what is no UTF-8 comes out as other bytes.
+        // Faster than `String(validating:as:)`: invalid UTF-8 comes out as other bytes.
         let text = String(decoding: bytes[range], as: UTF8.self)
         guard text.utf8.count == range.count, text.utf8.elementsEqual(bytes[range]) else {
             throw .outOfBounds
@@ -83,7 +83,7 @@ struct ByteReader {
 }
 
 extension [UInt8] {
-    /// Puts an integer at `offset`, in little-endian order. There must be room for it.
+    /// Writes an integer at `offset`, in little-endian order. There must be room for it.
     mutating func put(_ value: UInt64, at offset: Int) {
         precondition(offset >= 0 && offset <= count - 8)
         unsafe withUnsafeMutableBytes { buffer in
@@ -92,7 +92,7 @@ extension [UInt8] {
     }
 }
 
-/// Bytes that are not what their format says.
+/// The error for bytes that do not match their format.
 enum FormatError: Error, Equatable {
     /// The bytes end before the value does.
     case tooShort
@@ -102,6 +102,6 @@ enum FormatError: Error, Equatable {
     case wrongMagic
     /// The checksum does not fit the bytes.
     case wrongChecksum
-    /// Written by a newer program.
+    /// A newer program wrote the bytes.
     case newerVersion
 }

@@ -1,6 +1,6 @@
 /// The body of a genesis frame.
 struct GenesisRecord: Equatable, Sendable {
-    /// Which life of the log this is; compaction and restore begin a new one.
+    /// The epoch; compaction and restore begin a new one.
     var epoch: Epoch
     /// The sequence that the log begins after.
     var baseSequence: UInt64
@@ -30,7 +30,7 @@ struct GenesisRecord: Equatable, Sendable {
     }
 }
 
-/// A life of the log: epochs count up, and the random part tells two lives with one number apart.
+/// An epoch of the log. Epochs count up; the random part tells two epochs with one number apart.
 struct Epoch: Equatable, Sendable {
     var number: UInt64
     var identifier: [UInt8]
@@ -53,7 +53,7 @@ struct Epoch: Equatable, Sendable {
     }
 }
 
-/// The body of a keybag frame: which keybag holds.
+/// The body of a keybag frame: the keybag in use.
 struct KeybagRecord: Equatable, Sendable {
     var generation: UInt64
     var digest: [UInt8]

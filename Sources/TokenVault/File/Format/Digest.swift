@@ -1,6 +1,6 @@
 internal import TokenVaultCrypto
 
-/// 32 bytes of BLAKE2b, without an array of their own: a log has three of them a frame.
+/// 32 bytes of BLAKE2b, without an array of their own: a log has three digests a frame.
 struct Digest: Hashable, Sendable {
     private let words: Words
 
@@ -15,16 +15,16 @@ struct Digest: Hashable, Sendable {
         self.words = Words(first: words.0, second: words.1, third: words.2, fourth: words.3)
     }
 
-    /// The digest of a part of `bytes`.
+    /// Creates the digest of a part of `bytes`.
     init(of bytes: [UInt8], in range: Range<Int>? = nil) { self.init(Hash.words(of: bytes, in: range)) }
 
-    /// The digest of a part of `bytes` keyed with `key`; `nil` when the key was wiped.
+    /// Creates the digest of a part of `bytes` keyed with `key`; `nil` when the key was wiped.
     init?(of bytes: [UInt8], in range: Range<Int>? = nil, key: SymmetricKey) {
         guard let words = Hash.words(of: bytes, in: range, key: key) else { return nil }
         self.init(words)
     }
 
-    /// The digest of a part of `bytes` keyed with `key`.
+    /// Creates the digest of a part of `bytes` keyed with `key`.
     init(of bytes: [UInt8], in range: Range<Int>, with key: borrowing KeyUse) {
         self.init(Hash.words(of: bytes, in: range, with: key))
     }
@@ -42,20 +42,20 @@ struct Digest: Hashable, Sendable {
         for word in [words.first, words.second, words.third, words.fourth] { writer.append(word) }
     }
 
-    /// Puts the bytes at `offset`. There must be room for them.
+    /// Writes the bytes at `offset`. There must be room for them.
     func put(into bytes: inout [UInt8], at offset: Int) {
         putFirstHalf(into: &bytes, at: offset)
         bytes.put(words.third, at: offset + 16)
         bytes.put(words.fourth, at: offset + 24)
     }
 
-    /// Puts the first 16 bytes at `offset`. There must be room for them.
+    /// Writes the first 16 bytes at `offset`. There must be room for them.
     func putFirstHalf(into bytes: inout [UInt8], at offset: Int) {
         bytes.put(words.first, at: offset)
         bytes.put(words.second, at: offset + 8)
     }
 
-    /// Whether the first 16 bytes are those at `offset` of `bytes`.
+    /// Returns whether the first 16 bytes are those at `offset` of `bytes`.
     func beginsAs(_ bytes: [UInt8], at offset: Int) -> Bool {
         var reader = ByteReader(bytes, in: offset..<offset + 16)
         return (try? reader.integer(UInt64.self)) == words.first

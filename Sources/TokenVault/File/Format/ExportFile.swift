@@ -1,6 +1,6 @@
 internal import TokenVaultCrypto
 
-/// The front of an export file: what its passphrase has to be turned into a key with.
+/// The front of an export file: the parameters for deriving a key from its passphrase.
 struct ExportHeader: Equatable {
     static let magic = Array("TVEXPORT".utf8)
     static let version: UInt16 = 1
@@ -27,7 +27,7 @@ struct ExportHeader: Equatable {
         }
         cost = PasswordHashCost(
             passes: try reader.integer(UInt32.self), memory: try reader.integer(UInt64.self))
-        // A file cannot ask for hours, and what is cheaper than this project ever writes is not its own.
+        // A file cannot ask for hours, and this project never writes a cheaper cost.
         guard (PasswordHashCost.minimum.passes...PasswordHashCost.maximum.passes).contains(cost.passes),
             (PasswordHashCost.minimum.memory...PasswordHashCost.maximum.memory).contains(cost.memory)
         else { throw .outOfBounds }
@@ -54,7 +54,7 @@ struct ExportHeader: Equatable {
 enum ExportMessage {
     /// An item: its policy's number, the plaintext of its metadata and of its body.
     case item(policy: UInt8, metadata: [UInt8], body: SecretBytes)
-    /// The last message: how many items there were.
+    /// The last message: the number of items.
     case end(items: UInt64)
 
     /// The longest sealed message, in bytes: names and details, and a secret of 1 MiB with its padding.

@@ -16,7 +16,7 @@ enum Frame {
     static let magic = Array("TVF1".utf8)
     static let prefixLength = 8
     static let sealedHeaderLength = FrameHeader.length + AuthenticatedEncryption.overhead
-    /// Where the contents begin.
+    /// The offset of the contents.
     static let contentOffset = prefixLength + sealedHeaderLength
     static let checksumLength = 16
     static let trailerLength = 2 * checksumLength
@@ -27,7 +27,7 @@ enum Frame {
     static let maximumBody = 1_400_000
     static let maximumLength = overhead + maximumMetadata + maximumBody
 
-    /// The length that a prefix of eight bytes announces; `nil` when it is no prefix of a frame.
+    /// Returns the length that a prefix of eight bytes announces; `nil` when it is no prefix of a frame.
     static func length(ofPrefix bytes: [UInt8], at offset: Int = 0) -> Int? {
         guard bytes.count >= offset + prefixLength else { return nil }
         for index in 0..<magic.count where bytes[offset + index] != magic[index] { return nil }
@@ -37,7 +37,7 @@ enum Frame {
         return length
     }
 
-    /// Puts the prefix of a frame of `length` bytes to the front of `bytes`.
+    /// Writes the prefix of a frame of `length` bytes to the front of `bytes`.
     static func putPrefix(length: Int, into bytes: inout [UInt8]) {
         bytes.put(magicNumber | UInt64(UInt32(length)) << 32, at: 0)
     }
@@ -46,28 +46,28 @@ enum Frame {
     private static let magicNumber = magic.reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
 }
 
-/// What a record is.
+/// The type of a record.
 enum RecordType: UInt8, Sendable {
     /// The first frame of a file: epoch, base sequence, keybag.
     case genesis = 1
     /// An item's metadata and body.
     case item = 2
-    /// An item is gone.
+    /// The deletion of an item.
     case deletion = 3
-    /// The keybag that holds from here on.
+    /// The keybag in use from here on.
     case keybag = 4
-    /// Everything before this frame was durable when the frame was written.
+    /// A checkpoint: everything before this frame was durable when the frame was written.
     case checkpoint = 5
-    /// This file is about to be replaced by a compacted one: look at its path.
+    /// A notice that a compacted file is about to replace this one: readers look at the path.
     case superseded = 6
     /// The commits of earlier epochs that the log descends from, right behind the first frame.
     case ancestry = 7
-    /// Pages of an index of all that is in front of it.
+    /// The pages of an index of everything in front of them.
     case indexPages = 128
     /// The end of an index: its summary.
     case index = 129
 
-    /// Types from here on may be skipped by a program that does not know them; others may not.
+    /// The first type that a program may skip without knowing it; lower types may not be skipped.
     static let firstIgnorable: UInt8 = 128
 }
 
@@ -82,14 +82,14 @@ struct FrameHeader: Equatable, Sendable {
     var keyVersion: UInt32 = 0
     /// The sequence of the commit: an item's generation.
     var generation: UInt64
-    /// Where the frames begin that were written together with this one. All before it was durable.
+    /// The place where the frames begin that were written together with this one. All before it was durable.
     var groupStart: UInt64
     /// The chain value of the frame before.
     var previous: Digest
     var item: ItemIdentifier = .none
-    /// Which service the item is of, without its name.
+    /// The tag of the item's service, which does not contain its name.
     var serviceTag: UInt64 = 0
-    /// Which class set the keys are of: zero for the portable one.
+    /// The tag of the keys' class set: zero for the portable one.
     var setTag: UInt64 = 0
     var metadataLength: Int
     var bodyLength: Int
@@ -100,7 +100,8 @@ struct FrameHeader: Equatable, Sendable {
 
     var frameLength: Int { Frame.overhead + metadataLength + bodyLength }
 
-    /// Puts the ``length`` bytes at `offset`, as ``init(decoding:count:)`` reads them. There must be room for them.
+    /// Writes the ``length`` bytes at `offset`, as ``init(decoding:count:)`` reads them. There must be room
+    /// for them.
     func put(into bytes: inout [UInt8], at offset: Int) {
         let kind = UInt64(type) | (endsCommit ? 1 << 8 : 0) | UInt64(policy) << 16
         bytes.put(kind | UInt64(keyVersion) << 32, at: offset)
@@ -171,8 +172,8 @@ struct ItemIdentifier: Hashable, Sendable {
 
     static let none = ItemIdentifier(high: 0, low: 0)
 
-    // The value is a keyed hash already: eight of its bytes spread well, and nobody without the key
-    // can make them collide.
+    // The value is a keyed hash already: eight of its bytes spread well, and without the key nothing can make
+    // them collide.
     func hash(into hasher: inout Hasher) { hasher.combine(low) }
 
     func append(to writer: inout ByteWriter) {

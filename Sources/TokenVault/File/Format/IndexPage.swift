@@ -3,7 +3,7 @@ struct IndexPage: Sendable {
     let count: Int
     private let bytes: [UInt8]
 
-    /// The plaintext of a page that has `count` records.
+    /// Decodes the plaintext of a page that has `count` records.
     init(decoding bytes: [UInt8], count: Int) throws(FormatError) {
         guard bytes.count == IndexFormat.plaintextLength, count >= 0, count <= IndexFormat.recordsPerPage
         else {
@@ -13,7 +13,7 @@ struct IndexPage: Sendable {
         self.count = count
     }
 
-    /// The item of a record.
+    /// Returns the item of a record.
     func item(at position: Int) -> ItemIdentifier {
         let start = position * IndexRecord.length
         return ItemIdentifier(high: integer(at: start), low: integer(at: start + 8))
@@ -25,7 +25,8 @@ struct IndexPage: Sendable {
         return try IndexRecord(&reader)
     }
 
-    /// The first record that is not of an item before `item`; the number of records when all are.
+    /// Returns the position of the first record that is not of an item before `item`; the number of records
+    /// when all are.
     func firstPosition(notBefore item: ItemIdentifier) -> Int {
         var low = 0
         var high = count

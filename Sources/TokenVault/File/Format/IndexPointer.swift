@@ -2,17 +2,17 @@ internal import TokenVaultCrypto
 
 /// The sector behind the keybag copies that says where the newest index is.
 ///
-/// Nothing believes it: the frame that it leads to has to authenticate and to be of this file. A wrong pointer,
-/// or none, makes a reader walk the whole log.
+/// Readers do not trust it: the frame that it leads to has to authenticate and to be of this file. With a
+/// wrong pointer, or none, a reader walks the whole log.
 struct IndexPointer: Equatable, Sendable {
-    /// Where the last frame of the index begins.
+    /// The offset of the index's last frame.
     var offset: Int
 
     static let length = VaultFormat.sector
     private static let magic = Array("TVINDEX1".utf8)
     private static let checksumLength = 16
 
-    /// The sector.
+    /// Returns the sector.
     func encoded() -> [UInt8] {
         var writer = ByteWriter(reserving: Self.length)
         writer.append(Self.magic)
@@ -24,7 +24,7 @@ struct IndexPointer: Equatable, Sendable {
 
     init(offset: Int) { self.offset = offset }
 
-    /// Throws ``FormatError/wrongMagic`` for a sector that is all zeros: there is no index.
+    /// Decodes a sector. Throws ``FormatError/wrongMagic`` for a sector that is all zeros: there is no index.
     init(decoding bytes: [UInt8]) throws(FormatError) {
         guard bytes.count == Self.length else { throw .tooShort }
         if isAllZero(bytes) { throw .wrongMagic }

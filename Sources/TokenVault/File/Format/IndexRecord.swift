@@ -1,16 +1,16 @@
-/// One line of the index: where a value of an item lies, and what its header says.
+/// One line of the index: the place of an item's value, and the facts of its header.
 struct IndexRecord: Equatable, Sendable {
     var item: ItemIdentifier
     var entry: IndexEntry
     var kind: Kind
 
-    /// What a value is to its item.
+    /// The relation of a value to its item.
     enum Kind: UInt8, Sendable {
-        /// What the item has now.
+        /// The present value.
         case newest = 1
-        /// What it had before: its history, to be erased when the item is deleted.
+        /// An earlier value: the item's history, to be erased when the item is deleted.
         case replaced = 2
-        /// What an item of this name had before that was deleted, and what has not been erased.
+        /// A value of a deleted item of this name that has not been erased.
         case deleted = 3
     }
 
@@ -24,7 +24,7 @@ struct IndexRecord: Equatable, Sendable {
         self.kind = kind
     }
 
-    /// Puts the ``length`` bytes at `offset`, as ``init(_:)`` reads them. There must be room for them.
+    /// Writes the ``length`` bytes at `offset`, as ``init(_:)`` reads them. There must be room for them.
     func put(into bytes: inout [UInt8], at offset: Int) {
         bytes.put(item.high, at: offset)
         bytes.put(item.low, at: offset + 8)
@@ -62,31 +62,31 @@ struct IndexRecord: Equatable, Sendable {
     }
 }
 
-/// The numbers of the index block: sorted records on pages that are sealed one by one, so that finding an item
-/// takes one page.
+/// The numbers of the index block: sorted records on pages that are sealed one by one, so that finding an
+/// item takes one page.
 enum IndexFormat {
-    /// A page as it stands in the file: nonce, records, zeros, tag.
+    /// The length of a page in the file: nonce, records, zeros, tag.
     static let pageLength = 4_096
     static let recordsPerPage = 63
-    /// What is sealed of a page: its records, and zeros.
+    /// The length of a page's plaintext: its records, and zeros.
     static let plaintextLength = pageLength - 40
-    /// Pages of a frame; the last frame of pages may have fewer.
+    /// The pages of a frame; the last frame of pages may have fewer.
     static let pagesPerFrame = 320
-    /// More do not fit into the table of the first items.
+    /// The most pages: more do not fit into the table of the first items.
     static let mostPages = 160_000
-    /// Offsets are below 2^53, like everything that is counted.
+    /// The largest offset: offsets are below 2^53, like everything that is counted.
     static let largestOffset: UInt64 = (1 << 53) - 1
 
-    /// How many pages `records` take.
+    /// Returns the number of pages that `records` take.
     static func pages(for records: Int) -> Int { (records + recordsPerPage - 1) / recordsPerPage }
 
-    /// The bytes that the frames of `pages` take.
+    /// Returns the number of bytes that the frames of `pages` take.
     static func length(ofPages pages: Int) -> Int {
         let frames = (pages + pagesPerFrame - 1) / pagesPerFrame
         return frames * Frame.overhead + pages * pageLength
     }
 
-    /// Where a page is, behind where its first frame begins.
+    /// Returns the offset of a page from the beginning of the index's first frame.
     static func offset(ofPage page: Int) -> Int {
         page / pagesPerFrame * (Frame.overhead + pagesPerFrame * pageLength) + Frame.contentOffset
             + page % pagesPerFrame * pageLength

@@ -1,4 +1,4 @@
-/// What the last frame of an index says: the log as it was in front of the index, and which page has which items.
+/// The contents of an index's last frame: the log in front of the index, and the page of each item.
 struct IndexSummary: Equatable, Sendable {
     /// The items of one class of keys.
     struct ClassCount: Equatable, Sendable {
@@ -8,13 +8,13 @@ struct IndexSummary: Equatable, Sendable {
         var items: UInt64
     }
 
-    /// Random; what the pages are bound to.
+    /// The random identifier that the pages are bound to.
     var identifier: [UInt8]
-    /// Where the first frame of the index begins.
+    /// The offset of the index's first frame.
     var start: Int
     var sequence: UInt64
     var keybag: KeybagRecord
-    /// All records, also those of older values.
+    /// The number of all records, also those of older values.
     var records: Int
     /// Bytes of the frames of live items.
     var liveBytes: Int
@@ -25,7 +25,7 @@ struct IndexSummary: Equatable, Sendable {
 
     static let identifierLength = 16
 
-    /// How many items are live.
+    /// The number of live items.
     var items: Int { classes.reduce(0) { $0 + Int($1.items) } }
     var pages: Int { fences.count }
 
@@ -43,7 +43,7 @@ struct IndexSummary: Equatable, Sendable {
         self.fences = fences
     }
 
-    /// Takes a live item into account.
+    /// Counts a live item.
     mutating func count(_ entry: IndexEntry) {
         liveBytes += entry.frameLength
         let index = classes.firstIndex {
@@ -58,7 +58,8 @@ struct IndexSummary: Equatable, Sendable {
         }
     }
 
-    /// At most what the frame of a summary of as many pages takes, with a class for each policy and set.
+    /// Returns the most bytes that the frame of a summary of `pages` pages takes, with a class for each
+    /// policy and set.
     static func roomForFrame(pages: Int) -> Int { Frame.overhead + 8 * pages + (8 << 10) }
 
     func encoded() -> [UInt8] {

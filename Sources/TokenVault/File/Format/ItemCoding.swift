@@ -9,7 +9,7 @@ enum ItemCoding {
     /// The most that labels, attributes and names may take together: 64 KiB.
     static let maximumMetadata = 64 << 10
 
-    /// The metadata of an item, padded. A deletion carries only service, key and dates.
+    /// Returns the metadata of an item, padded. A deletion carries only service, key and dates.
     static func metadata(_ stored: StoredMetadata) -> [UInt8] {
         let item = stored.metadata
         let (service, key, label, attributes) = (item.service, item.key, item.label, item.attributes)
@@ -38,10 +38,10 @@ enum ItemCoding {
         return writer.bytes
     }
 
-    // What all metadata have: the lengths of three texts, three dates, three marks and a count.
+    // The fixed part of all metadata: the lengths of three texts, three dates, three marks and a count.
     private static let fixedLength = 3 * 4 + 3 * 8 + 3 + 2
 
-    /// Reads what ``metadata(_:)`` wrote.
+    /// Reads the output of ``metadata(_:)``.
     static func decodeMetadata(
         _ bytes: [UInt8], policy: AccessPolicy, generation: UInt64
     ) throws(FormatError) -> StoredMetadata {
@@ -58,8 +58,8 @@ enum ItemCoding {
             policyProof: parts.policyProof)
     }
 
-    /// Whether ``decodeMetadata(_:policy:generation:)`` would read the first `count` of `bytes`, without making
-    /// anything of them.
+    /// Returns whether ``decodeMetadata(_:policy:generation:)`` would read the first `count` of `bytes`,
+    /// without decoding them.
     static func isMetadata(_ bytes: [UInt8], count: Int) -> Bool {
         let parts = try? parts(of: bytes, count: count) {
             (reader, limit) throws(FormatError) in try reader.skipText(limit: limit)
@@ -106,15 +106,15 @@ enum ItemCoding {
             policyProof: proof)
     }
 
-    /// A secret preceded by its length in eight bytes and padded with zeros.
+    /// Returns a secret preceded by its length in eight bytes and padded with zeros.
     static func body(_ secret: Secret) -> SecretBytes {
         SecretBytes(prefixingLengthOf: secret.bytes, paddedTo: bodyLength(of: secret))
     }
 
-    /// The length of ``body(_:)``.
+    /// Returns the length of ``body(_:)``.
     static func bodyLength(of secret: Secret) -> Int { VaultFormat.padded(secret.count + 8) }
 
-    /// Reads what ``body(_:)`` wrote.
+    /// Reads the output of ``body(_:)``.
     static func decodeBody(_ bytes: SecretBytes) throws(FormatError) -> Secret {
         guard let secret = bytes.unprefixed() else { throw .outOfBounds }
         return Secret(secret)
@@ -131,9 +131,10 @@ enum ItemCoding {
     }
 }
 
-/// An item's metadata as they are sealed.
+/// An item's metadata before sealing.
 struct StoredMetadata {
     var metadata: TokenMetadata
-    /// The code that a holder of the root key chose the policy; see ``PolicyProof``. `nil` where there is none.
+    /// The code that proves that a holder of the root key chose the policy; see ``PolicyProof``. `nil` where
+    /// there is none.
     var policyProof: [UInt8]?
 }

@@ -1,23 +1,23 @@
 internal import TokenVaultCrypto
 
-/// The keybag: the vault's slots and the class keys that they lead to. Bytes and values only; what
-/// wraps and unwraps them is in `Keys/`.
+/// The keybag: the vault's slots and the class keys that they lead to. It has bytes and values only; the code
+/// in `Keys/` wraps and unwraps them.
 struct Keybag: Equatable, Sendable {
     var vault: VaultIdentifier
-    /// Grows by one with every change of the keybag.
+    /// The generation, which grows by one with every change of the keybag.
     var generation: UInt64
-    /// The number the next slot gets.
+    /// The number of the next slot.
     var nextSlot: UInt32
-    /// How many replaced values of an item compaction keeps.
+    /// The number of replaced values of an item that compaction keeps.
     var keptValues: UInt16 = 0
     var slots: [Slot]
     /// The portable set first, then one for each device.
     var sets: [ClassSet]
     /// The log key, wrapped.
     var logKey: [UInt8]
-    /// Authenticates everything above under the root, for holders of the root.
+    /// The code that authenticates everything above under the root, for holders of the root.
     var rootCode: [UInt8] = []
-    /// Authenticates everything above under the after-first-unlock root, for every holder.
+    /// The code that authenticates everything above under the after-first-unlock root, for every holder.
     var holderCode: [UInt8] = []
 
     /// An unlock method.
@@ -25,12 +25,12 @@ struct Keybag: Equatable, Sendable {
         var identifier: UInt32
         var kind: Kind
         var scope: Scope
-        /// Milliseconds since 1970.
+        /// The creation date, in milliseconds since 1970.
         var created: Int64
         /// Argon2id's cost; zero for a kind that needs none.
         var cost: PasswordHashCost
         var salt: [UInt8]
-        /// Tells a wrong passphrase from a damaged slot, and binds the slot to one key.
+        /// The commitment, which tells a wrong passphrase from a damaged slot, and binds the slot to one key.
         var commitment: [UInt8]
         /// The roots, sealed.
         var wrapped: [UInt8]
@@ -43,21 +43,21 @@ struct Keybag: Equatable, Sendable {
     struct ClassSet: Equatable, Sendable {
         /// The device's identifier; 16 zero bytes for the portable set.
         var device: [UInt8]
-        /// When the device was enrolled, in milliseconds since 1970; zero for the portable set.
+        /// The date of enrolment, in milliseconds since 1970; zero for the portable set.
         var enrolled: Int64 = 0
-        /// The roots that the set is wrapped under when these are not the keybag's own: the vault got new ones
-        /// where the device's key was not at hand.
+        /// The roots that the set is wrapped under when they are not the keybag's own. The vault got new
+        /// roots where the device's key was not available.
         var olderRoots: OlderRoots?
         var keys: [WrappedClass]
 
         static let portable = [UInt8](repeating: 0, count: 16)
     }
 
-    /// Earlier roots, each sealed under the one that took its place.
+    /// Earlier roots, each sealed under its successor.
     struct OlderRoots: Equatable, Sendable {
         var all: [UInt8]
         var holder: [UInt8]
-        /// Empty when the vault has no passphrase.
+        /// The sealed passcode root; empty when the vault has no passphrase.
         var passcode: [UInt8]
     }
 
@@ -74,8 +74,8 @@ struct Keybag: Equatable, Sendable {
     static let maximumSlots = 16
     static let maximumPassphrases = 8
     static let maximumSets = 8
-    /// The most that trying every passphrase slot may cost: passes times bytes, over all slots. Eight
-    /// slots of four times libsodium's MODERATE; a hostile file cannot ask for hours.
+    /// The most that trying every passphrase slot may cost: passes times bytes, over all slots. It equals
+    /// eight slots of four times libsodium's MODERATE; a hostile file cannot ask for hours.
     static let maximumWork: UInt64 = 8 * 12 * (256 << 20)
     static let maximumClasses = 16
     static let codeLength = 32
@@ -85,7 +85,7 @@ struct Keybag: Equatable, Sendable {
     static let wrappedRootLength = SymmetricKey.length + AuthenticatedEncryption.overhead
     private static let checksumLength = 32
 
-    /// The bytes that both codes authenticate.
+    /// Returns the bytes that both codes authenticate.
     func authenticatedBytes() -> [UInt8] {
         var writer = ByteWriter(reserving: 2_048)
         writer.append(Self.magic)
@@ -125,7 +125,7 @@ struct Keybag: Equatable, Sendable {
         return writer.bytes
     }
 
-    /// One copy as it stands in the file, ``VaultFormat/keybagLength`` bytes; `nil` when the contents
+    /// Returns one copy as it stands in the file, ``VaultFormat/keybagLength`` bytes; `nil` when the contents
     /// have outgrown it.
     func encoded() -> [UInt8]? {
         var bytes = authenticatedBytes() + rootCode + holderCode
@@ -135,11 +135,11 @@ struct Keybag: Equatable, Sendable {
         return bytes + Hash.digest(bytes, length: Self.checksumLength)
     }
 
-    /// The checksum of an encoded copy, which names it in the log.
+    /// Returns the checksum of an encoded copy, which names it in the log.
     static func digest(of copy: [UInt8]) -> [UInt8] { Array(copy.suffix(checksumLength)) }
 
-    /// The keybag of one copy. Throws `wrongMagic`, `wrongChecksum`, `newerVersion`, or what is wrong
-    /// with its contents.
+    /// Decodes the keybag of one copy. Throws `wrongMagic`, `wrongChecksum`, `newerVersion`, or the error of
+    /// its contents.
     init(decoding copy: [UInt8]) throws(FormatError) {
         guard copy.count == VaultFormat.keybagLength else { throw .tooShort }
         guard copy.starts(with: Self.magic) else { throw .wrongMagic }
@@ -212,7 +212,7 @@ extension Keybag.Slot {
         created = try reader.integer(Int64.self)
         cost = PasswordHashCost(
             passes: try reader.integer(UInt32.self), memory: try reader.integer(UInt64.self))
-        // A file may not make the program that opens it work for hours or ask for all its memory.
+        // A file may not make the program that opens it work for hours or use all its memory.
         guard cost.passes <= PasswordHashCost.maximum.passes,
             cost.memory <= PasswordHashCost.maximum.memory
         else { throw .outOfBounds }

@@ -9,13 +9,13 @@ enum VaultFormat {
     static let pointerStart = 2 * keybagLength
     /// Offset of the first frame.
     static let logStart = pointerStart + sector
-    /// How many frames may follow the index before a writer writes another: each of them is read whenever the
+    /// The most frames behind the index before a writer writes another: each of them is read whenever the
     /// vault is opened.
     static let tailBound = 1_000
 
     /// Zeros at the end of the file that only deletions and keybag records may use.
     static let reserve = 64 << 10
-    /// A file smaller than this is compacted at once when something is deleted.
+    /// The size in bytes below which a file is compacted at once when something is deleted.
     static let compactionFloor = 1 << 20
 
     /// The unit in which a disk writes: a crash keeps or loses whole ones.
@@ -24,13 +24,14 @@ enum VaultFormat {
     /// The largest sequence number: JSON readers keep integers below 2^53 exact.
     static let largestSequence: UInt64 = (1 << 53) - 1
 
-    /// How many zeros to keep ahead of a log of `length` bytes, beside the reserve: small for small
-    /// vaults, and never so much that preparing it, or looking at it when the vault is opened, would be felt.
+    /// Returns the number of zeros to keep ahead of a log of `length` bytes, beside the reserve. It is small
+    /// for small vaults, and never so large that preparing it, or reading it when the vault is opened, would
+    /// be felt.
     static func headroom(for length: Int) -> Int { min(max(64 << 10, length / 8), 1 << 20) }
 
-    /// Padmé: the length to pad `length` to so that it leaks at most log(log(length)) bits, growing it
-    /// by at most 12 %. Source: "Reducing Metadata Leakage from Encrypted Files and Communication with
-    /// PURBs" (2019), section 4. Rounded up to a multiple of eight, which keeps frames aligned.
+    /// Returns the length to pad `length` to by Padmé: it leaks at most log(log(length)) bits and grows by at
+    /// most 12 %. Source: "Reducing Metadata Leakage from Encrypted Files and Communication with PURBs"
+    /// (2019), section 4. Rounded up to a multiple of eight, which keeps frames aligned.
     static func padded(_ length: Int) -> Int {
         var result = max(length, 8)
         let exponent = Int.bitWidth - 1 - result.leadingZeroBitCount
@@ -54,7 +55,7 @@ struct VaultIdentifier: Hashable, Sendable {
 }
 
 extension VaultIdentifier {
-    /// The identifier that ``hexadecimal`` gives as `text`; `nil` for another text.
+    /// Creates the identifier whose ``hexadecimal`` is `text`; `nil` for another text.
     init?(hexadecimal text: String) {
         let digits = Array(text.utf8)
         guard digits.count == 2 * Self.length else { return nil }
@@ -67,7 +68,7 @@ extension VaultIdentifier {
 }
 
 extension [UInt8] {
-    /// Two digits a byte.
+    /// The bytes as hexadecimal digits, two a byte.
     var hexadecimal: String {
         let digits = Array("0123456789abcdef".utf8)
         let text = flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }

@@ -1,4 +1,4 @@
-/// A storage that still has what present values replaced.
+/// A storage that still has replaced values.
 package protocol BlockingItemHistory: BlockingTokenStorage {
     /// See ``FileTokenStorage/Blocking/history(of:)``.
     func history(of key: TokenKey) throws(TokenStorageError) -> TokenListing

@@ -1,13 +1,15 @@
-// What an item had before. A value that is replaced stays in the file, sealed, until its item is deleted or the file is
-// compacted.
+// An item's earlier values. A replaced value stays in the file, sealed, until its item is deleted or the file
+// is compacted.
 extension FileTokenStorage.Blocking: BlockingItemHistory {
-    /// What the file still has of `key`, newest first: the value that it has now, then those that were replaced. Secrets are left
-    /// out. Empty when the item is not there, or was deleted: deleting erases all of its values.
+    /// Returns the values of `key` that the file still has, newest first: the present value, then the
+    /// replaced ones. Secrets are left out. Returns an empty list when the item is absent or was deleted:
+    /// deleting erases all of its values.
     ///
-    /// A rename, `restore`, `merge` and `salvage` begin a new history. Compaction leaves as many replaced values as the vault
-    /// keeps (``BlockingFileVault/keepReplacedValues(_:)``), none by default. Values that cannot be opened are counted in
-    /// ``TokenListing/hidden``; a value stays under the policy that it was stored with. Throws `locked` before the first unlock,
-    /// `invalidArgument`, `closed`, and what the system failed with.
+    /// A rename, `restore`, `merge` and `salvage` begin a new history. Compaction leaves as many replaced
+    /// values as the vault keeps (``BlockingFileVault/keepReplacedValues(_:)``), none by default. Values that
+    /// cannot be opened are counted in ``TokenListing/hidden``; a value stays under the policy that it was
+    /// stored with. Throws `locked` before the first unlock, `invalidArgument`, `closed`, and the system's
+    /// failures.
     public func history(of key: TokenKey) throws(TokenStorageError) -> TokenListing {
         try during("history") { () throws(TokenStorageError) in
             let session = try sessionForReading(key, "history")
@@ -15,13 +17,15 @@ extension FileTokenStorage.Blocking: BlockingItemHistory {
         }
     }
 
-    /// Stores an earlier value of `key` again, with its policy, label, attributes and expiry: the last one before the present one
-    /// whose keys are not destroyed, or the one that was stored as `generation`. A policy that a session without the root key had
-    /// chosen is not brought back: that of the present value stays. The value that is replaced joins the history, so that a
-    /// second call takes the first one back.
+    /// Stores an earlier value of `key` again, with its policy, label, attributes and expiry. That is the
+    /// value that was stored as `generation`, or else the last one before the present value whose keys are
+    /// not destroyed. A policy chosen by a session without the root key is not brought back: that of the
+    /// present value stays. The replaced value joins the history, so that a second call takes the first one
+    /// back.
     ///
-    /// Throws `notFound` when the item, or that value of it, is not in the file; `invalidArgument` when it is the present value;
-    /// `conflict` when the item was changed meanwhile; `unsupportedPolicy`; and what storing and reading throw.
+    /// Throws `notFound` when the item, or that value of it, is not in the file, and `invalidArgument` when
+    /// it is the present value. Throws `conflict` when the item was changed meanwhile, `unsupportedPolicy`,
+    /// and the errors of storing and reading.
     @discardableResult
     public func undo(
         _ key: TokenKey, to generation: Generation? = nil
@@ -31,7 +35,7 @@ extension FileTokenStorage.Blocking: BlockingItemHistory {
         }
     }
 
-    /// The change that ``undo(_:to:)`` makes.
+    /// Returns the change that ``undo(_:to:)`` makes.
     func changeToUndo(
         _ key: TokenKey, to generation: Generation?
     ) throws(TokenStorageError) -> TokenChange {
@@ -51,7 +55,7 @@ extension FileTokenStorage.Blocking: BlockingItemHistory {
         return .store(
             earlier.secret, for: key,
             details: TokenDetails(
-                // The secret was never under another.
+                // The secret was never under another policy.
                 policy: earlier.metadata.isPolicyFromLimitedSession ? nil : earlier.metadata.policy,
                 label: earlier.metadata.label ?? "", attributes: earlier.metadata.attributes,
                 expiry: earlier.metadata.expires.map { .at($0) } ?? .never),

@@ -1,9 +1,9 @@
 internal import TokenVaultPlatform
 
 extension VaultSession {
-    /// What the file still has of an item, newest first: its present value, and those that were replaced. Empty when the item is
-    /// not there. Values that cannot be opened are counted as hidden. When the present value is one of them, no other value
-    /// is listed or counted.
+    /// Returns the values of an item that the file still has, newest first: the present value, and the
+    /// replaced ones. Empty when the item is absent. Values that cannot be opened are counted as hidden. When
+    /// the present value is one of them, no other value is listed or counted.
     func history(of item: ItemIdentifier) throws(TokenStorageError) -> TokenListing {
         try whileKeysAreReplaced { () throws(TokenStorageError) in
             while true {
@@ -12,7 +12,7 @@ extension VaultSession {
         }
     }
 
-    /// The values; `nil` when the item was sealed under newer keys meanwhile.
+    /// Returns the values; `nil` when the item was sealed under newer keys meanwhile.
     private func listing(ofValues item: ItemIdentifier) throws(TokenStorageError) -> TokenListing? {
         let (values, file) = try log.values(of: item)
         try refreshKeys()
@@ -30,7 +30,8 @@ extension VaultSession {
                 } else if position == 0, try log.entry(for: item)?.0.generation == entry.generation {
                     throw .damage(at: entry.offset, .item)
                 }
-                // An earlier value that does not open was erased meanwhile, or is damaged: `verify` says which.
+                // An earlier value that does not open was erased meanwhile, or is damaged: `verify` says
+                // which.
             } else if position == 0, listing.hidden > 0 {
                 return listing
             }
@@ -38,7 +39,8 @@ extension VaultSession {
         return listing
     }
 
-    /// The value of an item that was stored as `generation`, with its metadata; `nil` when the file does not have it.
+    /// Returns the value of an item that was stored as `generation`, with its metadata; `nil` when the file
+    /// does not have it.
     func item(
         _ item: ItemIdentifier, storedAs generation: Generation
     ) throws(TokenStorageError) -> TokenItem? {
@@ -49,7 +51,7 @@ extension VaultSession {
         else { return nil }
         let opened = try self.item(item, in: try log.read(entry.contentRange, from: file), of: entry, keys)
         if let opened { return opened }
-        // Erased when the item was deleted meanwhile.
+        // The value was erased when the item was deleted meanwhile.
         let isStillThere = try log.values(of: item).0.contains { $0.generation == entry.generation }
         if isStillThere { throw .damage(at: entry.offset, .value) }
         return nil

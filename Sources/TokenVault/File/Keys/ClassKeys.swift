@@ -7,7 +7,8 @@ final class ClassKeys: Sendable {
     let setTag: UInt64
     let metadata: SymmetricKey
     let secret: SymmetricKey
-    /// The key of the policy proofs of the after-first-unlock class beside this one; `nil` for other policies.
+    /// The key of the policy proofs of the after-first-unlock class beside this one; `nil` for other
+    /// policies.
     let policyProof: SymmetricKey?
 
     init(

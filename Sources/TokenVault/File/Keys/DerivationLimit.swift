@@ -1,11 +1,11 @@
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// What deriving the key of a passphrase may take.
+/// The limit on deriving the key of a passphrase.
 struct DerivationLimit: Sendable {
-    /// When the key has to be there; `nil` for no such time.
+    /// The deadline for the key; `nil` for none.
     var deadline: Deadline?
-    /// Whose memory it takes; `nil` for as much as it needs.
+    /// The budget that the memory comes from; `nil` for as much as the key needs.
     var budget: DerivationBudget?
 
     /// No limit.
@@ -18,7 +18,8 @@ struct DerivationLimit: Sendable {
         if needed > deadline.remaining { throw .time(needed: needed) }
     }
 
-    /// Takes the memory, to be kept until the key is there; `nil` when there is no budget for it. Throws `budget`.
+    /// Takes the memory, to be held until the key is derived; `nil` when there is no budget for it. Throws
+    /// `budget`.
     func memory(for cost: PasswordHashCost) throws(KeybagKeys.Failure) -> DerivationBudget.Share? {
         guard let budget else { return nil }
         do throws(DerivationBudget.Refusal) {
@@ -30,6 +31,6 @@ struct DerivationLimit: Sendable {
 }
 
 extension FileVaultConfiguration {
-    /// What each derivation may take.
+    /// The limit of each derivation.
     var derivationLimit: DerivationLimit { DerivationLimit(deadline: deadline, budget: derivationBudget) }
 }

@@ -21,10 +21,10 @@ struct DeviceKey: Sendable {
         DeviceKey(identifier: Random.bytes(16), key: try SymmetricKey.random())
     }
 
-    /// The file's contents: magic, identifier, key, BLAKE2b-128 of all before. The caller wipes them.
+    /// Returns the file's contents: magic, identifier, key, BLAKE2b-128 of all before. The caller wipes them.
     func encoded() -> [UInt8]? {
         guard let secret = SymmetricKey.concatenating([key]) else { return nil }
-        // Made at once in their whole length: memory that grows leaves copies.
+        // Allocated at once in full length: memory that grows leaves copies.
         var bytes = [UInt8](repeating: 0, count: Self.encodedLength)
         bytes.replaceSubrange(0..<8, with: Self.magic)
         bytes.replaceSubrange(8..<24, with: identifier)
@@ -43,7 +43,7 @@ struct DeviceKey: Sendable {
         self.key = key
     }
 
-    /// `nil` for contents that are not whole.
+    /// Returns `nil` for contents that are not whole.
     init?(decoding bytes: [UInt8]) {
         guard bytes.count == Self.encodedLength, bytes.starts(with: Self.magic),
             Hash.digest(bytes, in: 0..<bytes.count - 16, length: 16) == Array(bytes.suffix(16)),

@@ -1,21 +1,22 @@
 internal import TokenVaultCrypto
 
-/// Seals and opens items under their class's keys, bound to vault, item, class and generation, and never
-/// to a place in the file: compaction moves sealed bytes.
+/// Seals and opens items under their class's keys, bound to vault, item, class and generation. They are never
+/// bound to a place in the file: compaction moves sealed bytes.
 struct ItemSealer {
     let vault: VaultIdentifier
 
-    /// What the seals of items take that are made one after the other.
+    /// The supplies for seals of items that are made one after the other.
     struct Supplies: ~Copyable {
         fileprivate var nonces: Nonces
-        /// Of the class that was sealed under last.
+        /// The seal data of the class that was sealed under last.
         fileprivate var data: (keys: ClassKeys, metadata: SealData, body: SealData)?
 
-        /// For about as many items.
+        /// Creates supplies for about `items` items.
         init(for items: Int) { nonces = Nonces(for: 2 * items) }
     }
 
-    /// The record of an item's value. Both seals are made where they stay: the secret is nowhere else meanwhile.
+    /// Returns the record of an item's value. Both seals are made in place: the secret is nowhere else
+    /// meanwhile.
     func item(
         _ item: ItemIdentifier, metadata: [UInt8], secret: Secret, keys: ClassKeys, serviceTag: UInt64,
         generation: UInt64, with supplies: inout Supplies
@@ -43,7 +44,7 @@ struct ItemSealer {
             serviceTag: serviceTag, setTag: keys.setTag, content: content, metadataLength: split)
     }
 
-    /// The record that an item is gone, with its names for those who may know them.
+    /// Returns the record of an item's deletion, with its names for readers that hold the key.
     func deletion(
         _ item: ItemIdentifier, metadata: [UInt8], keys: ClassKeys, serviceTag: UInt64,
         generation: UInt64
@@ -57,7 +58,7 @@ struct ItemSealer {
                     associatedData: data(Purpose.deletionMetadata, Name(item, keys, generation)))))
     }
 
-    /// Opens an item's sealed metadata; `nil` when it is not what was sealed. Throws `locked` when the
+    /// Opens an item's sealed metadata; `nil` when they are not what was sealed. Throws `locked` when the
     /// keys were wiped meanwhile.
     func openMetadata(
         _ bytes: [UInt8], in range: Range<Int>, of item: ItemIdentifier, generation: UInt64,
@@ -92,7 +93,7 @@ struct ItemSealer {
         }
     }
 
-    /// What the seals of items of one class are bound to, made for one after the other without memory of their own.
+    /// The data that the seals of one class's items are bound to, reused for one item after the other.
     struct SealData {
         private(set) var bytes: [UInt8]
         private let place: Int
@@ -110,7 +111,7 @@ struct ItemSealer {
             bytes = writer.bytes
         }
 
-        /// Makes it that of a generation of an item.
+        /// Sets the item and its generation.
         mutating func name(_ item: ItemIdentifier, _ generation: UInt64) {
             bytes.put(item.high, at: place)
             bytes.put(item.low, at: place + 8)
@@ -122,7 +123,7 @@ struct ItemSealer {
     func itemBody(_ keys: ClassKeys) -> SealData { SealData(Purpose.itemBody, vault, keys) }
     func deletionMetadata(_ keys: ClassKeys) -> SealData { SealData(Purpose.deletionMetadata, vault, keys) }
 
-    /// What is sealed, as the associated data begins.
+    /// The purpose of a seal, which begins the associated data.
     private enum Purpose {
         static let itemMetadata = Array("tokenvault 1 item metadata".utf8) + [0]
         static let itemBody = Array("tokenvault 1 item body".utf8) + [0]

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-// What the keys that are held lead to.
+// The access that the held keys give.
 extension KeyRing {
     /// The keys of every class that is held.
     var held: [ClassKeys] { state.withLock { Array($0.classes.values) } }
@@ -20,7 +20,7 @@ extension KeyRing {
     /// The roots, while unlocked.
     var roots: Roots? { state.withLock { $0.roots } }
 
-    /// The keys that a stored frame names.
+    /// Returns the keys that a stored frame names.
     func access(policy number: UInt8, setTag: UInt64, version: UInt32) -> Access {
         guard let policy = AccessPolicy(number: number) else { return .unsupported }
         return state.withLock { state in
@@ -30,7 +30,7 @@ extension KeyRing {
             if state.isWiped { return .closed }
             let facts = state.facts
             if policy.isThisDeviceOnly {
-                // Its keys went with the device that was removed.
+                // The keys of the set were removed with its device.
                 if !facts.setTags.contains(setTag) { return facts.isStale ? .locked : .destroyed }
                 if setTag != facts.deviceTag || !facts.isEnrolled { return .wrongDevice }
             }
@@ -44,7 +44,7 @@ extension KeyRing {
         }
     }
 
-    /// The keys to write an item of `policy` with.
+    /// Returns the keys to write an item of `policy` with.
     func accessForWriting(_ policy: AccessPolicy) -> Access {
         state.withLock { state in
             if state.isWiped { return .closed }

@@ -1,11 +1,11 @@
 internal import Synchronization
 internal import TokenVaultCrypto
 
-/// The keys that an unlock gave, and what is left of them after a lock.
+/// The keys that an unlock gave, and those that are left after a lock.
 ///
-/// What a policy forbids is forbidden here by a key that is not there.
+/// A missing key enforces what a policy forbids.
 final class KeyRing: Sendable {
-    /// Whether a class can be used, and if not, why.
+    /// The access to a class: its keys, or the reason that it cannot be used.
     enum Access {
         case keys(ClassKeys)
         /// The class is wiped until the next unlock.
@@ -14,7 +14,7 @@ final class KeyRing: Sendable {
         case wrongDevice
         /// The unlock method does not lead to this class.
         case notPermitted
-        /// The class's keys were destroyed with the last passphrase or with a device: its items are no more.
+        /// The class's keys were destroyed with the last passphrase or with a device: its items are lost.
         case destroyed
         /// The vault has no such class.
         case unsupported
@@ -24,14 +24,14 @@ final class KeyRing: Sendable {
 
     /// The roots, for changing the keybag. Gone while locked.
     struct Roots: Sendable {
-        /// Slots of the scope *after first unlock* do not lead to it.
+        /// The root key. Slots of the scope *after first unlock* do not lead to it.
         let all: SymmetricKey?
         let holder: SymmetricKey
-        /// Only passphrases lead to it.
+        /// The passcode root. Only passphrases lead to it.
         let passcode: SymmetricKey?
     }
 
-    /// What an unlock found beside the keys.
+    /// The facts that an unlock found beside the keys.
     struct Facts: Sendable {
         /// The slot that was used.
         var slot: UInt32
@@ -44,35 +44,36 @@ final class KeyRing: Sendable {
         var hasPasscodeSlot: Bool
         /// Whether this device has the passcode pepper.
         var hasPepper: Bool
-        /// The sets that the keybag has, by their tags: an item of another set went with its device.
+        /// The tags of the keybag's sets: an item of another set is gone with its device.
         var setTags: Set<UInt64> = [0]
-        /// Which keybag the keys are from, or was looked at since.
+        /// The generation of the keybag that the keys are from, or that was looked at since.
         var keybagGeneration: UInt64
         /// Whether another keybag is in use by now, and the roots to look into it are not held.
         var isStale = false
-        /// Whether that is since the vault was given another root: all that was held is wiped.
+        /// Whether the vault got another root key since: all held keys are wiped.
         var hasLostRoot = false
     }
 
     struct State {
         var roots: Roots?
-        /// By policy number and set tag and version.
+        /// The class keys by policy number, set tag and version.
         var classes: [ClassName: ClassKeys]
         /// The newest version of each class, for writing.
         var current: [AccessPolicy: ClassKeys]
         var facts: Facts
-        /// How often ``KeyRing/lock()`` was called.
+        /// The number of calls of ``KeyRing/lock()``.
         var locks = 0
-        /// How often that was not because nobody used it.
+        /// The number of locks that were ordered, not caused by the end of the ring's time.
         var orders = 0
-        /// How often other keys took the place of these.
+        /// The number of times that other keys replaced these.
         var replacements = 0
         /// Whether this process is about to give the vault a new root.
         var changesRoot = false
-        /// Whether every key was wiped, for good: none comes any more, and what is not there says nothing of the vault.
+        /// Whether every key was wiped, for good: no key comes again, and a missing key says nothing about
+        /// the vault.
         var isWiped = false
 
-        /// Takes out what a lock wipes.
+        /// Takes out the keys that a lock wipes.
         mutating func lock(byItself: Bool = false) -> (Roots?, [ClassKeys]) {
             let gone = classes.values.filter { !$0.policy.isReadableAfterFirstUnlock }
             classes = classes.filter { $0.value.policy.isReadableAfterFirstUnlock }
@@ -83,7 +84,7 @@ final class KeyRing: Sendable {
             return (roots, Array(gone))
         }
 
-        /// Why the keys of a class that any root leads to are not held.
+        /// Returns the reason that the keys of a class that any root leads to are not held.
         func refusal(of policy: AccessPolicy) -> Access {
             if isWiped { return .closed }
             if facts.isStale { return .locked }
@@ -118,25 +119,25 @@ final class KeyRing: Sendable {
         state = Mutex(State(roots: roots, classes: named, current: current, facts: facts))
     }
 
-    /// How often the ring was locked, for ``replace(with:unlessLockedSince:)``.
+    /// The number of locks, for ``replace(with:unlessLockedSince:)``.
     var locks: Int { state.withLock { $0.locks } }
 
-    /// How often it was told to lock: by anything but its time's end.
+    /// The number of ordered locks: all but those at the end of the ring's time.
     var lockOrders: Int { state.withLock { $0.orders } }
 
-    /// How often other keys took the place of these: what was wiped then is no sign of a lock.
+    /// The number of times that other keys replaced these: keys wiped then are no sign of a lock.
     var replacements: Int { state.withLock { $0.replacements } }
 
-    /// Whether this process is about to give the vault a new root: a keybag that the roots do not fit is then its
-    /// own.
+    /// Whether this process is about to give the vault a new root key. A keybag that the roots do not fit is
+    /// then its own.
     var changesRoot: Bool { state.withLock { $0.changesRoot } }
 
     func changesRoot(_ isChanging: Bool) { state.withLock { $0.changesRoot = isChanging } }
 
-    /// Takes over what another unlock of the same vault gave, and wipes what was held before. Nothing
-    /// happens if the ring was locked since `locks` was read: a lock is never undone by what began
-    /// before it. Nor when it was told to since `orders` was, nor when it was replaced since `replacements` was read, which may
-    /// be by something newer.
+    /// Takes over the keys that another unlock of the same vault gave, and wipes the previous keys. Does
+    /// nothing if the ring was locked since `locks` was read: an operation that began before a lock never
+    /// undoes it. Does nothing if a lock was ordered since `orders` was read. Does nothing if the keys were
+    /// replaced since `replacements` was read, which may be by newer keys.
     func replace(
         with other: KeyRing, unlessLockedSince locks: Int? = nil, unlessToldToLockSince orders: Int? = nil,
         unlessReplacedSince replacements: Int? = nil
@@ -167,15 +168,15 @@ final class KeyRing: Sendable {
 
     deinit { wipeEverything() }
 
-    /// Whether all that the unlock gave is held.
+    /// Whether all keys that the unlock gave are held.
     var isUnlocked: Bool { state.withLock { $0.roots != nil } }
 
-    /// What the unlock found beside the keys.
+    /// The facts that the unlock found beside the keys.
     var facts: Facts { state.withLock { $0.facts } }
 
-    /// Says that another keybag is in use and cannot be looked into: nothing that depends on passphrases
-    /// is answered until the next unlock, and nothing is written with keys of which it has a newer version or
-    /// none. Does nothing when the ring was replaced since `replacements` was read.
+    /// Records that another keybag is in use and cannot be opened. Nothing that depends on passphrases is
+    /// answered until the next unlock. Nothing is written with keys of which that keybag has a newer version
+    /// or none. Does nothing when the ring was replaced since `replacements` was read.
     func markStale(_ keybag: Keybag, unlessReplacedSince replacements: Int? = nil) {
         state.withLock { state in
             if let replacements, state.replacements != replacements { return }
@@ -187,8 +188,8 @@ final class KeyRing: Sendable {
         }
     }
 
-    /// Locks and marks stale, since the vault has another root than the one that is held; unless it was replaced
-    /// since `replacements` was read, or is about to be.
+    /// Locks the ring and marks it stale, since the vault has another root key than the held one. Does
+    /// nothing if the ring was replaced since `replacements` was read, or is about to be.
     func loseRoot(_ keybag: Keybag, unlessReplacedSince replacements: Int) {
         let wiped = state.withLock { state -> (Roots?, [ClassKeys])? in
             guard state.replacements == replacements, !state.changesRoot else { return nil }
@@ -200,7 +201,7 @@ final class KeyRing: Sendable {
         state.withLock { $0.facts.hasLostRoot = true }
     }
 
-    /// Why it is locked.
+    /// The error that says why the ring is locked.
     var lockedError: TokenStorageError {
         let (hasLostRoot, isWiped) = state.withLock { ($0.facts.hasLostRoot, $0.isWiped) }
         if isWiped { return .file(.closed) }
@@ -209,8 +210,8 @@ final class KeyRing: Sendable {
             : .file(.locked)
     }
 
-    /// Wipes the roots and the when-unlocked classes; what is readable after first unlock stays. `byItself` because nobody
-    /// used it for its time: who is about to unlock does.
+    /// Wipes the roots and the when-unlocked classes; classes readable after first unlock stay. `byItself` is
+    /// a lock at the end of the ring's time: an unlock in progress counts as a use.
     func lock(byItself: Bool = false) {
         Self.wipe(state.withLock { $0.lock(byItself: byItself) })
     }
@@ -228,7 +229,7 @@ final class KeyRing: Sendable {
 
     /// Wipes every key, for good.
     func wipeEverything() {
-        // First: whoever finds no keys from here on hears that it is closed.
+        // This comes first: a caller that finds no keys from here on gets `closed`.
         state.withLock { $0.isWiped = true }
         lock()
         let rest = state.withLock { state in

@@ -4,10 +4,10 @@ internal import TokenVaultCrypto
 internal import FoundationEssentials
 #endif
 
-// A new root: what was wrapped under the old one is wrapped under the new one, and every class gets a new
-// version, which nobody who knew the old root can open.
+// A new root key: everything wrapped under the old one is wrapped under the new one. Every class gets a new
+// version, which the old root key does not open.
 extension KeybagKeys {
-    /// Fresh roots, with a passcode root if passphrases lead to the vault.
+    /// Returns fresh roots, with a passcode root if passphrases lead to the vault.
     static func freshRoots(
         withPasscode: Bool, vault: VaultIdentifier
     ) throws(Failure) -> KeyRing.Roots {
@@ -17,9 +17,9 @@ extension KeybagKeys {
         return try roots(all: all, passcode: passcode, vault: vault)
     }
 
-    /// Moves `keybag` from the roots `old` to `new`: the log key and the sets. Slots are the caller's; sign it
-    /// afterwards. `held` are the class keys that this device opens; the sets of other devices keep their
-    /// wraps, and get the way to the roots these take.
+    /// Moves the log key and the sets of `keybag` from the roots `old` to `new`. The caller changes the
+    /// slots, and signs the keybag afterwards. `held` are the class keys that this device opens. The sets of
+    /// other devices keep their wraps, and get the way to the roots these take.
     static func renew(
         _ keybag: inout Keybag, from old: KeyRing.Roots, to new: KeyRing.Roots, held: [ClassKeys],
         secrets: DeviceSecrets
@@ -42,8 +42,8 @@ extension KeybagKeys {
         }
     }
 
-    /// The set wrapped under `roots`, with a new version of each class. A class whose keys are not held (its
-    /// pepper is gone) can be opened by nobody and is left out.
+    /// Returns the set wrapped under `roots`, with a new version of each class. A class whose keys are not
+    /// held (its pepper is gone) cannot be opened and is left out.
     static func renewed(
         _ set: Keybag.ClassSet, held: [ClassKeys], vault: VaultIdentifier, roots: KeyRing.Roots,
         secrets: DeviceSecrets
@@ -53,7 +53,7 @@ extension KeybagKeys {
         var fresh = set
         fresh.olderRoots = nil
         fresh.keys = []
-        // Nothing is lost for want of a look: only the pepper may be missing.
+        // No class is lost because the system could not look: only the pepper may be missing.
         for key in set.keys where key.policy != AccessPolicy.whenPasscodeSetThisDeviceOnly.number {
             guard held.contains(where: { $0.policy.number == key.policy && $0.version == key.version }) else {
                 throw .corrupt
@@ -78,7 +78,7 @@ extension KeybagKeys {
         return fresh
     }
 
-    /// The roots that a set is wrapped under: the vault's, or older ones that these lead to.
+    /// Returns the roots that a set is wrapped under: the vault's, or older ones that these lead to.
     static func roots(
         of set: Keybag.ClassSet, in vault: VaultIdentifier, under roots: KeyRing.Roots
     ) throws(Failure) -> KeyRing.Roots {

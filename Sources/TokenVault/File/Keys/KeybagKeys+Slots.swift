@@ -5,10 +5,10 @@ internal import TokenVaultPlatform
 internal import FoundationEssentials
 #endif
 
-// Slots: from what a person or a device has to the roots.
+// Slots: from the secret of the user or a device to the roots.
 extension KeybagKeys {
-    /// The roots behind the slot that `method` opens. A passphrase that is the text of a recovery key opens
-    /// the slots of both kinds.
+    /// Returns the roots behind the slot that `method` opens. A passphrase that is the text of a recovery key
+    /// opens the slots of both kinds.
     static func openSlot(
         of keybag: Keybag, with method: UnlockMethod, within limit: DerivationLimit = .none
     ) throws(Failure) -> (Keybag.Slot, KeyRing.Roots) {
@@ -22,7 +22,7 @@ extension KeybagKeys {
         throw .noSlot
     }
 
-    /// What `method` may mean in a vault with these slots, the cheapest to try first.
+    /// Returns the possible meanings of `method` in a vault with these slots, the cheapest to try first.
     private static func readings(
         of method: UnlockMethod, in keybag: Keybag
     ) throws(Failure) -> [UnlockMethod] {
@@ -35,8 +35,8 @@ extension KeybagKeys {
         }
     }
 
-    /// The roots behind `slot`; `nil` when `method` is not its. A passphrase is tried as new slots have it, and then as it was
-    /// given: a slot may be of a program that takes the bytes as they are.
+    /// Returns the roots behind `slot`; `nil` when `method` does not open it. A passphrase is tried in the
+    /// form of new slots, and then as it was given: another program's slot may use the bytes unchanged.
     static func open(
         _ slot: Keybag.Slot, of vault: VaultIdentifier, with method: UnlockMethod,
         within limit: DerivationLimit = .none
@@ -67,7 +67,7 @@ extension KeybagKeys {
         return try roots(all: first, passcode: passcode, vault: vault)
     }
 
-    /// A slot that leads to as much of `roots` as `scope` says.
+    /// Returns a slot that leads to as much of `roots` as `scope` says.
     static func makeSlot(
         _ method: UnlockMethod, identifier: UInt32, scope: Keybag.Slot.Scope, cost: PasswordHashCost,
         created: Date, roots: KeyRing.Roots, vault: VaultIdentifier, within limit: DerivationLimit = .none
@@ -109,22 +109,22 @@ extension KeybagKeys {
             case .secretService(let key):
                 try Hash.key(of: key.bytes, label: "tokenvault 1 secret service", parts: [salt])
             case .recoveryKey(let key):
-                // 160 random bits: nothing is gained by making each guess dear.
+                // With 160 random bits, nothing is gained by making each guess expensive.
                 try Hash.key(of: key.bytes, label: "tokenvault 1 recovery key", parts: [salt])
             }
         }
     }
 
-    /// Argon2id, when there is time and memory for it: it cannot be interrupted, and a program that takes more than its
-    /// control group allows is killed. The memory stays taken from the budget until the key is derived, also when the client has
-    /// gone.
+    /// Derives a key by Argon2id, when there is time and memory for it. The derivation cannot be interrupted,
+    /// and a program that takes more than its control group allows is killed. The memory stays taken from the
+    /// budget until the key is derived, also when the client has gone.
     static func passphraseKey(
         _ passphrase: Secret, salt: [UInt8], cost: PasswordHashCost, within limit: DerivationLimit = .none
     ) throws(Failure) -> SymmetricKey {
         try limit.requireTime(for: cost)
         let memory = try limit.memory(for: cost)
         defer { withExtendedLifetime(memory) {} }
-        // Waiting for others may have taken it.
+        // Waiting for other derivations may have taken the time.
         try limit.requireTime(for: cost)
         if let allowed = MemoryAllowance.remaining(), cost.memory > allowed {
             throw .memory(needed: cost.memory, allowed: allowed)
@@ -160,7 +160,7 @@ extension KeybagKeys {
 extension UnlockMethod {
     var isPassphrase: Bool { slotKind == .passphrase }
 
-    /// The same method as new slots have it and, where that is different, as it was given.
+    /// The method in the form of new slots and, where that differs, as it was given.
     var spellings: [UnlockMethod] {
         guard case .passphrase(let passphrase) = self else { return [self] }
         return passphrase.spellings.map { .passphrase($0) }
@@ -177,7 +177,7 @@ extension UnlockMethod {
 }
 
 extension Keybag.Slot.Kind {
-    /// Whether somebody has to be there to use it.
+    /// Whether the user has to type something to use the slot.
     var isAttended: Bool { self == .passphrase || self == .recovery }
 }
 
@@ -185,21 +185,21 @@ extension Keybag {
     /// Whether a passphrase opens the vault.
     var hasPassphrase: Bool { slots.contains { $0.kind == .passphrase } }
 
-    /// The newest version of a class; `nil` when there is none.
+    /// Returns the newest version of a class; `nil` when there is none.
     func newestVersion(of policy: UInt8, setTag: UInt64) -> UInt32? {
         let set = sets.first { DeviceKey.setTag(of: $0.device) == setTag }
         return set?.keys.filter { $0.policy == policy }.map(\.version).max()
     }
 
-    /// A version that no class of this keybag had before: each of its changes makes at most one more.
+    /// A version that no class of this keybag had before: each change of the keybag makes at most one more.
     var freshVersion: UInt32 { UInt32(clamping: generation) }
 
-    /// Whether something opens the vault that a person has to type.
+    /// Whether the vault has a slot that the user has to type.
     var hasAttendedSlot: Bool { slots.contains { $0.kind.isAttended } }
 }
 
 extension Secret {
-    /// A passphrase as new slots and exports have it (``TokenVaultCrypto/SecretBytes/asOpaqueString()``), and as it was given where
-    /// that is different.
+    /// The passphrase in the form of new slots and exports
+    /// (``TokenVaultCrypto/SecretBytes/asOpaqueString()``), and as it was given where that differs.
     var spellings: [Secret] { [bytes.asOpaqueString().map { Secret($0) }, self].compactMap { $0 } }
 }

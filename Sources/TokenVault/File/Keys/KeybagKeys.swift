@@ -18,32 +18,33 @@ internal import FoundationEssentials
 /// P ─▶ wraps the passcode class, mixed with the device key and the passcode pepper
 /// ```
 enum KeybagKeys {
-    /// What is kept on this device, as far as it is there.
+    /// The secrets on this device, as far as they exist.
     struct DeviceSecrets: Sendable {
         var device: DeviceKey?
         var pepper: SymmetricKey?
     }
 
-    /// Why a keybag did not open.
+    /// The reason that a keybag did not open.
     enum Failure: Error {
         /// No slot of the method's kind has this key.
         case noSlot
-        /// A recovery key, but for these groups, whose numbers begin with 1.
+        /// The method is a recovery key that is mistyped in these groups, whose numbers begin with 1.
         case mistyped([Int])
-        /// What was asked for takes the root, which the slot does not lead to.
+        /// The operation requires the root, which the slot does not lead to.
         case noRoot
-        /// Deriving a passphrase's key takes more memory than the process may have.
+        /// Deriving a passphrase's key takes more memory than the process may use.
         case memory(needed: UInt64, allowed: UInt64)
-        /// Deriving a passphrase's key takes more memory than its budget has, or more than others leave of that.
+        /// Deriving a passphrase's key takes more memory than its budget has, or than other derivations leave
+        /// of that.
         case budget(needed: UInt64, DerivationBudget.Refusal)
-        /// A slot or a class that authenticated should open and does not.
+        /// A slot or a class that authenticated does not open.
         case corrupt
-        /// A passphrase's key would not be derived in the time that is left.
+        /// Deriving a passphrase's key takes more than the time that is left.
         case time(needed: Duration)
         case crypto(CryptoError)
     }
 
-    /// A new keybag with one slot, and its keys.
+    /// Makes a new keybag with one slot, and its keys.
     static func make(
         vault: VaultIdentifier, method: UnlockMethod, cost: PasswordHashCost, created: Date,
         secrets: DeviceSecrets, within limit: DerivationLimit = .none
@@ -96,7 +97,7 @@ enum KeybagKeys {
         return try ring(of: keybag, slot: slot.identifier, roots: roots, secrets: secrets)
     }
 
-    /// Whether `keybag` is one that a holder of the root of `roots` made, as far as they can tell.
+    /// Throws `corrupt` unless a holder of the root made `keybag`, as far as `roots` can tell.
     static func check(_ keybag: Keybag, roots: KeyRing.Roots) throws(Failure) {
         let codes = try codes(of: keybag, roots: roots)
         guard codes.root.map({ constantTimeEqual($0, keybag.rootCode) }) ?? true,
@@ -104,7 +105,7 @@ enum KeybagKeys {
         else { throw .corrupt }
     }
 
-    /// A fresh class for `policy`, wrapped for the device in `secrets` or portably.
+    /// Returns a fresh class for `policy`, wrapped for the device in `secrets` or portably.
     static func freshClass(
         _ policy: AccessPolicy, version: UInt32 = 1, vault: VaultIdentifier, roots: KeyRing.Roots,
         secrets: DeviceSecrets
@@ -116,7 +117,7 @@ enum KeybagKeys {
             }, vault: vault, roots: roots, secrets: secrets)
     }
 
-    /// A class's metadata key and secret key, wrapped under `roots`.
+    /// Returns a class's metadata key and secret key, wrapped under `roots`.
     static func wrappedClass(
         _ policy: AccessPolicy, version: UInt32, keys: [SymmetricKey], vault: VaultIdentifier,
         roots: KeyRing.Roots, secrets: DeviceSecrets
@@ -130,7 +131,7 @@ enum KeybagKeys {
         return result
     }
 
-    /// Writes both codes over the keybag as it is now.
+    /// Writes both codes over the present contents of the keybag.
     static func sign(_ keybag: inout Keybag, roots: KeyRing.Roots) throws(Failure) {
         let codes = try codes(of: keybag, roots: roots)
         guard let root = codes.root else { throw .noRoot }
@@ -138,7 +139,7 @@ enum KeybagKeys {
         keybag.holderCode = codes.holder
     }
 
-    /// The keys that `roots` and this device's secrets give of a keybag.
+    /// Returns the keys that `roots` and this device's secrets give of a keybag.
     static func ring(
         of keybag: Keybag, slot: UInt32, roots: KeyRing.Roots, secrets: DeviceSecrets
     ) throws(Failure) -> KeyRing {
@@ -164,7 +165,7 @@ enum KeybagKeys {
                     bytes = try open(
                         key.wrapped, wrap, classData(key, device: set.device, vault: keybag.vault))
                 } catch {
-                    // A pepper that is not the one it was wrapped with darkens this class alone.
+                    // A wrong pepper makes only this class unreadable.
                     guard case .corrupt = error, policy == .whenPasscodeSetThisDeviceOnly else { throw error }
                     opensPasscodeClass = false
                     continue
@@ -201,7 +202,7 @@ enum KeybagKeys {
         return KeyRing.Roots(all: all, holder: holder, passcode: passcode)
     }
 
-    /// The key that wraps a class; `nil` when this device or this slot does not lead to it.
+    /// Returns the key that wraps a class; `nil` when this device or this slot does not lead to it.
     static func classWrap(
         _ policy: AccessPolicy, vault: VaultIdentifier, roots: KeyRing.Roots, secrets: DeviceSecrets
     ) throws(Failure) -> SymmetricKey? {
@@ -221,7 +222,7 @@ enum KeybagKeys {
         return try derive(root, "tokenvault 1 device class wrap", parts, secrets: [device.key])
     }
 
-    /// The codes of a keybag; that of the root only for who holds it.
+    /// Returns the codes of a keybag; that of the root only for its holders.
     private static func codes(
         of keybag: Keybag, roots: KeyRing.Roots
     ) throws(Failure) -> (root: [UInt8]?, holder: [UInt8]) {
@@ -257,7 +258,7 @@ enum KeybagKeys {
         return associatedData("class", [vault.bytes, device, writer.bytes])
     }
 
-    /// Format, version and purpose, then parts of fixed length.
+    /// Returns the format, version and purpose, then parts of fixed length.
     static func associatedData(_ purpose: String, _ parts: [[UInt8]]) -> [UInt8] {
         Array("tokenvault 1 \(purpose)".utf8) + [0] + parts.flatMap { $0 }
     }

@@ -1,4 +1,4 @@
-/// How the file spells a policy.
+/// The number of a policy in the file.
 extension AccessPolicy {
     /// 1 to 5, in the order of the declaration; never changed.
     var number: UInt8 {

@@ -1,13 +1,13 @@
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// A recovery key: 160 random bits that open a vault on the day when its passphrase or keyring is lost,
-/// written so that a person can copy them by hand.
+/// A recovery key: 160 random bits that open a vault when its passphrase or keyring is lost. The user can
+/// copy its text by hand.
 ///
-/// The text is eight groups of five characters of Crockford's base32 (no I, L, O, U), with dashes in
-/// between. The last character of each group is a check: every mistyped character, and every two that
-/// changed places, are found and the group is told, before any key is derived. Case does not matter, nor
-/// do spaces and dashes; I and L are read as 1, O as 0.
+/// The text is eight groups of five characters of Crockford's base32 (no I, L, O, U), with dashes in between.
+/// The last character of each group is a check. It finds every mistyped character, and every two exchanged
+/// ones, before any key is derived, and the error names the group. Case, spaces and dashes do not matter; I
+/// and L are read as 1, O as 0.
 public struct RecoveryKey: Sendable {
     /// The 20 random bytes.
     let bytes: SecretBytes
@@ -16,15 +16,15 @@ public struct RecoveryKey: Sendable {
     private static let groups = 8
     private static let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
 
-    /// A fresh key.
+    /// Creates a fresh key.
     public init() {
         var random = Random.bytes(Self.length)
         defer { SmallFile.wipe(&random) }
         bytes = SecretBytes(copying: random)
     }
 
-    /// The key that a person typed. Throws `wrongPassphrase`, with the groups that are mistyped, and
-    /// `invalidArgument` for what is no recovery key at all.
+    /// Reads a key that the user typed. Throws `wrongPassphrase`, with the mistyped groups, and
+    /// `invalidArgument` for a text that is no recovery key at all.
     public init(_ text: Secret) throws(TokenStorageError) {
         switch Self.read(text) {
         case .key(let key): self = key
@@ -37,7 +37,7 @@ public struct RecoveryKey: Sendable {
 
     private init(bytes: SecretBytes) { self.bytes = bytes }
 
-    /// The key as a person writes it down: 47 bytes of ASCII.
+    /// The key in the form for writing down: 47 bytes of ASCII.
     public var text: Secret {
         var secret = bytes.array()
         var symbols = Self.regrouped(secret, from: 8, to: 5)
@@ -57,18 +57,18 @@ public struct RecoveryKey: Sendable {
         return Secret(text)
     }
 
-    /// What a typed text is.
+    /// The result of reading a typed text.
     enum Reading {
         case key(RecoveryKey)
         /// The numbers, from 1, of the groups that do not check; at least half of the groups do.
         case mistyped([Int])
-        /// No recovery key, nor nearly one.
+        /// The text is no recovery key, nor nearly one.
         case somethingElse
     }
 
-    /// Reads what a person typed.
+    /// Reads a text that the user typed.
     static func read(_ text: Secret) -> Reading {
-        // Longer than any way to write one: a passphrase.
+        // A text longer than any form of a recovery key is a passphrase.
         guard text.count <= 120 else { return .somethingElse }
         var typed = text.unprotectedBytes()
         defer { SmallFile.wipe(&typed) }
@@ -92,8 +92,8 @@ public struct RecoveryKey: Sendable {
         return .key(RecoveryKey(bytes: SecretBytes(copying: bytes)))
     }
 
-    /// The places of the characters of each group: as they are separated, or five by five; `nil` when neither
-    /// gives eight groups.
+    /// Returns the places of the characters of each group: as they are separated, or five by five; `nil` when
+    /// neither gives eight groups.
     private static func parts(of typed: [UInt8]) -> [[Int]]? {
         let separators: [UInt8] = [UInt8(ascii: "-"), UInt8(ascii: " "), 0x09]
         let separated = typed.indices.split { separators.contains(typed[$0]) }
@@ -113,9 +113,9 @@ public struct RecoveryKey: Sendable {
         }
     }
 
-    /// The check of a group of four symbols, as an element of GF(32) with x⁵ + x² + 1: begin with the group's
-    /// number, from 1; for each symbol add it and multiply by x. Each place has a factor of its own, so that
-    /// one wrong symbol or two exchanged ones always show.
+    /// Returns the check of a group of four symbols, as an element of GF(32) with x⁵ + x² + 1. The check
+    /// begins with the group's number, from 1; each symbol is added and the sum multiplied by x. Each place
+    /// has a factor of its own, so that one wrong symbol or two exchanged ones always show.
     private static func check(_ symbols: ArraySlice<UInt8>, group: Int) -> UInt8 {
         symbols.reduce(UInt8(group + 1)) { sum, symbol in
             let doubled = (sum ^ symbol) << 1
@@ -123,7 +123,7 @@ public struct RecoveryKey: Sendable {
         }
     }
 
-    /// The same bits, the highest first, in elements of another number of bits.
+    /// Returns the same bits, the highest first, in elements of another number of bits.
     private static func regrouped(_ elements: [UInt8], from: Int, to: Int) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(elements.count * from / to)

@@ -5,13 +5,13 @@ internal import TokenVaultPlatform
 internal import FoundationEssentials
 #endif
 
-/// A keybag with a new root in the making: which slots stay, and what they lead to.
+/// A keybag with a new root key in the making: the slots that stay, and the roots that they lead to.
 struct RootChange {
     let before: Keybag
     let cost: PasswordHashCost
     let created: Date
     let limit: DerivationLimit
-    /// The slots that stay: as they are, what opens them, and what shall from now on.
+    /// The slots that stay, the method of each from now on, and whether that is a new method.
     private var kept: [(slot: Keybag.Slot, new: UnlockMethod, isReplaced: Bool)] = []
     private var passcode: SymmetricKey?
     private(set) var removed: [VaultSlot] = []
@@ -66,7 +66,7 @@ struct RootChange {
         return false
     }
 
-    /// Makes the new keybag, for whoever holds the roots `held` and this device's `secrets`.
+    /// Makes the new keybag, from the roots `held` and this device's `secrets`.
     mutating func derive(
         from held: KeyRing.Roots, slot: UInt32, secrets: KeybagKeys.DeviceSecrets
     ) throws(TokenStorageError) {
@@ -88,7 +88,7 @@ struct RootChange {
                 made.slots.append(new)
             }
             if !hasPassphrase { made.removePasscodeClasses() }
-            // What this device opens with all that was given, the passcode class among it.
+            // The keys that this device opens with all given methods, including the passcode class.
             let old = KeyRing.Roots(all: held.all, holder: held.holder, passcode: passcode ?? held.passcode)
             let ring = try KeybagKeys.ring(
                 of: before, slot: slot, roots: try old.copied(), secrets: secrets)
@@ -112,7 +112,7 @@ struct RootChange {
 }
 
 extension PasswordHashCost {
-    /// The cost, not below what writers take at least: the slot is made anyway.
+    /// The cost, raised to the least that writers accept: the slot is made anyway.
     fileprivate var raisedToMinimum: PasswordHashCost {
         PasswordHashCost(
             passes: max(passes, Self.minimum.passes), memory: max(memory, Self.minimum.memory))
@@ -120,7 +120,7 @@ extension PasswordHashCost {
 }
 
 extension UnlockMethod {
-    /// What was typed, for a slot of `kind`: the text of a recovery key is one.
+    /// Returns the typed method for a slot of `kind`: the text of a recovery key is one.
     fileprivate func asTyped(for kind: Keybag.Slot.Kind) -> UnlockMethod {
         guard kind == .recovery, case .passphrase(let text) = self,
             case .key(let key) = RecoveryKey.read(text.spellings[0])

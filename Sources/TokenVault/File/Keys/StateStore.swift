@@ -2,7 +2,7 @@ internal import SystemPackage
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// What a vault keeps on this device, outside the vault: the device key and the passcode pepper.
+/// A vault's state on this device, outside the vault: the device key and the passcode pepper.
 struct StateStore: Sendable {
     let directory: any DiskDirectory
     let vault: VaultIdentifier
@@ -12,8 +12,8 @@ struct StateStore: Sendable {
     private var placeName: String { vault.hexadecimal + Self.placeSuffix }
     private static let placeSuffix = ".path"
 
-    /// What is there. A missing or damaged file gives no key: its items are then another device's. Throws
-    /// `resourcesExhausted` when the system could not even look.
+    /// Returns the existing secrets. A missing or damaged file gives no key: its items are then another
+    /// device's. Throws `resourcesExhausted` when the system could not even look.
     func load() throws(TokenStorageError) -> KeybagKeys.DeviceSecrets {
         var secrets = KeybagKeys.DeviceSecrets()
         if var bytes = try read(deviceName, length: DeviceKey.encodedLength) {
@@ -27,7 +27,8 @@ struct StateStore: Sendable {
         return secrets
     }
 
-    /// Makes this device's key. Only creation and enrolment ask: a missing file never makes one by itself.
+    /// Makes this device's key. Only creation and enrolment call this: a missing file never makes one by
+    /// itself.
     func makeDevice() throws(TokenStorageError) -> DeviceKey {
         let device: DeviceKey
         do { device = try DeviceKey.random() } catch { throw .crypto(error) }
@@ -37,8 +38,8 @@ struct StateStore: Sendable {
         return device
     }
 
-    /// This device's key: the one that is there, or a new one where there is none or what is no key. One that
-    /// cannot be read is not replaced: throws what the system failed with.
+    /// Returns this device's key: the existing one, or a new one where there is no valid file. A key that
+    /// cannot be read is not replaced: throws the system's failure.
     func deviceOrNew() throws(TokenStorageError) -> DeviceKey {
         do {
             var bytes = try directory.open(deviceName, .read).read(DeviceKey.encodedLength, at: 0)
@@ -72,13 +73,14 @@ struct StateStore: Sendable {
         return pepper
     }
 
-    /// Removes the pepper, durably: what was wrapped with it is gone.
+    /// Removes the pepper, durably: everything wrapped with it is lost.
     func removePepper() throws(TokenStorageError) {
         try remove(pepperName)
         try onDisk { () throws(SystemFailure) in try directory.synchronize() }
     }
 
-    /// Remembers where the vault is, in place of what was remembered: so a copy of it at another path is known for one.
+    /// Remembers the vault's path, in place of the previous one, so that a copy of it at another path is
+    /// recognised.
     func rememberPlace(_ path: FilePath) throws(TokenStorageError) {
         let (fresh, placeName, directory) = (placeName + ".new", placeName, directory)
         try remove(fresh)
@@ -91,14 +93,14 @@ struct StateStore: Sendable {
         }
     }
 
-    /// Forgets where the vault is, and nothing else.
+    /// Forgets the vault's path, and nothing else.
     func forgetPlace() throws(TokenStorageError) {
         for name in [placeName + ".new", placeName] { try remove(name) }
         try onDisk { () throws(SystemFailure) in try directory.synchronize() }
     }
 
-    /// Where the vault is, as far as that is known. Throws `resourcesExhausted` and `ioFailure` when the system could not
-    /// even look.
+    /// Returns the vault's path, as far as it is known. Throws `resourcesExhausted` and `ioFailure` when the
+    /// system could not even look.
     func place() throws(TokenStorageError) -> FilePath? {
         let (directory, placeName) = (directory, placeName)
         do {
@@ -110,13 +112,14 @@ struct StateStore: Sendable {
         }
     }
 
-    /// Whether `directory` remembers a vault at one of `paths`: one was there, and was neither destroyed nor forgotten.
+    /// Returns whether `directory` remembers a vault at one of `paths`, which was neither destroyed nor
+    /// forgotten.
     static func remembersVault(at paths: [FilePath], in directory: any DiskDirectory) -> Bool {
         !vaults(rememberedAt: paths, in: directory).isEmpty
     }
 
-    /// The vaults that `directory` remembers at one of `paths`, in the order of their identifiers. One whose making a
-    /// crash cut short has no anchor, and never was there.
+    /// Returns the vaults that `directory` remembers at one of `paths`, in the order of their identifiers. A
+    /// vault whose making a crash cut short has no anchor, and does not count.
     static func vaults(
         rememberedAt paths: [FilePath], in directory: any DiskDirectory
     ) -> [VaultIdentifier] {
@@ -133,8 +136,8 @@ struct StateStore: Sendable {
         }
     }
 
-    /// Removes all that this device keeps for the vault. The keys go first, durably: whatever interrupts the rest, they
-    /// are not left where nothing tells of the vault any more.
+    /// Removes this device's state for the vault. The keys go first, durably: whatever interrupts the rest,
+    /// they are not left where nothing names the vault.
     func removeAll() throws(TokenStorageError) {
         for names in [[deviceName, pepperName], [placeName + ".new", placeName, Anchor.name(of: vault)]] {
             for name in names { try remove(name) }

@@ -1,20 +1,20 @@
 internal import TokenVaultPlatform
 
-/// When a vault locks itself. Time counts that the machine spends suspended (`CLOCK_BOOTTIME`); the wall clock has no
-/// say.
+/// The rule by which a vault locks itself. The time includes suspension of the machine (`CLOCK_BOOTTIME`);
+/// the wall clock does not matter.
 public struct AutomaticLock: Hashable, Sendable {
     enum Beginning: Hashable, Sendable { case unlock, use }
 
     let beginning: Beginning
     let duration: Duration
 
-    /// When nothing was read, listed or written for `duration`, by whoever uses this handle. Asking for the state
-    /// is no use.
+    /// Returns the rule to lock when nothing was read, listed or written for `duration` through this handle.
+    /// Asking for the state is no use.
     public static func whenIdle(for duration: Duration) -> AutomaticLock {
         AutomaticLock(beginning: .use, duration: duration)
     }
 
-    /// `duration` after the unlock, however much it is used.
+    /// Returns the rule to lock `duration` after the unlock, however much the vault is used.
     public static func after(_ duration: Duration) -> AutomaticLock {
         AutomaticLock(beginning: .unlock, duration: duration)
     }

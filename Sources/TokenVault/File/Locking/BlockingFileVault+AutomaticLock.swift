@@ -1,14 +1,15 @@
 internal import Synchronization
 
 extension BlockingFileVault {
-    /// When the vault locks itself; `nil` when it does not.
+    /// The rule by which the vault locks itself; `nil` when it does not.
     public var automaticLock: AutomaticLock? { isInherited ? nil : lockDeadline.rule }
 
-    /// Says when the vault locks itself, as ``lock()`` does, counted from now if it is unlocked; `nil` for never. Keys
-    /// are wiped when the time has come, also when nobody uses the vault then; what came due while the machine was
-    /// suspended is locked when it wakes up, and no call finds it unlocked. An operation that is under way at that
-    /// moment may end with `locked`. Throws `invalidArgument` for a duration that is not above zero,
-    /// `resourcesExhausted` when there is no thread or timer for it: an unlocked vault is locked then. And `closed`.
+    /// Sets the rule by which the vault locks itself, as ``lock()`` does; `nil` for never. In an unlocked
+    /// vault, the time counts from now. Keys are wiped when the time has come, even if the vault is not used
+    /// then. A lock that came due while the machine was suspended happens when it wakes up, and no call finds
+    /// the vault unlocked. An operation that is under way at that moment may end with `locked`. Throws
+    /// `closed`, and `invalidArgument` for a duration that is not above zero. Throws `resourcesExhausted`
+    /// when there is no thread or timer for it: an unlocked vault is locked then.
     public func lockAutomatically(_ rule: AutomaticLock?) throws(TokenStorageError) {
         try during("lock") { () throws(TokenStorageError) in
             try checkUsable()
@@ -23,13 +24,14 @@ extension BlockingFileVault {
         }
     }
 
-    /// The time until the vault locks itself counts from now on. To be called before keys are held.
+    /// Counts the time until the vault locks itself from now on. Call it before keys are held.
     func beginCounting() throws(TokenStorageError) {
         lockDeadline.begin()
         try startTimer()
     }
 
-    /// The time counts from now on that keys are held: a lock, or the end of the time, may have come just before.
+    /// Counts the time from now on that keys are held: a lock, or the end of the time, may have come just
+    /// before.
     func countAgain() throws(TokenStorageError) {
         do throws(TokenStorageError) {
             try beginCounting()

@@ -1,11 +1,11 @@
 internal import Synchronization
 
-/// When one vault locks itself. Whether it is due is also asked at each use, so that a use after the deadline finds
-/// the vault locked, whether the timer has run or not.
+/// The time when one vault locks itself. Each use checks it too, so that a use after the deadline finds the
+/// vault locked, whether the timer has run or not.
 final class LockDeadline: Sendable {
     private struct State {
         var rule: AutomaticLock?
-        /// What the rule counts from; `nil` while there is nothing to lock.
+        /// The time that the rule counts from; `nil` while there is nothing to lock.
         var beginning: UInt64?
 
         func deadline() -> UInt64? {
@@ -25,7 +25,7 @@ final class LockDeadline: Sendable {
 
     var rule: AutomaticLock? { state.withLock { $0.rule } }
 
-    /// Another rule. Its time counts from now on if there is something to lock.
+    /// Sets another rule. Its time counts from now on if there is something to lock.
     func set(_ rule: AutomaticLock?) {
         state.withLock { state in
             state.rule = rule
@@ -33,16 +33,16 @@ final class LockDeadline: Sendable {
         }
     }
 
-    /// The time counts from now on, since the vault is unlocked.
+    /// Counts the time from now on, since the vault is unlocked.
     func begin() { state.withLock { $0.beginning = timer.now } }
 
-    /// Nothing is left to lock.
+    /// Stops counting: nothing is left to lock.
     func end() { state.withLock { $0.beginning = nil } }
 
-    /// When the vault locks itself; `nil` when it does not.
+    /// The time when the vault locks itself; `nil` when it does not.
     var deadline: UInt64? { state.withLock { $0.deadline() } }
 
-    /// Runs `lock` if the time has come. If not, and this is a use, an idle vault's time begins anew.
+    /// Runs `lock` if the time has come. If not, and this is a use, an idle vault's time begins again.
     func lockIfDue(asUse isUse: Bool, _ lock: () -> Void) {
         state.withLock { state in
             guard let deadline = state.deadline() else { return }

@@ -1,26 +1,27 @@
 internal import TokenVaultPlatform
 
-/// How long a call waits for other processes: a while from when it begins to, and never past a point in time.
+/// The time that a call waits for other processes: a while from the beginning of the wait, and never past a
+/// deadline.
 struct LockTimeout: Sendable {
     let duration: Duration
     let end: Deadline?
 
-    /// How long a wait that begins now may take.
+    /// The longest time for a wait that begins now.
     var remaining: Duration { min(duration, end?.remaining ?? duration) }
 
-    /// Not at all.
+    /// No waiting.
     static let zero = LockTimeout(duration: .zero, end: nil)
 }
 
 extension Deadline {
-    /// For a call that begins to wait now.
+    /// Creates the timeout of a call that begins to wait now.
     init(after timeout: LockTimeout) {
         self.init(after: timeout.remaining)
     }
 }
 
 extension Deadline? {
-    /// Throws `timedOut` when there is one and it has passed. For long work, between its parts.
+    /// Throws `timedOut` when the deadline has passed. For long work, between its parts.
     func check(_ reason: TokenStorageError.Reason? = nil) throws(TokenStorageError) {
         guard let self, self.hasPassed else { return }
         throw .file(.timedOut, reason)
@@ -28,6 +29,6 @@ extension Deadline? {
 }
 
 extension FileVaultConfiguration {
-    /// How long calls wait.
+    /// The time that calls wait.
     var lockLimit: LockTimeout { LockTimeout(duration: lockTimeout, end: deadline) }
 }

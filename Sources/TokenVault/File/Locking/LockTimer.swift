@@ -1,13 +1,13 @@
 internal import Synchronization
 package import TokenVaultPlatform
 
-/// Locks the vaults of this process when their time has come: one thread for all, there while one is unlocked that is
-/// to lock itself.
+/// Locks the vaults of this process when their time has come. One thread serves all of them, while one is
+/// unlocked that is to lock itself.
 package final class LockTimer: Sendable {
     private static let own = PerProcess { LockTimer() }
     package static var shared: LockTimer { own.current }
 
-    /// Locks what is due; the time of the next look, or `nil` when there is nothing left to lock.
+    /// Locks what is due; returns the time of the next look, or `nil` when there is nothing left to lock.
     typealias Look = @Sendable () -> UInt64?
 
     private struct Entry {
@@ -30,8 +30,8 @@ package final class LockTimer: Sendable {
     /// The time now, in nanoseconds.
     var now: UInt64 { state.withLock { $0.alarm }?.now ?? SleepingAlarm.now }
 
-    /// Looks after something until `look` says that there is nothing left to do. Throws `resourcesExhausted` when
-    /// there is no timer or thread to be had.
+    /// Calls `look` at its times until it says that there is nothing left to do. Throws `resourcesExhausted`
+    /// when no timer or thread is available.
     func add(_ object: ObjectIdentifier, _ look: @escaping Look) throws(TokenStorageError) {
         let result = state.withLock { state in
             Result { () throws(TokenStorageError) in
@@ -61,7 +61,7 @@ package final class LockTimer: Sendable {
         thread.run { [self] in while lookOnce() {} }
     }
 
-    /// Locks what is due and waits for the next; false when nothing is left.
+    /// Locks what is due and waits for the next; returns false when nothing is left.
     private func lookOnce() -> Bool {
         let entries = state.withLock { $0.entries }
         var next: UInt64?
@@ -74,19 +74,19 @@ package final class LockTimer: Sendable {
             }
         }
         let (alarm, isOver) = state.withLock { state in
-            // One that came meanwhile stays.
+            // An object that came meanwhile stays.
             for (object, number) in over where state.entries[object]?.number == number {
                 state.entries[object] = nil
             }
             if state.entries.isEmpty {
                 state.isRunning = false
-                // Announced within, lest a thread that starts now be taken for none.
+                // Announced inside the lock, so that a thread that starts now is not taken for none.
                 isIdle.announce { $0 = true }
             }
             return (state.alarm, state.entries.isEmpty)
         }
         if isOver { return false }
-        // Without a time, one came meanwhile and has not been looked at.
+        // Without a time, an object came meanwhile and has not been looked at.
         if let next { alarm?.wait(until: next) }
         return true
     }

@@ -2,19 +2,20 @@ internal import Synchronization
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// What this device remembers of how far a vault had come, so that an older copy is noticed.
+/// This device's record of the last state that it has seen of a vault, so that an older copy is noticed.
 ///
-/// Two slots in a file of the state directory, written in turn and synced only before another file becomes the vault: an anchor
-/// that a crash takes back otherwise only protects a little less. Missing, damaged or unwritable is no error.
+/// The anchor is two slots in a file of the state directory, written in turn. The file is synced only before
+/// another file becomes the vault: an anchor that a crash takes back otherwise only protects a little less. A
+/// missing, damaged or unwritable file is no error.
 final class Anchor: Sendable {
     private struct State {
         var file: (any DiskFile)?
         var counter: UInt64 = 0
-        /// What was in the file when it was read or written last, each slot of which was authenticated then or is none.
+        /// The file's bytes when it was read or written last; each slot was authenticated then or is invalid.
         var known: [UInt8] = []
-        /// The newest slot of that.
+        /// The newest slot of these bytes.
         var newest: AnchorSlot?
-        /// What is read.
+        /// The buffer for reading.
         var bytes = [UInt8](repeating: 0, count: 2 * AnchorSlot.length)
     }
 
@@ -31,8 +32,8 @@ final class Anchor: Sendable {
 
     static func name(of vault: VaultIdentifier) -> String { vault.hexadecimal + ".anchor" }
 
-    /// The newest slot that authenticates; `nil` when there is none. Throws `resourcesExhausted` when the
-    /// system could not even look: that must not pass for no anchor.
+    /// Returns the newest slot that authenticates; `nil` when there is none. Throws `resourcesExhausted` when
+    /// the system could not even look: that must not pass for no anchor.
     func read() throws(TokenStorageError) -> AnchorSlot? {
         guard let directory else { return nil }
         let result = state.withLock { state -> Result<AnchorSlot?, TokenStorageError> in
@@ -50,8 +51,8 @@ final class Anchor: Sendable {
         return try result.get()
     }
 
-    /// Moves the anchor on to `log`. That is durable up to there, and the caller holds its lock. Creates the file when it is
-    /// missing. Returns what the anchor says now; `nil` when it could not be moved.
+    /// Moves the anchor on to `log`. The log is durable up to there, and the caller holds its lock. Creates a
+    /// missing file. Returns the anchor's present slot; `nil` when it could not be moved.
     @discardableResult
     func advance(to log: LogState) -> AnchorSlot? {
         guard let directory else { return nil }
@@ -60,16 +61,16 @@ final class Anchor: Sendable {
                 state.file = (try? directory.open(name, .readWrite)) ?? create(synced: true)
             }
             guard let file = state.file else { return nil }
-            // Another process may have moved it meanwhile; its counter must not be used again.
-            // Of another file, which is the vault by now: a copy that is still in use moves nothing.
+            // Another process may have moved it meanwhile; its counter must not be used again. If the anchor
+            // is of another file, which is the vault by now, a copy that is still in use moves nothing.
             if let other = look(at: file, &state), other.epoch.isOfAnother(than: log.epoch) { return nil }
             return try? write(AnchorSlot(counter: state.counter + 1, log), to: file, &state)
         }
     }
 
-    /// Moves the anchor on to what a reader has seen, unless it says something else than `expected` by now. The
-    /// caller holds a shared lock of the vault's file, which keeps writers away; the anchor's own lock keeps other readers away.
-    /// Returns what the anchor says now; `nil` when it could not be moved.
+    /// Moves the anchor on to the state that a reader has seen, unless the anchor differs from `expected` by
+    /// now. The caller holds a shared lock of the vault's file, which keeps writers away; the anchor's own
+    /// lock keeps other readers away. Returns the anchor's present slot; `nil` when it could not be moved.
     func advance(from expected: AnchorSlot?, toReadingOf log: LogState) -> AnchorSlot? {
         guard let directory else { return nil }
         return state.withLock { state in
@@ -83,9 +84,9 @@ final class Anchor: Sendable {
         }
     }
 
-    /// Notes durably that this device is about to put a file in the life `coming` in the vault's place. The caller holds the lock of the
-    /// vault's file. Without an anchor there is nothing to note. Returns what the anchor says now. Throws what keeps it from being
-    /// noted.
+    /// Records durably that this device is about to put a file of the epoch `coming` in the vault's place.
+    /// The caller holds the lock of the vault's file. Without an anchor there is nothing to record. Returns
+    /// the anchor's present slot. Throws the error that prevents the record.
     @discardableResult
     func expect(_ coming: Epoch) throws(TokenStorageError) -> AnchorSlot? {
         guard var slot = try read() else { return nil }
@@ -105,9 +106,9 @@ final class Anchor: Sendable {
         return try result.get()
     }
 
-    /// As ``expect(_:)``, for a file that takes the place of the one that `former` tells of. Where a crash kept an earlier change
-    /// of files from moving the anchor to that one, it moves first: a crash of this change would leave a file that the anchor
-    /// does not know.
+    /// Does the same as ``expect(_:)``, for a file that takes the place of the one that `former` describes.
+    /// Where a crash kept an earlier change of files from moving the anchor to that one, it moves first.
+    /// Otherwise a crash of this change would leave a file that the anchor does not know.
     func expect(
         _ coming: Epoch, after former: LogState?, in place: VaultLocation
     ) throws(TokenStorageError) {
@@ -134,7 +135,7 @@ final class Anchor: Sendable {
         var known = state.known
         state.known = []
         if known.count < 2 * AnchorSlot.length {
-            // A slot that was cut off is none: nothing that is written behind it makes it whole.
+            // A slot that was cut off is invalid: nothing written behind it makes it whole.
             known = [UInt8](repeating: 0, count: 2 * AnchorSlot.length)
             try file.write(known, at: 0)
         }
@@ -145,15 +146,15 @@ final class Anchor: Sendable {
         return slot
     }
 
-    /// What the anchor says. Throws `duplicateVault` when that is of another file of this vault, which has become the vault since
-    /// a file in the life `epoch` was opened: what is written to this file would never be read.
+    /// Returns the anchor's present slot. Throws `duplicateVault` when it is of another file of this vault,
+    /// which became the vault after a file of `epoch` was opened. Writes to this file would never be read.
     func read(requiringNotSettledAgainst epoch: Epoch) throws(TokenStorageError) -> AnchorSlot? {
         let anchored = try read()
         guard let anchored, anchored.epoch.isOfAnother(than: epoch) else { return anchored }
         throw .file(.duplicateVault, .ancestry(.becameElsewhere))
     }
 
-    /// The file, with room for both slots; with `synced`, durable under its name.
+    /// Creates the file, with room for both slots; with `synced`, durable under its name.
     private func create(synced: Bool) -> (any DiskFile)? {
         guard let directory, let file = try? directory.open(name, .create) else { return nil }
         do {
@@ -167,8 +168,8 @@ final class Anchor: Sendable {
         return file
     }
 
-    /// The newest slot that authenticates; `nil` when there is none. Bytes that are as they were are not authenticated again:
-    /// most commits find what the one before wrote.
+    /// Returns the newest slot that authenticates; `nil` when there is none. Unchanged bytes are not
+    /// authenticated again: most commits find the bytes of the previous one.
     private func look(at file: any DiskFile, _ state: inout State) -> AnchorSlot? {
         guard let count = try? file.read(into: &state.bytes, at: 0) else { return nil }
         if count < state.bytes.count || !isSame(state.bytes, state.known) {
@@ -197,7 +198,8 @@ final class Anchor: Sendable {
 }
 
 extension Epoch {
-    /// Whether this, which an anchor tells, is no life that the life `epoch` led to: a later one, or one beside it.
+    /// Returns whether this epoch, which an anchor names, did not lead to `epoch`: it is a later one, or one
+    /// beside it.
     func isOfAnother(than epoch: Epoch) -> Bool {
         number > epoch.number || (number == epoch.number && self != epoch)
     }

@@ -1,28 +1,28 @@
-/// The frames of one commit, made as its records come: those of a whole import come one part after the other.
+/// The frames of one commit, made as its records come: the records of a whole import come in parts.
 struct CommitFrames: ~Copyable {
-    /// How long a part may grow by the commits behind it.
+    /// The length that a part may reach with the commits behind it.
     static let usualPart = 1 << 20
 
     /// The frames' bytes, one part behind the other.
     private(set) var parts: [[UInt8]] = []
-    /// How many bytes these are.
+    /// The length of the parts, in bytes.
     private(set) var length = 0
-    /// What is in each part.
+    /// The frames of each part.
     private(set) var frames: [[ScannedFrame]] = []
     /// The chain value behind the last frame.
     private(set) var chain: Digest
-    /// The records, unless they fill the group: no commit follows then that could ask for them.
+    /// The records, unless they fill the group: then no following commit can need them.
     private(set) var drafts: [[FrameDraft]] = []
 
     private let codec: FrameCodec
     private let generation: UInt64
     private let groupStart: Int
     private let offset: Int
-    /// The newest record. Whether it ends the commit is known only when another comes, or none.
+    /// The newest record. The next record, or the end, decides whether it ends the commit.
     private var newest: FrameDraft?
     private var ends = FrameCodec.FrameEnds(for: 1)
 
-    /// A commit that begins at `offset`, in a group that begins at `groupStart`.
+    /// Begins a commit at `offset`, in a group that begins at `groupStart`.
     init(codec: FrameCodec, generation: UInt64, groupStart: Int, offset: Int, chain: Digest) {
         self.codec = codec
         self.generation = generation
@@ -38,7 +38,7 @@ struct CommitFrames: ~Copyable {
         part.reserveCapacity(more.reduce(newest?.frameLength ?? 0) { $0 + $1.frameLength })
         parts.append(part)
         var frames: [ScannedFrame] = []
-        // The one that ends the commit may be among them.
+        // The frame that ends the commit may be among them.
         frames.reserveCapacity(more.count + 1)
         self.frames.append(frames)
         if more.count > 1 { ends.expect(more.count) }
@@ -48,7 +48,7 @@ struct CommitFrames: ~Copyable {
         if offset + length - groupStart < LogGroup.largest { drafts.append(more) } else { drafts = [] }
     }
 
-    /// Ends the commit with the newest record. There are no frames when there was none.
+    /// Ends the commit with the newest record. Without a record there are no frames.
     mutating func finish() throws(TokenStorageError) {
         guard let newest else { return }
         try append(newest, endsCommit: true)

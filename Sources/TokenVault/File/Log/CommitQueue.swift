@@ -1,38 +1,40 @@
 internal import Synchronization
 internal import TokenVaultPlatform
 
-/// Brings the writers of one process together: whoever finds nobody writing writes for all that wait, in
-/// one group with one `fdatasync`.
+/// Brings the writers of one process together: a writer that finds no other writing writes for all that wait,
+/// in one group with one `fdatasync`.
 final class CommitQueue: Sendable {
     private struct State {
         var waiting: [WriteRequest] = []
         var isLed = false
-        /// How many more may come in a moment: as many as were written or waited when the last group was about to be
-        /// acknowledged, less those that came since.
+        /// The number of writers expected in a moment. It counts those written or waiting when the last group
+        /// was about to be acknowledged, less those that came since.
         var expected = 0
-        /// Until when they are waited for.
+        /// The deadline for waiting for them.
         var gathering: Deadline?
-        /// Whether somebody does.
+        /// Whether a writer waits for them.
         var isGathering = false
-        /// How many wait to be alone. Nobody leads before them: of writers who come again and again, one would always be sooner.
+        /// The number of callers that wait to be alone. No writer leads before them: of writers that come
+        /// again and again, one would always be sooner.
         var alone = 0
 
-        /// Whether who gathers has to know that one more waits.
+        /// Whether the gathering writer has to know that another one waits.
         var isComplete: Bool { isGathering && waiting.count >= expected }
     }
 
     private let state = Monitor(State())
     private let log: VaultLog
-    // Started when first used: a program that only makes blocking calls has no threads of ours.
+    // Started when first used: a program that only makes blocking calls has no threads of this library.
     private let threads = Mutex<(writer: WorkerThread?, reader: WorkerThread?)>((nil, nil))
 
     init(log: VaultLog) { self.log = log }
 
-    /// The most that one group takes.
+    /// The most requests of one group.
     private static let largestGroup = 1_024
 
-    /// How long those are waited for who were just told of their commits: of writers who store one thing after the other,
-    /// half would otherwise always wait for the sync of the other half. Short against that sync.
+    /// The time to wait for writers whose commits were just acknowledged. Of writers that store one thing
+    /// after the other, half would otherwise always wait for the sync of the other half. The time is short
+    /// against that sync.
     private static let gatheringTime: Duration = .microseconds(100)
 
     /// Commits on this thread, or waits for the thread that commits for it.
@@ -94,7 +96,7 @@ final class CommitQueue: Sendable {
         }
     }
 
-    /// Runs what must be alone among this process's writers, on this thread.
+    /// Runs `body` without other writers of this process, on this thread.
     func alone<Value>(
         _ body: () throws(TokenStorageError) -> Value
     ) throws(TokenStorageError) -> Value {
@@ -109,7 +111,7 @@ final class CommitQueue: Sendable {
         return try body()
     }
 
-    /// How many wait to be alone.
+    /// The number of callers that wait to be alone.
     var waitingAlone: Int { state.withLock { $0.alone } }
 
     /// Runs a long read on a thread of its own, beside the writers.
@@ -121,9 +123,9 @@ final class CommitQueue: Sendable {
         return true
     }
 
-    /// Writes what waits, with what comes while that is made.
+    /// Writes the waiting requests, with those that come meanwhile.
     private func lead() {
-        // Other processes find the lock free for as long as those are waited for who are expected back.
+        // Other processes find the lock free while the writers expected back are waited for.
         var isOpen = !log.hasOtherWriters
         if !isOpen { awaitExpected() }
         let requests = state.withLock { Self.take(&$0) }
@@ -134,9 +136,9 @@ final class CommitQueue: Sendable {
             count += more.count
             return more
         } beforeTelling: {
-            // One group, of those that one lock is taken for.
+            // Only the first group under a lock takes in others.
             isOpen = false
-            // Before anybody of them can be back.
+            // This comes before any of these writers can be back.
             state.withLock { $0.expected = count + $0.waiting.count }
         }
         let gathering = Deadline(after: Self.gatheringTime)
@@ -148,14 +150,14 @@ final class CommitQueue: Sendable {
         }
     }
 
-    /// Takes what has come meanwhile, while somebody is expected back: where nothing has, once all of them are, or their
-    /// time is over.
+    /// Takes the requests that came meanwhile, while a writer is expected back. If none came, waits until all
+    /// expected writers are back or their time is over.
     private func gather(atMost most: Int) -> [WriteRequest] {
         if most > 0, state.withLock({ $0.waiting.isEmpty }) { awaitExpected() }
         return state.withLock { $0.expected > 0 ? Self.take(&$0, atMost: most) : [] }
     }
 
-    /// Waits until all wait who are expected back, or their time is over.
+    /// Waits until all expected writers wait, or their time is over.
     private func awaitExpected() {
         let wait = state.withLock { state -> Duration in
             guard state.waiting.count < state.expected, let until = state.gathering else { return .zero }

@@ -1,7 +1,7 @@
 internal import TokenVaultCrypto
 
-// The index is sealed under a key of its own: the summary is bound to its place in one life of the log, and the
-// pages to their summary.
+// The index is sealed under a key of its own. The summary is bound to its place in one epoch of the log, and
+// the pages to their summary.
 extension FrameCodec {
     /// Seals a page where it lies.
     func sealPage(
@@ -35,7 +35,7 @@ extension FrameCodec {
         return sealed
     }
 
-    /// Opens the summary of an index whose last frame is at `offset`; `nil` when it is not of there.
+    /// Opens the summary of an index whose last frame is at `offset`; `nil` when it does not belong there.
     func openSummary(
         _ sealed: [UInt8], at offset: Int, epoch: Epoch
     ) throws(TokenStorageError) -> IndexSummary? {

@@ -1,6 +1,6 @@
 internal import TokenVaultCrypto
 
-/// A record before it has its place in the log.
+/// A record that has no place in the log yet.
 struct FrameDraft: Sendable {
     var type: RecordType
     var policy: UInt8 = 0
@@ -8,9 +8,9 @@ struct FrameDraft: Sendable {
     var item: ItemIdentifier = .none
     var serviceTag: UInt64 = 0
     var setTag: UInt64 = 0
-    /// The sealed metadata, and behind it the sealed body.
+    /// The sealed metadata, with the sealed body behind it.
     let content: [UInt8]
-    /// Of the content.
+    /// The digest of the content.
     let digest: Digest
     private let metadataLength: Int
 
@@ -23,7 +23,7 @@ struct FrameDraft: Sendable {
             setTag: setTag, content: metadata + body, metadataLength: metadata.count)
     }
 
-    /// A record whose metadata are the first `metadataLength` bytes of `content`.
+    /// Creates a record whose metadata are the first `metadataLength` bytes of `content`.
     init(
         type: RecordType, policy: UInt8, keyVersion: UInt32, item: ItemIdentifier, serviceTag: UInt64,
         setTag: UInt64, content: [UInt8], metadataLength: Int
@@ -39,11 +39,11 @@ struct FrameDraft: Sendable {
         self.metadataLength = metadataLength
     }
 
-    /// What its frame takes.
+    /// The length of its frame.
     var frameLength: Int { Frame.overhead + content.count }
-    /// Sealed.
+    /// The sealed metadata.
     var metadata: ArraySlice<UInt8> { content[..<metadataLength] }
-    /// Sealed.
+    /// The sealed body.
     var body: ArraySlice<UInt8> { content[metadataLength...] }
 }
 
@@ -87,19 +87,20 @@ struct FrameCodec: Sendable {
         return Sealed(header: header, bytes: bytes, chain: chain)
     }
 
-    /// What is in front of a frame's content and behind it, made for one frame after the other in the same memory.
+    /// The bytes in front of a frame's content and behind it, made for one frame after the other in the same
+    /// memory.
     struct FrameEnds: ~Copyable {
         fileprivate var bytes = [UInt8](repeating: 0, count: Frame.overhead)
         fileprivate var nonces: Nonces
 
-        /// For about as many frames.
+        /// Prepares for about `frames` frames.
         init(for frames: Int) { nonces = Nonces(for: frames) }
 
-        /// There will be about as many frames more.
+        /// Prepares for about `frames` frames more.
         mutating func expect(_ frames: Int) { nonces.expect(frames) }
     }
 
-    /// Appends the frame of a header and content that is sealed already; gives the chain value behind it.
+    /// Appends the frame of a header and content that is sealed already; returns the chain value behind it.
     func append(
         _ header: FrameHeader, content: [UInt8], to bytes: inout [UInt8], with ends: inout FrameEnds
     ) throws(TokenStorageError) -> Digest {
@@ -120,7 +121,7 @@ struct FrameCodec: Sendable {
         return chain
     }
 
-    /// The header of the frame at `offset` of `bytes`; `nil` when it does not authenticate.
+    /// Returns the header of the frame at `offset` of `bytes`; `nil` when it does not authenticate.
     func header(in bytes: [UInt8], at offset: Int) throws(TokenStorageError) -> FrameHeader? {
         let start = offset + Frame.prefixLength
         switch AuthenticatedEncryption.openPublic(
@@ -133,7 +134,7 @@ struct FrameCodec: Sendable {
         }
     }
 
-    /// As ``header(in:at:)``, opened with the log's header key into `scratch`.
+    /// Returns the same as ``header(in:at:)``, opened with the log's header key into `scratch`.
     func header(
         in bytes: [UInt8], at offset: Int, with key: borrowing KeyUse, _ scratch: inout Scratch
     ) throws(TokenStorageError) -> FrameHeader? {
@@ -150,8 +151,8 @@ struct FrameCodec: Sendable {
         return header
     }
 
-    /// The chain value behind the frame at `offset` of `bytes`, of which the first ``Frame/contentOffset`` bytes
-    /// are there.
+    /// Returns the chain value behind the frame at `offset` of `bytes`, which have at least its first
+    /// ``Frame/contentOffset`` bytes.
     func chain(after bytes: [UInt8], at offset: Int = 0) throws(TokenStorageError) -> Digest {
         let head = offset..<offset + Frame.contentOffset
         guard let chain = Digest(of: bytes, in: head, key: keys.chain) else {
@@ -193,17 +194,17 @@ struct FrameCodec: Sendable {
         return writer.bytes
     }
 
-    /// The name of an item in the log.
+    /// Returns the name of an item in the log.
     func item(service: String, key: TokenKey) throws(TokenStorageError) -> ItemIdentifier {
         var writer = ByteWriter(reserving: 64)
         writer.append(text: service)
         writer.append(text: key.name)
         guard let digest = Hash.pair(of: writer.bytes, key: keys.lookup) else { throw .file(.closed) }
-        // The digest's bytes are taken for big-endian numbers.
+        // The digest's bytes are read as big-endian numbers.
         return ItemIdentifier(high: digest.0.byteSwapped, low: digest.1.byteSwapped)
     }
 
-    /// The tag that the frames of a service carry.
+    /// Returns the tag that the frames of a service carry.
     func tag(ofService service: String) throws(TokenStorageError) -> UInt64 {
         guard let digest = Hash.pair(of: Array(service.utf8), key: keys.service) else {
             throw .file(.closed)
@@ -213,7 +214,7 @@ struct FrameCodec: Sendable {
 }
 
 extension FrameHeader {
-    /// The header of a draft that has its place.
+    /// Creates the header of a draft that has its place.
     init(
         _ draft: FrameDraft, generation: UInt64, groupStart: Int, previous: Digest, endsCommit: Bool
     ) {

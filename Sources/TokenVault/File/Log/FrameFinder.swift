@@ -1,14 +1,14 @@
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// Finds the frames of a file that may be damaged anywhere. Frames are sealed: what authenticates was written by
-/// a holder of the log's keys, wherever it stands now.
+/// Finds the frames of a file that may be damaged anywhere. Frames are sealed: a holder of the log's keys
+/// wrote each frame that authenticates, wherever it stands now.
 struct FrameFinder {
-    /// What stands in the file, in order.
+    /// A part of the file, in order.
     enum Finding {
         /// A frame whose header authenticates. Its contents were not looked at.
         case frame(ScannedFrame)
-        /// Bytes in which no frame begins. Zeros behind the last frame are not told.
+        /// Bytes in which no frame begins. Zeros behind the last frame are not reported.
         case gap(Range<Int>)
     }
 
@@ -22,7 +22,8 @@ struct FrameFinder {
         scanner = LogScanner(file: file, codec: codec, chunk: 1 << 20)
     }
 
-    /// Gives `body` all that stands behind the keybag copies and the pointer. `progress` gets bytes done and in all.
+    /// Gives `body` everything behind the keybag copies and the pointer. `progress` gets the bytes done and
+    /// the total.
     mutating func forEach(
         progress: ((Int, Int) -> Void)? = nil, _ body: (Finding) throws(TokenStorageError) -> Void
     ) throws(TokenStorageError) {
@@ -49,8 +50,8 @@ struct FrameFinder {
         progress?(size, size)
     }
 
-    /// Where to look for the next frame when none is at `offset`, where the last one ends: inside the last one, if
-    /// that is not whole. Bytes may be missing there.
+    /// Returns the place to look for the next frame when none is at `offset`, where the last one ends. That
+    /// is inside the last frame if it is not whole: bytes may be missing there.
     private mutating func searchStart(
         _ last: ScannedFrame?, _ offset: Int
     ) throws(TokenStorageError) -> Int {
@@ -60,14 +61,15 @@ struct FrameFinder {
             ? begin + last.header.metadataLength + last.header.bodyLength : begin
     }
 
-    /// The frame at `offset`: one that is whole up to its header, or one whose prefix alone is damaged.
+    /// Returns the frame at `offset`: one that is whole up to its header, or one whose prefix alone is
+    /// damaged.
     private mutating func frame(at offset: Int) throws(TokenStorageError) -> ScannedFrame? {
         guard offset + Frame.overhead <= size else { return nil }
         if let frame = try scanner.frame(at: offset) { return frame }
         return offset.isMultiple(of: 8) ? try frameIgnoringPrefix(at: offset) : nil
     }
 
-    /// Every place behind `offset` is tried: bytes may have been lost or come between.
+    /// Tries every place behind `offset`: bytes may have been lost or inserted.
     private mutating func nextFrame(
         behind offset: Int, progress: ((Int, Int) -> Void)?
     ) throws(TokenStorageError) -> ScannedFrame? {
@@ -75,7 +77,7 @@ struct FrameFinder {
         while position + Frame.overhead <= size {
             if position.isMultiple(of: 1 << 16) {
                 progress?(position, size)
-                // Nothing begins in a long stretch of zeros.
+                // No frame begins in a long stretch of zeros.
                 guard let bytes = try scanner.firstNonZero(from: position) else { return nil }
                 position = max(position, bytes - bytes % 8)
             }
@@ -103,7 +105,7 @@ struct FrameFinder {
         return ScannedFrame(offset: offset, header: header, chain: try codec.chain(after: written))
     }
 
-    /// Behind the last byte from `offset` on that is not zero; `nil` when there is none.
+    /// Returns the place behind the last non-zero byte from `offset` on; `nil` when there is none.
     private func endOfBytes(from offset: Int) throws(TokenStorageError) -> Int? {
         guard var start = try scanner.firstNonZero(from: offset) else { return nil }
         var end = offset
@@ -119,6 +121,6 @@ struct FrameFinder {
 }
 
 extension LogScanner {
-    /// Whether the window has this byte at `offset`.
+    /// Returns whether the window has this byte at `offset`.
     func hasByte(_ byte: UInt8, at offset: Int) -> Bool { bytes(at: offset, 1)?.first == byte }
 }

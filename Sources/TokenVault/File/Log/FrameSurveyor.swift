@@ -1,20 +1,21 @@
 internal import TokenVaultCrypto
 
-/// Opens the contents of items' records, to see whether they do open. It may hold keys in use: not for long.
+/// Opens the contents of items' records, to check whether they open. It may hold keys in use: not for long.
 protocol ContentChecking: ~Copyable, SendableMetatype {
-    /// Whether the contents at a range of bytes of an item's record, or of a deletion's, are whole; they are opened into
-    /// `scratch`.
+    /// Checks whether the contents at a range of bytes of an item's record, or of a deletion's, are whole.
+    /// Opens them into `scratch`.
     mutating func check(
         _ bytes: [UInt8], in content: Range<Int>, of header: FrameHeader, _ scratch: inout Scratch
     ) throws(TokenStorageError) -> ContentFinding
 }
 
-/// What opening the contents of an item's record told.
+/// The result of opening the contents of an item's record.
 enum ContentFinding { case whole, damaged, notReadable }
 
-/// Opens frames and looks at all of them, one after the other. It holds the log's keys in use: for a stretch of the file.
+/// Opens and checks all frames, one after the other. It holds the log's keys in use, for a stretch of the
+/// file.
 struct FrameSurveyor<Contents: ContentChecking & ~Copyable>: ~Copyable {
-    /// A frame, with what it follows and what follows it.
+    /// A frame, with the chain values before and behind it.
     struct Link {
         let frame: SurveyedFrame
         let previous: Digest
@@ -37,8 +38,8 @@ struct FrameSurveyor<Contents: ContentChecking & ~Copyable>: ~Copyable {
         self.contents = contents
     }
 
-    /// The frame at `start` of `bytes`, which is at `offset` of the file and which all of `length` bytes are there of;
-    /// `nil` when its header does not authenticate.
+    /// Returns the frame at `start` of `bytes`, which is at `offset` of the file; `nil` when its header does
+    /// not authenticate. All of its `length` bytes are there.
     mutating func link(
         in bytes: [UInt8], at start: Int, length: Int, offset: Int, _ scratch: inout Scratch
     ) throws(TokenStorageError) -> Link? {
@@ -53,7 +54,7 @@ struct FrameSurveyor<Contents: ContentChecking & ~Copyable>: ~Copyable {
             chain: Digest(of: bytes, in: start..<start + Frame.contentOffset, with: chain))
     }
 
-    /// What is wrong with the frame at `start` of `bytes`, which is at `offset` of the file.
+    /// Returns the faults of the frame at `start` of `bytes`, which is at `offset` of the file.
     private mutating func faults(
         of header: FrameHeader, in bytes: [UInt8], at start: Int, offset: Int, _ scratch: inout Scratch
     ) throws(TokenStorageError) -> FrameFaults {
@@ -85,7 +86,7 @@ struct FrameSurveyor<Contents: ContentChecking & ~Copyable>: ~Copyable {
         return faults
     }
 
-    /// Whether some sector of the contents, which are at `place` of the file, is zeros.
+    /// Returns whether a sector of the contents, which are at `place` of the file, is all zeros.
     private func hasZeroSector(_ bytes: [UInt8], _ content: Range<Int>, at place: Int) -> Bool {
         var position = content.lowerBound
         while position < content.upperBound {

@@ -1,7 +1,8 @@
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// How far a vault has come, as far as its files and its anchor tell. A new life of the log begins behind all of it.
+/// The highest numbers of a vault, as far as its files and its anchor show. A new epoch of the log begins
+/// behind all of them.
 struct HighWaterMark {
     /// The number of the newest epoch.
     private(set) var epoch: UInt64 = 0
@@ -9,7 +10,7 @@ struct HighWaterMark {
     private(set) var sequence: UInt64 = 0
     /// The newest generation of the keybag.
     private(set) var keybag: UInt64 = 0
-    /// The last frame that was found in the last file that was looked at.
+    /// The last frame found in the last file that was read.
     private(set) var lastFrame: ScannedFrame?
 
     mutating func include(_ slot: AnchorSlot) {
@@ -28,7 +29,7 @@ struct HighWaterMark {
         self.keybag = max(self.keybag, keybag)
     }
 
-    /// Takes what a file tells that may be damaged: its frames, as far as they authenticate.
+    /// Takes in a file that may be damaged: its frames, as far as they authenticate.
     mutating func include(_ file: any DiskFile, _ codec: FrameCodec) throws(TokenStorageError) {
         lastFrame = nil
         var finder = try FrameFinder(file: file, codec: codec)
@@ -40,7 +41,7 @@ struct HighWaterMark {
         }
     }
 
-    /// Takes what a frame says about epoch and keybag.
+    /// Takes in the epoch and keybag of a frame.
     mutating func include(
         _ frame: ScannedFrame, _ file: any DiskFile, _ codec: FrameCodec
     ) throws(TokenStorageError) {
@@ -59,8 +60,8 @@ struct HighWaterMark {
         }
     }
 
-    /// The life that begins behind all of this, and the commit that it begins with. Throws `corrupt` when the numbers
-    /// have come to their end, which only a forger with the vault's keys brings about.
+    /// Returns the epoch that begins behind all of this, and its first commit. Throws `corrupt` when the
+    /// numbers are used up, which only a forger with the vault's keys can cause.
     func next() throws(TokenStorageError) -> (epoch: Epoch, sequence: UInt64, keybag: UInt64) {
         guard epoch < UInt64(Int64.max), sequence < VaultFormat.largestSequence, keybag < UInt64(Int64.max)
         else {

@@ -1,20 +1,21 @@
 internal import Synchronization
 internal import TokenVaultPlatform
 
-/// An index block of a file: finds an item by reading one page. Of the index itself, the table of the pages' first
-/// items is kept in memory, and a bounded number of the pages that were looked into.
+/// An index block of a file: finds an item by reading one page. Memory holds the table of the pages' first
+/// items, and a bounded number of opened pages.
 final class IndexReader: Sendable {
     let summary: IndexSummary
-    /// Where its last frame begins.
+    /// The offset of its last frame.
     let offset: Int
-    /// What the frames of the index take.
+    /// The length of the index's frames.
     let length: Int
 
     private let file: any DiskFile
     private let codec: FrameCodec
     private let cache = Mutex(IndexPageCache())
 
-    /// The index whose last frame is `frame`; `nil` when it is not an index of this life of the log, or damaged.
+    /// Opens the index whose last frame is `frame`; `nil` when it is not an index of this epoch of the log,
+    /// or is damaged.
     init?(
         _ frame: ScannedFrame, in file: any DiskFile, codec: FrameCodec, epoch: Epoch
     ) throws(TokenStorageError) {
@@ -36,7 +37,8 @@ final class IndexReader: Sendable {
         length = frame.end - summary.start
     }
 
-    /// The newest value of `item`; `nil` when it has none. Throws `corrupt` for a page that does not open.
+    /// Returns the newest value of `item`; `nil` when it has none. Throws `corrupt` for a page that does not
+    /// open.
     func newest(_ item: ItemIdentifier) throws(TokenStorageError) -> IndexEntry? {
         var newest: IndexEntry?
         try forEach(of: item) { record in
@@ -46,7 +48,7 @@ final class IndexReader: Sendable {
         return newest
     }
 
-    /// All records of `item`, its newest first.
+    /// Returns all records of `item`, its newest first.
     func records(of item: ItemIdentifier) throws(TokenStorageError) -> [IndexRecord] {
         var records: [IndexRecord] = []
         try forEach(of: item) { record in
@@ -73,7 +75,7 @@ final class IndexReader: Sendable {
         }
     }
 
-    /// The page where the records of `item` begin, if there are any, or the one before that.
+    /// Returns the page where the records of `item` begin, if there are any, or the one before that.
     private func firstPage(of item: ItemIdentifier) -> Int {
         var low = 0
         var high = summary.pages
@@ -84,12 +86,12 @@ final class IndexReader: Sendable {
         return max(0, low - 1)
     }
 
-    /// Every record, in the order of items.
+    /// Runs `body` for every record, in the order of items.
     func forEach(_ body: (IndexRecord) throws(TokenStorageError) -> Void) throws(TokenStorageError) {
         try forEach(ofPages: 0..<summary.pages, body)
     }
 
-    /// Every record of some pages, in the order of items.
+    /// Runs `body` for every record of some pages, in the order of items.
     func forEach(
         ofPages pages: Range<Int>, _ body: (IndexRecord) throws(TokenStorageError) -> Void
     ) throws(TokenStorageError) {

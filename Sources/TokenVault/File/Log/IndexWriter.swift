@@ -1,27 +1,27 @@
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// Writes an index block, a frame of pages after the other and the summary behind them: one commit. What is in
-/// memory at a time is one frame.
+/// Writes an index block as one commit: one frame of pages after the other, and the summary behind them.
+/// Memory holds one frame at a time.
 struct IndexWriter: ~Copyable {
     private let file: any DiskFile
     private let codec: FrameCodec
     private let epoch: Epoch
     private var summary: IndexSummary
-    /// The pages of the next frame, the last of which may still be written to. The others are sealed.
+    /// The pages of the next frame. The last one may still be written to; the others are sealed.
     private var pages: [UInt8] = []
     private var recordsOfPage = 0
     private var nonces: Nonces
 
-    /// The frames that were written.
+    /// The written frames.
     private(set) var frames: [ScannedFrame] = []
-    /// Where the next one goes.
+    /// The offset of the next frame.
     private(set) var end: Int
     private(set) var chain: Digest
     /// The last 16 bytes before `end`.
     private(set) var trailer: [UInt8] = []
 
-    /// An index of what `state` holds, behind it.
+    /// Begins an index of what `state` holds, behind it.
     init(after state: LogState, codec: FrameCodec) {
         file = state.file
         self.codec = codec
@@ -48,7 +48,7 @@ struct IndexWriter: ~Copyable {
         if recordsOfPage == IndexFormat.recordsPerPage { try endPage() }
     }
 
-    /// Writes what is left, and the summary.
+    /// Writes the remaining pages, and the summary.
     mutating func finish() throws(TokenStorageError) {
         if recordsOfPage > 0 { try endPage() }
         if !pages.isEmpty { try endFrame() }

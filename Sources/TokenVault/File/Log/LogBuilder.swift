@@ -11,8 +11,8 @@ struct LogBuilder {
     private var bufferStart = VaultFormat.logStart
     private var records: [IndexRecord] = []
 
-    /// Begins with both keybag copies and the genesis frame. Where more than `tailBound` frames follow, there will
-    /// be an index.
+    /// Begins with both keybag copies and the genesis frame. Where more than `tailBound` frames follow, the
+    /// file gets an index.
     init(
         file: any DiskFile, codec: FrameCodec, tailBound: Int, epoch: Epoch, baseSequence: UInt64,
         keybagCopy: [UInt8], keybag: KeybagRecord, ancestry: Ancestry
@@ -44,8 +44,8 @@ struct LogBuilder {
                 groupStart: VaultFormat.logStart, previous: state.chain, endsCommit: true))
     }
 
-    /// Copies a value of an item with its sealed contents and its generation. Values of one item come in the order of their
-    /// generations. Throws `corrupt` when the contents are not what their header says.
+    /// Copies a value of an item with its sealed contents and its generation. Values of one item come in the
+    /// order of their generations. Throws `corrupt` when the contents are not what their header says.
     mutating func copy(
         _ value: IndexRecord, from scanner: inout LogScanner, resealing: VaultLog.Resealing? = nil
     ) throws(TokenStorageError) {
@@ -74,8 +74,8 @@ struct LogBuilder {
                 endsCommit: true), as: kind)
     }
 
-    /// Writes the rest: an index if there are many items; a checkpoint, which says that all before it is
-    /// durable once the file has its name; and the zeros that later frames go into.
+    /// Writes the rest: an index if there are many items, a checkpoint, and the zeros that later frames go
+    /// into. The checkpoint says that all before it is durable once the file has its name.
     mutating func finish() throws(TokenStorageError) -> LogState {
         let hasIndex = state.framesSinceIndex > tailBound
         if hasIndex {
@@ -117,7 +117,7 @@ struct LogBuilder {
         bufferStart = writer.end
     }
 
-    /// Leads readers to the index, and reads it as they do.
+    /// Points readers to the index, and reads it as they do.
     private mutating func takeIndex() throws(TokenStorageError) {
         guard let last = state.newIndex,
             let block = try IndexReader(last, in: file, codec: codec, epoch: state.epoch)
@@ -161,7 +161,7 @@ extension Epoch {
 }
 
 extension LogScanner {
-    /// The sealed metadata and body of a live item, checked against its header.
+    /// Returns the sealed metadata and body of a live item, checked against its header.
     mutating func contents(
         of item: ItemIdentifier, _ entry: IndexEntry
     ) throws(TokenStorageError) -> [UInt8] {

@@ -5,19 +5,20 @@ internal import TokenVaultPlatform
 // Compaction: the live frames move to a new file under the same name. Bodies are copied sealed, so that
 // a holder of few keys destroys nothing it cannot read.
 extension VaultLog {
-    /// Seals the contents of a live item anew, under the generation that it has; `nil` to copy them as they are.
+    /// Seals the contents of a live item again, under its present generation; returns `nil` to copy them
+    /// unchanged.
     typealias Resealing = (ItemIdentifier, IndexEntry, [UInt8]) throws(TokenStorageError) -> FrameDraft?
 
-    /// When the readers of the old file are told to look at the path.
+    /// The moment when the old file's readers are notified to look at the path.
     enum Telling {
-        /// Before another file is there: a process that ends in between has told them to look in vain.
+        /// Before another file is there. If the process ends in between, its readers look in vain.
         case before
-        /// Once another file is there, where the old file is not whole behind its last durable record: what is written into that
-        /// would look like damage if the file stayed.
+        /// Once another file is there, where the old file is not whole behind its last durable record. A
+        /// notice written there would look like damage if the file stayed.
         case afterwards
     }
 
-    /// The name of the file that compaction writes before it takes the vault's name.
+    /// Returns the name of the file that compaction writes before it takes the vault's name.
     static func temporaryName(for name: String) -> String { ".\(name).new" }
 
     /// Compacts, taking the writers' lock.
@@ -31,11 +32,11 @@ extension VaultLog {
         }
     }
 
-    /// Compacts when that is worth it. Failing leaves the vault as it is, only larger, and is not tried
-    /// again by this process: on a full disk every write would try.
+    /// Compacts when that is worth it. A failure leaves the vault unchanged, only larger. This process does
+    /// not try again: on a full disk every write would try.
     func compactIfWorthIt() {
         guard wantsCompaction else { return }
-        // It is tried again once that is settled, and `status` tells of it until then.
+        // Compaction is tried again once that is settled, and `status` reports it until then.
         let file = state.withLock { $0.file }
         if let others = try? HardLinks(location: location).count(of: file), others > 0 { return }
         do throws(TokenStorageError) {
@@ -54,8 +55,8 @@ extension VaultLog {
         return (try? isWorthItWithKeptValues()) ?? true
     }
 
-    /// As ``wantsCompaction``, with what the vault keeps of replaced values counted as alive. They are counted again only when the
-    /// log has grown by as much as is missing.
+    /// Returns ``wantsCompaction``, with the replaced values that the vault keeps counted as alive. They are
+    /// counted again only when the log has grown by as much as is missing.
     private func isWorthItWithKeptValues() throws(TokenStorageError) -> Bool {
         try withLockedState { (state) throws(TokenStorageError) in
             let kept = try keptValues(in: state)
@@ -70,7 +71,8 @@ extension VaultLog {
         }
     }
 
-    /// The values that a compaction would leave: those that items have now, and the replaced ones that the vault keeps.
+    /// Returns the values that a compaction would leave: present values, and the replaced ones that the vault
+    /// keeps.
     func lastingEntries() throws(TokenStorageError) -> [IndexEntry] {
         try withFreshState { (state) throws(TokenStorageError) in
             let kept = try keptValues(in: state)
@@ -80,7 +82,7 @@ extension VaultLog {
         }
     }
 
-    /// How many replaced values of an item compaction keeps, as the keybag in use says.
+    /// Returns the number of replaced values of an item that compaction keeps, from the keybag in use.
     func keptValues(in state: LogState) throws(TokenStorageError) -> Int {
         Int(try currentKeybagCopy(in: state).keybag.keptValues)
     }
@@ -97,7 +99,7 @@ extension VaultLog {
         let old = state.withLock { $0 }
         let directory = location.directory
         let name = Self.temporaryName(for: location.name)
-        // Only the holder of the vault's lock writes a file of this name: one that is there is a crash's.
+        // Only the holder of the vault's lock writes a file of this name: an existing one is a crash's.
         try? directory.remove(name)
         UnfinishedFiles(directory: directory, kind: .vault(location.name)).removeLeftOver()
         let fresh = try onDisk { () throws(SystemFailure) in try directory.open(name, .create) }
@@ -108,9 +110,11 @@ extension VaultLog {
         }
         let written = try write(old, to: fresh, progress: progress, resealing: resealing)
         try onDisk { () throws(SystemFailure) in try fresh.synchronize() }
-        // Where nobody would look for it, and this device would know the vault from then on.
+        // Otherwise the new file would be where no process looks for it, and this device would know the vault
+        // from then on.
         try location.requireDirectory()
-        // A reader that finds the new file must make its name durable before it anchors what it has read there.
+        // A reader that finds the new file must make its name durable before it anchors what it has read
+        // there.
         state.withLock { state in
             // The file in use may be one that the anchor knows by its name only.
             if state.seen?.coming == state.epoch, state.isTailSettled { advanceAnchor(&state) }
@@ -128,8 +132,8 @@ extension VaultLog {
                         + "mount its directory"
                     : "the vault file cannot be replaced (\(reason))"
             }
-            // The old file goes on being used. What is appended next will say that all before it was
-            // durable, and the mark that was just left is not yet.
+            // The old file stays in use. The next append will say that all before it was durable, and the
+            // mark that was just left is not yet.
             do { try file.synchronize() } catch { stopWriting(after: error) }
             throw .system(error)
         }
@@ -150,7 +154,7 @@ extension VaultLog {
         try? directory.remove(location.name + ".torn")
     }
 
-    /// Tells the readers of the old file to look at the path. Losing this to a crash loses nothing.
+    /// Notifies the readers of the old file to look at the path. Losing the notice to a crash does no harm.
     private func announceReplacement(in file: any DiskFile) throws(TokenStorageError) {
         try withLockedState { (state) throws(TokenStorageError) in
             guard state.tail + Frame.overhead <= state.size else { return }
@@ -171,7 +175,7 @@ extension VaultLog {
     ) throws(TokenStorageError) -> LogState {
         let keybag = try currentKeybagCopy(in: old).bytes
         let epoch = Epoch.next(after: old.epoch)
-        // What an index block hides must not be lost with the old file.
+        // Frames that an index block hides must not be lost with the old file.
         var walked = old
         if !old.isWalked { try loader.rebuildIndex(of: &walked) }
         var ancestry = try loader.ancestry(of: old.file)
@@ -188,7 +192,7 @@ extension VaultLog {
             do throws(TokenStorageError) {
                 try builder.copy(value, from: &scanner, resealing: resealing)
             } catch {
-                // A value that was replaced is no reason to keep the rest from moving.
+                // A damaged replaced value does not keep the rest from moving.
                 guard error.code == .corrupt, !value.isNewest else { throw error }
             }
             if position.isMultiple(of: 1_024) { progress?(position, values.count) }
@@ -199,7 +203,7 @@ extension VaultLog {
 }
 
 extension Epoch {
-    /// The life of the log that follows `epoch`.
+    /// Returns the epoch of the log that follows `epoch`.
     static func next(after epoch: Epoch) -> Epoch {
         Epoch(number: epoch.number + 1, identifier: Self.freshIdentifier())
     }

@@ -3,12 +3,12 @@ internal import SystemPackage
 internal import TokenVaultPlatform
 
 extension VaultLog {
-    /// Erases the values of deleted items. A small vault is compacted, which leaves nothing behind at
-    /// all; in a large one, or on a full disk, the dead bodies are overwritten with zeros. The deletion
-    /// itself is durable by now, so that nothing that fails here may deny it.
+    /// Erases the values of deleted items. A small vault is compacted, which leaves nothing behind. In a
+    /// large vault, or on a full disk, the dead bodies are overwritten with zeros. The deletion itself is
+    /// durable by now, so that no failure here may deny it.
     func erase(_ deleted: [ItemIdentifier], in group: LogGroup) {
         guard !deleted.isEmpty else { return }
-        // What a crash left of a move to a new file has it as well.
+        // A crash's remainder of a move to a new file has the values as well.
         try? location.directory.remove(Self.temporaryName(for: location.name))
         let (file, size) = state.withLock { ($0.file, $0.tail) }
         if size < VaultFormat.compactionFloor {
@@ -33,8 +33,8 @@ extension VaultLog {
             compactionPutOff.withLock { $0 = "a deleted value could not be erased yet (\(error.code))" }
             return
         }
-        // What a crash may have torn is checked in the frames that were written last. Before a value of
-        // this very group is erased, a frame behind it says that the group was whole.
+        // The frames written last are checked for a crash's torn write. Before a value of this very group is
+        // erased, a frame behind it says that the group was whole.
         if dead.contains(where: { $0.offset >= group.start }) {
             var checkpoint = LogGroup(after: self)
             do throws(TokenStorageError) {

@@ -3,37 +3,37 @@ internal import TokenVaultPlatform
 
 /// Commits that are written together.
 struct LogGroup {
-    /// How long a group may grow before it is written.
+    /// The length at which a group is written.
     static let largest = 8 << 20
 
     let start: Int
-    /// What is to be written, one part behind the other; each ends with a frame.
+    /// The parts to write, one behind the other; each ends with a frame.
     private(set) var parts: [[UInt8]] = []
-    /// How many bytes these are.
+    /// The length of the parts, in bytes.
     private(set) var length = 0
-    /// What is written, in any number of lists.
+    /// The frames to write, in any number of lists.
     private(set) var frames: [[ScannedFrame]] = []
     private(set) var deleted: [ItemIdentifier] = []
-    /// Whether the group may go into the reserve: it frees space, or changes who may open the vault.
+    /// Whether the group may go into the reserve: it frees space, or changes the ways to open the vault.
     private(set) var mayUseReserve = true
 
     private let log: VaultLog
     private let file: any DiskFile
-    /// What the commits did so far, for those that come after them in the same group; see ``list()``.
+    /// The changes that the commits made so far, for later commits in the same group; see ``list()``.
     private var pending: [ItemIdentifier: LogView.Pending] = [:]
     /// The records that are not in `pending` yet.
     private var unlisted: [(drafts: [FrameDraft], generation: UInt64)] = []
     private var chain: Digest
     private var sequence: UInt64
 
-    /// A group that follows what `log` holds. The caller holds the lock.
+    /// Creates a group that follows what `log` holds. The caller holds the lock.
     init(after log: VaultLog) {
         self.log = log
         (start, file, chain, sequence) = log.state.withLock { ($0.tail, $0.file, $0.chain, $0.sequence) }
     }
 
     var isEmpty: Bool { frames.isEmpty }
-    /// Whether it takes no other request.
+    /// Whether the group is full and rejects other requests.
     var isFull: Bool { length >= Self.largest }
     /// The generation that the next commit gets.
     var nextSequence: UInt64 { sequence + 1 }
@@ -88,7 +88,8 @@ struct LogGroup {
         return Generation(rawValue: sequence)
     }
 
-    /// Lists what the commits did so far. Only another commit asks for it, and most groups have one.
+    /// Lists the changes that the commits made so far. Only another commit needs them, and most groups have
+    /// one.
     private mutating func list() {
         for (drafts, generation) in unlisted {
             pending.reserveCapacity(pending.count + drafts.count)

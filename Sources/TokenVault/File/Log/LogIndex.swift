@@ -1,4 +1,4 @@
-/// Where an item's newest frame is, and what can be known of it without its class's keys.
+/// The place of an item's newest frame, and the facts known without its class's keys.
 struct IndexEntry: Equatable, Sendable {
     var offset: Int
     var metadataLength: Int32
@@ -19,7 +19,7 @@ struct IndexEntry: Equatable, Sendable {
 }
 
 extension IndexEntry {
-    /// Whether both are sealed under the same class's keys.
+    /// Returns whether both are sealed under the same class's keys.
     func hasKeys(of other: IndexEntry) -> Bool {
         policy == other.policy && setTag == other.setTag && keyVersion == other.keyVersion
     }
@@ -33,19 +33,20 @@ extension IndexEntry {
     }
 }
 
-/// What the log holds now: the newest frame of every item, and the dead ones that still hold a value. What an
-/// index block says stays in the file and is read page by page; what came since is in memory.
+/// The present contents of the log: the newest frame of every item, and the dead ones that still hold a
+/// value. The contents of an index block stay in the file and are read page by page; later changes are in
+/// memory.
 struct LogIndex: Sendable {
     /// The index block that the rest is newer than; `nil` where all of the log was walked.
     let block: IndexReader?
     private var entries: [ItemIdentifier: IndexEntry] = [:]
     /// Items that were deleted since the block was written.
     private var removed: Set<ItemIdentifier> = []
-    /// Items that were deleted at least once since the block was written: nothing in it is their history.
+    /// Items that were deleted at least once since the block was written: no record in it is their history.
     private var cut: Set<ItemIdentifier> = []
-    /// Where older values of live items lie: their history, to be erased when the item is deleted.
+    /// The places of older values of live items: their history, to be erased when the item is deleted.
     private var superseded: [ItemIdentifier: [IndexEntry]] = [:]
-    /// Where values lie that were deleted and not erased.
+    /// The places of values that were deleted and not erased.
     private var deleted: [ItemIdentifier: [IndexEntry]] = [:]
     /// Items whose older values in the block are erased by now.
     private var taken: Set<ItemIdentifier> = []
@@ -53,15 +54,15 @@ struct LogIndex: Sendable {
 
     init(block: IndexReader? = nil) { self.block = block }
 
-    /// The newest value of `item`. Throws `corrupt` when the page that would say is damaged; so do the others
-    /// that throw.
+    /// Returns the newest value of `item`. Throws `corrupt` when the page for it is damaged; so do the other
+    /// functions that throw.
     func entry(of item: ItemIdentifier) throws(TokenStorageError) -> IndexEntry? {
         if let entry = entries[item] { return entry }
         guard let block, !removed.contains(item) else { return nil }
         return try block.newest(item)
     }
 
-    /// Makes room for as many entries more.
+    /// Makes room for `more` entries more.
     mutating func reserve(_ more: Int) { entries.reserveCapacity(entries.count + more) }
 
     mutating func store(_ item: ItemIdentifier, _ entry: IndexEntry) {
@@ -83,7 +84,7 @@ struct LogIndex: Sendable {
         superseded[item, default: []].append(old)
     }
 
-    /// Every place where a value of `item` lies that is not its newest, forgetting them.
+    /// Returns every place of a value of `item` that is not its newest, and forgets them.
     mutating func takeSuperseded(_ item: ItemIdentifier) throws(TokenStorageError) -> [IndexEntry] {
         let older = try olderInBlock(of: item).map(\.entry)
         if block != nil { taken.insert(item) }
@@ -91,8 +92,8 @@ struct LogIndex: Sendable {
             + (superseded.removeValue(forKey: item) ?? [])
     }
 
-    /// The values that `item` had before its newest one, as far as they are still there, oldest first. None of them is from
-    /// before a deletion.
+    /// Returns the values that `item` had before its newest one, as far as they still exist, oldest first.
+    /// None of them is from before a deletion.
     func replaced(_ item: ItemIdentifier) throws(TokenStorageError) -> [IndexEntry] {
         try olderInBlock(of: item).filter { $0.kind == .replaced }.map(\.entry) + (superseded[item] ?? [])
     }
@@ -102,7 +103,8 @@ struct LogIndex: Sendable {
         return older(of: item, in: try block.records(of: item))
     }
 
-    /// Which of an item's records in the block are not its newest value, in the order of their places, as what they are now.
+    /// Returns an item's records in the block that are not its newest value, in the order of their places,
+    /// with their present kinds.
     private func older(of item: ItemIdentifier, in records: [IndexRecord]) -> [IndexRecord] {
         if taken.contains(item) { return [] }
         let isChanged = entries[item] != nil || removed.contains(item)
@@ -116,16 +118,16 @@ struct LogIndex: Sendable {
 
     // MARK: - All of them
 
-    /// About how many items there are: those of the block, and those stored since.
+    /// The approximate number of items: those of the block, and those stored since.
     var roughCount: Int { (block?.summary.items ?? 0) + entries.count }
 
-    /// Bytes of live frames, or more: what of the block was replaced since is not left out.
+    /// The bytes of live frames, or more: values of the block replaced since are not subtracted.
     var liveBytesAtMost: Int { (block?.summary.liveBytes ?? 0) + liveBytesSince }
 
-    /// What the frames of the block take.
+    /// The length of the block's frames.
     var blockLength: Int { block?.length ?? 0 }
 
-    /// The number of items, and the bytes of their frames.
+    /// Returns the number of items, and the bytes of their frames.
     func figures() throws(TokenStorageError) -> (items: Int, liveBytes: Int) {
         var figures = (items: roughCount, liveBytes: liveBytesAtMost)
         guard let block else { return figures }
@@ -139,15 +141,15 @@ struct LogIndex: Sendable {
         return figures
     }
 
-    /// Whether there may be items of a class for which `isMeant` is true: those of the block's that were replaced
-    /// or deleted since are taken to be there.
+    /// Returns whether there may be items of a class for which `isMeant` is true. Items of the block that
+    /// were replaced or deleted since count as present.
     func mayHave(_ isMeant: (_ policy: UInt8, _ setTag: UInt64, _ keyVersion: UInt32) -> Bool) -> Bool {
         let inBlock = block?.summary.classes.contains { isMeant($0.policy, $0.setTag, $0.keyVersion) }
         return inBlock ?? false
             || entries.values.contains { isMeant($0.policy, $0.setTag, $0.keyVersion) }
     }
 
-    /// The number of items of the classes for which `isMeant` is true.
+    /// Returns the number of items of the classes for which `isMeant` is true.
     func count(
         where isMeant: (_ policy: UInt8, _ setTag: UInt64, _ keyVersion: UInt32) -> Bool
     ) throws(TokenStorageError) -> Int {
@@ -166,7 +168,7 @@ struct LogIndex: Sendable {
         return count
     }
 
-    /// Every item, in no order.
+    /// Runs `body` for every item, in no order.
     func forEachItem(
         _ body: (ItemIdentifier, IndexEntry) throws(TokenStorageError) -> Void
     ) throws(TokenStorageError) {
@@ -174,7 +176,7 @@ struct LogIndex: Sendable {
         try forEachNewItem(body)
     }
 
-    /// Every item that some pages of the block say the newest value of.
+    /// Runs `body` for every item whose newest value is in some pages of the block.
     func forEachItem(
         ofPages pages: Range<Int>, _ body: (ItemIdentifier, IndexEntry) throws(TokenStorageError) -> Void
     ) throws(TokenStorageError) {
@@ -184,14 +186,14 @@ struct LogIndex: Sendable {
         }
     }
 
-    /// Every item that was stored since the block was written.
+    /// Runs `body` for every item that was stored since the block was written.
     func forEachNewItem<Failure: Error>(
         _ body: (ItemIdentifier, IndexEntry) throws(Failure) -> Void
     ) throws(Failure) {
         for (item, entry) in entries { try body(item, entry) }
     }
 
-    /// Every item with its newest entry, in the order of their places in the file.
+    /// Returns every item with its newest entry, in the order of their places in the file.
     func itemsByOffset() throws(TokenStorageError) -> [(ItemIdentifier, IndexEntry)] {
         var items: [(ItemIdentifier, IndexEntry)] = []
         items.reserveCapacity(roughCount)
@@ -200,7 +202,8 @@ struct LogIndex: Sendable {
         return items
     }
 
-    /// Every item with its newest value and at most `kept` of those before, in the order of their places in the file.
+    /// Returns every item with its newest value and at most `kept` of those before, in the order of their
+    /// places in the file.
     func valuesByOffset(keeping kept: Int) throws(TokenStorageError) -> [IndexRecord] {
         var values: [IndexRecord] = []
         values.reserveCapacity(roughCount)
@@ -212,8 +215,9 @@ struct LogIndex: Sendable {
         return values
     }
 
-    /// At most `kept` values of every item that are not its newest: the last ones. They are sealed under the keys of the newest:
-    /// nothing stays under a policy that the item has no more, or under keys that are on their way out.
+    /// Runs `body` for at most `kept` values of every item that are not its newest: the last ones. They are
+    /// sealed under the keys of the newest. Nothing stays under a former policy of the item, or under
+    /// outgoing keys.
     func forEachKept(
         _ kept: Int, _ body: (ItemIdentifier, IndexEntry) throws(TokenStorageError) -> Void
     ) throws(TokenStorageError) {
@@ -236,7 +240,7 @@ struct LogIndex: Sendable {
         try give()
     }
 
-    /// Bytes of the frames that ``valuesByOffset(keeping:)`` adds for `kept`.
+    /// Returns the bytes of the frames that ``valuesByOffset(keeping:)`` adds for `kept`.
     func keptBytes(_ kept: Int) throws(TokenStorageError) -> Int {
         if kept == 0 { return 0 }
         var bytes = 0
@@ -244,13 +248,13 @@ struct LogIndex: Sendable {
         return bytes
     }
 
-    /// At most how many records ``forEachRecord(_:)`` gives.
+    /// The most records that ``forEachRecord(_:)`` gives.
     var mostRecords: Int {
         (block?.summary.records ?? 0) + entries.count + superseded.values.reduce(0) { $0 + $1.count }
             + deleted.values.reduce(0) { $0 + $1.count }
     }
 
-    /// Every record of a new index block, in its order.
+    /// Runs `body` for every record of a new index block, in its order.
     func forEachRecord(
         _ body: (IndexRecord) throws(TokenStorageError) -> Void
     ) throws(TokenStorageError) {
@@ -298,15 +302,16 @@ struct LogIndex: Sendable {
         try giveChanged(before: nil)
     }
 
-    /// An item that is not as the block says.
+    /// An item that differs from the block.
     private struct Change {
         let item: ItemIdentifier
-        /// Where its newest value is in a list; `nil` when it has none.
+        /// The position of its newest value in a list; `nil` when it has none.
         var place: Int?
         var isRemoved = false
     }
 
-    /// Every item that changed since the block was written, in order, and its newest value if there is one.
+    /// Returns every item that changed since the block was written, in order, and its newest value if there
+    /// is one.
     private func changesInOrder() -> (changes: [Change], stored: [IndexEntry?]) {
         var changes: [Change] = []
         var values: [IndexEntry] = []
@@ -322,8 +327,8 @@ struct LogIndex: Sendable {
             changes.append(Change(item: item))
         }
         changes.sort { $0.item < $1.item }
-        // Here, where nothing else is done, the processor waits for many of them at once. Waiting for each where it is
-        // written took longer than all the rest of an index.
+        // In this loop, which does nothing else, the processor waits for many values at once. Waiting for
+        // each where it is written took longer than all the rest of an index.
         return (changes, changes.map { change in change.place.map { values[$0] } })
     }
 }

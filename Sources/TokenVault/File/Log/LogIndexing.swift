@@ -2,17 +2,17 @@ internal import Synchronization
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-// The index block is written by whoever has just committed, when many frames have come since the last one.
+// The writer that has just committed writes the index block, when many frames have come since the last one.
 extension VaultLog {
-    /// What keeps the file small and quick to open: compaction or a new index, when one is worth it. What is
-    /// acknowledged does not depend on either.
+    /// Keeps the file small and quick to open: by compaction or a new index, when one is worth it.
+    /// Acknowledged commits do not depend on either.
     func tidy() {
         guard location.readOnlyReason == nil else { return }
         compactIfWorthIt()
         guard wantsIndex else { return }
         do throws(TokenStorageError) {
             try whileWriting { file throws(TokenStorageError) in
-                // Another process may have been at it meanwhile.
+                // Another process may have written an index meanwhile.
                 if wantsIndex { try writeIndex(to: file) }
             }
         } catch {
@@ -30,8 +30,8 @@ extension VaultLog {
             && stop.withLock { $0 == nil }
     }
 
-    /// Writes an index block behind the log, and behind it a checkpoint, which says that the block is durable.
-    /// Then the pointer leads to it.
+    /// Writes an index block behind the log, and behind it a checkpoint, which says that the block is
+    /// durable. Then the pointer leads to it.
     private func writeIndex(to file: any DiskFile) throws(TokenStorageError) {
         state.withLock { $0.isCommitting = true }
         defer { state.withLock { $0.isCommitting = false } }
@@ -41,7 +41,7 @@ extension VaultLog {
         writePointer(to: file)
     }
 
-    // Apart from what follows: while the state is held here, the first change of it would copy all of its index.
+    // Separate from the rest: while the state is held here, its first change would copy all of its index.
     private func writePages(
         to file: any DiskFile
     ) throws(TokenStorageError) -> (frames: [ScannedFrame], trailer: [UInt8]) {
@@ -65,7 +65,7 @@ extension VaultLog {
         return (writer.frames, writer.trailer)
     }
 
-    /// Takes over what was written behind the log and is durable.
+    /// Takes over the durable frames that were written behind the log.
     private func take(_ frames: [ScannedFrame], trailer: [UInt8]) throws(TokenStorageError) {
         guard let end = frames.last?.end else { return }
         try withLockedState { (state) throws(TokenStorageError) in
@@ -93,7 +93,8 @@ extension VaultLog {
             trailer: Array(sealed.bytes.suffix(Frame.checksumLength)))
     }
 
-    /// After a failed write or sync: zeros over what may be in the file, the disk, both or neither.
+    /// Writes zeros after a failed write or sync, over bytes that may be in the file, the disk, both or
+    /// neither.
     private func truncate(from start: Int, to end: Int, in file: any DiskFile) throws(TokenStorageError) {
         do {
             let end = min(end, try file.attributes().size)
@@ -105,7 +106,7 @@ extension VaultLog {
         }
     }
 
-    /// Leads readers to the index block in use. It is durable, and the pointer need not be.
+    /// Points readers to the index block in use. The block is durable, and the pointer need not be.
     func writePointer(to file: any DiskFile) {
         guard let offset = state.withLock({ $0.index.block?.offset }) else { return }
         try? file.write(IndexPointer(offset: offset).encoded(), at: VaultFormat.pointerStart)

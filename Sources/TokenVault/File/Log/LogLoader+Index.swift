@@ -2,12 +2,12 @@ internal import TokenVaultPlatform
 
 // Reading by the index block: the first frame, the frame that the pointer leads to, and what follows it.
 extension LogLoader {
-    /// The state of `file`, or `nil` when its pointer, its index block or the anchor does not fit, or the index goes
-    /// further than the commit `seen`: then the whole log tells what is right.
+    /// Returns the state of `file`. Returns `nil` when its pointer, index block or anchor does not fit, or
+    /// the index goes further than the commit `seen`. Then the whole log decides.
     ///
-    /// What is in front of the index block is not looked at. Whoever has no log key cannot make an index, nor change
-    /// what an entry of it leads to without the item's refusing to open; the chain begins anew with the block, which
-    /// names the epoch, its own place and what the log held there.
+    /// Frames in front of the index block are not looked at. Without the log key, an attacker cannot make an
+    /// index, nor change an entry's frame without the item failing to open. The chain begins again with the
+    /// block, which names the epoch, its own place and what the log held there.
     func readByIndex(
         _ file: any DiskFile, _ attributes: FileAttributes, anchored: AnchorSlot?, seen: UInt64?,
         observer: Observer
@@ -42,7 +42,7 @@ extension LogLoader {
             seen.map({ block.summary.sequence <= $0 }) ?? true
         else { return nil }
         let found = try scanner.scan(from: last.end, previous: last.chain)
-        // Only what follows says that the pages were durable: they are not read now.
+        // Only later frames say that the pages were durable: the pages are not read now.
         guard let newest = found.frames.last, newest.header.groupStart >= UInt64(last.end) else { return nil }
         var state = LogState(
             file: file, identity: attributes.identity, size: attributes.size, tail: found.end,
@@ -59,7 +59,7 @@ extension LogLoader {
             if let anchored, frame.chain == anchored.head { metHead = true }
         }
         if let anchored {
-            // An anchor in front of the index is one that only the whole log can be held against.
+            // Only the whole log can be compared with an anchor in front of the index.
             try check(&state, against: anchored, metHead: metHead, stop: found.stop)
         }
         let isClean = try scanner.isZeroToEnd(from: state.tail)
@@ -68,8 +68,8 @@ extension LogLoader {
             stop: found.stop == .clean && !isClean ? .failing(at: state.tail) : found.stop)
     }
 
-    /// Lets go of what is in memory when an index block says it, and `frame`, the next, says that the block is
-    /// durable.
+    /// Releases the entries in memory that an index block has, once `frame`, the next frame, says that the
+    /// block is durable.
     func takeIndex(before frame: ScannedFrame, in state: inout LogState) throws(TokenStorageError) {
         guard let last = state.newIndex else { return }
         state.newIndex = nil
@@ -81,7 +81,7 @@ extension LogLoader {
         state.isPointerDue = true
     }
 
-    /// Replaces an index with a damaged page by what the log itself says, up to where `state` knows it.
+    /// Replaces an index with a damaged page by the log's own contents, up to where `state` knows it.
     func rebuildIndex(of state: inout LogState) throws(TokenStorageError) {
         var scanner = LogScanner(file: state.file, codec: codec, chunk: 256 << 10)
         var walked = state

@@ -1,18 +1,18 @@
 internal import TokenVaultPlatform
 
-// Reading for who takes no lock: what looks odd and stays as it is, is so; what changes is being written.
+// Reading without a lock: an oddity that stays is real, and one that changes is being written.
 extension LogLoader {
-    /// What a look at the log saw.
+    /// The result of a look at the log.
     private enum Sight: Equatable {
         case ended(tail: Int, chain: Digest, stop: ScanEnd.Stop)
         case failed(TokenStorageError.Code, TokenStorageError.Reason?)
     }
 
-    /// The state of the vault, without its lock. Changes nothing.
+    /// Returns the state of the vault, without its lock. Changes nothing.
     func loadWithoutLock(
         _ file: any DiskFile, seen: UInt64?, observer: Observer
     ) throws(TokenStorageError) -> LogState {
-        // What is being written must not pass for damage because little time is left.
+        // A write under way must not pass for damage because little time is left.
         let deadline = Deadline(after: max(lockTimeout.remaining, .milliseconds(100)))
         var odd = OddSight<Sight>(until: deadline)
         var file = file
@@ -31,7 +31,7 @@ extension LogLoader {
                 sight = .failed(error.code, error.reason)
             }
             if try !isAtPath(file) {
-                // An old file is rightly older than what the anchor says.
+                // An old file is rightly older than the anchor.
                 file = try openReplacement()
                 odd.forget()
             }

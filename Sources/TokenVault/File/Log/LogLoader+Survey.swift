@@ -3,15 +3,16 @@ internal import TokenVaultPlatform
 
 // Reading all of a log on every processor, contents and all.
 extension LogLoader {
-    /// A log all of which was looked at.
+    /// A log that was examined as a whole.
     struct Surveyed {
         let log: SurveyedLog
-        /// Where the log stands. Its index has nothing in it: which items there are, `log` says.
+        /// The log's position. Its index is empty: `log` has the items.
         let state: LogState
     }
 
-    /// Looks at every frame of `file`, whose lock the caller holds and which is at the path, believing no index block.
-    /// Throws what walking along it would: `corrupt` where a frame fails that no crash tore, `rolledBack`.
+    /// Examines every frame of `file`, trusting no index block. The caller holds the lock of `file`, which is
+    /// at the path. Throws as walking along it would: `corrupt` where a frame fails that no crash tore,
+    /// `rolledBack`.
     func survey<Contents: ContentChecking & ~Copyable>(
         _ file: any DiskFile, checkingBy maker: @escaping @Sendable () -> Contents, _ progress: (Int) -> Void
     ) throws(TokenStorageError) -> Surveyed {
@@ -39,14 +40,14 @@ extension LogLoader {
         return Surveyed(log: log, state: state)
     }
 
-    /// What stands where the frames end.
+    /// Returns the kind of stop at the place where the frames end.
     private func stop(at place: Int, in file: any DiskFile) throws(TokenStorageError) -> ScanEnd.Stop {
         let prefix = try onDisk { () throws(SystemFailure) in try file.read(Frame.prefixLength, at: place) }
         return isAllZero(prefix) ? .clean : .failing(at: place)
     }
 
-    /// Leaves what was written: complete commits, and of the group that was written last, whose contents nothing
-    /// behind it says to be durable, those in front of the first frame that is not whole.
+    /// Keeps complete commits. Of the group written last, keeps those in front of the first frame that is not
+    /// whole. Nothing behind the group says that its contents are durable.
     private func cutToLastCommit(_ log: inout SurveyedLog, _ stop: inout ScanEnd.Stop, _ place: Int) {
         if let begun = log.beginOfIncompleteCommit {
             // The place of the missing frame tells why it is missing.
@@ -90,7 +91,7 @@ extension LogLoader {
 }
 
 extension SurveyedLog {
-    /// Where the frames begin behind the last complete commit; `nil` when there are none.
+    /// The start of the frames behind the last complete commit; `nil` when there are none.
     fileprivate var beginOfIncompleteCommit: Int? {
         var begin: Int?
         forEachReversed { frame in
@@ -100,7 +101,7 @@ extension SurveyedLog {
         return begin
     }
 
-    /// The first frame that is not whole of the group that was written last, and where its commit begins.
+    /// The first frame that is not whole of the group that was written last, and the start of its commit.
     fileprivate var tornCommit: (frame: Int, begin: Int)? {
         guard let group = last?.groupStart else { return nil }
         var torn: (frame: Int, begin: Int)?

@@ -2,19 +2,20 @@ internal import SystemPackage
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// Reads a log, by its index block where it has one, tells crash from damage, and checks it against the anchor.
+/// Reads a log, by its index block where it has one, distinguishes a crash from damage, and compares the log
+/// with the anchor.
 struct LogLoader {
     let location: VaultLocation
     let codec: FrameCodec
     let anchor: Anchor
     let lockTimeout: LockTimeout
 
-    /// The state of the vault: of `file`, or of the one at the path when that was replaced meanwhile.
-    /// What looks damaged, torn or rolled back is looked at again under the lock, since a write or a
+    /// Returns the state of the vault: of `file`, or of the one at the path when `file` was replaced
+    /// meanwhile. A log that looks damaged, torn or rolled back is read again under the lock: a write or a
     /// compaction may be under way.
     ///
-    /// `observer` is told of the frames that are read. For one who knows the vault up to the commit `seen`, that
-    /// is at least every frame since.
+    /// `observer` gets the frames that are read. For a caller that knows the vault up to the commit `seen`,
+    /// that is at least every frame since.
     func load(
         _ file: any DiskFile, seen: UInt64? = nil, observer: Observer = { _, _ in }
     ) throws(TokenStorageError) -> LogState {
@@ -26,7 +27,7 @@ struct LogLoader {
             let lock = WriterLock(file: file)
             try lock.take(.shared, until: deadline)
             defer { lock.release() }
-            // An old file is rightly older than what the anchor says.
+            // An old file is rightly older than the anchor.
             if try isAtPath(file) {
                 return try loadLocked(file, .byIndex(seen: seen), observer: observer)
             }
@@ -35,18 +36,18 @@ struct LogLoader {
         }
     }
 
-    /// Who is told of frames that are read.
+    /// The receiver of the frames that are read.
     typealias Observer = (ScannedFrame, any DiskFile) throws(TokenStorageError) -> Void
 
-    /// How to read a log.
+    /// The way to read a log.
     enum Way {
         /// By its index block, unless that goes further than the commit `seen`; else as `walking`.
         case byIndex(seen: UInt64?)
-        /// Along all of it, believing no index block; the observer gets every frame.
+        /// Along all of it, trusting no index block; the observer gets every frame.
         case walking
     }
 
-    /// The state of `file`, whose lock the caller holds and which is at the path.
+    /// Returns the state of `file`, whose lock the caller holds and which is at the path.
     func loadLocked(
         _ file: any DiskFile, _ way: Way, observer: Observer = { _, _ in }
     ) throws(TokenStorageError) -> LogState {
@@ -57,7 +58,7 @@ struct LogLoader {
         return loaded.state
     }
 
-    /// The state of `file` as it is, or `nil` when something about it is odd.
+    /// Returns the present state of `file`, or `nil` when something about it is odd.
     private func loadUnlocked(
         _ file: any DiskFile, seen: UInt64?, observer: Observer
     ) throws(TokenStorageError) -> LogState? {
@@ -72,7 +73,7 @@ struct LogLoader {
         }
     }
 
-    /// The file that is at the path by now. Throws `unexpectedVault` when it is another vault's.
+    /// Opens the file that is at the path by now. Throws `unexpectedVault` when it is another vault's.
     func openReplacement() throws(TokenStorageError) -> any DiskFile {
         let opened = try VaultFile.open(location, for: .use)
         let vaults = (try? opened.keybags.vaults) ?? []
@@ -129,7 +130,7 @@ struct LogLoader {
         return Loaded(state: state, stop: found.stop)
     }
 
-    /// Throws `corrupt` when the file is too short for a log.
+    /// Returns the attributes. Throws `corrupt` when the file is too short for a log.
     func attributes(of file: any DiskFile) throws(TokenStorageError) -> FileAttributes {
         let attributes = try onDisk { () throws(SystemFailure) in try file.attributes() }
         guard attributes.size > VaultFormat.logStart else {
@@ -138,7 +139,7 @@ struct LogLoader {
         return attributes
     }
 
-    /// The state in front of the first frame of `file`, which tells what the log begins with.
+    /// Returns the state in front of the first frame of `file`, which has the initial values of the log.
     func beginning(
         of file: any DiskFile, _ attributes: FileAttributes
     ) throws(TokenStorageError) -> LogState {
@@ -167,7 +168,7 @@ struct LogLoader {
         return record
     }
 
-    /// Which keybag a keybag frame names.
+    /// Returns the keybag that a keybag frame names.
     func keybag(of frame: ScannedFrame, file: any DiskFile) throws(TokenStorageError) -> KeybagRecord {
         let payload = try control(of: frame, file: file)
         guard let record = try? KeybagRecord(decoding: payload) else {
@@ -188,8 +189,8 @@ struct LogLoader {
         return payload
     }
 
-    /// Takes one frame into the state. What an index block says replaces what is in memory, unless `usingIndex`
-    /// is false.
+    /// Takes one frame into the state. An index block replaces the entries in memory, unless `usingIndex` is
+    /// false.
     func apply(
         _ frame: ScannedFrame, to state: inout LogState, usingIndex: Bool = true
     ) throws(TokenStorageError) {

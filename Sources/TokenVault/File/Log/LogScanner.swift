@@ -1,7 +1,7 @@
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// A frame that authenticates, where it stands.
+/// A frame that authenticates, at its place.
 struct ScannedFrame: Sendable {
     var offset: Int
     var header: FrameHeader
@@ -11,9 +11,9 @@ struct ScannedFrame: Sendable {
     var end: Int { offset + header.frameLength }
 }
 
-/// Where a walk along the log ended.
+/// The end of a walk along the log.
 struct ScanEnd {
-    /// Where the next frame belongs: behind the last complete commit.
+    /// The place of the next frame: behind the last complete commit.
     var end: Int
     /// The last 16 bytes before `end`.
     var trailer: [UInt8] = []
@@ -27,7 +27,7 @@ struct ScanEnd {
     }
 }
 
-/// What a walk along a few frames found.
+/// The result of a walk along a few frames.
 struct ScanResult {
     /// Frames of complete commits, in order.
     var frames: [ScannedFrame]
@@ -44,14 +44,14 @@ struct LogScanner {
     private var windowStart = 0
     private let chunk: Int
 
-    /// `chunk` is how much to read at a time.
+    /// Creates a scanner that reads `chunk` bytes at a time.
     init(file: any DiskFile, codec: FrameCodec, chunk: Int) {
         self.file = file
         self.codec = codec
         self.chunk = chunk
     }
 
-    /// Walks from `start`, whose frame must follow `previous`, and gives all frames of complete commits.
+    /// Walks from `start`, whose frame must follow `previous`, and returns all frames of complete commits.
     mutating func scan(from start: Int, previous: Digest) throws(TokenStorageError) -> ScanResult {
         var frames: [ScannedFrame] = []
         let end = try scan(from: start, previous: previous) { (frame) throws(TokenStorageError) in
@@ -60,16 +60,17 @@ struct LogScanner {
         return ScanResult(frames: frames, end: end.end, trailer: end.trailer, stop: end.stop)
     }
 
-    /// Walks from `start`, whose frame must follow `previous`, and gives `body` every frame of a complete commit.
-    /// Contents are checked for the frames that were written last; all before them were durable when those were
-    /// written. Throws `corrupt` when an authentic frame does not follow its predecessor: no crash does that.
+    /// Walks from `start`, whose frame must follow `previous`, and gives `body` every frame of a complete
+    /// commit. Contents are checked for the frames that were written last; all before them were durable when
+    /// those were written. Throws `corrupt` when an authentic frame does not follow its predecessor: no crash
+    /// does that.
     mutating func scan(
         from start: Int, previous: Digest, _ body: (ScannedFrame) throws(TokenStorageError) -> Void
     ) throws(TokenStorageError) -> ScanEnd {
         var end = ScanEnd(end: start)
         var chain = previous
         var offset = start
-        // Complete commits of the group that was written last, and what is there of the next commit.
+        // Complete commits of the group that was written last, and the existing frames of the next commit.
         var group: [ScannedFrame] = []
         var pending: [ScannedFrame] = []
         scanning: while true {
@@ -113,8 +114,8 @@ struct LogScanner {
         return end
     }
 
-    /// The last group's contents were not known durable by anything behind them: check them, and stop
-    /// before the first commit with a frame that is not whole.
+    /// Checks the last group's contents, which nothing behind them shows to be durable. Stops before the
+    /// first commit with a frame that is not whole.
     private mutating func truncateTornCommits(
         of group: inout [ScannedFrame], _ end: inout ScanEnd
     ) throws(TokenStorageError) {
@@ -129,7 +130,7 @@ struct LogScanner {
         }
     }
 
-    /// The frame at `offset`, if one that authenticates is there, whatever it follows.
+    /// Returns the frame at `offset`, if one that authenticates is there, whatever it follows.
     mutating func frame(at offset: Int) throws(TokenStorageError) -> ScannedFrame? {
         guard try fill(offset, Frame.contentOffset) else { return nil }
         let head = offset - windowStart
@@ -141,8 +142,8 @@ struct LogScanner {
             chain: try codec.chain(after: window, at: head))
     }
 
-    /// Gives `body` every frame from `start`, whose frame must follow `previous`, to `end`, where one is known to
-    /// end. Contents are not looked at. Throws `corrupt` where a frame fails or is out of place.
+    /// Gives `body` every frame from `start`, whose frame must follow `previous`, to `end`, where one is
+    /// known to end. Contents are not looked at. Throws `corrupt` where a frame fails or is out of place.
     mutating func walk(
         from start: Int, to end: Int, previous: Digest,
         _ body: (ScannedFrame) throws(TokenStorageError) -> Void
@@ -160,7 +161,7 @@ struct LogScanner {
         }
     }
 
-    /// Whether a frame's contents and trailer are as they were written.
+    /// Returns whether a frame's contents and trailer are intact.
     mutating func isWhole(_ frame: ScannedFrame) throws(TokenStorageError) -> Bool {
         guard try fill(frame.offset, frame.header.frameLength) else { return false }
         let start = frame.offset - windowStart
@@ -169,7 +170,7 @@ struct LogScanner {
             && Frame.hasTrailer(of: frame.header, in: window, at: start)
     }
 
-    /// The last bytes of what is in front of `end`.
+    /// Returns the last bytes of what is in front of `end`.
     func trailer(before end: Int) throws(TokenStorageError) -> [UInt8] {
         let file = file
         return try onDisk { () throws(SystemFailure) in
@@ -177,7 +178,7 @@ struct LogScanner {
         }
     }
 
-    /// Makes `count` bytes at `offset` available in the window; false when the file ends before.
+    /// Makes `count` bytes at `offset` available in the window; returns false when the file ends before.
     mutating func fill(_ offset: Int, _ count: Int) throws(TokenStorageError) -> Bool {
         if offset >= windowStart, offset + count <= windowStart + window.count { return true }
         let file = file
@@ -187,21 +188,21 @@ struct LogScanner {
         return window.count >= count
     }
 
-    /// The bytes at `offset`, if the window has them.
+    /// Returns the bytes at `offset`, if the window has them.
     func bytes(at offset: Int, _ count: Int) -> [UInt8]? {
         guard offset >= windowStart, offset + count <= windowStart + window.count else { return nil }
         return Array(window[offset - windowStart..<offset - windowStart + count])
     }
 
-    /// Whether nothing but zeros follows `offset`.
+    /// Returns whether nothing but zeros follows `offset`.
     func isZeroToEnd(from offset: Int) throws(TokenStorageError) -> Bool {
         try firstNonZero(from: offset) == nil
     }
 
-    /// The start of a stretch of 64 KiB behind `offset` that has something but zeros.
+    /// Returns the start of a stretch of 64 KiB behind `offset` that is not all zeros.
     func firstNonZero(from offset: Int) throws(TokenStorageError) -> Int? {
         var position = offset
-        // A file may have been made as long as any: its holes are not read.
+        // A file may have any length: its holes are not read.
         while let data = file.data(from: position) {
             position = data
             let bytes = try onDisk { () throws(SystemFailure) in try file.read(64 << 10, at: position) }

@@ -2,10 +2,11 @@ internal import Synchronization
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// Looks at every frame of a log, on every processor.
+/// Examines every frame of a log, on every processor.
 ///
-/// A frame's length is readable, so that the file can be cut into chunks of frames before any is opened. Whoever is
-/// idle takes the next chunk; that each follows the one before is seen when they are put together, in the file's order.
+/// A frame's length is readable, so that the file can be cut into chunks of frames before any is opened. An
+/// idle thread takes the next chunk. Putting the chunks together, in the file's order, shows whether each
+/// follows the one before.
 final class LogSurvey<Contents: ContentChecking & ~Copyable>: Sendable {
     private let file: any DiskFile
     private let codec: FrameCodec
@@ -17,7 +18,7 @@ final class LogSurvey<Contents: ContentChecking & ~Copyable>: Sendable {
 
     /// The next chunk to be taken.
     private struct SurveyRun {
-        /// `nil` where there is none.
+        /// The start of the chunk; `nil` where there is none.
         var start: Int?
         var number = 0
     }
@@ -27,7 +28,7 @@ final class LogSurvey<Contents: ContentChecking & ~Copyable>: Sendable {
         var working = 0
     }
 
-    /// A survey of the frames of `file` from `start`. `head` is the chain value to look for.
+    /// Creates a survey of the frames of `file` from `start`. `head` is the chain value to look for.
     init(
         _ file: any DiskFile, _ codec: FrameCodec, from start: Int, head: Digest?,
         checkingBy maker: @escaping @Sendable () -> Contents
@@ -40,8 +41,8 @@ final class LogSurvey<Contents: ContentChecking & ~Copyable>: Sendable {
         course = Mutex(SurveyRun(start: start))
     }
 
-    /// Surveys, also on the thread of the caller, to which `progress` tells the place that was reached. Throws what
-    /// reading a frame, or opening its contents, threw.
+    /// Surveys, also on the caller's thread, and reports the reached place to `progress`. Throws the errors
+    /// of reading a frame or opening its contents.
     func run(expecting size: Int, _ progress: (Int) -> Void) throws(TokenStorageError) -> SurveyEnd {
         let threads = (1..<max(2, ProcessFacts.processors)).map { _ in WorkerThread(name: "vault-verify") }
         outcomes.withLock { $0.working = threads.count }
@@ -93,7 +94,7 @@ final class LogSurvey<Contents: ContentChecking & ~Copyable>: Sendable {
         return end
     }
 
-    /// Takes a chunk and surveys it; false when there is none.
+    /// Takes a chunk and surveys it; returns false when there is none.
     private func surveyNext(_ memory: inout SurveyMemory) -> Bool {
         let outcome: Result<SurveyedChunk, TokenStorageError>
         let number: Int
@@ -102,7 +103,7 @@ final class LogSurvey<Contents: ContentChecking & ~Copyable>: Sendable {
             number = piece.number
             outcome = survey(piece, &memory)
         } catch {
-            // What was taken before is looked at first.
+            // Chunks that were taken before are looked at first.
             number = course.withLock { course in
                 course.start = nil
                 return course.number
@@ -116,7 +117,7 @@ final class LogSurvey<Contents: ContentChecking & ~Copyable>: Sendable {
     private struct Piece {
         let number: Int
         let start: Int
-        /// Of the memory's buffer.
+        /// The number of bytes in the memory's buffer.
         let count: Int
     }
 

@@ -1,7 +1,7 @@
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// Says what is wrong with a vault every byte of whose log was looked at, and looks at the rest. The caller holds a lock
+/// Reports the damage of a vault whose whole log was surveyed, and checks the rest. The caller holds a lock
 /// that keeps writers away, and nothing is changed.
 struct LogVerifier {
     private let file: any DiskFile
@@ -9,7 +9,7 @@ struct LogVerifier {
     private let log: SurveyedLog
     private var report: VerificationReport
 
-    /// A verifier of the file of which `log` was surveyed.
+    /// Creates a verifier of the file that `log` is a survey of.
     init(_ log: SurveyedLog, file: any DiskFile, codec: FrameCodec) {
         self.file = file
         self.codec = codec
@@ -19,7 +19,7 @@ struct LogVerifier {
             problems: [], notes: [])
     }
 
-    /// What was found in all of the file. `state` is where its log stands.
+    /// Returns the findings of all of the file. `state` is the position of its log.
     mutating func verify(_ state: LogState) throws(TokenStorageError) -> VerificationReport {
         report.bytes = state.size
         try verifyKeybags(named: state.keybag)
@@ -35,7 +35,7 @@ struct LogVerifier {
     private mutating func describe(_ faults: FrameFaults, at offset: Int, type: RecordType?, isLive: Bool) {
         if faults.contains(.trailer) { problem(offset, .frameEnd) }
         if faults.contains(.digest) {
-            // The value of an item that was replaced or deleted is overwritten on purpose.
+            // The value of a replaced or deleted item is overwritten on purpose.
             if type == .item, !isLive, faults.contains(.erased) { return }
             if type == .item, !isLive, faults.contains(.partlyErased) {
                 report.notes.append(
@@ -65,7 +65,7 @@ struct LogVerifier {
         }
     }
 
-    /// The pointer leads to an index, or there is none.
+    /// Checks that the pointer leads to an index, or that there is none.
     private mutating func verifyPointer() throws(TokenStorageError) {
         let file = file
         let sector = try onDisk { () throws(SystemFailure) in
@@ -84,15 +84,15 @@ struct LogVerifier {
         }
     }
 
-    /// Behind the last complete commit there are zeros, or what a crash left of the next one.
+    /// Checks that zeros, or a crash's remainder of the next commit, are behind the last complete commit.
     private mutating func verifyTail(from end: Int) throws(TokenStorageError) {
         let scanner = LogScanner(file: file, codec: codec, chunk: 64 << 10)
         guard let stretch = try scanner.firstNonZero(from: end) else { return }
         let file = file
         let bytes = try onDisk { () throws(SystemFailure) in try file.read(64 << 10, at: stretch) }
         let place = stretch + (bytes.firstIndex { $0 != 0 } ?? 0)
-        // A crash keeps whole sectors: what is left begins where the commit begins, or with a sector,
-        // and it is sealed bytes. A single byte among zeros is neither.
+        // A crash keeps whole sectors: its remainder begins where the commit begins, or with a sector, and
+        // consists of sealed bytes. A single byte among zeros is neither.
         let begin = place - place % VaultFormat.sector
         let start = max(begin, end)
         let head = try onDisk { () throws(SystemFailure) in try file.read(8, at: start) }

@@ -5,8 +5,8 @@ internal import TokenVaultPlatform
 
 // Appending: one lock, one write and one `fdatasync` for as many commits as wait.
 extension VaultLog {
-    /// Takes the writers' lock of the file that the path leads to, brings the state up to date and cuts
-    /// what a crash left. Use ``whileWriting(_:)``.
+    /// Takes the writers' lock of the file that the path leads to, brings the state up to date and cuts a
+    /// crash's remainder. Use ``whileWriting(_:)``.
     private func lockForWriting() throws(TokenStorageError) -> any DiskFile {
         if let obstacle = location.readOnlyReason { throw obstacle.error }
         if let stop = stop.withLock({ $0 }), !stop.isDue { throw stop.error }
@@ -27,15 +27,16 @@ extension VaultLog {
         }
     }
 
-    /// After a failure that stopped writing: moves what is there to a new file, which is locked as `file` is.
+    /// Repairs a failure that stopped writing: moves the contents to a new file, which is locked as `file`
+    /// is.
     private func mend(_ file: any DiskFile) throws(TokenStorageError) {
         guard let stop = stop.withLock({ $0 }) else { return }
-        // It may have come while the lock was waited for.
+        // The failure may have come while the lock was waited for.
         guard stop.isMendable else { throw stop.error }
         let start = ContinuousClock.now
         do throws(TokenStorageError) { try moveToNewFile(from: file) } catch {
             self.stop.withLock { $0?.putOff(after: start.duration(to: .now)) }
-            // What else keeps it from that is what there is to do something about.
+            // Another obstacle to the move is something that the user can act on.
             throw [.ioFailure, .readOnly].contains(error.code) ? stop.error : error
         }
         self.stop.withLock { $0 = nil }
@@ -51,15 +52,15 @@ extension VaultLog {
         return try result.get()
     }
 
-    /// Brings the state up to date under the lock; false when the file must be opened anew.
+    /// Brings the state up to date under the lock; returns false when the file must be opened again.
     private func settle(_ file: any DiskFile) throws(TokenStorageError) -> Bool {
         try withLockedState { (state) throws(TokenStorageError) in
             guard state.file === file else { return false }
-            // A directory that was made anew around the file is not the one that new files would be made in.
+            // If the directory was made again around the file, new files would go into the old directory.
             try location.requireDirectory()
             let there = try attributesInPlace(of: state.identity)
             guard there.identity == state.identity else { return false }
-            // Nothing more goes where others may read it.
+            // Nothing more is written where other users may read it.
             try there.requirePrivate(location.path)
             let anchored = try anchor.read(requiringNotSettledAgainst: state.epoch)
             let tail = state.tail
@@ -77,7 +78,7 @@ extension VaultLog {
             let found = try scanner.scan(from: tail, previous: state.chain)
             if !found.frames.isEmpty { noteOthers() }
             try apply(found, to: &state)
-            // Moved by another process, to where this log has come since, or to where it never was.
+            // Another process moved the anchor, to where this log has come since, or to where it never was.
             guard descends(&state, from: anchored) else { return false }
             state.size = try onDisk { () throws(SystemFailure) in try file.attributes().size }
             var stop = found.stop
@@ -89,8 +90,8 @@ extension VaultLog {
                 }
                 try cut(&state)
             }
-            // What others did is visible and perhaps not durable: frames written from here on say that
-            // all before them is, and a rename whose maker died must not be taken back under them.
+            // Writes of other processes are visible and perhaps not durable. Frames written from here on say
+            // that all before them is, and a rename whose maker died must not be taken back under them.
             let (location, isNew) = (location, !state.isTailSettled)
             try onDisk { () throws(SystemFailure) in
                 try file.synchronize()
@@ -101,7 +102,7 @@ extension VaultLog {
         }
     }
 
-    /// Replaces a torn tail by zeros, keeping its bytes aside in a file beside the vault.
+    /// Replaces a torn tail by zeros, and keeps its bytes in a file beside the vault.
     private func cut(_ state: inout LogState) throws(TokenStorageError) {
         let file = state.file
         let tail = state.tail
@@ -122,15 +123,16 @@ extension VaultLog {
             current.unlock()
             if current !== file { file.unlock() }
         }
-        // Readers of this process need no lock while it is held for writing, and would wait for themselves.
+        // Readers of this process need no lock while it is held for writing, and would wait for their own
+        // process.
         isWriting.withLock { $0 += 1 }
         defer { isWriting.withLock { $0 -= 1 } }
         try mend(file)
         return try body(state.withLock { $0.file })
     }
 
-    /// Writes the commits of `requests`, and of those that `more` gives while these are made, as many in one group as
-    /// fit, and tells each its outcome, after `beforeTelling` for each group.
+    /// Writes the commits of `requests`, and those that `more` gives meanwhile, as many in one group as fit.
+    /// Reports each outcome, after `beforeTelling` for each group.
     func perform(
         _ requests: [WriteRequest], more: () -> [WriteRequest] = { [] }, beforeTelling: () -> Void = {}
     ) {
@@ -147,8 +149,9 @@ extension VaultLog {
         }
     }
 
-    /// Writes the first of `requests`, with those that `more` gives meanwhile, as one group, and takes them out. False when
-    /// nobody knows what became of it, and thus what the next would follow: who takes the lock anew finds out.
+    /// Writes the first of `requests`, with those that `more` gives meanwhile, as one group, and takes them
+    /// out. Returns false when the outcome is unknown, and thus what the next group would follow: taking the
+    /// lock again decides.
     private func write(
         _ requests: inout [WriteRequest], _ more: () -> [WriteRequest], _ beforeTelling: () -> Void
     ) -> Bool {
@@ -196,20 +199,20 @@ extension VaultLog {
             try apply(added.frames, trailer: added.trailer, to: &state)
             advanceAnchor(&state)
         }
-        // Whoever wrote the index in use came no further, or an attacker was at the pointer.
+        // The writer of the index in use came no further, or an attacker changed the pointer.
         if state.withLock({ $0.isPointerDue }) { writePointer(to: file) }
         erase(added.deleted, in: added)
     }
 
-    /// Throws `outcomeUnknown` when another file is the vault than the one that was written to: between the look before and the
-    /// last byte all of it may have been moved and a copy put in its place, or a move to a new file that was told to have failed
-    /// had not.
+    /// Throws `outcomeUnknown` when the written file is no longer the vault. Between the look before and the
+    /// last byte, it may have been moved and a copy put in its place. Or a move to a new file that was
+    /// reported as failed had succeeded.
     private func requireInPlace() throws(TokenStorageError) {
         let identity = state.withLock { $0.identity }
         do throws(TokenStorageError) {
             guard try attributesInPlace(of: identity).identity != identity else { return }
         } catch {
-            // That it cannot be looked for says nothing of where it is.
+            // A failure to look says nothing about the file's place.
             guard error.code == .unavailable else { return }
             var error = error
             error.code = .outcomeUnknown
@@ -225,21 +228,21 @@ extension VaultLog {
         state.isAnchored = location.state != nil
     }
 
-    /// After a failed write or sync the bytes may be in the file, on the disk, both or neither. Zeros are
-    /// written over them and synced: then the commit did not happen. If that fails too, the live items
-    /// move to a new file; if that fails, this process writes no more until they do.
+    /// Repairs a failed write or sync, whose bytes may be in the file, on the disk, both or neither. Zeros
+    /// are written over them and synced: then the commit did not happen. If that fails too, the live items
+    /// move to a new file. If that fails, this process writes no more until they do.
     private func repair(
         _ group: LogGroup, in file: any DiskFile, after failure: SystemFailure
     ) throws(TokenStorageError) -> Never {
         do {
             do throws(SystemFailure) { try file.writeZeros(group.start..<group.end) } catch {
-                // A limit on the size of files ends both at the same byte: what was written before it is zeros now.
+                // A limit on the size of files ends both at the same byte: the bytes before it are zeros now.
                 guard error.errno == .fileTooLarge, failure.errno == .fileTooLarge else { throw error }
             }
             try file.synchronize()
         } catch {
             do throws(TokenStorageError) {
-                // What was written may be where its readers would be told.
+                // The failed write may be where the notice to readers would go.
                 try moveToNewFile(from: file, tellingReaders: .afterwards)
             } catch {
                 stopWriting(after: failure)
@@ -251,6 +254,7 @@ extension VaultLog {
         throw error
     }
 
-    /// After a failure that leaves open what is on the disk: this process writes no more until what is there moves to a new file.
+    /// Stops this process's writes after a failure that leaves the disk's contents open, until the contents
+    /// move to a new file.
     func stopWriting(after failure: SystemFailure) { stop.withLock { $0 = WritingStop(after: failure) } }
 }

@@ -1,13 +1,13 @@
 internal import Synchronization
 internal import TokenVaultPlatform
 
-/// Requests whose commits are written together, and what each of them is told.
+/// Requests whose commits are written together, and the outcome of each.
 struct RequestGroup {
     private struct Made {
         let request: WriteRequest
-        /// Its generation, none when it changes nothing, or why it was refused.
+        /// The commit's generation, none when it changes nothing, or the reason that it was refused.
         let outcome: Result<Generation?, TokenStorageError>
-        /// Whether it found changes of the group before it, which are not durable yet.
+        /// Whether the commit found changes of the group before it, which are not durable yet.
         let follows: Bool
     }
 
@@ -15,16 +15,17 @@ struct RequestGroup {
     private var group: LogGroup
     private var made: [Made] = []
 
-    /// A group that follows what `log` holds. The caller holds the lock.
+    /// Creates a group that follows what `log` holds. The caller holds the lock.
     init(after log: VaultLog) {
         self.log = log
         group = LogGroup(after: log)
     }
 
-    /// Whether it takes no other request.
+    /// Whether the group is full and rejects other requests.
     var isFull: Bool { group.isFull }
 
-    /// Makes the commit of `request`. Who is refused is told at once, unless it is for what the group has made so far.
+    /// Makes the commit of `request`. A refusal is reported at once, unless it is for what the group has made
+    /// so far.
     mutating func add(_ request: WriteRequest) {
         let follows = !group.isEmpty
         let outcome = Result { () throws(TokenStorageError) in try group.add(request) }
@@ -35,11 +36,12 @@ struct RequestGroup {
         }
     }
 
-    /// Writes the commits durably, and tells all of them their outcome, after `beforeTelling`. Of those that do not fit on
-    /// the disk together, what deletes has the reserve, and what is small may fit: they are made anew, half by half.
+    /// Writes the commits durably, and reports all outcomes, after `beforeTelling`. Commits that do not fit
+    /// on the disk together are made again, half by half: deletions have the reserve, and small commits may
+    /// fit.
     ///
-    /// Returns those that are still to be made: where the outcome of what was before them is unknown, so is what they
-    /// would find, until the lock is taken anew.
+    /// Returns the requests that are still to be made. Where an earlier outcome is unknown, so is what they
+    /// would find, until the lock is taken again.
     mutating func write(beforeTelling: () -> Void) -> Outcome {
         let error = append()
         beforeTelling()
@@ -61,7 +63,7 @@ struct RequestGroup {
     }
 
     struct Outcome {
-        /// Whether what was written is on the disk, or will be, nobody knows.
+        /// Whether it is unknown if the written bytes are on the disk, or will be.
         let isUnknown: Bool
         let left: [WriteRequest]
     }
@@ -76,7 +78,7 @@ struct RequestGroup {
         }
     }
 
-    /// What a request is told when the group that it is in was written, or failed.
+    /// Returns the outcome of a request when its group was written, or failed.
     private static func outcome(
         of made: Made, after error: TokenStorageError?
     ) -> Result<Generation?, TokenStorageError> {
@@ -87,7 +89,7 @@ struct RequestGroup {
         case .success(nil):
             guard made.follows else { return made.outcome }
         case .failure:
-            // Whether it would have been refused nobody knows; that it changed nothing is known.
+            // Whether the request would have been refused is unknown; that it changed nothing is known.
             if error.code == .outcomeUnknown { error.code = .ioFailure }
         }
         return .failure(error)

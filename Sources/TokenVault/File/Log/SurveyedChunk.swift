@@ -1,14 +1,14 @@
-/// What a survey found in a chunk of the file.
+/// The findings of a survey in a chunk of the file.
 struct SurveyedChunk: Sendable {
-    /// What a thread reads and opens at a time: what its processor's cache holds.
+    /// The bytes that a thread reads and opens at a time, which fit into its processor's cache.
     static let length = 256 << 10
 
-    /// Up to the first that does not authenticate or follow.
+    /// The frames up to the first that does not authenticate or follow.
     var frames: [SurveyedFrame] = []
-    /// What its first frame follows, and what follows its last.
+    /// The chain value that its first frame follows, and the one behind its last frame.
     var previous = FrameCodec.chainStart
     var chain = FrameCodec.chainStart
-    /// Where the frame is behind which the chain has the value that is looked for.
+    /// The place of the frame behind which the chain has the wanted value.
     var head: Int?
     /// Whether all its frames authenticate and follow one another.
     var isWhole = false
@@ -21,14 +21,14 @@ struct SurveyedChunk: Sendable {
         frames.reserveCapacity(Self.length / 512)
     }
 
-    /// Where the frame belongs that follows the last.
+    /// The place of the frame that follows the last.
     var end: Int { frames.last?.end ?? start }
 }
 
-/// Where a survey ended, and why.
+/// The place where a survey ended, and the reason.
 struct SurveyEnd {
     var log: SurveyedLog
-    /// Where the next frame belongs, complete commit or not.
+    /// The place of the next frame, after a complete commit or not.
     var place: Int
     /// Whether a frame stands there that does not follow.
     var isOutOfPlace = false

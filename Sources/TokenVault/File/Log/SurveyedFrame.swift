@@ -3,14 +3,14 @@ internal import TokenVaultCrypto
 /// A frame whose header authenticates, without its digests: what a survey keeps of each.
 struct SurveyedFrame: Sendable {
     let item: ItemIdentifier
-    /// Where it is, and what its header says.
+    /// The frame's place, and the facts of its header.
     let entry: IndexEntry
     // In what the entry leaves of its last word: a survey keeps a million of these.
     let type: UInt8
     let endsCommit: Bool
-    /// What is wrong with the rest of it.
+    /// The faults in the rest of the frame.
     let faults: FrameFaults
-    /// Where the frames begin that were written together with this one.
+    /// The place where the frames begin that were written together with this one.
     let groupStart: UInt64
 
     init(_ header: FrameHeader, at offset: Int, _ faults: FrameFaults) {
@@ -28,29 +28,29 @@ struct SurveyedFrame: Sendable {
     var isDeletion: Bool { type == RecordType.deletion.rawValue }
 }
 
-/// What is wrong with a frame whose header authenticates.
+/// The faults of a frame whose header authenticates.
 struct FrameFaults: OptionSet, Sendable {
     let rawValue: UInt8
 
-    /// What is behind the contents is not what was written.
+    /// The trailer behind the contents is not the written one.
     static let trailer = FrameFaults(rawValue: 1)
     /// The contents are not those that the header names.
     static let digest = FrameFaults(rawValue: 2)
-    /// Of those, it is zeros that took their place.
+    /// The contents are zeros instead.
     static let erased = FrameFaults(rawValue: 4)
-    /// Of those, zeros took the place of some sectors: a crash kept the others, or they were changed since.
+    /// Some sectors of the contents are zeros instead: a crash kept the others, or they were changed since.
     static let partlyErased = FrameFaults(rawValue: 32)
-    /// The contents are those that the header names, and do not open with the keys they name.
+    /// The contents are those that the header names, but do not open with its keys.
     static let unopened = FrameFaults(rawValue: 8)
     /// No fault: the keys are not held, and only the digest was checked.
     static let notReadable = FrameFaults(rawValue: 16)
 
-    /// Whether the frame is not as it was written.
+    /// Whether the frame differs from what was written.
     var isTorn: Bool { !isDisjoint(with: [.trailer, .digest]) }
 }
 
 extension Frame {
-    /// Whether the frame at `start` of `bytes` ends in what a check without keys needs.
+    /// Returns whether the frame at `start` of `bytes` ends in what a check without keys needs.
     static func hasTrailer(of header: FrameHeader, in bytes: [UInt8], at start: Int) -> Bool {
         let end = start + header.frameLength
         return header.contentDigest.beginsAs(bytes, at: end - trailerLength)

@@ -1,32 +1,33 @@
-/// Every frame of a log, and which of them are items' newest.
+/// Every frame of a log, and the newest frame of each item.
 ///
-/// Frames stay in the chunks they were surveyed in, and are found by their chunk's number and their own in it.
+/// Frames stay in the chunks they were surveyed in, and are found by their chunk's number and their own in
+/// it.
 struct SurveyedLog: Sendable {
     private var chunks: [[SurveyedFrame]] = []
     private var newest: NewestFrames
-    /// Frames that something is wrong with.
+    /// The frames with faults.
     private(set) var faulty: [SurveyedFrame] = []
-    /// Frames that are no items and no deletions.
+    /// The frames that are no items and no deletions.
     private(set) var controls: [SurveyedFrame] = []
-    /// How many frames there are.
+    /// The number of frames.
     private(set) var count = 0
-    /// How many are items that only the digest was checked of.
+    /// The number of items that were checked only by digest.
     private(set) var checkedByDigestOnly = 0
     /// The newest commit.
     private(set) var sequence: UInt64 = 0
-    /// Where the frame is behind which the chain has the value that was looked for.
+    /// The place of the frame behind which the chain has the wanted value.
     private(set) var head: Int?
 
-    /// A log of a file of `size` bytes.
+    /// Creates a log of a file of `size` bytes.
     init(expecting size: Int) { newest = NewestFrames(expecting: size / Self.smallItem) }
 
-    /// What the frame of a small token takes.
+    /// The length of a small token's frame.
     private static let smallItem = 640
 
-    /// How many chunks can be told apart.
+    /// The most chunks that can be told apart.
     static let mostChunks = FramePlace.mostChunks
 
-    /// How many items there are.
+    /// The number of items.
     var items: Int { newest.items }
     var last: SurveyedFrame? { chunks.last?.last }
 
@@ -38,7 +39,7 @@ struct SurveyedLog: Sendable {
 
     private mutating func append(_ frames: [SurveyedFrame]) {
         let number = chunks.count
-        // Without the room that was kept for more of them.
+        // The copy leaves out the spare room.
         var kept: [SurveyedFrame] = []
         kept.reserveCapacity(frames.count)
         kept += frames
@@ -70,21 +71,21 @@ struct SurveyedLog: Sendable {
         self = shorter
     }
 
-    /// Every frame, the last first, until `body` returns false.
+    /// Runs `body` for every frame, the last first, until it returns false.
     func forEachReversed(_ body: (SurveyedFrame) -> Bool) {
         for chunk in chunks.reversed() {
             for frame in chunk.reversed() where !body(frame) { return }
         }
     }
 
-    /// The newest value of `item`.
+    /// Returns the newest value of `item`.
     func entry(of item: ItemIdentifier) -> IndexEntry? {
         guard let place = newest.place(of: item, in: chunks) else { return nil }
         let frame = chunks[place.chunk][place.index]
         return frame.isItem ? frame.entry : nil
     }
 
-    /// Every item with its newest entry, in the order of their places in the file.
+    /// Returns every item with its newest entry, in the order of their places in the file.
     func itemsByOffset() -> [(ItemIdentifier, IndexEntry)] {
         var found: [(ItemIdentifier, IndexEntry)] = []
         found.reserveCapacity(items)
@@ -97,7 +98,7 @@ struct SurveyedLog: Sendable {
     }
 }
 
-/// Where a surveyed frame is kept, in 32 bits.
+/// The place of a surveyed frame, in 32 bits.
 struct FramePlace: Equatable, Sendable {
     // A chunk has at most 1,213 frames, each of at least ``Frame/overhead`` bytes.
     private static let indexBits: UInt32 = 12
@@ -107,7 +108,7 @@ struct FramePlace: Equatable, Sendable {
 
     fileprivate static let mostChunks = 1 << (32 - indexBits) - 1
 
-    /// The place of a frame in a chunk below ``SurveyedLog/mostChunks``.
+    /// Creates the place of a frame in a chunk below ``SurveyedLog/mostChunks``.
     init(chunk: Int, index: Int) {
         precondition(chunk < Self.mostChunks && index < 1 << Self.indexBits)
         number = UInt32(chunk) << Self.indexBits | UInt32(index)
@@ -119,9 +120,9 @@ struct FramePlace: Equatable, Sendable {
 
 /// The newest frame of every item: a hash table with a word for each.
 private struct NewestFrames: Sendable {
-    // A slot is 32 bits of the item's name, and the frame's place plus one in 32 more; zero is free. The name is a
-    // keyed hash already, so that it spreads well, and nobody without the key can make names collide. Slots are in
-    // the order of names, as the pages of an index are, which is looked up as a whole.
+    // A slot is 32 bits of the item's name, and the frame's place plus one in 32 more; zero is free. The name
+    // is a keyed hash already: it spreads well, and without the key nothing can make names collide. Slots are
+    // in the order of names, as the pages of an index are, which is looked up as a whole.
     private var slots: [UInt64]
     private var shift: UInt64
     private var used = 0
@@ -151,7 +152,7 @@ private struct NewestFrames: Sendable {
         Self.place(in: slots[slot(of: item, in: chunks)])
     }
 
-    /// The slot of `item`, or the free one where it belongs.
+    /// Returns the slot of `item`, or the free one where it belongs.
     private func slot(of item: ItemIdentifier, in chunks: [[SurveyedFrame]]) -> Int {
         let mask = slots.count - 1
         var slot = Int(truncatingIfNeeded: item.high &>> shift)

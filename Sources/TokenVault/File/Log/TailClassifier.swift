@@ -1,16 +1,16 @@
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// Tells what a crash left behind the log from damage to what had been acknowledged.
+/// Distinguishes a crash's remainder behind the log from damage to acknowledged frames.
 ///
-/// A failing frame is a torn write only if no frame behind it says that it had been durable, and a whole
-/// sector of it is missing: a crash loses sectors, it does not change bits. Ask only while holding the
-/// lock; for a reader, bytes behind the end may be a write under way.
+/// A failing frame is a torn write only if no frame behind it says that it was durable, and a whole sector is
+/// missing. A crash loses sectors; it does not change bits. Ask only while holding the lock; for a reader,
+/// bytes behind the end may be a write under way.
 struct TailClassifier {
     let file: any DiskFile
     let codec: FrameCodec
 
-    /// Throws `corrupt` unless what stands at `failing` and behind is what a crash leaves.
+    /// Throws `corrupt` unless a crash explains the bytes at `failing` and behind.
     func requireTorn(at failing: Int) throws(TokenStorageError) {
         let size = try onDisk { () throws(SystemFailure) in try file.attributes().size }
         guard size > failing else { return }
@@ -26,13 +26,13 @@ struct TailClassifier {
         throw .damage(at: failing, .frame)
     }
 
-    /// Whether there is anything but zeros.
+    /// Returns whether there are bytes other than zeros.
     private func hasBytes(from offset: Int) throws(TokenStorageError) -> Bool {
         try LogScanner(file: file, codec: codec, chunk: 64 << 10).firstNonZero(from: offset) != nil
     }
 
-    /// How much of the failing frame a crash must explain; `nil` when no crash does. Only lengths that
-    /// authenticate are believed: a changed length must not pass for a frame that the file's end cut off.
+    /// Returns how much of the failing frame a crash must explain; `nil` when no crash does. Only lengths
+    /// that authenticate are trusted: a changed length must not pass for a frame that the file's end cut off.
     private func extent(in bytes: [UInt8], at failing: Int) throws(TokenStorageError) -> Int? {
         guard bytes.count >= Frame.contentOffset, let header = try codec.header(in: bytes, at: 0) else {
             return Frame.contentOffset
@@ -44,7 +44,7 @@ struct TailClassifier {
         return header.frameLength
     }
 
-    /// A frame that authenticates and was written when `failing` was durable proves damage.
+    /// Throws when a frame that authenticates was written when `failing` was durable, which proves damage.
     private func requireNothingDurable(behind failing: Int) throws(TokenStorageError) {
         let file = file
         var start = failing + 8
@@ -67,12 +67,12 @@ struct TailClassifier {
         }
     }
 
-    /// How much to look at at a time: a file may be of any size, whatever is in it.
+    /// The bytes to look at at a time: a file may be of any size, whatever is in it.
     private static let window = 1 << 20
 
-    /// Whether the file ends inside the first `extent` bytes, some sector's share of them is all zeros, or
-    /// the last 16 are: a write that came to an end early is cut at any byte. A share is at least eight
-    /// bytes and, like the 16, never all zeros when it was written.
+    /// Returns whether the file ends inside the first `extent` bytes, some sector's share of them is all
+    /// zeros, or the last 16 are. A write that came to an end early is cut at any byte. A share is at least
+    /// eight bytes and, like the 16, never all zeros when it was written.
     private func isCutShort(in bytes: [UInt8], offset: Int, extent: Int) -> Bool {
         if bytes.count < extent || isAllZero(bytes, in: extent - Frame.checksumLength..<extent) {
             return true

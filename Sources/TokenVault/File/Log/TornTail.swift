@@ -1,7 +1,7 @@
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// What a crash left behind the last complete commit of a log, which may be of any length.
+/// A crash's remainder behind the last complete commit of a log, of any length.
 struct TornTail {
     let file: any DiskFile
     let start: Int
@@ -9,12 +9,14 @@ struct TornTail {
 
     private static let chunk = 1 << 20
 
-    /// Replaces it by zeros, its bytes kept aside in a file beside the vault; false when it is all zeros already.
+    /// Replaces the remainder by zeros, and keeps its bytes in a file beside the vault; returns false when it
+    /// is all zeros already.
     func cut(keepingIn location: VaultLocation) throws(TokenStorageError) -> Bool {
         let last = try lastChunk()
         guard let last else { return false }
         keepAside(upTo: last, location)
-        // From behind: as long as the beginning is there, whoever comes after a crash sees that something was.
+        // From behind: as long as the beginning is there, a process that comes after a crash sees the
+        // remainder.
         var position = last
         while position >= start {
             let (file, place) = (file, position)
@@ -27,7 +29,7 @@ struct TornTail {
         return true
     }
 
-    /// Where the last part begins that is not all zeros; `nil` when there is none.
+    /// Returns the start of the last part that is not all zeros; `nil` when there is none.
     private func lastChunk() throws(TokenStorageError) -> Int? {
         var last: Int?
         for position in stride(from: start, to: end, by: Self.chunk) {
@@ -37,7 +39,7 @@ struct TornTail {
         return last
     }
 
-    /// For a person who wants to look at what a crash left; of no use to the vault, so failing is fine.
+    /// Keeps the bytes for the user to look at. The vault does not need them, so a failure does no harm.
     private func keepAside(upTo last: Int, _ location: VaultLocation) {
         let name = location.name + ".torn"
         try? location.directory.remove(name)

@@ -3,7 +3,8 @@ internal import TokenVaultPlatform
 
 // The keybag as the log names it, and its changes.
 extension VaultLog {
-    /// The copy of the keybag that the log names. Throws `corrupt` when neither copy is it.
+    /// Returns the copy of the keybag that the log names. Throws `corrupt` when neither copy is the named
+    /// one.
     func currentKeybagCopy(in state: LogState) throws(TokenStorageError) -> KeybagCopy {
         try currentKeybagCopy(in: state, among: try KeybagCopies(reading: state.file))
     }
@@ -17,8 +18,9 @@ extension VaultLog {
         return named
     }
 
-    /// The copy of the keybag in use, read without the vault's lock. A change by another thread or process may
-    /// replace both copies meanwhile. The log names the new copy by then, so the log and the copies are read again. Throws `corrupt` when neither copy is in use.
+    /// Returns the copy of the keybag in use, read without the vault's lock. A change by another thread or
+    /// process may replace both copies meanwhile. The log names the new copy by then, so the log and the
+    /// copies are read again. Throws `corrupt` when neither copy is in use.
     func readKeybagInUse() throws(TokenStorageError) -> KeybagCopy {
         var looked = state.withLock { $0 }
         while true {
@@ -35,15 +37,15 @@ extension VaultLog {
 
     /// Replaces the keybag. `change` makes the new copy from the current one, under the lock.
     ///
-    /// The spare copy is written and synced first, then the log names it, then the other copy follows:
-    /// a crash at any point leaves a copy that the log names, or one newer that nobody was told of.
+    /// The spare copy is written and synced first, then the log names it, then the other copy follows. A
+    /// crash at any point leaves a copy that the log names, or a newer one that was never acknowledged.
     func replaceKeybag(
         _ change: (Keybag) throws(TokenStorageError) -> [UInt8]
     ) throws(TokenStorageError) {
         try whileWriting { file throws(TokenStorageError) in
             let copies = try KeybagCopies(reading: file)
             let current = try currentKeybagCopy(in: state.withLock { $0 }, among: copies)
-            // The spare is the copy that is not the one in use; if both are it, the second.
+            // The spare is the copy that is not in use; if both are, the second.
             let spare = 1 - current.index
             let fresh = try change(current.keybag)
             do throws(TokenStorageError) {
@@ -55,14 +57,14 @@ extension VaultLog {
                 }
                 throw error
             }
-            // The change has happened. A copy that cannot be written now is mended by a later unlock.
+            // The change has happened. A later unlock repairs a copy that cannot be written now.
             try? writeKeybag(fresh, copy: 1 - spare, to: state.withLock { $0.file })
         }
     }
 
-    /// After a failed write or sync the new copy may be in the file, on the disk, both or neither. Its
-    /// former bytes are put back and synced: then the change did not happen. If that fails too, nobody
-    /// can tell, and this process writes no more.
+    /// Undoes a failed write or sync of a copy, whose bytes may be in the file, on the disk, both or neither.
+    /// The previous bytes are put back and synced: then the change did not happen. If that fails too, the
+    /// outcome is unknown, and this process writes no more.
     private func restoreKeybag(
         _ former: [UInt8], copy: Int, in file: any DiskFile, after failure: TokenStorageError
     ) throws(TokenStorageError) {
@@ -75,8 +77,8 @@ extension VaultLog {
         }
     }
 
-    /// Makes both copies the one that the log names; says whether one was not what a crash leaves: the
-    /// copy before the one in use, or one newer of which nobody was told.
+    /// Makes both copies the one that the log names. Returns whether a copy was not a crash's remainder: the
+    /// copy before the one in use, or a newer one that was never acknowledged.
     func healKeybag() throws(TokenStorageError) -> Bool {
         try whileWriting { file throws(TokenStorageError) in
             let copies = try KeybagCopies(reading: file)
@@ -96,8 +98,8 @@ extension VaultLog {
         }
     }
 
-    /// Names a copy in the log that is one newer than the one named: the last steps of a change that a
-    /// crash cut short. Nothing to do when another process has done it meanwhile.
+    /// Names a copy in the log that is one newer than the named one: the last steps of a change that a crash
+    /// cut short. Does nothing when another process has done it meanwhile.
     func nameKeybag(_ copy: KeybagCopy) throws(TokenStorageError) {
         try whileWriting { file throws(TokenStorageError) in
             let record = keybagRecord
@@ -107,7 +109,7 @@ extension VaultLog {
                 throw .file(.conflict, .changedMeanwhile(.keybag))
             }
             // The copy is visible and perhaps not durable, and a sync that failed once does not write it
-            // later: it is written again before the log names it.
+            // later. So it is written again before the log names it.
             for (index, isThere) in there.enumerated() where isThere {
                 try writeKeybag(copy.bytes, copy: index, to: file)
             }

@@ -3,12 +3,12 @@ internal import TokenVaultPlatform
 
 // Zeros are kept ahead of the log, so that a commit changes no size, and deleting works on a full disk.
 extension VaultLog {
-    /// Sees to it that the group fits in front of the reserve; deletions may use the reserve.
+    /// Makes the group fit in front of the reserve; deletions may use the reserve.
     func makeRoom(for group: LogGroup, in file: any DiskFile) throws(TokenStorageError) {
         let size = state.withLock { $0.size }
         guard group.end + VaultFormat.reserve > size else { return }
         do {
-            // What another machine allocates may be a promise only.
+            // Space allocated on another machine may be a promise only.
             try extend(file, for: group.end, from: size, isWrittenNext: !location.directory.isRemote)
         } catch {
             let available = state.withLock { $0.size }
@@ -20,14 +20,15 @@ extension VaultLog {
         }
     }
 
-    /// Gives the room behind `size` back, which is zeros that nobody will write over: on a full disk others wait for it.
+    /// Gives back the room behind `size`, which is zeros that stay unused: on a full disk others wait for it.
     private func truncate(_ file: any DiskFile, from size: Int) {
         guard (try? file.resize(to: size)) != nil else { return }
         state.withLock { $0.size = size }
     }
 
     /// Puts zeros behind the file's end, which is at `size`: enough for a log that goes up to `end`, with the
-    /// reserve behind it. Where all of it up to `end` is written next, that gets its room on the disk and is not written twice.
+    /// reserve behind it. Where all of it up to `end` is written next, that part gets its room on the disk
+    /// and is not written twice.
     func extend(
         _ file: any DiskFile, for end: Int, from size: Int, isWrittenNext: Bool = false
     ) throws(SystemFailure) {
@@ -41,7 +42,7 @@ extension VaultLog {
             try file.writeZeros(reached..<max(reached, wanted))
             state.withLock { $0.size = max($0.size, wanted) }
         } catch {
-            // What was written of the zeros may be enough; the file's size tells how far it came.
+            // The written zeros may be enough; the file's size tells how far the write came.
             if let reached = try? file.attributes().size {
                 state.withLock { $0.size = max($0.size, reached) }
             }

@@ -1,10 +1,10 @@
 internal import Synchronization
 internal import TokenVaultPlatform
 
-// What this device has read: the anchor goes along, so that an older file is noticed also where nothing is written.
+// Reading moves the anchor too, so that an older file is noticed also where nothing is written.
 extension VaultLog {
-    /// Whether this log is known to have what `anchored` names in its past: it was compared with that before, or a commit that
-    /// was read since is the anchor's.
+    /// Returns whether this log is known to have the commit of `anchored` in its past. Either it was compared
+    /// with that before, or a commit that was read since is the anchor's.
     func descends(_ state: inout LogState, from anchored: AnchorSlot?) -> Bool {
         guard let anchored, anchored != state.seen else { return true }
         let commit = Ancestry.Commit(sequence: anchored.sequence, head: anchored.head)
@@ -15,9 +15,9 @@ extension VaultLog {
         return true
     }
 
-    /// Moves the anchor on to what `state` has come to by reading, unless a writer has. Of what a writer is writing now, or when
-    /// the anchor cannot be moved, it is due: the next call tries again. Syncs
-    /// nothing, unless a program of this device died before it synced.
+    /// Moves the anchor on to the state that `state` has come to by reading, unless a writer has. While a
+    /// writer writes, or when the anchor cannot be moved, the next call tries again. Syncs nothing, unless a
+    /// program of this device died before it synced.
     ///
     /// Throws `forked` or `rolledBack` when the anchor says meanwhile that this device has seen another file.
     func noteReading(_ state: inout LogState) throws(TokenStorageError) {
@@ -29,11 +29,12 @@ extension VaultLog {
         state.isReadingDue = true
         let anchored = try anchor.read()
         if let anchored {
-            // Further than this log is known here: another process writes, or moved it to a new file.
+            // The anchor is further than this log is known here: another process writes, or moved the log to
+            // a new file.
             let isBehind = anchored.epoch == state.epoch && anchored.sequence > state.sequence
             guard !isBehind, !anchored.epoch.isOfAnother(than: state.epoch) else { return }
             guard descends(&state, from: anchored) else {
-                // The file at the path is compared with all of that.
+                // The file at the path is compared with the anchor.
                 return try reload(&state)
             }
             if anchored.covers(state) { return state.isReadingDue = false }
@@ -47,8 +48,9 @@ extension VaultLog {
         state.isReadingDue = false
     }
 
-    /// Whether what a program of this device may have left without a sync is durable now. A program that died between writing and
-    /// anchoring leaves such bytes, or such a name; what another device wrote does not end with this one.
+    /// Returns whether the writes that a program of this device may have left without a sync are durable now.
+    /// A program that died between writing and anchoring leaves such bytes, or such a name. Writes of another
+    /// device are not lost with this one.
     private func makeDurable(
         _ file: any DiskFile, _ state: LogState, _ anchored: AnchorSlot?
     ) -> Bool {
@@ -64,8 +66,9 @@ extension VaultLog {
         }
     }
 
-    /// A lock that no writer has, of the file that `state` tells of, if that is in place and is as it was read; else `nil`. The
-    /// lock is of a file of its own: to lock the one in use again would change a lock that a writer of this process may have.
+    /// Returns a lock that keeps writers away from the file of `state`; `nil` if that file is not in place or
+    /// has changed since. The lock is of a separately opened file. Locking the one in use again would change
+    /// a lock that a writer of this process may have.
     private func lockAgainstWriters(_ state: LogState) throws(TokenStorageError) -> WriterLock? {
         let opened = try VaultFile.open(location, for: .use)
         let file = opened.file

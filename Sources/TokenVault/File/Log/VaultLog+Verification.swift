@@ -10,11 +10,12 @@ extension VaultLog {
         var odd = OddSight<[VerificationReport.Problem]>(until: deadline)
         while true {
             let file = try loader.openReplacement()
-            // Who opened the vault for reading only takes no lock: what looks wrong may be a write that is under way.
+            // A vault opened for reading only works without a lock: an odd sight may be a write that is under
+            // way.
             let lock = location.readOnlyReason == nil ? WriterLock(file: file) : nil
             try lock?.take(.shared, until: deadline)
             defer { lock?.release() }
-            // The state of the file as it is now, under the lock, whatever this process has seen of it.
+            // The state is the file's present one, under the lock, whatever this process has seen of it.
             if try isReplaced(file) { continue }
             let result = Result { () throws(TokenStorageError) in
                 try loader.report(on: file, checkingBy: maker, progress)
@@ -26,7 +27,7 @@ extension VaultLog {
 }
 
 extension LogLoader {
-    /// Verifies all of `file`, in which nobody writes meanwhile; damage is in the report.
+    /// Verifies all of `file`, in which no process writes meanwhile; damage is in the report.
     func report<Contents: ContentChecking & ~Copyable>(
         on file: any DiskFile, checkingBy maker: @escaping @Sendable () -> Contents,
         _ progress: ((Int, Int) -> Void)?
@@ -48,7 +49,7 @@ extension LogLoader {
     /// The fewest pages of an index that are worth a thread.
     private static let leastPages = 64
 
-    /// What is wrong with the index block of `file`, whose log was surveyed.
+    /// Returns the problem with the index block of `file`, whose log was surveyed.
     private func problem(
         ofIndexIn file: any DiskFile, against log: SurveyedLog
     ) throws(TokenStorageError) -> VerificationReport.Problem? {
@@ -75,7 +76,7 @@ extension LogLoader {
         return VerificationReport.Problem(.otherIndex, at: block.offset)
     }
 
-    /// Surveys `file` as ``survey(_:checkingBy:_:)`` does, and says what is wrong with all of it but its index.
+    /// Surveys `file` as ``survey(_:checkingBy:_:)`` does, and reports on all of it but its index.
     func verify<Contents: ContentChecking & ~Copyable>(
         _ file: any DiskFile, checkingBy maker: @escaping @Sendable () -> Contents,
         _ progress: ((Int, Int) -> Void)?
@@ -90,7 +91,7 @@ extension LogLoader {
 }
 
 extension Result<VerificationReport, TokenStorageError> {
-    /// What a second look might not show; `nil` when there is nothing of that kind.
+    /// The problems that a second look might not show; `nil` when there are none of that kind.
     fileprivate var problems: [VerificationReport.Problem]? {
         switch self {
         case .success(let report): report.isClean ? nil : report.problems
@@ -101,7 +102,7 @@ extension Result<VerificationReport, TokenStorageError> {
 }
 
 extension VerificationReport {
-    /// That `error` kept the vault from being looked at any further.
+    /// Creates the sight of `error`, which kept the vault from being looked at any further.
     package init(of error: TokenStorageError) {
         let problem =
             if case .damage(let part, let offset)? = error.reason {

@@ -12,27 +12,27 @@ final class VaultLog: Sendable {
     let anchor: Anchor
     let lockTimeout: LockTimeout
     let loader: LogLoader
-    /// Told of every frame of an item that comes to light, in the order of the log.
+    /// The receiver of every frame of an item that comes to light, in the order of the log.
     let announcer: ChangeAnnouncer
 
     let state: Mutex<LogState>
-    /// How many of this process hold the writers' lock: one, or none.
+    /// The number of holders of the writers' lock in this process: one, or none.
     let isWriting = Mutex(0)
-    /// Why this process writes no more, or not until that is mended.
+    /// The reason that this process writes no more, or not until that is repaired.
     let stop = Mutex<WritingStop?>(nil)
-    /// Until when others are reckoned with, who wrote a moment ago.
+    /// The deadline until which other writers are expected, since they wrote a moment ago.
     let othersWrote = Mutex<Deadline?>(nil)
-    /// Whether this process removed what a crash had left behind the log.
+    /// Whether this process removed a crash's remainder behind the log.
     let hasCutTail = Mutex(false)
-    /// Why compaction is put off, when it is.
+    /// The reason that compaction is put off; `nil` when it is not.
     let compactionPutOff = Mutex<String?>(nil)
-    /// Why no index is written, when it should be.
+    /// The reason that no index is written; `nil` when there is none.
     let indexPutOff = Mutex<String?>(nil)
     /// Whether a page of the index turned out to be damaged.
     let hasMetDamagedIndex = Mutex(false)
-    /// How many imports are under way, which want one index at their end and none between their commits.
+    /// The number of imports under way, which want one index at their end and none between their commits.
     let importsUnderWay = Mutex(0)
-    /// How many frames may follow the index; see ``VaultFormat/tailBound``.
+    /// The most frames behind the index; see ``VaultFormat/tailBound``.
     let tailBound: Int
 
     /// Reads the log of `file`.
@@ -55,7 +55,7 @@ final class VaultLog: Sendable {
         try withLockedState { (state) throws(TokenStorageError) in try noteReading(&state) }
     }
 
-    /// What the log knows now of `item`, as far as other processes have written.
+    /// Returns the log's present entry for `item`, with the writes of other processes.
     func entry(for item: ItemIdentifier) throws(TokenStorageError) -> (IndexEntry, any DiskFile)? {
         try withFreshState { (state) throws(TokenStorageError) in
             try usingIndex(of: &state) { (index) throws(TokenStorageError) in try index.entry(of: item) }
@@ -63,7 +63,8 @@ final class VaultLog: Sendable {
         }
     }
 
-    /// Where the values of `item` are that the file has now, the newest first, and the file. Empty when the item is not there.
+    /// Returns the places of the values of `item` that the file has now, the newest first, and the file.
+    /// Empty when the item is absent.
     func values(of item: ItemIdentifier) throws(TokenStorageError) -> ([IndexEntry], any DiskFile) {
         try withFreshState { (state) throws(TokenStorageError) in
             let values = try usingIndex(of: &state) { (index) throws(TokenStorageError) -> [IndexEntry] in
@@ -74,7 +75,7 @@ final class VaultLog: Sendable {
         }
     }
 
-    /// Every item now, in the order of their places, and the file that these are in.
+    /// Returns every present item, in the order of their places, and the file that has them.
     func entries() throws(TokenStorageError) -> ([(ItemIdentifier, IndexEntry)], any DiskFile) {
         try withFreshState { (state) throws(TokenStorageError) in
             let items = try usingIndex(of: &state) { (index) throws(TokenStorageError) in
@@ -95,8 +96,9 @@ final class VaultLog: Sendable {
         }
     }
 
-    /// As ``withFreshState(_:)`` where writes of other machines show only to who opens and locks the file anew, as on
-    /// NFS. The lock is of a file of its own: two threads may hold it, and writers of this process wait as others do.
+    /// Runs `body` as ``withFreshState(_:)`` does, where writes of other machines show only after opening and
+    /// locking the file again, as on NFS. The lock is of a separately opened file: two threads may hold it,
+    /// and writers of this process wait as others do.
     private func withFreshStateLocked<Value: Sendable>(
         _ body: (inout LogState) throws(TokenStorageError) -> Value
     ) throws(TokenStorageError) -> Value {
@@ -113,7 +115,8 @@ final class VaultLog: Sendable {
         }
     }
 
-    /// Runs `body` with the index; where a page of that is damaged, once more with one made from the log itself.
+    /// Runs `body` with the index. If a page is damaged, runs it once more with an index made from the log
+    /// itself.
     func usingIndex<Value>(
         of state: inout LogState, _ body: (inout LogIndex) throws(TokenStorageError) -> Value
     ) throws(TokenStorageError) -> Value {
@@ -127,8 +130,8 @@ final class VaultLog: Sendable {
         return try body(&state.index)
     }
 
-    /// Looks at what others appended, and at another file when this one was replaced. Bytes that do not
-    /// check are a write under way, and taken for the end.
+    /// Looks at what others appended, and at another file when this one was replaced. Bytes that do not check
+    /// are a write under way, and count as the end.
     func refresh(_ state: inout LogState) throws(TokenStorageError) {
         if state.isSuperseded, try isReplaced(state) {
             try reload(&state)
@@ -155,13 +158,14 @@ final class VaultLog: Sendable {
         if !found.frames.isEmpty { try noteReading(&state) }
     }
 
-    /// Whether others wrote in the last second: other processes, or this one through another `BlockingFileVault`.
+    /// Whether others wrote in the last second: other processes, or this one through another
+    /// `BlockingFileVault`.
     var hasOtherWriters: Bool { othersWrote.withLock { $0.map { !$0.hasPassed } ?? false } }
 
-    /// Takes note that others write as well.
+    /// Notes that others write as well.
     func noteOthers() { othersWrote.withLock { $0 = Deadline(after: .seconds(1)) } }
 
-    /// Whether the path leads to another file than the one that is open.
+    /// Returns whether the path leads to another file than the one that is open.
     func isReplaced(_ state: LogState) throws(TokenStorageError) -> Bool {
         try isReplaced(identity: state.identity)
     }
@@ -170,16 +174,18 @@ final class VaultLog: Sendable {
         try isReplaced(identity: try onDisk { () throws(SystemFailure) in try file.attributes().identity })
     }
 
-    /// Throws `unavailable` also when the directory was made anew around the same file.
+    /// Returns the same for `identity`. Throws `unavailable` also when the directory was made again around
+    /// the same file.
     private func isReplaced(identity: FileIdentity) throws(TokenStorageError) -> Bool {
         try location.requireDirectory()
         return try attributesInPlace(of: identity).identity != identity
     }
 
-    /// What is at the vault's path now. Throws `unavailable` when that is nothing, or when the directory was moved away.
+    /// Returns the attributes of the file at the vault's path now. Throws `unavailable` when there is none,
+    /// or when the directory was moved away.
     ///
-    /// The file that is expected is found by one look, at its path from the root: with one name it is nowhere else. Whoever is
-    /// to write looks at the directory as well.
+    /// The expected file is found by one look, at its path from the root: with one name it is nowhere else. A
+    /// caller that is about to write looks at the directory as well.
     func attributesInPlace(of expected: FileIdentity) throws(TokenStorageError) -> FileAttributes {
         let location = location
         if let path = location.absolutePath, let there = try? FileAttributes(at: path, followingLinks: false),
@@ -195,14 +201,14 @@ final class VaultLog: Sendable {
         return there
     }
 
-    /// For a reader whose bytes did not open: looks whether the path leads to another file by now.
+    /// Looks whether the path leads to another file by now, for a reader whose bytes did not open.
     func reloadIfReplaced() throws(TokenStorageError) {
         try withLockedState { (state) throws(TokenStorageError) in
             if try isReplaced(state) { try reload(&state) }
         }
     }
 
-    /// Opens the path anew and reads it.
+    /// Opens the path again and reads it.
     func reload(_ state: inout LogState) throws(TokenStorageError) {
         let file = try loader.openReplacement()
         noteOthers()
@@ -210,7 +216,7 @@ final class VaultLog: Sendable {
             state = try loader.load(file, seen: state.sequence)
             return try noteReading(&state)
         }
-        // What was deleted before the live items moved shows in the file that they were in, and nowhere else.
+        // Deletions from before the live items moved show only in the file that they were in.
         try? readRest(of: &state)
         let sequence = state.sequence
         var news: [(frame: ScannedFrame, file: any DiskFile)] = []
@@ -223,7 +229,7 @@ final class VaultLog: Sendable {
             announcer.announceOverflow()
             return try noteReading(&state)
         }
-        // An attempt to read that came to nothing has told the same, of another file perhaps.
+        // A failed attempt to read has announced the same, of another file perhaps.
         var latest: [ItemIdentifier: ScannedFrame] = [:]
         for one in news where one.file === fresh.file { latest[one.frame.header.item] = one.frame }
         for frame in latest.values.sorted(by: { $0.header.generation < $1.header.generation }) {
@@ -232,10 +238,11 @@ final class VaultLog: Sendable {
         try noteReading(&state)
     }
 
-    /// Whether `fresh` tells all that happened to what `old` knows: nothing of it is gone unseen or older than it was.
+    /// Returns whether `fresh` covers all that happened to what `old` knows: nothing of it is gone unseen or
+    /// older than it was.
     private func isContinued(_ old: LogState, by fresh: LogState) -> Bool {
         guard fresh.identity != old.identity, fresh.epoch.number > old.epoch.number else { return false }
-        // Moving commits nothing: whatever files there were in between, nothing was committed to them.
+        // Moving commits nothing: no file in between got a commit.
         if fresh.baseSequence == old.sequence { return true }
         do throws(TokenStorageError) {
             var known = 0
@@ -254,7 +261,7 @@ final class VaultLog: Sendable {
         }
     }
 
-    /// Takes in what was appended to a file before another took its place.
+    /// Takes in the frames that were appended to a file before another took its place.
     private func readRest(of state: inout LogState) throws(TokenStorageError) {
         var scanner = LogScanner(file: state.file, codec: codec, chunk: 64 << 10)
         let found = try scanner.scan(from: state.tail, previous: state.chain)
@@ -266,7 +273,8 @@ final class VaultLog: Sendable {
         try apply([found.frames], trailer: found.trailer, to: &state)
     }
 
-    /// Takes in frames behind the tail, in any number of lists. The bytes in front of their end are `trailer`.
+    /// Takes in frames behind the tail, in any number of lists. The bytes in front of their end are
+    /// `trailer`.
     func apply(
         _ frames: [[ScannedFrame]], trailer: [UInt8], to state: inout LogState
     ) throws(TokenStorageError) {
@@ -284,12 +292,12 @@ final class VaultLog: Sendable {
         state.size = max(state.size, state.tail)
     }
 
-    /// The sealed bytes at `range`, from the file that an entry was found in.
+    /// Returns the sealed bytes at `range`, from the file that an entry was found in.
     func read(_ range: Range<Int>, from file: any DiskFile) throws(TokenStorageError) -> [UInt8] {
         try onDisk { () throws(SystemFailure) in try file.read(range.count, at: range.lowerBound) }
     }
 
-    /// The number of items, the file's size and how much of it compaction would free.
+    /// Returns the number of items, the file's size and the bytes that compaction would free.
     func figures() throws(TokenStorageError) -> (items: Int, size: Int, reclaimable: Int, anchored: Bool) {
         try withFreshState { (state) throws(TokenStorageError) in
             let figures = try usingIndex(of: &state) { (index) throws(TokenStorageError) in
@@ -306,7 +314,7 @@ final class VaultLog: Sendable {
         }
     }
 
-    /// Which keybag holds.
+    /// The keybag in use.
     var keybagRecord: KeybagRecord { state.withLock { $0.keybag } }
 }
 

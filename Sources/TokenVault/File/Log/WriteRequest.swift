@@ -1,10 +1,10 @@
 internal import Synchronization
 internal import TokenVaultPlatform
 
-/// One commit that waits for its turn: what to write is decided under the lock, from what is there then.
+/// One commit that waits for its turn: its records are decided under the lock, from the log's contents then.
 final class WriteRequest: Sendable {
-    /// Makes the records of a commit, of what is there, and gives them to `add`, all at once or in parts; none when there is
-    /// nothing to change. Its error, and one of `add`, refuses the commit.
+    /// Makes the records of a commit from the log's contents, and gives them to `add`, all at once or in
+    /// parts; none when nothing changes. Its error, or an error of `add`, refuses the commit.
     typealias Preparation =
         @Sendable (
             _ view: LogView, _ add: ([FrameDraft]) throws(TokenStorageError) -> Void
@@ -24,7 +24,7 @@ final class WriteRequest: Sendable {
         self.finished = finished
     }
 
-    /// Claims the request for writing; false when it was cancelled before.
+    /// Claims the request for writing; returns false when it was cancelled before.
     func begin() -> Bool {
         stage.withLock { stage in
             guard stage == .waiting else { return false }
@@ -43,7 +43,7 @@ final class WriteRequest: Sendable {
         if cancelled { finished(.failure(.file(.cancelled))) }
     }
 
-    /// Tells the outcome, once.
+    /// Reports the outcome, once.
     func finish(_ result: Result<Generation?, TokenStorageError>) {
         let first = stage.withLock { stage in
             defer { stage = .over }
@@ -53,9 +53,9 @@ final class WriteRequest: Sendable {
     }
 }
 
-/// What the log holds at the moment of a commit, with the commits before it in the same group.
+/// The log's contents at the moment of a commit, with the commits before it in the same group.
 struct LogView: Sendable {
-    /// What the group has changed so far.
+    /// The group's change of an item so far.
     enum Pending: Sendable {
         case stored(FrameDraft, generation: UInt64)
         case deleted
@@ -91,7 +91,7 @@ struct LogView: Sendable {
         self.pending = pending
     }
 
-    /// The item, or `nil` when it is absent.
+    /// Returns the item, or `nil` when it is absent.
     subscript(item: ItemIdentifier) -> Found? {
         get throws(TokenStorageError) {
             switch pending[item] {
@@ -104,7 +104,7 @@ struct LogView: Sendable {
         }
     }
 
-    /// Several items, each `nil` when it is absent: one look at the log for all of them.
+    /// Returns several items, each `nil` when it is absent: one look at the log for all of them.
     func find(_ items: some RandomAccessCollection<ItemIdentifier>) throws(TokenStorageError) -> [Found?] {
         if pending.isEmpty {
             return try usingIndex { (index) throws(TokenStorageError) in
@@ -127,7 +127,7 @@ struct LogView: Sendable {
         }
     }
 
-    /// Every item that `isWanted`.
+    /// Returns every item that `isWanted`.
     func items(
         where isWanted: (Found) -> Bool
     ) throws(TokenStorageError) -> [(ItemIdentifier, Found)] {
@@ -148,7 +148,7 @@ struct LogView: Sendable {
         return result
     }
 
-    /// The sealed metadata of an item.
+    /// Returns the sealed metadata of an item.
     func metadata(of found: Found) throws(TokenStorageError) -> [UInt8] {
         switch found.place {
         case .pending(let draft): return Array(draft.metadata)
@@ -156,7 +156,7 @@ struct LogView: Sendable {
         }
     }
 
-    /// The sealed body of an item.
+    /// Returns the sealed body of an item.
     func body(of found: Found) throws(TokenStorageError) -> [UInt8] {
         switch found.place {
         case .pending(let draft): return Array(draft.body)

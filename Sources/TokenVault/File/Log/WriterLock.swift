@@ -1,8 +1,8 @@
 internal import SystemPackage
 internal import TokenVaultPlatform
 
-/// The lock that keeps the writers of a vault apart: of the open file, so that two threads and two
-/// processes are alike, and following the file rather than its path.
+/// The lock that keeps the writers of a vault apart. It is of the open file, so that two threads and two
+/// processes are alike, and it follows the file rather than its path.
 struct WriterLock {
     let file: any DiskFile
 

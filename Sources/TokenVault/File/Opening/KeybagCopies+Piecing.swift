@@ -2,9 +2,9 @@ internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
 extension KeybagCopies {
-    /// A copy of the keybag put together from two damaged ones, `bytes`, sector by sector; `nil` when no choice of
-    /// sectors gives back what was written. Both copies are the same but after a crash, and damage rarely hits
-    /// the same sector of both.
+    /// Returns a copy of the keybag put together sector by sector from two damaged ones, `bytes`. Returns
+    /// `nil` when no choice of sectors gives a whole copy. Both copies are the same except after a crash, and
+    /// damage rarely hits the same sector of both.
     static func pieced(_ bytes: [UInt8]) -> KeybagCopy? {
         guard bytes.count == VaultFormat.pointerStart else { return nil }
         let length = VaultFormat.keybagLength
@@ -26,6 +26,6 @@ extension KeybagCopies {
         return nil
     }
 
-    /// How many sectors may differ: each doubles the work, which with so many is a tenth of a second.
+    /// The most sectors that may differ: each doubles the work, which with so many is a tenth of a second.
     private static let mostDifferent = 12
 }

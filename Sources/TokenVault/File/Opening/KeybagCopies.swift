@@ -7,33 +7,34 @@ struct KeybagCopy: Sendable {
     let bytes: [UInt8]
     let keybag: Keybag
 
-    /// Whether the log's `record` names this copy.
+    /// Returns whether the log's `record` names this copy.
     func isNamed(by record: KeybagRecord) -> Bool {
         keybag.generation == record.generation && Keybag.digest(of: bytes) == record.digest
     }
 
-    /// Whether it is one newer than the copy that `record` names: a change whose last steps a crash prevented. No caller was
-    /// told that it happened, and it may count as happened.
+    /// Returns whether the copy is one newer than the copy that `record` names: a change whose last steps a
+    /// crash prevented. The change was never acknowledged, and it may count as happened.
     func isNext(after record: KeybagRecord) -> Bool { keybag.generation == record.generation + 1 }
 }
 
 /// The two copies of the keybag at the front of the file.
 struct KeybagCopies: Sendable {
-    /// Each copy's bytes, and its keybag or what is wrong with it.
+    /// Each copy's bytes, and its keybag or the error of its format.
     let copies: [(bytes: [UInt8], keybag: Result<Keybag, FormatError>)]
 
-    /// Reads both from `file`. Throws as ``init(front:)``, and what the system failed with.
+    /// Reads both copies from `file`. Throws as ``init(front:)``, and the system's failures.
     init(reading file: any DiskFile) throws(TokenStorageError) {
         try self.init(front: try Self.front(of: file))
     }
 
-    /// Decodes both from the first ``VaultFormat/pointerStart`` bytes of a file, or fewer where it ends before. Throws
-    /// `notAVault` when neither says it is one, `unsupportedFormat`, and `corrupt` when neither is whole.
+    /// Decodes both copies from the first ``VaultFormat/pointerStart`` bytes of a file, or fewer where it
+    /// ends before. Throws `notAVault` when neither copy is marked as a vault's, `unsupportedFormat`, and
+    /// `corrupt` when neither is whole.
     init(front: [UInt8]) throws(TokenStorageError) {
         let half = VaultFormat.keybagLength
         let first = Self.copy(Array(front.prefix(half)))
         let second = Array(front.dropFirst(half).prefix(half))
-        // Both are the same, but between the steps of a change and after damage.
+        // Both copies are the same, except between the steps of a change and after damage.
         copies = [first, second == first.bytes ? first : Self.copy(second)]
         guard whole.isEmpty else { return }
         let failures = copies.compactMap { copy -> FormatError? in
@@ -46,7 +47,7 @@ struct KeybagCopies: Sendable {
             ? .file(.corrupt, .damaged(.bothKeybags)) : .file(.notAVault)
     }
 
-    /// The bytes of both copies, or fewer where `file` ends before.
+    /// Returns the bytes of both copies, or fewer where `file` ends before.
     static func front(of file: any DiskFile) throws(TokenStorageError) -> [UInt8] {
         try onDisk { () throws(SystemFailure) in try file.read(VaultFormat.pointerStart, at: 0) }
     }

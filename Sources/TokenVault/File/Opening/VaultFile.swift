@@ -1,29 +1,32 @@
 internal import SystemPackage
 internal import TokenVaultPlatform
 
-/// A vault's file that was opened, and looked at before anything in it is believed. Every file of a vault is opened here.
+/// A vault's file that was opened and checked before its contents are trusted. Every file of a vault is
+/// opened here.
 struct VaultFile: Sendable {
-    /// The reason to open it: how it is opened, and what must be true of it.
+    /// The reason to open the file, which decides how it is opened and what must be true of it.
     enum Purpose {
-        /// To work with the vault. It is opened for writing where that is possible, and must be this user's alone.
+        /// To work with the vault. It is opened for writing where that is possible, and must be this user's
+        /// alone.
         case use
-        /// To read a copy of the vault, whose owner and state do not matter.
+        /// To read a copy of the vault, in any state and of any owner.
         case copy
         /// To put another file in its place. It must be this user's, and a vault's or empty.
         case replacement
     }
 
     let file: any DiskFile
-    /// As they were when it was opened.
+    /// The file's attributes when it was opened.
     let attributes: FileAttributes
-    /// The bytes of both copies of the keybag, or fewer where the file ends before; `nil` where they cannot be read as a whole.
+    /// The bytes of both copies of the keybag, or fewer where the file ends before; `nil` where they cannot
+    /// be read as a whole.
     let front: [UInt8]?
-    /// What keeps the file from being written to; looked for when it is opened for use.
+    /// The obstacle to writing to the file; looked for when it is opened for use.
     let readOnlyReason: ReadOnlyReason?
 
-    /// Opens the file at `location`. Throws `unavailable` when there is none, `notAVault` for what is no regular file and,
-    /// but for a copy, for what has no keybag, `insecurePermissions` for a file of another user, and for one to use that others may
-    /// open, and what the system failed with.
+    /// Opens the file at `location`. Throws `unavailable` when there is none, and `notAVault` for a file that
+    /// is not regular or, except for a copy, has no keybag. Throws `insecurePermissions` for a file of
+    /// another user, and for a file to use that other users may open. Also throws the system's failures.
     static func open(
         _ location: VaultLocation, for purpose: Purpose
     ) throws(TokenStorageError) -> VaultFile {
@@ -32,7 +35,7 @@ struct VaultFile: Sendable {
         throw location.absence(purpose == .copy ? .noCopy(path: path) : .noVault(path: path))
     }
 
-    /// The same; `nil` when nothing is there.
+    /// Opens the file the same way; `nil` when there is none.
     static func openIfThere(
         _ location: VaultLocation, for purpose: Purpose
     ) throws(TokenStorageError) -> VaultFile? {
@@ -53,7 +56,8 @@ struct VaultFile: Sendable {
         return opened
     }
 
-    /// The file, opened for writing where `purpose` asks for that; to be used, for reading where writing is not possible.
+    /// Opens the file, for writing where `purpose` asks for that. A file to use is opened for reading where
+    /// writing is not possible.
     private static func openFile(
         _ location: VaultLocation, for purpose: Purpose
     ) throws(SystemFailure) -> (any DiskFile, ReadOnlyReason?) {
@@ -72,8 +76,8 @@ struct VaultFile: Sendable {
         }
     }
 
-    /// Opens the file `name` beside a vault, to see which vault it is; `nil` for what is no regular file, and for what cannot be
-    /// opened. To open a pipe or a device is to do something with it.
+    /// Opens the file `name` beside a vault, to see which vault it is; `nil` for a file that is not regular
+    /// or cannot be opened. Opening a pipe or a device has effects.
     init?(named name: String, in directory: any DiskDirectory) {
         guard (try? directory.attributes(of: name))?.kind == .regular,
             let file = try? directory.open(name, .read), let found = try? VaultFile(file)
@@ -81,13 +85,13 @@ struct VaultFile: Sendable {
         self = found
     }
 
-    /// Looks at `file`, whichever way it was opened. Throws `notAVault` for what is no regular file.
+    /// Examines `file`, whichever way it was opened. Throws `notAVault` for a file that is not regular.
     init(_ file: any DiskFile, _ obstacle: ReadOnlyReason? = nil) throws(TokenStorageError) {
         self.file = file
         self.readOnlyReason = obstacle
         attributes = try onDisk { () throws(SystemFailure) in try file.attributes() }
         try attributes.requireRegularFile()
-        // A part that cannot be read keeps no damaged vault from being removed.
+        // An unreadable part does not keep a damaged vault from being removed.
         front = try? KeybagCopies.front(of: file)
     }
 
@@ -121,7 +125,8 @@ struct VaultFile: Sendable {
 
     var isEmpty: Bool { attributes.size == 0 }
 
-    /// The copies of the keybag as they were when the file was opened. Throws as ``KeybagCopies/init(front:)``.
+    /// The copies of the keybag as they were when the file was opened. Throws as
+    /// ``KeybagCopies/init(front:)``.
     var keybags: KeybagCopies {
         get throws(TokenStorageError) {
             guard let front else { return try KeybagCopies(reading: file) }
@@ -129,12 +134,12 @@ struct VaultFile: Sendable {
         }
     }
 
-    /// Whether a whole copy of the keybag names `vault`. Nothing of that is authenticated.
+    /// Returns whether a whole copy of the keybag names `vault`. Nothing of that is authenticated.
     func isOf(_ vault: VaultIdentifier) -> Bool { (try? keybags.vaults.contains(vault)) ?? false }
 }
 
 extension ReadOnlyReason {
-    /// The reason that a failure to open a file for writing shows; `nil` for other failures.
+    /// Creates the reason that a failure to open a file for writing shows; `nil` for other failures.
     fileprivate init?(_ failure: SystemFailure) {
         switch failure.errno {
         case .readOnlyFileSystem: self = .fileSystem

@@ -4,22 +4,22 @@ internal import TokenVaultPlatform
 /// One vault that ``VaultWatcher`` looks after.
 final class VaultWatch: Sendable {
     let hub: ChangeHub
-    // By a closure, since a reference that goes away must not do so within a lock.
+    // A closure, since a reference must not be released for the last time within a lock.
     private let vault: @Sendable () -> (any WatchedVault)?
 
     private struct Aim {
         var place: WatchedPlace?
         var file: FileNotifier.Watch?
         var directory: FileNotifier.Watch?
-        /// How often to look; `nil` when the system tells of every change.
+        /// The interval between looks; `nil` when the system reports every change.
         var interval: Duration?
-        /// When to look again without being told; `nil` for never.
+        /// The time of the next look without a report; `nil` for never.
         var due: Deadline?
         var hasEnded = false
     }
 
     private let aim = Mutex(Aim())
-    // One at a time aims, or an older place could be what stays.
+    // Only one thread aims at a time, or an older place could be the one that stays.
     private let aiming = Mutex(())
 
     init(_ vault: any WatchedVault) {
@@ -27,12 +27,12 @@ final class VaultWatch: Sendable {
         self.vault = { [weak vault] in vault }
     }
 
-    /// How long may pass until the next look; `nil` when the system tells.
+    /// The longest time until the next look; `nil` when the system reports changes.
     var patience: Duration? {
         aim.withLock { $0.due?.remaining }
     }
 
-    /// Whether `report` says, or leaves open, that something happened to the vault.
+    /// Returns whether `report` says, or leaves open, that something happened to the vault.
     func concerns(_ report: FileNotifier.Report) -> Bool {
         aim.withLock { aim in
             if report.isIncomplete || aim.due?.hasPassed == true { return true }
@@ -46,7 +46,7 @@ final class VaultWatch: Sendable {
     func look(with notifier: FileNotifier?) {
         guard let vault = vault() else { return }
         var isGood = vault.lookAtOthers()
-        // What was written to another file before it was watched, no event tells.
+        // No event reports what was written to another file before it was watched.
         while isGood, aim(at: vault, with: notifier) { isGood = vault.lookAtOthers() }
         setDue(hasFailed: !isGood)
     }
@@ -57,14 +57,15 @@ final class VaultWatch: Sendable {
         setDue(hasFailed: !vault.lookAtOthers())
     }
 
-    /// What the system does not tell of is looked at after a while, and so is what could not be read.
+    /// Sets the time of the next look, for changes that the system does not report and files that could not
+    /// be read.
     private func setDue(hasFailed: Bool) {
         aim.withLock { aim in
             aim.due = (aim.interval ?? (hasFailed ? .seconds(1) : nil)).map { Deadline(after: $0) }
         }
     }
 
-    /// Watches nothing any more.
+    /// Stops watching.
     func end(with notifier: FileNotifier?) {
         let watches = aim.withLock { aim in
             defer { aim = Aim(hasEnded: true) }
@@ -77,7 +78,7 @@ final class VaultWatch: Sendable {
         for case let watch? in watches { notifier?.release(watch) }
     }
 
-    /// Watches the file that the vault reads now; whether that is another than before.
+    /// Watches the file that the vault reads now; returns whether that is another file than before.
     private func aim(at vault: any WatchedVault, with notifier: FileNotifier?) -> Bool {
         aiming.withLock { _ in
             guard let place = vault.watchedPlace else { return false }

@@ -1,10 +1,10 @@
 internal import Synchronization
 internal import TokenVaultPlatform
 
-/// Looks at the vaults of this process that somebody observes whenever another process has written to them.
+/// Looks at the observed vaults of this process whenever another process has written to them.
 ///
-/// One thread for all of them, there while anybody observes. It waits for inotify(7); where that is not to be had,
-/// or does not tell everything, it looks at the vault's interval.
+/// One thread serves all of them, while any has an observer. It waits for inotify(7). Where inotify is not
+/// available, or does not report everything, the thread looks at the vault's interval.
 final class VaultWatcher: Sendable {
     private static let own = PerProcess { VaultWatcher() }
     static var shared: VaultWatcher { own.current }
@@ -16,13 +16,13 @@ final class VaultWatcher: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Announced to end a wait where there is no notifier.
+    /// The signal that ends a wait where there is no notifier.
     private let wakeUp = Monitor(false)
-    /// How many threads there are: for a moment two, when one begins as another ends.
+    /// The number of threads: for a moment two, when one begins as another ends.
     private let threads = Monitor(0)
 
-    /// Looks after `vault`, which somebody observes, until ``release(_:)``. What is written once this has returned
-    /// is noticed.
+    /// Watches `vault`, which has an observer, until ``release(_:)``. Writes after this has returned are
+    /// noticed.
     func observe(_ vault: any WatchedVault) {
         let identity = ObjectIdentifier(vault)
         let (watch, notifier) = state.withLock { state -> (VaultWatch?, FileNotifier?) in
@@ -38,7 +38,7 @@ final class VaultWatcher: Sendable {
         wake(notifier)
     }
 
-    /// Looks after the vault of this identity no more, unless somebody observes it.
+    /// Stops watching the vault of this identity, unless it has an observer.
     func release(_ vault: ObjectIdentifier) {
         let (released, notifier) = state.withLock { state -> (VaultWatch?, FileNotifier?) in
             guard let watch = state.watches[vault], !watch.hub.isObserved else { return (nil, nil) }
@@ -56,7 +56,7 @@ final class VaultWatcher: Sendable {
     /// Waits until there is no thread.
     func waitUntilIdle() { threads.wait { $0 == 0 ? () : nil } }
 
-    /// Whether the vault of this identity is looked at at an interval; `nil` when it is not looked after.
+    /// Returns whether the vault of this identity is looked at at an interval; `nil` when it is not watched.
     func usesInterval(_ vault: ObjectIdentifier) -> Bool? {
         state.withLock { $0.watches[vault] }.map { $0.patience != nil }
     }
@@ -79,7 +79,7 @@ final class VaultWatcher: Sendable {
         }
     }
 
-    /// Waits and looks once; false when nobody observes any more.
+    /// Waits and looks once; returns false when no observer is left.
     private func lookOnce() -> Bool {
         let (watches, notifier) = state.withLock { state in
             if state.watches.isEmpty {
@@ -90,7 +90,7 @@ final class VaultWatcher: Sendable {
         }
         if watches.isEmpty { return false }
         let report = wait(atMost: watches.compactMap(\.patience).min(), notifier)
-        // Those who came while it waited are told of in the report as well.
+        // The report also concerns the vaults that came while the thread waited.
         for watch in state.withLock({ Array($0.watches.values) }) where watch.concerns(report) {
             watch.look(with: notifier)
         }

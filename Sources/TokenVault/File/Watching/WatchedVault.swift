@@ -1,16 +1,16 @@
 internal import Synchronization
 internal import TokenVaultPlatform
 
-/// What ``VaultWatcher`` asks of a vault.
+/// A vault as ``VaultWatcher`` sees it.
 protocol WatchedVault: AnyObject, Sendable {
-    /// Who observes the vault.
+    /// The observers of the vault.
     var hub: ChangeHub { get }
-    /// How often to look where the system does not tell of changes.
+    /// The interval between looks where the system does not report changes.
     var watchInterval: Duration { get }
-    /// Where changes show; `nil` before the first unlock.
+    /// The place where changes show; `nil` before the first unlock.
     var watchedPlace: WatchedPlace? { get }
-    /// Looks at what other processes wrote and tells who observes. False when that failed, and is worth another
-    /// attempt.
+    /// Looks at what other processes wrote and notifies the observers. Returns false when that failed, and is
+    /// worth another attempt.
     func lookAtOthers() -> Bool
 }
 
@@ -23,7 +23,7 @@ struct WatchedPlace: Sendable {
 }
 
 extension BlockingFileVault: WatchedVault {
-    /// A new reader of the changes of `service`.
+    /// Returns a new reader of the changes of `service`.
     func changes(service: String) -> TokenChanges {
         guard !isInherited else {
             let hub = ChangeHub()
@@ -58,11 +58,11 @@ extension BlockingFileVault: WatchedVault {
         }
     }
 
-    /// After an unlock: tells what could not be told before.
+    /// Publishes the kept changes after an unlock.
     func tellObservers(ofFirstUnlock isFirst: Bool) {
         guard hub.isObserved, let session = state.withLock({ $0.session }) else { return }
         if isFirst {
-            // What happened since they began to observe, nobody could read.
+            // The changes since the observers began could not be read.
             hub.overflow()
             VaultWatcher.shared.observe(self)
         } else {
@@ -79,8 +79,8 @@ extension VaultLog {
         }
     }
 
-    /// Takes in another file that others put in the place of this one. Throws `insecurePermissions` when it is open to others by
-    /// now.
+    /// Takes in another file that others put in the place of this one. Throws `insecurePermissions` when it
+    /// is open to others by now.
     func lookAtPlace() throws(TokenStorageError) {
         try withLockedState { (state) throws(TokenStorageError) in
             guard !state.isCommitting else { return }
@@ -92,6 +92,6 @@ extension VaultLog {
 }
 
 extension VaultSession {
-    /// Tells what could not be told before, in the order of the log.
+    /// Publishes the kept changes, in the order of the log.
     func announceDark() { log.state.withLock { _ in announcer.announceDark() } }
 }
