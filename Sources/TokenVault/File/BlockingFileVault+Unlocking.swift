@@ -126,7 +126,7 @@ extension BlockingFileVault {
             return (file.file, try file.keybags)
         }
         let front = try KeybagCopies.front(of: opened.file.file)
-        let isSame = front == opened.file.front
+        let isSame = front == (try? opened.file.front.get())
         return (opened.file.file, isSame ? opened.keybags : try KeybagCopies(front: front))
     }
 

@@ -73,7 +73,7 @@ public final class VaultCopy: Sendable {
             return try opened.keybags.whole
         } catch {
             guard error.code == .corrupt || error.code == .notAVault else { throw error }
-            if let pieced = opened.front.flatMap({ KeybagCopies.pieced($0) }) { return [pieced] }
+            if let pieced = KeybagCopies.pieced(try opened.front.get()) { return [pieced] }
             let file = opened.file
             let first = try onDisk { () throws(SystemFailure) in
                 try file.read(Frame.prefixLength, at: VaultFormat.logStart)

@@ -15,7 +15,7 @@ enum VaultPlaces {
             let original = try VaultLocation.real(
                 place, configuration: FileVaultConfiguration(stateDirectory: nil), creating: false)
             guard let found = try VaultFile.openIfThere(original, for: .copy),
-                found.attributes.identity != identity, found.isOf(vault)
+                found.attributes.identity != identity, try found.keybags.vaults.contains(vault)
             else { return nil }
             return (place, found.file)
         } catch {

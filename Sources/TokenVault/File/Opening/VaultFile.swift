@@ -18,9 +18,8 @@ struct VaultFile: Sendable {
     let file: any DiskFile
     /// The file's attributes when it was opened.
     let attributes: FileAttributes
-    /// The bytes of both copies of the keybag, or fewer where the file ends before; `nil` where they cannot
-    /// be read as a whole.
-    let front: [UInt8]?
+    /// The bytes of both copies of the keybag, or fewer where the file ends before; the failure to read them.
+    let front: Result<[UInt8], TokenStorageError>
     /// The obstacle to writing to the file; looked for when it is opened for use.
     let readOnlyReason: ReadOnlyReason?
 
@@ -92,7 +91,7 @@ struct VaultFile: Sendable {
         attributes = try onDisk { () throws(SystemFailure) in try file.attributes() }
         try attributes.requireRegularFile()
         // An unreadable part does not keep a damaged vault from being removed.
-        front = try? KeybagCopies.front(of: file)
+        front = Result { () throws(TokenStorageError) in try KeybagCopies.front(of: file) }
     }
 
     private func check(for purpose: Purpose, at path: FilePath) throws(TokenStorageError) {
@@ -114,8 +113,10 @@ struct VaultFile: Sendable {
     private func hasMagic() throws(TokenStorageError) -> Bool {
         let (file, length) = (file, Keybag.magic.count)
         for place in [0, VaultFormat.keybagLength] {
-            var bytes = front.map { Array($0.dropFirst(place).prefix(length)) }
-            if bytes == nil {
+            let bytes: [UInt8]
+            if case .success(let front) = front {
+                bytes = Array(front.dropFirst(place).prefix(length))
+            } else {
                 bytes = try onDisk { () throws(SystemFailure) in try file.read(length, at: place) }
             }
             if bytes == Keybag.magic { return true }
@@ -128,10 +129,7 @@ struct VaultFile: Sendable {
     /// The copies of the keybag as they were when the file was opened. Throws as
     /// ``KeybagCopies/init(front:)``.
     var keybags: KeybagCopies {
-        get throws(TokenStorageError) {
-            guard let front else { return try KeybagCopies(reading: file) }
-            return try KeybagCopies(front: front)
-        }
+        get throws(TokenStorageError) { try KeybagCopies(front: try front.get()) }
     }
 
     /// Returns whether a whole copy of the keybag names `vault`. Nothing of that is authenticated.
