@@ -101,6 +101,8 @@ private struct FreshnessRun {
                 if let own = devices.first(where: \.isThisDevice) {
                     if devices.count > 1 { _ = try vault.removeDevice(own.id) }
                 } else {
+                    // A file that was put back has lost its device: without this they would fill the keybag.
+                    if devices.count > 3 { _ = try vault.removeDevice(devices[0].id) }
                     _ = try vault.enrolDevice()
                 }
             }
