@@ -111,6 +111,18 @@ import TokenVault
         #expect(try storage.delete(for: "key"))
     }
 
+    /// D-Bus has no text with U+0000: a search for such a name would be one for what is before it.
+    @Test func aNameWithANULIsNoOtherName() throws {
+        let theirs = ["xdg:schema", "com.example.Theirs", "service", "app", "account", "a"]
+        try desktop.tell("create_in", [other, "theirs", "fake"] + theirs)
+        try desktop.tell("lock", other)
+        var configuration = desktop.configuration()
+        configuration.readsOtherPrograms = true
+        let storage = SecretService(configuration: configuration).storage(service: "app").blocking
+        #expect(try storage.retrieve(for: "a\0b") == nil)
+        #expect(code { try storage.retrieve(for: "a") } == .locked)
+    }
+
     @Test func ofDuplicatesTheChosenKeyringsCountsAndThenTheNewest() throws {
         try desktop.tell("create_in", [login, "in login", "in login"] + Self.ours)
         try desktop.tell("create_in", [other, "in other", "in other"] + Self.ours)

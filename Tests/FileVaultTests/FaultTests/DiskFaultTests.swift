@@ -207,6 +207,18 @@ import TokenVaultPlatform
         try expectUnchanged(disk, facts)
     }
 
+    /// A part of the file that cannot be read keeps no vault from being removed.
+    @Test func aVaultThatCannotBeReadAsAWholeIsRemoved() throws {
+        let (disk, vault, _) = try open()
+        vault.close()
+        disk.inject(DiskFault(kind: .read, directory: 0, errno: .ioError))
+        let removal = VaultRemoval(
+            location: SimulatedVault.location(on: disk),
+            lockTimeout: SimulatedVault.configuration().lockLimit)
+        _ = try removal.remove()
+        #expect(disk.contents.directories[0][SimulatedVault.name] == nil)
+    }
+
     /// Descriptors run out while compaction wants a new file.
     @Test(arguments: [
         DiskFault.Kind.create, .write, .synchronize, .rename, .synchronizeDirectory,
