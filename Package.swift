@@ -320,7 +320,7 @@ let package = Package(
         ),
         .testTarget(
             name: "PublicAPITests",
-            dependencies: ["TokenVault"],
+            dependencies: ["TokenVault", "VaultAgent"],
             swiftSettings: settings
         ),
         .executableTarget(

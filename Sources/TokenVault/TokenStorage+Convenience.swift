@@ -88,87 +88,92 @@ extension TokenStorage {
     }
 }
 
-/// The same calls with string keys.
-extension TokenStorage {
-    /// Stores `token` under the key named `key`. See the call that takes a ``TokenKey``.
+/// The calls that auth code makes, for code that cannot wait.
+extension BlockingTokenStorage {
+    /// Stores `token` under `key`, replacing the stored secret, and returns the new generation. Details that
+    /// are not given keep their values; on a new item they take their defaults. Throws as `commit(_:)`.
     @discardableResult
     public func store(
-        token: String, for key: String, policy: AccessPolicy? = nil, label: String? = nil,
+        token: String, for key: TokenKey, policy: AccessPolicy? = nil, label: String? = nil,
         attributes: TokenAttributes? = nil, expiry: TokenDetails.Expiry? = nil
-    ) async throws(TokenStorageError) -> Generation {
-        try await store(
-            token: token, for: TokenKey(key), policy: policy, label: label, attributes: attributes,
-            expiry: expiry)
+    ) throws(TokenStorageError) -> Generation {
+        let details = TokenDetails(policy: policy, label: label, attributes: attributes, expiry: expiry)
+        return try store(Secret(utf8: token), for: key, details: details)
     }
 
-    /// Stores `secret` under the key named `key`. See the call that takes a ``TokenKey``.
+    /// Stores `secret` under `key`, replacing the stored secret, and returns the new generation. Throws as
+    /// `commit(_:)`.
     @discardableResult
     public func store(
-        _ secret: Secret, for key: String, details: TokenDetails = TokenDetails()
-    ) async throws(TokenStorageError) -> Generation {
-        try await store(secret, for: TokenKey(key), details: details)
+        _ secret: Secret, for key: TokenKey, details: TokenDetails = TokenDetails()
+    ) throws(TokenStorageError) -> Generation {
+        try commit([.store(secret, for: key, details: details)]).made("store")
     }
 
-    /// Returns the secret stored under the key named `key`. See the call that takes a ``TokenKey``.
-    public func secret(for key: String) async throws(TokenStorageError) -> Secret? {
-        try await secret(for: TokenKey(key))
+    /// Returns the text stored under `key`, or `nil` when the key is absent. Throws `notText` when the bytes
+    /// are not UTF-8, and as `secret(for:)`.
+    public func retrieve(for key: TokenKey) throws(TokenStorageError) -> String? {
+        guard let secret = try secret(for: key) else { return nil }
+        guard let text = secret.unprotectedText() else {
+            throw TokenStorageError(.notText, operation: "retrieve", backend: "storage")
+        }
+        return text
     }
 
-    /// Returns the item stored under the key named `key`. See the call that takes a ``TokenKey``.
-    public func item(for key: String) async throws(TokenStorageError) -> TokenItem? {
-        try await item(for: TokenKey(key))
-    }
-
-    /// Returns the metadata of the key named `key`. See the call that takes a ``TokenKey``.
-    public func metadata(for key: String) async throws(TokenStorageError) -> TokenMetadata? {
-        try await metadata(for: TokenKey(key))
-    }
-
-    /// Returns the text stored under the key named `key`. See the call that takes a ``TokenKey``.
-    public func retrieve(for key: String) async throws(TokenStorageError) -> String? {
-        try await retrieve(for: TokenKey(key))
-    }
-
-    /// Deletes the key named `key`. See the call that takes a ``TokenKey``.
+    /// Deletes `key` and returns whether the key was present. Throws as `commit(_:)`.
     @discardableResult
-    public func delete(for key: String) async throws(TokenStorageError) -> Bool {
-        try await delete(for: TokenKey(key))
+    public func delete(for key: TokenKey) throws(TokenStorageError) -> Bool {
+        try commit([.delete(key)]).existed.first ?? false
     }
 
-    /// Stores `value` as JSON under the key named `key`. See the call that takes a ``TokenKey``.
-    @discardableResult
-    public func store(
-        encoding value: some Encodable, for key: String, details: TokenDetails = TokenDetails()
-    ) async throws(TokenStorageError) -> Generation {
-        try await store(encoding: value, for: TokenKey(key), details: details)
-    }
-
-    /// Returns the JSON value stored under the key named `key`. See the call that takes a ``TokenKey``.
-    public func retrieve<Value: Decodable>(
-        _ type: Value.Type, for key: String
-    ) async throws(TokenStorageError) -> Value? {
-        try await retrieve(type, for: TokenKey(key))
-    }
-
-    /// Compares and stores under the key named `key`. See the call that takes a ``TokenKey``.
+    /// Stores `secret` only if the key has the generation `expected` (`nil`: only if the key is absent), and
+    /// returns the new generation. Throws `conflict` with the current generation, and as `commit(_:)`.
     @discardableResult
     public func compareAndStore(
-        _ secret: Secret, for key: String, expected: Generation?,
+        _ secret: Secret, for key: TokenKey, expected: Generation?,
         details: TokenDetails = TokenDetails()
-    ) async throws(TokenStorageError) -> Generation {
-        try await compareAndStore(secret, for: TokenKey(key), expected: expected, details: details)
+    ) throws(TokenStorageError) -> Generation {
+        let expectation: TokenChange.Expectation = expected.map { .generation($0) } ?? .absent
+        let change = TokenChange.store(secret, for: key, details: details, expecting: expectation)
+        return try commit([change]).made("compareAndStore")
     }
 
-    /// Compares and deletes the key named `key`. See the call that takes a ``TokenKey``.
+    /// Deletes `key` only if it has the generation `expected`. Returns false when the key is already absent.
+    /// Throws `conflict` when the key has another generation, and as `commit(_:)`.
     @discardableResult
     public func compareAndDelete(
-        for key: String, expected: Generation
-    ) async throws(TokenStorageError) -> Bool {
-        try await compareAndDelete(for: TokenKey(key), expected: expected)
+        for key: TokenKey, expected: Generation
+    ) throws(TokenStorageError) -> Bool {
+        do {
+            return try commit([.delete(key, expecting: .generation(expected))]).existed.first ?? false
+        } catch {
+            if error.code == .conflict, error.generation == nil { return false }
+            throw error
+        }
     }
 
-    /// Returns whether an item is stored under the key named `key`. See the call that takes a ``TokenKey``.
-    public func contains(_ key: String) async throws(TokenStorageError) -> Bool {
-        try await contains(TokenKey(key))
+    /// Returns whether an item is stored under `key`. Throws as `metadata(for:)`.
+    public func contains(_ key: TokenKey) throws(TokenStorageError) -> Bool {
+        try metadata(for: key) != nil
+    }
+
+    /// Returns every item of the service that can be shown. Throws as `list(_:)`.
+    public func list() throws(TokenStorageError) -> TokenListing { try list(.all) }
+
+    /// Stores `value` as JSON under `key`. Throws `encodingFailed`, and as `commit(_:)`.
+    @discardableResult
+    public func store(
+        encoding value: some Encodable, for key: TokenKey, details: TokenDetails = TokenDetails()
+    ) throws(TokenStorageError) -> Generation {
+        try store(Secret(encoding: value), for: key, details: details)
+    }
+
+    /// Returns the value of type `Value` stored as JSON under `key`, or `nil` when the key is absent. Throws
+    /// `decodingFailed`, and as `secret(for:)`.
+    public func retrieve<Value: Decodable>(
+        _ type: Value.Type, for key: TokenKey
+    ) throws(TokenStorageError) -> Value? {
+        guard let secret = try secret(for: key) else { return nil }
+        return try secret.decode(type)
     }
 }

@@ -67,29 +67,38 @@ public protocol TokenStorage: Sendable {
 /// done. A call blocks its thread, so do not make it from a task that other tasks wait for.
 ///
 /// No type is both a ``TokenStorage`` and a `BlockingTokenStorage`. Swift would take the blocking method as
-/// the witness of the asynchronous one, and silently block the cooperative pool. Each local backend has a
-/// `blocking` view instead. The methods return and throw as those of ``TokenStorage``.
+/// the witness of the asynchronous one, and silently block the cooperative pool. A backend is a blocking
+/// storage and a ``BridgedTokenStorage`` around it. The methods return and throw as those of ``TokenStorage``.
 public protocol BlockingTokenStorage: Sendable {
-    /// See ``TokenStorage/service``.
+    /// The service that the keys belong to.
     var service: String { get }
-    /// See ``TokenStorage/supportedPolicies``.
+
+    /// The policies that this storage can enforce.
     var supportedPolicies: Set<AccessPolicy> { get }
-    /// See ``TokenStorage/defaultPolicy``.
+
+    /// The policy of a new item that is stored without one.
     var defaultPolicy: AccessPolicy { get }
-    /// See ``TokenStorage/lockState()``.
+
+    /// Returns the lock state.
     func lockState() throws(TokenStorageError) -> LockState
-    /// See ``TokenStorage/secret(for:)``.
+
+    /// Returns the secret stored under `key`, or `nil` when the key is known to be absent.
     func secret(for key: TokenKey) throws(TokenStorageError) -> Secret?
-    /// See ``TokenStorage/item(for:)``.
+
+    /// Returns the item stored under `key` with its secret, or `nil` when absent.
     func item(for key: TokenKey) throws(TokenStorageError) -> TokenItem?
-    /// See ``TokenStorage/metadata(for:)``.
+
+    /// Returns the metadata of `key`, or `nil` when absent.
     func metadata(for key: TokenKey) throws(TokenStorageError) -> TokenMetadata?
-    /// See ``TokenStorage/list(_:)``.
+
+    /// Returns the items that match `query`, in the order of their keys' bytes.
     func list(_ query: TokenQuery) throws(TokenStorageError) -> TokenListing
-    /// See ``TokenStorage/commit(_:)``.
+
+    /// Makes all of `changes` or none of them, durably, as one commit.
     @discardableResult
     func commit(_ changes: [TokenChange]) throws(TokenStorageError) -> TokenCommit
-    /// See ``TokenStorage/deleteAll()``.
+
+    /// Deletes every item of the service in one commit and returns their number.
     @discardableResult
     func deleteAll() throws(TokenStorageError) -> Int
 }

@@ -58,7 +58,7 @@ final class AgentSubject: ConformanceSubject {
         try unlock()
     }
 
-    func close() { client.close() }
+    func close() { client.blocking.close() }
 
     private func unlock() throws {
         let state =

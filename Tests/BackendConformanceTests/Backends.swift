@@ -21,6 +21,7 @@ struct Backend: Sendable, CustomStringConvertible {
 let backends = [
     Backend("memory") { MemorySubject() },
     Backend("memory, blocking view") { ThroughBlockingView(MemorySubject()) },
+    Backend("bridged to a queue") { BridgedSubject() },
     Backend("file, key file") { try FileSubject(passphrase: false) },
     Backend("file, key file, blocking view") {
         ThroughBlockingView(try FileSubject(passphrase: false))

@@ -24,7 +24,7 @@ import TokenVault
         #expect(counted == 8 * 20 && held.count == 8 * 5)
         let storage = desktop.service().storage(service: "workers").blocking
         #expect(try storage.retrieve(for: "counter") == String(counted))
-        for (key, value) in held { #expect(try storage.retrieve(for: key) == value, "\(key)") }
+        for (key, value) in held { #expect(try storage.retrieve(for: TokenKey(key)) == value, "\(key)") }
         // One item a key: nothing was multiplied.
         #expect(try storage.list().items.count == held.count + 1)
         let paths = try desktop.tell("items", "xdg:schema", "org.tokenvault.Token")

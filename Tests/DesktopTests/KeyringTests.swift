@@ -52,8 +52,8 @@ import TokenVault
     @Test func namesInEveryFormAreApart() throws {
         let storage = desktop.service().storage(service: "app").blocking
         let names = ["caf\u{e9}", "cafe\u{301}", "日本語", "עברית", "ไทย", "👩🏽‍🚀", " ", "a b", "A B"]
-        for name in names { try storage.store(token: "of \(name)", for: name) }
-        for name in names { #expect(try storage.retrieve(for: name) == "of \(name)") }
+        for name in names { try storage.store(token: "of \(name)", for: TokenKey(name)) }
+        for name in names { #expect(try storage.retrieve(for: TokenKey(name)) == "of \(name)") }
         #expect(try storage.list().items.count == names.count)
     }
 

@@ -13,7 +13,7 @@ import TokenVaultPlatform
     @Test(arguments: 0...3)
     func isWholeToReadersAndFinishedByTheNextWriter(_ made: Int) throws {
         let before = desktop.service().storage(service: "app").blocking
-        for key in ["replaced", "deleted", "kept"] { try before.store(token: "old", for: key) }
+        for key in ["replaced", "deleted", "kept"] { try before.store(token: "old", for: TokenKey(key)) }
         let reader = desktop.service().storage(service: "app").blocking
         #expect(try reader.retrieve(for: "replaced") == "old")
 
@@ -136,7 +136,7 @@ import TokenVaultPlatform
     func oneOfSeveralKeyringsIsWholeAndFinishedWhereItIs(_ made: Int) throws {
         let other = try desktop.tell("create_collection", "Other", "fake horse")[0]
         let before = desktop.service().storage(service: "app").blocking
-        for key in ["replaced", "deleted"] { try before.store(token: "old", for: key) }
+        for key in ["replaced", "deleted"] { try before.store(token: "old", for: TokenKey(key)) }
         _ = try die(after: made, in: .named("Other"))
         for storage in [before, desktop.service().storage(service: "app").blocking] {
             #expect(try storage.retrieve(for: "replaced") == "new\n")

@@ -142,7 +142,8 @@ import TokenVault
         let storage = made.storage(service: "policies")
         #expect(storage.supportedPolicies == Set(AccessPolicy.allCases))
         for policy in AccessPolicy.allCases {
-            try storage.store(token: "value of \(policy.rawValue)", for: policy.rawValue, policy: policy)
+            try storage.store(
+                token: "value of \(policy.rawValue)", for: TokenKey(policy.rawValue), policy: policy)
         }
         func opened(_ method: UnlockMethod?) throws -> BlockingFileVault {
             let vault = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
@@ -260,16 +261,18 @@ import TokenVault
         let expected = try #require(Self.expected[situation])
         for policy in AccessPolicy.allCases {
             let wanted = try #require(expected[policy])
-            let read = answer { try storage.retrieve(for: policy.rawValue) }
+            let read = answer { try storage.retrieve(for: TokenKey(policy.rawValue)) }
             #expect(read == wanted, "\(policy.rawValue), read, \(situation.rawValue)")
             if read == .value {
-                #expect(try storage.retrieve(for: policy.rawValue) == "value of \(policy.rawValue)")
+                #expect(try storage.retrieve(for: TokenKey(policy.rawValue)) == "value of \(policy.rawValue)")
             }
             // What cannot be read cannot be replaced or deleted either: nothing is destroyed unseen.
             if case .refused(let code) = wanted {
-                let replaced = answer { "\(try storage.store(token: "other", for: policy.rawValue))" }
+                let replaced = answer {
+                    "\(try storage.store(token: "other", for: TokenKey(policy.rawValue)))"
+                }
                 #expect(replaced == .refused(code), "\(policy.rawValue), replace, \(situation.rawValue)")
-                let deleted = answer { "\(try storage.delete(for: policy.rawValue))" }
+                let deleted = answer { "\(try storage.delete(for: TokenKey(policy.rawValue)))" }
                 #expect(deleted == .refused(code), "\(policy.rawValue), delete, \(situation.rawValue)")
             }
         }
@@ -297,7 +300,7 @@ import TokenVault
             try owner.unlock(with: Self.passphrase)
             for policy in AccessPolicy.allCases {
                 #expect(
-                    try owner.storage(service: "policies").retrieve(for: policy.rawValue)
+                    try owner.storage(service: "policies").retrieve(for: TokenKey(policy.rawValue))
                         == "value of \(policy.rawValue)")
             }
         }

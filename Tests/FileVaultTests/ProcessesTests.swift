@@ -30,7 +30,7 @@ import TokenVault
         let storage = vault.storage(service: "workers")
         #expect(counted > 0 && !held.isEmpty)
         #expect(try storage.retrieve(for: "counter") == String(counted))
-        for (key, value) in held { #expect(try storage.retrieve(for: key) == value, "\(key)") }
+        for (key, value) in held { #expect(try storage.retrieve(for: TokenKey(key)) == value, "\(key)") }
         let listed = Set(try storage.list().items.map(\.key.name))
         #expect(listed.subtracting(["counter", "shared"]) == Set(held.keys))
         let report = try vault.verify()

@@ -8,7 +8,7 @@ import TokenVault
 
     @Test func compareAndStoreKeepsToTheGeneration() throws {
         let name = "key"
-        let first = try storage.compareAndStore(Secret([1]), for: name, expected: nil)
+        let first = try storage.compareAndStore(Secret([1]), for: TokenKey(name), expected: nil)
         var error = #expect(throws: TokenStorageError.self) {
             try storage.compareAndStore(Secret([2]), for: "key", expected: nil)
         }
@@ -16,29 +16,29 @@ import TokenVault
         #expect(error?.generation == first)
         let second = try storage.compareAndStore(Secret([2]), for: .init(name), expected: first)
         error = #expect(throws: TokenStorageError.self) {
-            try storage.compareAndStore(Secret([3]), for: name, expected: first)
+            try storage.compareAndStore(Secret([3]), for: TokenKey(name), expected: first)
         }
         #expect(error?.generation == second)
-        #expect(try storage.secret(for: name) == Secret([2]))
+        #expect(try storage.secret(for: TokenKey(name)) == Secret([2]))
     }
 
     @Test func compareAndDeleteKeepsToTheGeneration() throws {
         let name = "key"
-        let first = try storage.store(Secret([1]), for: name)
-        let second = try storage.store(Secret([2]), for: name)
+        let first = try storage.store(Secret([1]), for: TokenKey(name))
+        let second = try storage.store(Secret([2]), for: TokenKey(name))
         let error = #expect(throws: TokenStorageError.self) {
-            try storage.compareAndDelete(for: name, expected: first)
+            try storage.compareAndDelete(for: TokenKey(name), expected: first)
         }
         #expect(error?.code == .conflict)
-        #expect(try storage.compareAndDelete(for: name, expected: second))
+        #expect(try storage.compareAndDelete(for: TokenKey(name), expected: second))
         #expect(try !storage.compareAndDelete(for: "key", expected: second))
     }
 
     @Test func deleteSaysWhetherSomethingWasThere() throws {
         let name = "key"
-        try storage.store(token: "x", for: name)
-        #expect(try storage.delete(for: name))
-        #expect(try !storage.delete(for: name))
+        try storage.store(token: "x", for: TokenKey(name))
+        #expect(try storage.delete(for: TokenKey(name)))
+        #expect(try !storage.delete(for: TokenKey(name)))
     }
 
     @Test func bytesThatAreNoTextSaySo() throws {
@@ -50,9 +50,9 @@ import TokenVault
 
     @Test func detailsAreKept() throws {
         let name = "key"
-        try storage.store(token: "x", for: name, label: "label", attributes: ["a": "b"])
-        try storage.store(token: "y", for: name)
-        let metadata = try #require(try storage.metadata(for: name))
+        try storage.store(token: "x", for: TokenKey(name), label: "label", attributes: ["a": "b"])
+        try storage.store(token: "y", for: TokenKey(name))
+        let metadata = try #require(try storage.metadata(for: TokenKey(name)))
         #expect(metadata.label == "label")
         #expect(metadata.attributes == ["a": "b"])
         #expect(try storage.list(TokenQuery(attributes: ["a": "b"])).items == [metadata])

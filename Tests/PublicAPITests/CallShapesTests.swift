@@ -1,5 +1,6 @@
 import Testing
 import TokenVault
+import VaultAgent
 
 extension TokenKey {
     fileprivate static let accessToken: TokenKey = "access_token"
@@ -18,10 +19,10 @@ extension TokenKey {
         #expect(try await storage.retrieve(for: "access_token") == nil)
 
         let name = "refresh_token"
-        try await storage.store(token: "variable", for: name)
-        #expect(try await storage.retrieve(for: name) == "variable")
-        #expect(try await storage.contains(name))
-        try await storage.delete(for: name)
+        try await storage.store(token: "variable", for: TokenKey(name))
+        #expect(try await storage.retrieve(for: TokenKey(name)) == "variable")
+        #expect(try await storage.contains(TokenKey(name)))
+        try await storage.delete(for: TokenKey(name))
 
         try await storage.store(token: "interpolated", for: "token-\(user)")
         #expect(try await storage.retrieve(for: "token-\(user)") == "interpolated")
@@ -39,8 +40,8 @@ extension TokenKey {
         try await storage.store(token: "literal", for: "access_token")
         #expect(try await storage.retrieve(for: "access_token") == "literal")
         let name = user + "/token"
-        try await storage.store(token: "variable", for: name)
-        #expect(try await storage.retrieve(for: name) == "variable")
+        try await storage.store(token: "variable", for: TokenKey(name))
+        #expect(try await storage.retrieve(for: TokenKey(name)) == "variable")
         try await storage.store(token: "interpolated", for: "\(user)-token")
         #expect(try await storage.retrieve(for: "\(user)-token") == "interpolated")
         try await storage.store(token: "member", for: .accessToken)
@@ -60,11 +61,11 @@ extension TokenKey {
         let storage = InMemoryTokenStorage(service: "com.example.app")
         let name = "name"
         try await storage.store(token: "literal", for: "access_token")
-        try await storage.store(token: "variable", for: name)
+        try await storage.store(token: "variable", for: TokenKey(name))
         try await storage.store(token: "interpolated", for: "\(name)-token")
         try await storage.store(token: "member", for: .accessToken)
         #expect(try await storage.retrieve(for: "access_token") == "member")
-        #expect(try await storage.retrieve(for: name) == "variable")
+        #expect(try await storage.retrieve(for: TokenKey(name)) == "variable")
         #expect(try await storage.retrieve(for: "\(name)-token") == "interpolated")
         #expect(try await storage.list().items.map(\.key) == ["access_token", "name", "name-token"])
         #expect(try await storage.delete(for: "access_token"))
@@ -75,15 +76,15 @@ extension TokenKey {
         let storage: any BlockingTokenStorage = InMemoryTokenStorage(service: "com.example.app").blocking
         let name = "name"
         try storage.store(token: "literal", for: "access_token")
-        try storage.store(token: "variable", for: name)
+        try storage.store(token: "variable", for: TokenKey(name))
         try storage.store(token: "interpolated", for: "\(name)-token")
         let token = try storage.retrieve(for: "access_token")
         #expect(token == "literal")
-        #expect(try storage.retrieve(for: name) == "variable")
+        #expect(try storage.retrieve(for: TokenKey(name)) == "variable")
         #expect(try storage.retrieve(for: "\(name)-token") == "interpolated")
         #expect(try storage.retrieve(for: .accessToken) == "literal")
-        #expect(try storage.contains(name))
-        try storage.delete(for: name)
+        #expect(try storage.contains(TokenKey(name)))
+        try storage.delete(for: TokenKey(name))
         #expect(try storage.deleteAll() == 2)
     }
 
@@ -116,10 +117,10 @@ extension TokenKey {
     @Test func generationsGuardARotation() async throws {
         let storage: any TokenStorage = InMemoryTokenStorage(service: "com.example.app")
         let key = "refresh"
-        let first = try await storage.compareAndStore(Secret(utf8: "1"), for: key, expected: nil)
-        let second = try await storage.compareAndStore(Secret(utf8: "2"), for: key, expected: first)
+        let first = try await storage.compareAndStore(Secret(utf8: "1"), for: TokenKey(key), expected: nil)
+        let second = try await storage.compareAndStore(Secret(utf8: "2"), for: TokenKey(key), expected: first)
         #expect(second > first)
-        #expect(try await storage.compareAndDelete(for: key, expected: second))
+        #expect(try await storage.compareAndDelete(for: TokenKey(key), expected: second))
         let commit = try await storage.commit([
             .store(Secret(utf8: "access"), for: "access"), .store(Secret(utf8: "refresh"), for: "refresh"),
         ])
@@ -134,5 +135,19 @@ extension TokenKey {
             #expect(change == .stored("key", generation))
             break
         }
+    }
+
+    /// Swift would take the blocking method of such a type as the witness of the asynchronous one.
+    @Test func noTypeIsBothBlockingAndAsynchronous() {
+        let asynchronous: [any BridgedTokenStorage.Type] = [
+            InMemoryTokenStorage.self, FileTokenStorage.self, SecretServiceTokenStorage.self,
+            AgentTokenStorage.self, AgentOrFileTokenStorage.self,
+        ]
+        #expect(asynchronous.allSatisfy { !($0 is any BlockingTokenStorage.Type) })
+        #expect(asynchronous.allSatisfy { !(blockingView(of: $0) is any TokenStorage.Type) })
+    }
+
+    private func blockingView<Storage: BridgedTokenStorage>(of type: Storage.Type) -> Any.Type {
+        Storage.Blocking.self
     }
 }

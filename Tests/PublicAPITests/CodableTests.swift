@@ -13,8 +13,8 @@ import TokenVault
     @Test func aValueIsStoredAsJSON() async throws {
         let storage: any TokenStorage = InMemoryTokenStorage(service: "com.example.app")
         let name = "session"
-        try await storage.store(encoding: session, for: name)
-        #expect(try await storage.retrieve(Session.self, for: name) == session)
+        try await storage.store(encoding: session, for: TokenKey(name))
+        #expect(try await storage.retrieve(Session.self, for: TokenKey(name)) == session)
         #expect(try await storage.retrieve(Session.self, for: "session") == session)
         #expect(try await storage.retrieve(Session.self, for: "absent") == nil)
         #expect(

@@ -7,11 +7,13 @@ struct Auth0VaultStorage: CredentialsStorage {
     let storage: any BlockingTokenStorage
 
     func getEntry(forKey key: String) throws -> Data {
-        guard let secret = try storage.secret(for: key) else { throw NoEntry() }
+        guard let secret = try storage.secret(for: TokenKey(key)) else { throw NoEntry() }
         return Data(secret.unprotectedBytes())
     }
-    func setEntry(_ data: Data, forKey key: String) throws { try storage.store(Secret(data), for: key) }
-    func deleteEntry(forKey key: String) throws { try storage.delete(for: key) }
+    func setEntry(_ data: Data, forKey key: String) throws {
+        try storage.store(Secret(data), for: TokenKey(key))
+    }
+    func deleteEntry(forKey key: String) throws { try storage.delete(for: TokenKey(key)) }
     func deleteAllEntries() throws { try storage.deleteAll() }
 }
 

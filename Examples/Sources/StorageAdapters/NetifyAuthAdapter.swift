@@ -6,11 +6,13 @@ struct NetifyVaultStorage: NetifyTokenStorage {
     let storage: any TokenStorage
 
     func save(tokenInfo: NetifyTokenInfo, forKey key: String) async throws {
-        try await storage.store(encoding: tokenInfo, for: key)
+        try await storage.store(encoding: tokenInfo, for: TokenKey(key))
     }
     func load(forKey key: String) async throws -> NetifyTokenInfo {
-        guard let token = try await storage.retrieve(NetifyTokenInfo.self, for: key) else { throw NoEntry() }
+        guard let token = try await storage.retrieve(NetifyTokenInfo.self, for: TokenKey(key)) else {
+            throw NoEntry()
+        }
         return token
     }
-    func delete(forKey key: String) async throws { try await storage.delete(for: key) }
+    func delete(forKey key: String) async throws { try await storage.delete(for: TokenKey(key)) }
 }

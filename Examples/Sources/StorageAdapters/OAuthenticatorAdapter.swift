@@ -5,8 +5,8 @@ extension LoginStorage {
     /// OAuthenticator's login in a vault, as the account `account`.
     static func vault(_ storage: any TokenStorage, account: String) -> LoginStorage {
         LoginStorage(
-            retrieveLogin: { try await storage.retrieve(Login.self, for: account) },
-            storeLogin: { try await storage.store(encoding: $0, for: account) },
-            clearLogin: { try await storage.delete(for: account) })
+            retrieveLogin: { try await storage.retrieve(Login.self, for: TokenKey(account)) },
+            storeLogin: { try await storage.store(encoding: $0, for: TokenKey(account)) },
+            clearLogin: { try await storage.delete(for: TokenKey(account)) })
     }
 }

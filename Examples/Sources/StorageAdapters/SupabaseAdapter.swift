@@ -6,9 +6,9 @@ import TokenVault
 struct SupabaseVaultStorage: AuthLocalStorage {
     let storage: any BlockingTokenStorage
 
-    func store(key: String, value: Data) throws { try storage.store(Secret(value), for: key) }
+    func store(key: String, value: Data) throws { try storage.store(Secret(value), for: TokenKey(key)) }
     func retrieve(key: String) throws -> Data? {
-        try storage.secret(for: key).map { Data($0.unprotectedBytes()) }
+        try storage.secret(for: TokenKey(key)).map { Data($0.unprotectedBytes()) }
     }
-    func remove(key: String) throws { try storage.delete(for: key) }
+    func remove(key: String) throws { try storage.delete(for: TokenKey(key)) }
 }

@@ -24,20 +24,9 @@ extension SecretService {
     public func createKeyring(
         label: String? = nil, passphrase: Secret? = nil
     ) async throws(TokenStorageError) -> CreatedKeyring {
-        let call = BusCall(timeout: configuration.timeout)
-        let result: Result<CreatedKeyring, TokenStorageError> = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                threads.run {
-                    continuation.resume(
-                        returning: Result { () throws(TokenStorageError) in
-                            try self.createKeyring(label, passphrase, for: call)
-                        })
-                }
-            }
-        } onCancel: {
-            call.cancel()
+        try await run { (call) throws(TokenStorageError) in
+            try self.createKeyring(label, passphrase, for: call)
         }
-        return try result.get()
     }
 
     /// Creates a keyring in the same way, for code that cannot wait.
@@ -51,7 +40,7 @@ extension SecretService {
     private func createKeyring(
         _ label: String?, _ passphrase: Secret?, for call: BusCall
     ) throws(TokenStorageError) -> CreatedKeyring {
-        try call.during("create") { () throws(TokenStorageError) in
+        try during("create") { () throws(TokenStorageError) in
             if let passphrase, passphrase.isEmpty {
                 throw .secretService(.invalidArgument, .limit(.emptyKeyringPassphrase))
             }

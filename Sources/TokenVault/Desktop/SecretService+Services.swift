@@ -5,18 +5,7 @@ extension SecretService: TokenKeychain {
     /// (``SecretServiceVaultKeys``) are not among them. Throws `locked` when the keyring is locked and is not
     /// unlocked by a prompt, and as ``TokenStorage/list(_:)``.
     public func services() async throws(TokenStorageError) -> ServiceListing {
-        let call = BusCall(timeout: configuration.timeout)
-        let result: Result<ServiceListing, TokenStorageError> = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                threads.run {
-                    continuation.resume(
-                        returning: Result { () throws(TokenStorageError) in try self.services(for: call) })
-                }
-            }
-        } onCancel: {
-            call.cancel()
-        }
-        return try result.get()
+        try await run { (call) throws(TokenStorageError) in try self.services(for: call) }
     }
 
     /// Returns the services in the same way, for code that cannot wait.
@@ -25,7 +14,7 @@ extension SecretService: TokenKeychain {
     }
 
     private func services(for call: BusCall) throws(TokenStorageError) -> ServiceListing {
-        try call.during("list") { () throws(TokenStorageError) in
+        try during("list") { () throws(TokenStorageError) in
             try withKeyring(call) { (access) throws(TokenStorageError) in try access.services() }
         }
     }
@@ -46,7 +35,6 @@ public struct SecretServiceVaultKeys: KeyringItems {
         self.storage = storage
     }
 
-    /// See ``KeyringItems/add(_:vault:name:label:)``.
     public func add(
         _ key: Secret, vault: String, name: String, label: String
     ) throws(TokenStorageError) {
@@ -55,7 +43,6 @@ public struct SecretServiceVaultKeys: KeyringItems {
         ])
     }
 
-    /// See ``KeyringItems/keys(vault:)``.
     public func keys(vault: String) throws(TokenStorageError) -> [String: Secret] {
         let (keys, hidden) = try readKeys(of: vault)
         guard keys.isEmpty, hidden > 0 else { return keys }
@@ -83,7 +70,6 @@ public struct SecretServiceVaultKeys: KeyringItems {
         return (keys, listing.hidden)
     }
 
-    /// See ``KeyringItems/delete(vault:name:)``.
     public func delete(vault: String, name: String) throws(TokenStorageError) -> Bool {
         try storage.delete(for: Self.item(vault, name))
     }

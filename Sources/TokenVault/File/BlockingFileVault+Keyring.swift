@@ -144,7 +144,7 @@ extension BlockingFileVault {
 }
 
 extension FileVault {
-    /// See ``BlockingFileVault/create(at:keyring:configuration:)``.
+    /// Creates a vault whose key is in `keyring`, as ``BlockingFileVault/create(at:keyring:configuration:)``.
     public static func create(
         at path: FilePath, keyring: any KeyringItems, configuration: FileVaultConfiguration
     ) async throws(TokenStorageError) -> FileVault {
@@ -152,21 +152,5 @@ extension FileVault {
             try await WorkerThread(name: "vault").result { () throws(TokenStorageError) in
                 try BlockingFileVault.create(at: path, keyring: keyring, configuration: configuration)
             })
-    }
-
-    /// See ``BlockingFileVault/unlock(from:repairing:)``.
-    public func unlock(from keyring: any KeyringItems) async throws(TokenStorageError) {
-        let blocking = blocking
-        try await thread.result { () throws(TokenStorageError) in try blocking.unlock(from: keyring) }
-    }
-
-    /// See ``BlockingFileVault/addSlot(in:scope:)``.
-    public func addSlot(
-        in keyring: any KeyringItems, scope: VaultSlot.Scope? = nil
-    ) async throws(TokenStorageError) -> VaultSlot {
-        let blocking = blocking
-        return try await thread.result { () throws(TokenStorageError) in
-            try blocking.addSlot(in: keyring, scope: scope)
-        }
     }
 }

@@ -6,7 +6,7 @@ internal import TokenVaultPlatform
 /// decryption. Writes run on the vault's writer thread; writes that wait together share one `fdatasync`.
 /// Cancelling a task cancels a write that has not begun (`cancelled`); a write that has begun runs to its
 /// end.
-public struct FileTokenStorage: TokenStorage {
+public struct FileTokenStorage: BridgedTokenStorage {
     /// The same storage for code that cannot `await`.
     public let blocking: Blocking
 
@@ -19,47 +19,29 @@ public struct FileTokenStorage: TokenStorage {
         blocking = Blocking(vault: vault, service: service)
     }
 
-    /// The service.
-    public var service: String { blocking.service }
-    /// All portable policies; with this device's key in the vault those of this device as well; with a
-    /// passphrase all five.
-    public var supportedPolicies: Set<AccessPolicy> { blocking.supportedPolicies }
-    /// `whenUnlockedThisDeviceOnly`, or `whenUnlocked` in a vault made without a state directory.
-    public var defaultPolicy: AccessPolicy { blocking.defaultPolicy }
-
-    /// See ``TokenStorage/lockState()``.
-    public func lockState() async throws(TokenStorageError) -> LockState { try blocking.lockState() }
-
-    /// See ``TokenStorage/secret(for:)``.
-    public func secret(for key: TokenKey) async throws(TokenStorageError) -> Secret? {
-        try await reading { (blocking) throws(TokenStorageError) in try blocking.secret(for: key) }
-    }
-
-    /// See ``TokenStorage/item(for:)``.
-    public func item(for key: TokenKey) async throws(TokenStorageError) -> TokenItem? {
-        try await reading { (blocking) throws(TokenStorageError) in try blocking.item(for: key) }
-    }
-
-    /// See ``TokenStorage/metadata(for:)``.
-    public func metadata(for key: TokenKey) async throws(TokenStorageError) -> TokenMetadata? {
-        try await reading { (blocking) throws(TokenStorageError) in try blocking.metadata(for: key) }
-    }
-
-    /// See ``TokenStorage/list(_:)``.
-    public func list(_ query: TokenQuery) async throws(TokenStorageError) -> TokenListing {
+    /// Runs a read of one item on the caller's thread, unless it may have to wait for other machines. Runs
+    /// all other calls on a thread of the vault.
+    public func run<Value: Sendable>(
+        _ call: StorageCall, _ body: @escaping @Sendable (Blocking) throws(TokenStorageError) -> Value
+    ) async throws(TokenStorageError) -> Value {
         let blocking = blocking
-        let session = try blocking.sessionForListing(query)
-        // A list reads every item of the service: its time is not bounded, so it leaves the caller's thread.
+        let mayWait =
+            switch call.kind {
+            case .lockState: false
+            case .read: blocking.vault.location.locksReaders
+            // A list reads every item of the service: its time is not bounded.
+            case .list, .write: true
+            }
+        guard mayWait, let session = try? blocking.vault.session() else { return try body(blocking) }
         let result = await withCheckedContinuation { continuation in
             session.queue.read {
                 continuation.resume(
-                    returning: Result { () throws(TokenStorageError) in try blocking.list(query) })
+                    returning: Result { () throws(TokenStorageError) in try body(blocking) })
             }
         }
         return try result.get()
     }
 
-    /// See ``TokenStorage/commit(_:)``.
     @discardableResult
     public func commit(_ changes: [TokenChange]) async throws(TokenStorageError) -> TokenCommit {
         let operation = CommitRules.operation(changes)
@@ -70,7 +52,6 @@ public struct FileTokenStorage: TokenStorage {
         return facts.commit(generation)
     }
 
-    /// See ``TokenStorage/deleteAll()``.
     @discardableResult
     public func deleteAll() async throws(TokenStorageError) -> Int {
         let (session, facts) = (try blocking.sessionForDeletion(), CommitFacts())
@@ -79,7 +60,7 @@ public struct FileTokenStorage: TokenStorage {
         return facts.existed.count
     }
 
-    /// See ``TokenStorage/changes()``. Events also report writes of other processes, usually within a
+    /// Returns the changes from now on. Events also report writes of other processes, usually within a
     /// millisecond or two, by inotify(7). Where the system does not report every change, the vault is checked
     /// every second. That is on network file systems, FUSE, 9p and overlayfs, or without an inotify instance
     /// or watch.
@@ -89,23 +70,6 @@ public struct FileTokenStorage: TokenStorage {
     /// observer when a file that does not continue the vault's file takes its place. One thread watches all
     /// vaults of the process while any of them has an observer.
     public func changes() -> TokenChanges { blocking.vault.changes(service: service) }
-
-    /// Runs a read: on the caller's thread, unless it may have to wait for other machines.
-    func reading<Value: Sendable>(
-        _ read: @escaping @Sendable (Blocking) throws(TokenStorageError) -> Value
-    ) async throws(TokenStorageError) -> Value {
-        let blocking = blocking
-        guard blocking.vault.location.locksReaders, let session = try? blocking.vault.session() else {
-            return try read(blocking)
-        }
-        let result = await withCheckedContinuation { continuation in
-            session.queue.read {
-                continuation.resume(
-                    returning: Result { () throws(TokenStorageError) in try read(blocking) })
-            }
-        }
-        return try result.get()
-    }
 
     private static func submit(
         _ prepare: @escaping WriteRequest.Preparation,
@@ -127,48 +91,43 @@ public struct FileTokenStorage: TokenStorage {
 
 extension FileTokenStorage {
     /// The view of a service for code that cannot `await`: every call runs on the caller's thread.
+    ///
+    /// It supports all portable policies, with this device's key in the vault those of this device as well, and
+    /// with a passphrase all five. The default is `whenUnlockedThisDeviceOnly`, or `whenUnlocked` in a vault
+    /// made without a state directory.
     public struct Blocking: BlockingTokenStorage {
         let vault: BlockingFileVault
-        /// The service.
         public let service: String
 
-        /// See ``FileTokenStorage/supportedPolicies``.
         public var supportedPolicies: Set<AccessPolicy> { vault.supportedPolicies }
-        /// See ``FileTokenStorage/defaultPolicy``.
         public var defaultPolicy: AccessPolicy { vault.defaultPolicy }
 
-        /// See ``TokenStorage/lockState()``.
         public func lockState() throws(TokenStorageError) -> LockState { try vault.lockState() }
 
-        /// See ``TokenStorage/secret(for:)``.
         public func secret(for key: TokenKey) throws(TokenStorageError) -> Secret? {
             try during("retrieve") { () throws(TokenStorageError) in
                 try sessionForReading(key, "retrieve").secret(service: service, key: key)
             }
         }
 
-        /// See ``TokenStorage/item(for:)``.
         public func item(for key: TokenKey) throws(TokenStorageError) -> TokenItem? {
             try during("retrieve") { () throws(TokenStorageError) in
                 try sessionForReading(key, "retrieve").item(service: service, key: key)
             }
         }
 
-        /// See ``TokenStorage/metadata(for:)``.
         public func metadata(for key: TokenKey) throws(TokenStorageError) -> TokenMetadata? {
             try during("info") { () throws(TokenStorageError) in
                 try sessionForReading(key, "info").metadata(service: service, key: key)
             }
         }
 
-        /// See ``TokenStorage/list(_:)``.
         public func list(_ query: TokenQuery) throws(TokenStorageError) -> TokenListing {
             try during("list") { () throws(TokenStorageError) in
                 try sessionForListing(query).list(service: service, query: query)
             }
         }
 
-        /// See ``TokenStorage/commit(_:)``.
         @discardableResult
         public func commit(_ changes: [TokenChange]) throws(TokenStorageError) -> TokenCommit {
             try during(CommitRules.operation(changes)) { () throws(TokenStorageError) in
@@ -179,7 +138,6 @@ extension FileTokenStorage {
             }
         }
 
-        /// See ``TokenStorage/deleteAll()``.
         @discardableResult
         public func deleteAll() throws(TokenStorageError) -> Int {
             try during("delete") { () throws(TokenStorageError) in

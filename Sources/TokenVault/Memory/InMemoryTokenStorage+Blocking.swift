@@ -1,7 +1,11 @@
 internal import Synchronization
 
 extension InMemoryTokenStorage {
-    /// An in-memory storage for code that cannot wait. See ``TokenStorage`` for each call.
+    /// An in-memory storage for code that cannot wait.
+    ///
+    /// It supports all policies, with two exceptions. This-device-only policies are missing on a device that
+    /// is not enrolled in the vault. The when-passcode-set policy is missing while there is no passcode. The
+    /// default is when unlocked, on this device only.
     public struct Blocking: BlockingTokenStorage {
         let vault: InMemoryVault
         /// The service that the keys belong to.
@@ -14,32 +18,25 @@ extension InMemoryTokenStorage {
             place = NameRules.fits(service) ? vault.state.withLock { $0.place(of: service) } : nil
         }
 
-        /// See ``InMemoryTokenStorage/supportedPolicies``.
         public var supportedPolicies: Set<AccessPolicy> { vault.state.withLock { $0.supportedPolicies } }
-        /// When unlocked, on this device only.
         public var defaultPolicy: AccessPolicy { .whenUnlockedThisDeviceOnly }
 
-        /// Returns the lock state of the vault. Throws `closed`.
         public func lockState() throws(TokenStorageError) -> LockState {
             try vault.withState(try call("lockState").rules) { $0.lockState }
         }
 
-        /// See ``TokenStorage/secret(for:)``.
         public func secret(for key: TokenKey) throws(TokenStorageError) -> Secret? {
             try stored(key, "secret") { $0.secret }
         }
 
-        /// See ``TokenStorage/item(for:)``.
         public func item(for key: TokenKey) throws(TokenStorageError) -> TokenItem? {
             try stored(key, "item") { TokenItem(metadata: $0.metadata, secret: $0.secret) }
         }
 
-        /// See ``TokenStorage/metadata(for:)``.
         public func metadata(for key: TokenKey) throws(TokenStorageError) -> TokenMetadata? {
             try stored(key, "metadata") { $0.metadata }
         }
 
-        /// See ``TokenStorage/list(_:)``.
         public func list(_ query: TokenQuery) throws(TokenStorageError) -> TokenListing {
             let (call, place) = try call("list")
             try call.check(query: query)
@@ -58,7 +55,6 @@ extension InMemoryTokenStorage {
             return listing
         }
 
-        /// See ``TokenStorage/commit(_:)``.
         @discardableResult
         public func commit(_ changes: [TokenChange]) throws(TokenStorageError) -> TokenCommit {
             let (call, place) = try call(CommitRules.operation(changes))
@@ -72,7 +68,6 @@ extension InMemoryTokenStorage {
             }
         }
 
-        /// See ``TokenStorage/deleteAll()``.
         @discardableResult
         public func deleteAll() throws(TokenStorageError) -> Int {
             let (call, place) = try call("deleteAll")

@@ -27,15 +27,13 @@ public struct AccountAuth: AuthProviding {
         self.deletion = deletion
     }
 
-    /// See ``AuthProviding/login(provider:)``.
     public func login(provider: AuthProviderName) async throws {
         try await service.login(SignInRequest(provider: provider))
     }
 
-    /// See ``AuthProviding/logout()``.
     public func logout() async throws(TokenError) { try await service.logout() }
 
-    /// See ``AuthProviding/deleteAccount()``. A guest that no server knows is only signed out.
+    /// Deletes the account at the server and the session here. A guest that no server knows is only signed out.
     public func deleteAccount() async throws {
         if case .guest = await service.manager.authState(), try await service.manager.currentTokens() == nil {
             try await service.manager.clearTokens()
@@ -46,6 +44,5 @@ public struct AccountAuth: AuthProviding {
         try await service.manager.clear(session: token.session)
     }
 
-    /// See ``AuthProviding/observeAuthState()``.
     public func observeAuthState() -> AuthStates { service.authStates }
 }

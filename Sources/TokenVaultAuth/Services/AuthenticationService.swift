@@ -40,10 +40,8 @@ extension AuthenticationService {
     /// A sequence of the present state and every change after it.
     public var authStates: AuthStates { manager.authStates }
 
-    /// See the requirement.
     public func logout() async throws(TokenError) { try await manager.revokeTokens() }
 
-    /// See the requirement.
     public func refreshAuth() async throws(TokenError) { try await manager.refreshTokens() }
 
     /// Signs in with the result of `provider`, or begins a guest session when there is no sign-in code for

@@ -43,7 +43,6 @@ public struct JWTAuthService: AuthenticationService {
     /// Always `jwt`.
     public var authType: AuthType { .jwt }
 
-    /// See ``AuthenticationService/login(_:)``.
     public func login(_ request: SignInRequest) async throws {
         try await begin(request, by: signIn, signsGuestsIn: signsGuestsIn) { signIn in
             var signIn = signIn

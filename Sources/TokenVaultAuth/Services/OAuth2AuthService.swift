@@ -36,7 +36,6 @@ public struct OAuth2AuthService: AuthenticationService {
     /// Always `oauth2`.
     public var authType: AuthType { .oauth2 }
 
-    /// See ``AuthenticationService/login(_:)``.
     public func login(_ request: SignInRequest) async throws {
         try await begin(request, by: signIn, signsGuestsIn: signsGuestsIn)
     }

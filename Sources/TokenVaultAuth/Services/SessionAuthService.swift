@@ -39,7 +39,6 @@ public struct SessionAuthService: AuthenticationService {
     /// Always `session`.
     public var authType: AuthType { .session }
 
-    /// See ``AuthenticationService/login(_:)``.
     public func login(_ request: SignInRequest) async throws {
         try await begin(request, by: signIn, signsGuestsIn: signsGuestsIn) { [isExtended] signIn in
             var signIn = signIn

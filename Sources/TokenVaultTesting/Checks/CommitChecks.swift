@@ -5,7 +5,7 @@ extension TokenStorageConformance {
         ConformanceCheck("a commit makes all its changes in one generation") { scene in
             let storage = try await scene.storage()
             for key in ["replaced", "updated", "deleted", "renamed"] {
-                try await storage.store(token: "old \(key)", for: key)
+                try await storage.store(token: "old \(key)", for: TokenKey(key))
             }
             let commit = try await storage.commit([
                 .store(Secret(utf8: "new"), for: "stored"), .store(Secret(utf8: "new"), for: "replaced"),

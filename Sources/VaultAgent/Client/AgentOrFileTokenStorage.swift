@@ -5,7 +5,7 @@ internal import TokenVaultPlatform
 /// One service's view of a vault that the agent holds, or else of its file: see ``AgentOrFileVault``.
 ///
 /// Each call chooses between the two again, and runs on a thread that may wait.
-public struct AgentOrFileTokenStorage: TokenStorage {
+public struct AgentOrFileTokenStorage: BridgedTokenStorage {
     /// The same storage for blocking code.
     public let blocking: Blocking
     private let vault: AgentOrFileVault
@@ -16,59 +16,33 @@ public struct AgentOrFileTokenStorage: TokenStorage {
         blocking = Blocking(vault: vault, service: service)
     }
 
-    /// The service.
-    public var service: String { blocking.service }
-    /// The policies that the vault supports; none when neither the agent nor the file is available.
-    public var supportedPolicies: Set<AccessPolicy> { blocking.supportedPolicies }
-    /// The default policy of the vault.
-    public var defaultPolicy: AccessPolicy { blocking.defaultPolicy }
-
-    /// See ``TokenVault/TokenStorage/lockState()``.
-    public func lockState() async throws(TokenStorageError) -> LockState {
-        try await waiting("status") { (blocking) throws(TokenStorageError) in try blocking.lockState() }
-    }
-
-    /// See ``TokenVault/TokenStorage/secret(for:)``.
     public func secret(for key: TokenKey) async throws(TokenStorageError) -> Secret? {
         try await asking(try .secret(key, of: service)) { (blocking) throws(TokenStorageError) in
             try blocking.secret(for: key)
         }
     }
 
-    /// See ``TokenVault/TokenStorage/item(for:)``.
     public func item(for key: TokenKey) async throws(TokenStorageError) -> TokenItem? {
         try await asking(try .item(key, of: service)) { (blocking) throws(TokenStorageError) in
             try blocking.item(for: key)
         }
     }
 
-    /// See ``TokenVault/TokenStorage/metadata(for:)``.
     public func metadata(for key: TokenKey) async throws(TokenStorageError) -> TokenMetadata? {
         try await asking(try .metadata(key, of: service)) { (blocking) throws(TokenStorageError) in
             try blocking.metadata(for: key)
         }
     }
 
-    /// See ``TokenVault/TokenStorage/list(_:)``.
-    public func list(_ query: TokenQuery) async throws(TokenStorageError) -> TokenListing {
-        try await waiting("list") { (blocking) throws(TokenStorageError) in try blocking.list(query) }
+    /// Runs the call on a thread that may wait. Throws `cancelled` when the task is already cancelled.
+    public func run<Value: Sendable>(
+        _ call: StorageCall, _ body: @escaping @Sendable (Blocking) throws(TokenStorageError) -> Value
+    ) async throws(TokenStorageError) -> Value {
+        try AgentTokenStorage.checkCancellation(call.operation)
+        return try await vault.pool.result { [blocking] () throws(TokenStorageError) in try body(blocking) }
     }
 
-    /// See ``TokenVault/TokenStorage/commit(_:)``.
-    @discardableResult
-    public func commit(_ changes: [TokenChange]) async throws(TokenStorageError) -> TokenCommit {
-        try await waiting(CommitRules.operation(changes)) { (blocking) throws(TokenStorageError) in
-            try blocking.commit(changes)
-        }
-    }
-
-    /// See ``TokenVault/TokenStorage/deleteAll()``.
-    @discardableResult
-    public func deleteAll() async throws(TokenStorageError) -> Int {
-        try await waiting("delete") { (blocking) throws(TokenStorageError) in try blocking.deleteAll() }
-    }
-
-    /// See ``TokenVault/TokenStorage/changes()``. The changes come from the agent or the file, as chosen by
+    /// Returns the changes from now on. The changes come from the agent or the file, as chosen by
     /// this call; both report the changes of other writers. When the agent ends, the reader gets a request to
     /// list again, and more changes once an agent holds the vault. When the file is closed because an agent
     /// holds the vault, the sequence ends.
@@ -94,30 +68,22 @@ public struct AgentOrFileTokenStorage: TokenStorage {
             },
             again: { [blocking] () throws(TokenStorageError) in try body(blocking) })
     }
-
-    private func waiting<Value: Sendable>(
-        _ operation: String, _ body: @escaping @Sendable (Blocking) throws(TokenStorageError) -> Value
-    ) async throws(TokenStorageError) -> Value {
-        try AgentTokenStorage.checkCancellation(operation)
-        return try await vault.pool.result { [blocking] () throws(TokenStorageError) in try body(blocking) }
-    }
 }
 
 extension AgentOrFileTokenStorage {
     /// The view of a service for blocking code: every call runs on the caller's thread.
+    ///
+    /// There are no supported policies when neither the agent nor the file is available.
     public struct Blocking: BlockingTokenStorage {
         let vault: AgentOrFileVault
-        /// The service.
         public let service: String
 
-        /// See ``AgentOrFileTokenStorage/supportedPolicies``.
         public var supportedPolicies: Set<AccessPolicy> {
             (try? vault.perform(
                 agent: { (vault) throws(TokenStorageError) in try vault.requiredFacts().supportedPolicies },
                 file: { (vault) throws(TokenStorageError) in vault.storage(service: service).supportedPolicies
                 })) ?? []
         }
-        /// See ``AgentOrFileTokenStorage/defaultPolicy``.
         public var defaultPolicy: AccessPolicy {
             (try? vault.perform(
                 agent: { (vault) throws(TokenStorageError) in try vault.requiredFacts().defaultPolicy },
@@ -125,40 +91,33 @@ extension AgentOrFileTokenStorage {
                 ?? .whenUnlockedThisDeviceOnly
         }
 
-        /// See ``TokenVault/TokenStorage/lockState()``.
         public func lockState() throws(TokenStorageError) -> LockState {
             try vault.perform(
                 agent: { (vault) throws(TokenStorageError) in try vault.requiredFacts().state },
                 file: { (vault) throws(TokenStorageError) in try vault.lockState() })
         }
 
-        /// See ``TokenVault/TokenStorage/secret(for:)``.
         public func secret(for key: TokenKey) throws(TokenStorageError) -> Secret? {
             try using { (storage) throws(TokenStorageError) in try storage.secret(for: key) }
         }
 
-        /// See ``TokenVault/TokenStorage/item(for:)``.
         public func item(for key: TokenKey) throws(TokenStorageError) -> TokenItem? {
             try using { (storage) throws(TokenStorageError) in try storage.item(for: key) }
         }
 
-        /// See ``TokenVault/TokenStorage/metadata(for:)``.
         public func metadata(for key: TokenKey) throws(TokenStorageError) -> TokenMetadata? {
             try using { (storage) throws(TokenStorageError) in try storage.metadata(for: key) }
         }
 
-        /// See ``TokenVault/TokenStorage/list(_:)``.
         public func list(_ query: TokenQuery) throws(TokenStorageError) -> TokenListing {
             try using { (storage) throws(TokenStorageError) in try storage.list(query) }
         }
 
-        /// See ``TokenVault/TokenStorage/commit(_:)``.
         @discardableResult
         public func commit(_ changes: [TokenChange]) throws(TokenStorageError) -> TokenCommit {
             try using { (storage) throws(TokenStorageError) in try storage.commit(changes) }
         }
 
-        /// See ``TokenVault/TokenStorage/deleteAll()``.
         @discardableResult
         public func deleteAll() throws(TokenStorageError) -> Int {
             try using { (storage) throws(TokenStorageError) in try storage.deleteAll() }

@@ -1,13 +1,11 @@
 public import TokenVault
 
 extension AgentTokenStorage.Blocking: BlockingItemHistory {
-    /// See ``TokenVault/FileTokenStorage/Blocking/history(of:)``.
     public func history(of key: TokenKey) throws(TokenStorageError) -> TokenListing {
         try check(key, "history")
         return try vault.listing(.history(service: service, key: key), "history")
     }
 
-    /// See ``TokenVault/FileTokenStorage/Blocking/undo(_:to:)``.
     @discardableResult
     public func undo(
         _ key: TokenKey, to generation: Generation? = nil
@@ -26,17 +24,19 @@ extension AgentTokenStorage.Blocking: BlockingItemHistory {
 }
 
 extension AgentTokenStorage {
-    /// See ``TokenVault/FileTokenStorage/Blocking/history(of:)``.
+    /// Returns the values of `key`, newest first: ``TokenVault/FileTokenStorage/Blocking/history(of:)``.
     public func history(of key: TokenKey) async throws(TokenStorageError) -> TokenListing {
-        try await waiting("history") { (blocking) throws(TokenStorageError) in try blocking.history(of: key) }
+        try await run(StorageCall("history", .read)) { (blocking) throws(TokenStorageError) in
+            try blocking.history(of: key)
+        }
     }
 
-    /// See ``TokenVault/FileTokenStorage/Blocking/undo(_:to:)``.
+    /// Stores an earlier value of `key` again: ``TokenVault/FileTokenStorage/Blocking/undo(_:to:)``.
     @discardableResult
     public func undo(
         _ key: TokenKey, to generation: Generation? = nil
     ) async throws(TokenStorageError) -> TokenCommit {
-        try await waiting("undo") { (blocking) throws(TokenStorageError) in
+        try await run(StorageCall("undo", .write)) { (blocking) throws(TokenStorageError) in
             try blocking.undo(key, to: generation)
         }
     }

@@ -1,8 +1,8 @@
 public import TokenVault
 internal import TokenVaultPlatform
 
-/// A vault that the agent holds, for tasks. Wraps ``BlockingAgentVault``, which documents the behavior and
-/// errors of each call.
+/// A vault that the agent holds, for tasks. Everything that ``BlockingAgentVault`` can do, a task does through
+/// ``run(_:)``.
 ///
 /// ```swift
 /// let vault = AgentVault(
@@ -24,45 +24,19 @@ public final class AgentVault: TokenKeychain {
         self.init(BlockingAgentVault(at: path, agent: place, timeout: timeout))
     }
 
-    /// Returns one service's view of the vault.
     public func storage(service: String) -> AgentTokenStorage { AgentTokenStorage(self, service: service) }
 
-    /// See ``BlockingAgentVault/listAllServices(_:)``.
     public func services() async throws(TokenStorageError) -> ServiceListing {
-        try await pool.result { [blocking] () throws(TokenStorageError) in try blocking.services() }
+        try await run { (vault) throws(TokenStorageError) in try vault.services() }
     }
 
-    /// See ``BlockingAgentVault/unlock(with:stateDirectory:lockingAfter:)``.
-    public func unlock(
-        with method: UnlockMethod, stateDirectory: FilePath?, lockingAfter idleTime: Duration?
-    ) async throws(TokenStorageError) {
-        try await pool.result { [blocking] () throws(TokenStorageError) in
-            try blocking.unlock(with: method, stateDirectory: stateDirectory, lockingAfter: idleTime)
-        }
+    /// Runs `body` with the blocking vault on a thread that may wait, and returns its result. Throws the
+    /// errors of `body`.
+    public func run<Value: Sendable, Failure: Error>(
+        _ body: @escaping @Sendable (BlockingAgentVault) throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        try await pool.result { [blocking] () throws(Failure) in try body(blocking) }
     }
-
-    /// See ``BlockingAgentVault/unlock(with:stateDirectory:)``.
-    public func unlock(
-        with method: UnlockMethod, stateDirectory: FilePath?
-    ) async throws(TokenStorageError) {
-        try await pool.result { [blocking] () throws(TokenStorageError) in
-            try blocking.unlock(with: method, stateDirectory: stateDirectory)
-        }
-    }
-
-    /// See ``BlockingAgentVault/lock()``.
-    @discardableResult
-    public func lock() async throws(TokenStorageError) -> Bool {
-        try await pool.result { [blocking] () throws(TokenStorageError) in try blocking.lock() }
-    }
-
-    /// See ``BlockingAgentVault/isHeld()``.
-    public func isHeld() async throws(TokenStorageError) -> Bool {
-        try await pool.result { [blocking] () throws(TokenStorageError) in try blocking.isHeld() }
-    }
-
-    /// See ``BlockingAgentVault/close()``.
-    public func close() { blocking.close() }
 }
 
 extension BlockingAgentVault {
@@ -79,11 +53,11 @@ extension BlockingAgentVault {
 
 extension WorkerPool {
     /// Returns the result of `body`, run on a thread of the pool.
-    func result<Value: Sendable>(
-        _ body: @escaping @Sendable () throws(TokenStorageError) -> Value
-    ) async throws(TokenStorageError) -> Value {
-        let result: Result<Value, TokenStorageError> = await withCheckedContinuation { continuation in
-            run { continuation.resume(returning: Result { () throws(TokenStorageError) in try body() }) }
+    func result<Value: Sendable, Failure: Error>(
+        _ body: @escaping @Sendable () throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        let result: Result<Value, Failure> = await withCheckedContinuation { continuation in
+            run { continuation.resume(returning: Result { () throws(Failure) in try body() }) }
         }
         return try result.get()
     }

@@ -59,7 +59,7 @@ import TokenVaultPlatform
         let storage = vault.storage(service: SimulatedVault.service)
         let plain = try storage.store(token: "no passphrase needed", for: "plain").rawValue
         let pin = try storage.store(
-            token: "needs a passphrase", for: Self.pin, policy: .whenPasscodeSetThisDeviceOnly
+            token: "needs a passphrase", for: TokenKey(Self.pin), policy: .whenPasscodeSetThisDeviceOnly
         ).rawValue
         vault.close()
 

@@ -72,7 +72,7 @@ struct Writer {
 
     func store(_ key: String, _ value: String) {
         history.perform("store \(key)", [key: value]) {
-            try generation { try storage.store(token: value, for: key).rawValue }
+            try generation { try storage.store(token: value, for: TokenKey(key)).rawValue }
         }
     }
 
@@ -86,7 +86,7 @@ struct Writer {
     func storeOnFailingDisk(_ key: String, _ value: String) {
         history.perform("store \(key)", [key: value]) {
             do throws(TokenStorageError) {
-                return try storage.store(token: value, for: key).rawValue
+                return try storage.store(token: value, for: TokenKey(key)).rawValue
             } catch  where error.code == .outcomeUnknown {
                 throw OutcomeUnknown(generation: error.generation?.rawValue)
             } catch {
@@ -125,7 +125,7 @@ struct Writer {
     func storeFailing(_ key: String, _ value: String, _ codes: Set<TokenStorageError.Code>) {
         history.perform("failing store \(key)", [key: value]) {
             do throws(TokenStorageError) {
-                _ = try storage.store(token: value, for: key)
+                _ = try storage.store(token: value, for: TokenKey(key))
             } catch  where error.code == .outcomeUnknown {
                 throw OutcomeUnknown(generation: error.generation?.rawValue)
             } catch  where codes.contains(error.code) {

@@ -245,13 +245,13 @@ import TokenVaultPlatform
             at: sandbox.vault, keyring: keyring, configuration: sandbox.configuration)
         try await vault.storage(service: "s").store(token: "fake", for: "k")
         let again = try FileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
-        try await again.unlock(from: keyring)
+        try await again.run { [keyring] in try $0.unlock(from: keyring) }
         #expect(try await again.storage(service: "s").retrieve(for: "k") == "fake")
         let other = MemoryKeyring()
-        #expect(try await again.addSlot(in: other).kind == .secretService)
+        #expect(try await again.run { try $0.addSlot(in: other) }.kind == .secretService)
         // Two keyrings, as on two desktops that share a vault: each keeps a key of its own.
-        try await again.unlock(from: keyring)
-        try await again.unlock(from: other)
+        try await again.run { [keyring] in try $0.unlock(from: keyring) }
+        try await again.run { try $0.unlock(from: other) }
     }
 
     /// The slot by the words of Format.md, with nothing but the digest of it.

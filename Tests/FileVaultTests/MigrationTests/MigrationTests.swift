@@ -56,7 +56,9 @@ import TokenVault
 
     @Test func aConflictIsFailedSkippedOrReplaced() async throws {
         let ends = try MigrationEnds(.memoryToFile)
-        for key in ["a", "b", "c"] { try await ends.from().store(token: "fake-new-\(key)", for: key) }
+        for key in ["a", "b", "c"] {
+            try await ends.from().store(token: "fake-new-\(key)", for: TokenKey(key))
+        }
         try await ends.to().store(token: "fake-old-b", for: "b", label: "mine", attributes: ["k": "v"])
         // The same secret under another policy is no copy.
         try await ends.to().store(token: "fake-new-c", for: "c", policy: .afterFirstUnlock)
@@ -92,7 +94,7 @@ import TokenVault
         (ends.destination as? InMemoryVault)?.setDevice(.another)
         for policy in AccessPolicy.allCases {
             try await ends.from().store(
-                token: "fake-\(policy.rawValue)", for: policy.rawValue, policy: policy)
+                token: "fake-\(policy.rawValue)", for: TokenKey(policy.rawValue), policy: policy)
         }
         let options = TokenMigration.Options(deletesAtSource: true)
         let first = await TokenMigration(from: ends.from(), to: ends.to(), options: options).run()

@@ -223,20 +223,18 @@ import TokenVaultPlatform
         #expect(error { _ = try opened("device 8", Self.passphrase).enrolDevice() }?.code == .tooManySlots)
     }
 
-    @Test func theAsyncCallsDoTheSame() async throws {
+    @Test func aTaskRunsCallsOnTheVaultsThread() async throws {
         _ = try made()
         let vault = FileVault(try opened("second"))
-        let device = try await vault.enrolDevice()
-        #expect(try await vault.devices().map(\.isThisDevice) == [false, true])
-        let slot = try await vault.addSlot(Self.passphrase)
-        #expect(try await vault.addSlot(.recoveryKey(RecoveryKey()), scope: .all).kind == .recovery)
-        let report = try await vault.rotateKeys(keeping: [keyFile, Self.passphrase], droppingOthers: true)
-        #expect(report.removed.map(\.kind) == [.recovery])
-        let changed = try await vault.rotatePassphrase(
-            Secret(utf8: "not a real passphrase"), replacedBy: Secret(utf8: "other fake words"),
-            keeping: [keyFile])
-        #expect(changed.removed.isEmpty && slot.kind == .passphrase)
-        #expect(try await vault.removeDevice(device.id) == 0)
+        let device = try await vault.run { try $0.enrolDevice() }
+        #expect(try await vault.run { try $0.devices() }.map(\.isThisDevice) == [false, true])
+        let removed = try await vault.run { (vault) throws(TokenStorageError) in
+            try vault.removeDevice(device.id)
+        }
+        #expect(removed == 0)
+        vault.close()
+        let error = await #expect(throws: TokenStorageError.self) { try await vault.run { try $0.devices() } }
+        #expect(error?.code == .closed)
     }
 
     /// A damaged device key is no key, and enrolment makes another.

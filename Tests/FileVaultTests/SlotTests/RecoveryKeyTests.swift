@@ -101,7 +101,7 @@ import TokenVaultCrypto
             at: sandbox.vault, unlockMethod: words, configuration: sandbox.configuration)
         let storage = vault.storage(service: "s")
         for policy in AccessPolicy.allCases {
-            try storage.store(token: "fake", for: policy.rawValue, policy: policy)
+            try storage.store(token: "fake", for: TokenKey(policy.rawValue), policy: policy)
         }
         let key = RecoveryKey()
         let slot = try vault.addSlot(.recoveryKey(key))

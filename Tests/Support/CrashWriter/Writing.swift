@@ -22,7 +22,7 @@ struct Writing {
             write(1, "begin \(number)\n")
             var generation: Generation?
             switch step.action {
-            case .store(let key): generation = try storage.store(token: step.value(key), for: key)
+            case .store(let key): generation = try storage.store(token: step.value(key), for: TokenKey(key))
             case .delete(let key): generation = try storage.commit([.delete(TokenKey(key))]).generation
             case .pair(let one, let other):
                 generation = try storage.commit(

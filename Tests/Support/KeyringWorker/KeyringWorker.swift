@@ -33,13 +33,13 @@ struct KeyringWorker {
         for round in 0..<rounds {
             let key = "\(name)-\(round % 5)"
             let value = "fake token \(round) of \(name)"
-            let generation = try storage.store(token: value, for: key)
+            let generation = try storage.store(token: value, for: TokenKey(key))
             held[key] = value
             // Nobody else writes this key.
-            guard try storage.metadata(for: key)?.generation == generation else {
+            guard try storage.metadata(for: TokenKey(key))?.generation == generation else {
                 fail("round \(round): another generation than the one acknowledged")
             }
-            guard try storage.retrieve(for: key) == value else {
+            guard try storage.retrieve(for: TokenKey(key)) == value else {
                 fail("round \(round): \(key) is not what was acknowledged")
             }
             if round % 10 == 9 {

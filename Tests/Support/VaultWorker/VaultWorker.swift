@@ -41,14 +41,14 @@ struct VaultWorker {
             switch generator.next() % 10 {
             case 0..<5:
                 let value = "\(name) \(round) " + String(repeating: "x", count: Int(generator.next() % 3_000))
-                let generation = try storage.store(token: value, for: key)
+                let generation = try storage.store(token: value, for: TokenKey(key))
                 own[key] = value
                 // Another process may have compacted meanwhile, and nobody else writes this key.
-                guard try storage.metadata(for: key)?.generation == generation else {
+                guard try storage.metadata(for: TokenKey(key))?.generation == generation else {
                     fail("round \(round): another generation than the one acknowledged")
                 }
             case 5:
-                let existed = try storage.delete(for: key)
+                let existed = try storage.delete(for: TokenKey(key))
                 guard existed == (own[key] != nil) else { fail("round \(round): delete told \(existed)") }
                 own[key] = nil
             case 6, 7:
@@ -63,7 +63,7 @@ struct VaultWorker {
             default:
                 if generator.next() % 8 == 0 { _ = try vault.compact() }
             }
-            guard try storage.retrieve(for: key) == own[key] else {
+            guard try storage.retrieve(for: TokenKey(key)) == own[key] else {
                 fail("round \(round): \(key) is not what was acknowledged")
             }
             if let shared = try storage.retrieve(for: "shared"), Set(shared.utf8).count != 1 {

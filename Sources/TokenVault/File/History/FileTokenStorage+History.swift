@@ -64,23 +64,22 @@ extension FileTokenStorage.Blocking: BlockingItemHistory {
 }
 
 extension FileTokenStorage {
-    /// See ``Blocking/history(of:)``.
+    /// Returns the values of `key` that the file still has: see ``Blocking/history(of:)``.
     public func history(of key: TokenKey) async throws(TokenStorageError) -> TokenListing {
-        try await reading { (blocking) throws(TokenStorageError) in try blocking.history(of: key) }
+        try await run(StorageCall("history", .read)) { (blocking) throws(TokenStorageError) in
+            try blocking.history(of: key)
+        }
     }
 
-    /// See ``Blocking/undo(_:to:)``.
+    /// Stores an earlier value of `key` again: see ``Blocking/undo(_:to:)``.
     @discardableResult
     public func undo(
         _ key: TokenKey, to generation: Generation? = nil
     ) async throws(TokenStorageError) -> TokenCommit {
-        let change: TokenChange
-        do throws(TokenStorageError) {
-            change = try await reading { (blocking) throws(TokenStorageError) in
+        let change = try await run(StorageCall("undo", .read)) { (blocking) throws(TokenStorageError) in
+            try during("undo") { () throws(TokenStorageError) in
                 try blocking.changeToUndo(key, to: generation)
             }
-        } catch {
-            throw error.during("undo")
         }
         return try await commit([change])
     }

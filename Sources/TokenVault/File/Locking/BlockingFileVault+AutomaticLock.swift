@@ -55,13 +55,3 @@ extension BlockingFileVault {
         lockDeadline.lockIfDue(asUse: isUse) { state.withLock { $0.session }?.ring.lock(byItself: true) }
     }
 }
-
-extension FileVault {
-    /// See ``BlockingFileVault/automaticLock``.
-    public var automaticLock: AutomaticLock? { blocking.automaticLock }
-
-    /// See ``BlockingFileVault/lockAutomatically(_:)``.
-    public func lockAutomatically(_ rule: AutomaticLock?) throws(TokenStorageError) {
-        try blocking.lockAutomatically(rule)
-    }
-}
