@@ -1,4 +1,5 @@
 import ProgramSupport
+import SystemPackage
 import TokenVault
 
 // The only place that turns a library reason or code into advice about `vaultctl` commands.
@@ -11,6 +12,9 @@ extension CommandFailure {
         case .deviceKeyMissing(path: _?):
             "the state directory may not be the one it was stored with: check HOME, XDG_STATE_HOME, --state-dir; if it "
                 + "is, \(foreign)"
+        case .systemCall(let call)
+        where [Errno.permissionDenied, .notDirectory].contains(Errno(rawValue: call.errorNumber)):
+            "check --vault, and who may read the file and enter its directories"
         case .noVault, .noDirectory: "\"vaultctl init\" creates the vault; else check --vault and HOME"
         case .permission(.everything), .permission(.item), .permission(.passcodeItems), .permission(.storing):
             advice(for: .notPermitted)
@@ -29,8 +33,8 @@ extension CommandFailure {
         case .locked: "\"vaultctl unlock\" it, or give --passphrase-file or --key-file"
         case .wrongDevice: foreign
         case .notPermitted:
-            "\"vaultctl unlock --passphrase-file …\", or with another slot that leads to it; an item that a key file alone is to read takes "
-                + "\"vaultctl set KEY --policy after-first-unlock-this-device-only\""
+            "\"vaultctl unlock --passphrase-file …\", or \"vaultctl slot list\" for another method; only a passphrase opens "
+                + "when-passcode-set items"
         case .notFound:
             "\"vaultctl list\" shows the keys of this service, which is the one of --service, else VAULTCTL_SERVICE, else "
                 + "\"default\"; with --all-services those of every one"
@@ -42,10 +46,10 @@ extension CommandFailure {
             "\"vaultctl verify\" says where, \"vaultctl salvage\" copies out what is whole, \"vaultctl restore\" puts "
                 + "a backup in its place"
         case .rolledBack:
-            "put the newest copy back; if this is the one to go on with, \"vaultctl restore\" it, on purpose"
+            "put the newest copy back, or \"vaultctl merge\" it into this one; to go on without it, \"vaultctl restore\" this one"
         case .forked:
-            "\"vaultctl merge COPY\" takes what a copy has into the vault; \"vaultctl adopt\" makes this file the vault as "
-                + "it is"
+            "\"vaultctl merge FILE\" takes in those of the file that this device used before, a conflict copy or a backup; "
+                + "\"vaultctl adopt\" does without them"
         case .unexpectedVault:
             "put the expected vault back; \"vaultctl adopt\" takes this one, \"vaultctl destroy --forget\" forgets the other"
         case .duplicateVault:

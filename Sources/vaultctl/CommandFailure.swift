@@ -19,8 +19,9 @@ extension CommandFailure {
         switch error.reason {
         case .agentDirectoryClosed:
             self.happened = "the agent's directory \(AgentEndpoints.own.directory) cannot be used"
-        case .agentDirectoryForeign where error.code == .insecurePermissions:
-            // The error is about no file, and its own text is enough.
+        case .agentDirectoryForeign where error.code == .insecurePermissions, .itemsBoundToDevice,
+            .missing(.earlierValue):
+            // The code's own words are about a file or an item that is not meant here.
             self.happened = error.underlying ?? happened
         default: break
         }

@@ -83,12 +83,12 @@ class Forger:
         slot = (slot + keyed(self.keys.anchor, slot)).ljust(512, b"\0")
         return slot + slot
 
-    def append(self, frame, metadata=b"", body=b"", zero=0, zero64=0):
+    def append(self, frame, metadata=b"", body=b"", zero=0, stored_by=0):
         """The vault with the frame behind its last one."""
         contents = metadata + body
         header = struct.pack(
             "<BBBBIQQQ", frame.type, frame.ends_commit, frame.policy, zero, frame.version, frame.generation,
-            frame.group_start, zero64,
+            frame.group_start, stored_by,
         )
         header += frame.previous + frame.item
         header += struct.pack("<QQII", frame.service_tag, frame.set_tag, len(metadata), len(body)) + digest(contents)

@@ -42,6 +42,7 @@ class Frame:
     body_length: int
     content_digest: bytes
     chain: bytes
+    stored_by: int = 0  # the tag of a commit, where a merge wrote the frame
 
     @property
     def length(self):
@@ -80,14 +81,14 @@ def authentic(file, offset, keys):
     header = unseal(keys.header, front[8:], associated("tokenvault 1 frame header", keys.vault))
     if header is None:
         return None
-    type_, ends, policy, zero, version, generation, group, zero64 = struct.unpack("<BBBBIQQQ", header[:32])
+    type_, ends, policy, zero, version, generation, group, stored_by = struct.unpack("<BBBBIQQQ", header[:32])
     previous, item = header[32:64], header[64:80]
     service_tag, set_tag, metadata, body = struct.unpack("<QQII", header[80:104])
-    if zero or zero64 or ends > 1 or generation >= 1 << 53 or metadata > LONGEST_METADATA or body > LONGEST_BODY:
+    if zero or stored_by and type_ != ITEM or ends > 1 or generation >= 1 << 53 or metadata > LONGEST_METADATA or body > LONGEST_BODY:
         raise Failure("unsupportedFormat", f"log: header at {offset}")
     return Frame(
         offset, type_, ends, policy, version, generation, group, previous, item,
-        service_tag, set_tag, metadata, body, header[104:136], keyed(keys.chain, front),
+        service_tag, set_tag, metadata, body, header[104:136], keyed(keys.chain, front), stored_by,
     )
 
 

@@ -150,8 +150,8 @@ def _length(pages):
 
 
 def _record(line, where):
-    item, *fields, policy, kind, zero = struct.unpack("<16sQQQQIIIBBH", line)
-    if kind not in (NEWEST, REPLACED, DELETED) or zero:
+    item, *fields, policy, kind, merged = struct.unpack("<16sQQQQIIIBBH", line)
+    if kind not in (NEWEST, REPLACED, DELETED) or merged > 1:
         raise corrupt(f"{where}: a record")
     return Record(item, *fields, policy, kind)
 

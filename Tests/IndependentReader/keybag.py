@@ -74,8 +74,8 @@ def _parse(copy):
         raise corrupt("keybag: both copies are damaged")
     cursor = Cursor(copy, "keybag")
     cursor.bytes(len(MAGIC))
-    version, kept_values, zero = cursor.integers("HHI")
-    if version != 1 or kept_values > 100 or zero:
+    version, kept_values, removed_count = cursor.integers("HHI")
+    if version != 1 or kept_values > 100 or removed_count > 16:
         raise Failure("unsupportedFormat", "keybag: version")
     vault = cursor.bytes(16)
     generation, next_slot, count = cursor.integers("QIH")
@@ -85,6 +85,9 @@ def _parse(copy):
     sets = [_class_set(cursor) for _ in range(count)] if 1 <= count <= 8 else []
     if not sets or len(dict(sets)) != len(sets):
         raise corrupt("keybag: class sets")
+    removed = [cursor.bytes(16) for _ in range(removed_count)]
+    if len(set(removed)) != len(removed) or set(removed) & set(dict(sets)):
+        raise corrupt("keybag: removed devices")
     sealed_log_key = cursor.bytes(72)
     fields = copy[: cursor.position]
     codes = cursor.bytes(32), cursor.bytes(32)

@@ -20,16 +20,17 @@ class ForgedTests(ComparisonTests):
     def expect(self, code, what, vault):
         self.assertEqual(self.compare(what, vault, self.state)[1], code, what)
 
-    def item(self, key="new", metadata=None, body=None, zero=0, zero64=0, **changes):
+    def item(self, key="new", metadata=None, body=None, zero=0, stored_by=0, **changes):
         forger = self.forger
         frame = forger.item("default", key, **changes)
         metadata = forger.metadata("default", key) if metadata is None else metadata
         body = forger.body(b"fake two") if body is None else body
-        return forger.append(frame, *forger.sealed(frame, metadata, body), zero=zero, zero64=zero64)
+        return forger.append(frame, *forger.sealed(frame, metadata, body), zero=zero, stored_by=stored_by)
 
     def test_well_formed(self):
         self.expect(None, "an item", self.item())
         self.assertEqual([item["key"] for item in self.workshop.told()[2]], ["k", "new"])
+        self.expect(None, "an item that names the commit that stored it", self.item(stored_by=1 << 63))
         self.expect(None, "a newer value", self.item(key="k"))
         self.assertEqual([item["value"] for item in self.workshop.told()[2]], ["fake two"])
 
@@ -41,7 +42,7 @@ class ForgedTests(ComparisonTests):
         self.expect(None, "uncommitted type 8", forger.append(forger.item("default", "k", type=8, ends_commit=0)))
 
     def test_headers(self):
-        for changes in [{"ends_commit": 2}, {"zero": 1}, {"zero64": 1}, {"generation": 1 << 53}]:
+        for changes in [{"ends_commit": 2}, {"zero": 1}, {"generation": 1 << 53}]:
             self.expect("unsupportedFormat", f"{changes}", self.item(**changes))
         self.expect("corrupt", "another chain", self.item(previous=bytes(32)))
         self.expect(None, "no end of the commit", self.item(ends_commit=0))
@@ -129,8 +130,8 @@ class ForgedTests(ComparisonTests):
             ("version", "unsupportedFormat", 8, b"\2"),
             ("kept values", "corrupt", 10, b"\1"),
             ("101 kept values", "unsupportedFormat", 10, b"\x65"),
-            ("reserved field, its first byte", "unsupportedFormat", 12, b"\1"),
-            ("reserved field, its last byte", "unsupportedFormat", 15, b"\1"),
+            ("a removed device more than there are", "corrupt", 12, b"\1"),
+            ("17 removed devices", "unsupportedFormat", 12, b"\x11"),
             ("generation", "corrupt", 32, b"\2"),
             ("next slot", "corrupt", 40, b"\1"),
             ("next slot, above", "corrupt", 40, b"\7"),

@@ -26,13 +26,14 @@ import Testing
         #expect(try sandbox.shell("cksum <'\(sandbox.vault)'").text == before)
         let merged = try sandbox.run("merge", copy)
         #expect(merged.status == 0, "\(merged.error)")
-        #expect(merged.error == "vaultctl: note: the vault of before is kept as \(sandbox.vault).replaced\n")
+        #expect(merged.error == "vaultctl: note: the previous file is kept as \(sandbox.vault).replaced\n")
         let lines = merged.text.split(separator: "\n").map(String.init)
         #expect(
-            lines.count == 2 && lines.last == "taken: 1, deleted: 1, conflicts: 1, left: 0, items: 3",
+            lines.count == 4 && lines.dropLast(2) == ["taken: default: new", "deleted: default: gone"]
+                && lines.last == "taken: 1, deleted: 1, conflicts: 1, left: 0, items: 3",
             "\(lines)")
         let prefix = "conflict: default: both: the copy's value is "
-        let line = try #require(lines.first)
+        let line = try #require(lines.dropLast().last)
         #expect(line.hasPrefix(prefix + "both (conflict "), "\(line)")
         #expect(try sandbox.run("retrieve", "both").text == "fake ours")
         #expect(try sandbox.run("retrieve", String(line.dropFirst(prefix.count))).text == "fake theirs")
@@ -42,7 +43,8 @@ import Testing
         let again = try sandbox.run("merge", copy, "--json")
         #expect(
             again.text.hasPrefix(#"{"dryRun":false,"upToDate":true,"items":3,"taken":0,"#)
-                && again.text.hasSuffix(#""conflicts":[],"notes":[]}"# + "\n"),
+                && again.text.hasSuffix(
+                    #""takenItems":[],"deletedItems":[],"conflicts":[],"notes":[]}"# + "\n"),
             "\(again.text)")
     }
 
@@ -71,7 +73,7 @@ import Testing
         _ = try sandbox.shell("cp -p '\(sandbox.vault)' seen; cp -p copy '\(sandbox.vault)'")
         let refused = try sandbox.run("retrieve", "both")
         expectOneLine(refused, status: 7)
-        #expect(refused.error.contains("\"vaultctl merge COPY\""), "\(refused.error)")
+        #expect(refused.error.contains("\"vaultctl merge FILE\""), "\(refused.error)")
         let merged = try sandbox.run("merge", "\(sandbox.home)/seen")
         #expect(merged.status == 0, "\(merged.error)")
         #expect(try sandbox.run("retrieve", "both").text == "fake theirs")

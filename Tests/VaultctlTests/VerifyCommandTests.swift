@@ -83,10 +83,10 @@ import Testing
         let refused = try sandbox.run("retrieve", "important")
         expectOneLine(refused, status: 7)
         #expect(refused.error.contains("lacks changes that this device has seen"), "\(refused.error)")
-        #expect(refused.error.contains("\"vaultctl merge COPY\""), "\(refused.error)")
+        #expect(refused.error.contains("\"vaultctl merge FILE\""), "\(refused.error)")
         let json = try sandbox.run("verify", "--json")
         expectReport(json, #""clean":false,"olderThanSeen":false,"forked":true"#, #""problems":[]"#)
-        #expect(json.error.contains("\"vaultctl merge COPY\""), "\(json.error)")
+        #expect(json.error.contains("\"vaultctl merge FILE\""), "\(json.error)")
         expectReport(try sandbox.run("verify"), "without changes that this device has seen of the vault\n")
     }
 

@@ -122,12 +122,16 @@ extension TokenStorageError.Reason {
     public enum Ancestry: String, CaseIterable, Hashable, Sendable {
         /// Another file has become the vault meanwhile.
         case becameElsewhere
+        /// A copy's keys were rotated after the two files parted.
+        case keysRotatedInCopy
         /// Neither of two files has all commits that this device has seen.
         case neitherHasAll
         /// Two files have no commit in common.
         case nothingInCommon
         /// The file is a copy, which can only be read.
         case readOnlyCopy
+        /// A copy does not have a slot of the vault any more, and their root keys differ.
+        case slotRemovedInCopy
         /// Another file took the vault's place.
         case tookPlace
     }

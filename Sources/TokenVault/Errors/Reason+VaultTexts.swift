@@ -103,6 +103,10 @@ extension TokenStorageError.Reason.Ancestry {
                 "another file has become the vault meanwhile",
                 advice:
                     "open the vault where it is now; to have this file, settle it with \"vaultctl adopt\"")
+        case .keysRotatedInCopy:
+            ReasonText(
+                "the copy's keys were rotated",
+                advice: "\"vaultctl restore\" the copy, then merge the file that it replaces")
         case .neitherHasAll:
             ReasonText(
                 "neither of the two files has what this device has seen",
@@ -112,6 +116,10 @@ extension TokenStorageError.Reason.Ancestry {
                 "the two files have no commit in common",
                 advice: "\"vaultctl export\" and \"vaultctl import\" bring items from one to the other")
         case .readOnlyCopy: ReasonText("a copy is only read")
+        case .slotRemovedInCopy:
+            ReasonText(
+                "a slot of the vault was removed in the copy, and the keys rotated",
+                advice: "remove the slot here as well: \"vaultctl slot remove --revoke\"")
         case .tookPlace: ReasonText("another file took the vault's place")
         }
     }

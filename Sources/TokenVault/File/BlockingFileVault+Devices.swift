@@ -90,7 +90,8 @@ extension BlockingFileVault {
                 guard let index else {
                     throw .file(.notFound, .missing(.device))
                 }
-                let set = keybag.sets.remove(at: index)
+                let set = keybag.sets[index]
+                keybag.removeDevice(set.device)
                 // First the key goes, durably, then the classes, while no other process enrols.
                 if let store = secretStore, try !isCopy(), try store.load().device?.identifier == set.device {
                     try store.removeDevice()
@@ -124,7 +125,7 @@ extension BlockingFileVault {
                         policy, version: version, vault: vault, roots: roots, secrets: secrets)
                 }
             }
-            keybag.sets.append(
+            keybag.addDevice(
                 Keybag.ClassSet(
                     device: device.identifier, enrolled: KeybagKeys.milliseconds(configuration.clock()),
                     keys: keys))

@@ -100,10 +100,15 @@ extension BlockingFileVault {
         try location.requireTrustedDirectory()
         guard let store = secretStore else { return .here }
         let place = try store.place()
-        try VaultPlaces.requireExpected(store, rememberedAt: place, at: location.absolutePath)
+        try VaultPlaces.requireExpected(store, rememberedAt: place, at: location)
         let finding = try findPlace(store, rememberedAt: place)
         if case .elsewhere(let path) = finding, !configuration.allowsOpeningCopies { throw .duplicate(path) }
         return finding
+    }
+
+    /// Throws what an unlock would about the place of this file, for callers that let another process unlock.
+    package func requireExpectedPlace() throws(TokenStorageError) {
+        try during("unlock") { () throws(TokenStorageError) in _ = try checkPlace() }
     }
 
     /// Returns the notes for the user about the place of this file.

@@ -15,7 +15,13 @@ extension BlockingFileVault {
                 device: nil, slots: keybag.slots.map { VaultSlot($0) }, unlockedBy: nil,
                 keyMemory: KeyMemory.protection, readOnlyReason: location.readOnlyReason, notes: notes)
             status.keptValues = Int(keybag.keptValues)
-            status.conflictingCopies = ConflictCopies(location: location, vault: keybag.vault).names()
+            let copies = ConflictCopies(location: location, vault: keybag.vault)
+            status.conflictingCopies = copies.names()
+            for name in copies.namesOfReplaced().sorted() {
+                status.notes.append(
+                    "\(name) is a previous file of the vault, and opens as it did then: remove it if you do not need it"
+                )
+            }
             status.notes += notesOfPlace()
             status.notes += UnfinishedFiles.notes(beside: location)
             if let obstacle = location.readOnlyReason { status.notes.append(obstacle.note) }
@@ -35,6 +41,7 @@ extension BlockingFileVault {
             status.device = session.ring.facts.isEnrolled ? .enrolled : .notEnrolled
             let slot = Int(session.ring.facts.slot)
             status.unlockedBy = status.slots.first { $0.id == slot }
+            status.note(noteOnAnchor)
             status.note(session.log.compactionPutOff.withLock { $0 })
             status.note(session.log.indexPutOff.withLock { $0 })
             if session.log.hasMetDamagedIndex.withLock({ $0 }) {
@@ -59,7 +66,19 @@ extension BlockingFileVault {
 
     /// The repairs that unlocking made or could not make, in words for the user; part of
     /// ``VaultStatus/notes``.
-    package var unlockWarnings: [String] { isInherited ? [] : state.withLock { $0.notes } }
+    package var unlockWarnings: [String] {
+        isInherited ? [] : state.withLock { $0.notes } + [noteOnAnchor].compactMap { $0 }
+    }
+
+    /// The note that this device cannot record what it sees of the vault; `nil` when it can.
+    private var noteOnAnchor: String? {
+        guard location.readOnlyReason == nil, state.withLock({ $0.session })?.log.anchor.isStuck == true
+        else {
+            return nil
+        }
+        return
+            "the anchor in the state directory cannot be written: copies that are older than this vault are not noticed"
+    }
 
     /// Returns the unlock methods, in the order they were added. Before the first unlock, they come from the
     /// unauthenticated keybag as the vault was opened, and nothing is read. Throws `closed`, and from the

@@ -111,7 +111,7 @@ struct VaultRemoval {
             location.state.map { StateStore(directory: $0, vault: vault) }
         }
         for store in stores {
-            try VaultPlaces.requireExpected(store, rememberedAt: store.place(), at: location.absolutePath)
+            try VaultPlaces.requireExpected(store, rememberedAt: store.place(), at: location)
         }
         var own: [StateStore] = []
         for store in stores where try !VaultPlaces.isCopy(at: location.absolutePath, store) {

@@ -13,6 +13,8 @@ package struct VaultLocation: Sendable {
     package let path: FilePath
     /// The path without links, from the root; `nil` on a disk that has none.
     package let absolutePath: FilePath?
+    /// The path as given, from the root, where a link leads elsewhere than this device may remember.
+    private(set) var linkedPath: FilePath?
     /// The directory of the path without links.
     private let absoluteParent: FilePath?
     /// The reason that nothing is written there; `nil` when writing is allowed.
@@ -100,6 +102,8 @@ package struct VaultLocation: Sendable {
             location = VaultLocation(
                 directory: directory, name: name, state: stateDirectory, path: path,
                 absolutePath: directory.absolutePath?.appending(name))
+            let given = ProgramContext.absolute(path).lexicallyNormalized()
+            if given != location.absolutePath { location.linkedPath = given }
             own = try stateDirectory?.attributes(of: ".")
             if let there = try directory.attributes(of: ".") { location.access = DirectoryAccess(there) }
         } catch {

@@ -1,4 +1,5 @@
 internal import Synchronization
+public import SystemPackage
 public import TokenVault
 internal import TokenVaultPlatform
 
@@ -110,7 +111,10 @@ public final class BlockingAgentVault: Sendable {
     /// agent runs.
     @discardableResult
     public func lock() throws(TokenStorageError) -> Bool {
-        let wasHeld = try tell(.lock, "lock")
+        var wasHeld = try tell(.lock, "lock")
+        // A directory that became a link since leads elsewhere than when the vault was unlocked.
+        let given = VaultReference(path: ProgramContext.absolute(path).lexicallyNormalized())
+        if given.path != reference.path { wasHeld = try tell(.lock, "lock", of: given) || wasHeld }
         // Only now, since reading the file may take as long as the file system needs.
         guard let identifier = BlockingFileVault.identifier(ofFileAt: path) else { return wasHeld }
         let known = VaultReference(path: reference.path, identifier: identifier)

@@ -76,6 +76,11 @@ struct List: VaultCommand {
         let reasons = listing.hiddenReasons
         let others = listing.hidden - reasons.values.reduce(0, +)
         var parts: [CommandFailure] = []
+        let dark = (reasons[.locked] ?? 0) + (state == .unlocked ? 0 : others)
+        if dark > 0 {
+            parts.append(
+                CommandFailure(.locked, "\(items(dark)) not shown while locked", unlocking))
+        }
         if let count = reasons[.unsupportedFormat] {
             parts.append(CommandFailure(.unavailable, "\(items(count)) a newer program's", "use that one"))
         }
@@ -89,11 +94,6 @@ struct List: VaultCommand {
                 CommandFailure(
                     .refused, "\(items(count)) not shown, which this unlock method does not open",
                     "unlock with the passphrase"))
-        }
-        let dark = (reasons[.locked] ?? 0) + (state == .unlocked ? 0 : others)
-        if dark > 0 {
-            parts.append(
-                CommandFailure(.locked, "\(items(dark)) not shown while locked", unlocking))
         }
         var failure =
             parts.first ?? CommandFailure(.wrongDevice, "\(items(others)) not shown", "list them elsewhere")

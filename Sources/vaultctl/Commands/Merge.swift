@@ -10,7 +10,8 @@ struct Merge: VaultCommand {
             For a copy that was written to while the vault was, as a program that synchronises folders leaves it. What only \
             one of the two has changed since they parted is taken from that one, a deletion too. What both have changed \
             keeps the vault's value; the copy's value is stored as "KEY (conflict NUMBER)" and listed. The unlock methods \
-            are the vault's. The vault's file of before is kept. \(UnlockOptions.opensFile)
+            are the vault's. The previous file is kept. Earlier values of items ("vaultctl history") are not taken \
+            over. \(UnlockOptions.opensFile)
 
             With --dry-run nothing is written, and the output is the same.
 
@@ -46,11 +47,11 @@ struct Merge: VaultCommand {
         if report.replaced != nil { session.releaseFromAgent(after: "merged") }
         for note in report.notes { console.note(note) }
         if let replaced = report.replaced {
-            console.note("the vault of before is kept as \(replaced.string)")
+            console.note("the previous file is kept as \(replaced.string)")
         }
         if report.remaining > 0 {
             console.note(
-                "\(report.remaining) items of the copy were left in it: merge it on the device that stored them as well"
+                "\(counted(report.remaining, "item")) of the copy stayed in it: merge it on the device that stored them as well"
             )
         }
         if format.json { writeJSON(report, console.output) } else { show(report, console.output) }
@@ -59,6 +60,11 @@ struct Merge: VaultCommand {
 
     private func show(_ report: MergeReport, _ output: Output) {
         if report.isUpToDate { return output.line("the vault has all of the copy already") }
+        for (word, names) in [("taken", report.takenNames), ("deleted", report.deletedNames)] {
+            for name in names {
+                output.line(PrintedName.screen("\(word): \(name.service): \(name.key.name)"))
+            }
+        }
         for conflict in report.conflicts {
             let (service, key, other) = (conflict.service, conflict.key.name, conflict.keptAs.name)
             output.line(
@@ -78,6 +84,17 @@ struct Merge: VaultCommand {
             json.member("taken", report.taken)
             json.member("deleted", report.deleted)
             json.member("left", report.remaining)
+            for (member, names) in [("takenItems", report.takenNames), ("deletedItems", report.deletedNames)]
+            {
+                json.array(member) { json in
+                    for name in names {
+                        json.object { json in
+                            json.member("service", name.service)
+                            json.member("key", name.key.name)
+                        }
+                    }
+                }
+            }
             json.array("conflicts") { json in
                 for conflict in report.conflicts {
                     json.object { json in

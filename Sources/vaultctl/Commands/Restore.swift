@@ -82,6 +82,11 @@ struct Adopt: VaultCommand {
         try session.requireWriting()
         let path = try session.vaultPath
         let copy = try session.openUnlockedCopy(at: path)
+        let found = try? copy.verify()
+        // The user must know the loss before confirming.
+        if found.map({ $0.isOlderThanSeen || $0.isForked }) ?? false, yes || console.canAsk {
+            console.note("this file lacks changes that this device has seen")
+        }
         if !yes { try console.confirm("Make \(path.string) the vault, and any other file of it a copy?") }
         let report = try calling { () throws(TokenStorageError) in
             try copy.adopt { done, total in console.progress.show("Adopting", done, of: total) }

@@ -229,9 +229,7 @@ struct Status: VaultCommand {
             for name in status.conflictingCopies {
                 output.line(
                     "note:        \(CommandFailure.printable(name)) is another file of this vault: "
-                        + "\"vaultctl export --vault\" takes out what may leave the device, \"vaultctl adopt --vault\" "
-                        + "makes it the vault so that the rest can be read, \"vaultctl restore\" puts it in the "
-                        + "vault's place")
+                        + "\"vaultctl merge FILE\" takes what it has into the vault; remove it then")
             }
             for note in status.notes { output.line("note:        \(CommandFailure.printable(note))") }
         }

@@ -39,6 +39,8 @@ struct Unlock: VaultCommand {
         // The vault and its slots are checked before the agent starts or a prompt appears.
         let vault = try session.openVault()
         defer { vault.close() }
+        // The agent gets the path without links.
+        try calling { () throws(TokenStorageError) in try vault.requireExpectedPlace() }
         if idleTime == nil, session.unlock.isTerminal, try isUnlocked(session) { return .done }
         let stateDirectory = try session.stateDirectory
         let slots = try calling { () throws(TokenStorageError) in try vault.slots() }

@@ -84,9 +84,8 @@ struct Verify: VaultCommand {
             case (nil, _, true):
                 "\"vaultctl salvage\" copies out what is whole; \"vaultctl restore\" puts a backup in its place"
             case (_, nil, true) where report.isForked:
-                "\"vaultctl merge COPY\" takes what it has into the vault; \"vaultctl adopt\" makes it the vault as it is"
-            case (_, nil, true):
-                "put the newest copy back; if this is the one to go on with, \"vaultctl restore\" it, on purpose"
+                CommandFailure.advice(for: .forked) ?? ""
+            case (_, nil, true): CommandFailure.advice(for: .rolledBack) ?? ""
             case (_, _, true):
                 "put the newest copy back; if this is all there is, \"vaultctl salvage\" copies out what is whole"
             }

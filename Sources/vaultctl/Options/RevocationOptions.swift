@@ -73,17 +73,18 @@ struct RevocationOptions: ParsableArguments {
         guard keepPassphraseFile.isEmpty, !dropOthers, opener?.kind != .recovery else { return nil }
         for _ in 1...3 {
             guard
-                let typed = try console.askHidden(
-                    "Recovery key, to keep its slot (return to go on without): "),
-                !typed.isEmpty
+                let typed = try console.askHidden("Recovery key, to keep its slot: ")
             else { return nil }
+            if typed.isEmpty { break }
             do throws(TokenStorageError) {
                 return try RecoveryKey(typed)
             } catch {
                 console.say(error.underlying ?? error.advice ?? error.code.summary)
             }
         }
-        return nil
+        throw CommandFailure(
+            .refused, "the recovery key's slot would be lost",
+            "type the recovery key, or give --drop-others and add another one")
     }
 
     /// Runs the change, shows its progress and prints its notes.
@@ -95,7 +96,7 @@ struct RevocationOptions: ParsableArguments {
         defer { console.progress.clear() }
         let report: RevocationReport
         do throws(TokenStorageError) {
-            report = try change { done, total in console.progress.show("Sealing anew", done, of: total) }
+            report = try change { done, total in console.progress.show("Sealing again", done, of: total) }
         } catch {
             guard case .slotWouldBeLost? = error.reason else {
                 throw CommandFailure(error)
@@ -116,6 +117,6 @@ struct RevocationOptions: ParsableArguments {
                 "\(report.remaining) of the items are another device's and stay under its keys until it opens the vault"
             )
         }
-        console.remark("Sealed \(report.resealed) items anew.")
+        console.remark("Sealed \(counted(report.resealed, "item")) again.")
     }
 }

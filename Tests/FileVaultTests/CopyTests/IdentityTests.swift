@@ -51,6 +51,29 @@ import TokenVaultPlatform
         #expect(try values(in: try sandbox.opened("second.vault")) == ["a": "of the second"])
     }
 
+    /// A link took the place of the vault's directory and leads to another vault of the same name.
+    @Test func aLinkedDirectoryIsRefusedUntilItIsSettled() throws {
+        let (home, evil) = (directory, sandbox.path.appending("evil"))
+        var configuration = sandbox.configuration
+        configuration.stateDirectory = sandbox.path.appending("elsewhere")
+        let second = try BlockingFileVault.create(
+            at: evil.appending("test.vault"), unlockMethod: keyFile, configuration: configuration)
+        try second.storage(service: "s").store(token: "of the second", for: "a", policy: .whenUnlocked)
+        second.close()
+        let kept = sandbox.path.appending("kept")
+        #expect(rename(home.string, kept.string) == 0 && symlink(evil.string, home.string) == 0)
+        let refused = failure { _ = try sandbox.opened() }
+        #expect(
+            refused?.code == .unexpectedVault && refused?.underlying?.contains("test.vault") == true,
+            "\(refused as Any)")
+        _ = try sandbox.copy(nil).adopt()
+        #expect(try values(in: try sandbox.opened()) == ["a": "of the second"])
+        // The same vault behind a link is the vault.
+        #expect(unlink(home.string) == 0 && rename(kept.string, evil.appending("moved").string) == 0)
+        #expect(symlink(evil.appending("moved").string, home.string) == 0)
+        #expect(try values(in: try sandbox.opened()) == ["a": "of the first"])
+    }
+
     @Test func aVaultThatThisDeviceNeverSawIsRefusedUntilItIsAdopted() throws {
         try makeSecond(isKnown: false)
         try swap()

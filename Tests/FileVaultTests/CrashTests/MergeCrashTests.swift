@@ -5,15 +5,19 @@ import TokenVaultPlatform
 /// Crashes of merging: what is at the vault's path is the old vault or the merged one, whole, and opens on this device.
 @Suite struct MergeCrashTests {
     /// The vault with what this device has stored, a copy with what another one has, and what both come to.
-    private static func start() throws -> (DiskContents, vault: Facts, merged: Facts) {
+    /// With `isSuccessor`, the copy has all of the vault's commits, and takes its place as it is.
+    private static func start(
+        isSuccessor: Bool = false
+    ) throws -> (DiskContents, vault: Facts, merged: Facts) {
         let disk = SimulatedDisk(try SimulatedVault.fresh())
         let vault = try SimulatedVault.open(at: SimulatedVault.location(on: disk))
         let storage = vault.storage(service: SimulatedVault.service)
         for index in 0..<4 {
             try storage.store(token: VaultWorkload.text("old \(index)", 300), for: TokenKey("key \(index)"))
         }
-        let other = SimulatedDisk(disk.contents)
+        var other = SimulatedDisk(disk.contents)
         try storage.store(token: VaultWorkload.text("of this", 500), for: "key 0")
+        if isSuccessor { other = SimulatedDisk(disk.contents) }
         let facts = try SimulatedVault.facts(of: vault)
         vault.close()
 
@@ -21,12 +25,18 @@ import TokenVaultPlatform
         let forked = fork.storage(service: SimulatedVault.service)
         try forked.store(token: VaultWorkload.text("of the other", 500), for: "key 1")
         try forked.delete(for: "key 2")
+        if isSuccessor { _ = try fork.compact() }
         fork.close()
 
         var contents = disk.contents
         contents.directories[0][RestoreCrashTests.copy] = other.contents.directories[0][SimulatedVault.name]
         let trial = SimulatedDisk(contents)
-        _ = try merge(at: SimulatedVault.location(on: trial))
+        let report = try merge(at: SimulatedVault.location(on: trial))
+        #expect(report.taken == 1 && report.deleted == 1 && report.conflicts.isEmpty)
+        let isCopy =
+            trial.contents.directories[0][SimulatedVault.name]
+            == contents.directories[0][RestoreCrashTests.copy]
+        #expect(isCopy == isSuccessor)
         let after = try SimulatedVault.open(at: SimulatedVault.location(on: trial))
         defer { after.close() }
         return (contents, facts, try SimulatedVault.facts(of: after))
@@ -46,8 +56,8 @@ import TokenVaultPlatform
         return changes
     }
 
-    @Test func everyCrashLeavesOneOfTheTwo() async throws {
-        let (start, vault, merged) = try Self.start()
+    @Test(arguments: [false, true]) func everyCrashLeavesOneOfTheTwo(isSuccessor: Bool) async throws {
+        let (start, vault, merged) = try Self.start(isSuccessor: isSuccessor)
         #expect(merged.count == 3 && merged["key 0"]?.value == vault["key 0"]?.value)
         let disk = SimulatedDisk(start)
         let history = History(disk: disk, initial: vault)
@@ -66,8 +76,8 @@ import TokenVaultPlatform
     }
 
     /// One who merges is killed after each operation, and another goes on with what is there then.
-    @Test func whoIsKilledLeavesOneOfTheTwo() async throws {
-        let (start, vault, merged) = try Self.start()
+    @Test(arguments: [false, true]) func whoIsKilledLeavesOneOfTheTwo(isSuccessor: Bool) async throws {
+        let (start, vault, merged) = try Self.start(isSuccessor: isSuccessor)
         var (life, isDead, states) = (0, true, 0)
         while isDead {
             let disk = SimulatedDisk(start)

@@ -67,6 +67,60 @@ import TokenVaultPlatform
         #expect(try mine.use { try $0.values() } == merged)
     }
 
+    /// A device that only follows another one has changed nothing itself, however often it merges.
+    @Test func aDeviceThatFollowsHasNoConflicts() throws {
+        try begin()
+        for value in ["fake first", "fake second", "fake third"] {
+            try mine.use { vault in
+                try vault.store(value, for: "both")
+                try vault.store(value, for: "new")
+            }
+            let report = try other.merge(mine.file)
+            #expect(report.conflicts.isEmpty && report.taken == 2, "\(report)")
+            #expect(Set(report.takenNames.map(\.key)) == ["both", "new"])
+            #expect(try other.use { try $0.value(of: "both") } == value)
+        }
+    }
+
+    /// Also where the deleted item came by a merge, and in both directions.
+    @Test func aDeletionHoldsAfterEarlierMerges() throws {
+        try begin()
+        try mine.use { try $0.store("fake", for: "short-lived") }
+        _ = try other.merge(mine.file)
+        try mine.use { try $0.delete("short-lived") }
+        _ = try mine.merge(other.file)
+        #expect(try mine.use { try $0.value(of: "short-lived") } == nil)
+        let report = try other.merge(mine.file)
+        #expect(report.deleted == 1 && report.deletedNames.map(\.key) == ["short-lived"], "\(report)")
+        #expect(try other.use { try $0.value(of: "short-lived") } == nil)
+    }
+
+    @Test func filesThatMergeEachOtherBecomeTheSame() throws {
+        try begin()
+        try part()
+        _ = try mine.merge(other.file)
+        let taken = try other.merge(mine.file)
+        #expect(taken.taken == 1 && taken.conflicts.isEmpty && taken.replaced != nil, "\(taken)")
+        #expect(try other.use { try $0.values() } == merged)
+        #expect(try other.use { try $0.verify().isClean })
+        for _ in 1...2 {
+            #expect(try mine.merge(other.file).isUpToDate)
+            #expect(try other.merge(mine.file).isUpToDate)
+        }
+    }
+
+    /// The other side takes over what a merge decided, and keeps nothing twice again.
+    @Test func aConflictIsSettledOnce() throws {
+        try begin()
+        try other.use { try $0.store("fake theirs", for: "both") }
+        try mine.use { try $0.store("fake ours", for: "both") }
+        #expect(try mine.merge(other.file).conflicts.count == 1)
+        let report = try other.merge(mine.file)
+        #expect(report.conflicts.isEmpty && report.taken == 2, "\(report)")
+        let values = try mine.use { try $0.values() }
+        #expect(try other.use { try $0.values() } == values && values["both"] == "fake ours")
+    }
+
     @Test func aMergeIsDoneOnce() throws {
         try begin()
         try part()
@@ -178,6 +232,154 @@ import TokenVaultPlatform
             at: SimulatedVault.location(on: mine.disk),
             configuration: SimulatedVault.configuration(tailBound: 6))
         #expect(failure { try leaked.unlock(with: SimulatedVault.key("second")) }?.code == .wrongPassphrase)
+    }
+
+    /// The copy locked a slot out. A merge into the file that still has the slot would open the copy's items
+    /// with it.
+    @Test func aRevocationInTheCopyIsNotUndone() throws {
+        try begin()
+        var slot: Int?
+        try mine.use { slot = try $0.addSlot(SimulatedVault.key("second"), scope: .all).id }
+        try other.receive(mine.file)
+        try other.use { vault in
+            _ = try vault.rotateKeys(keeping: [TestDevice.key], removing: [slot ?? 0])
+            try vault.store("fake after", for: "after")
+        }
+        let before = mine.file
+        // A file that only lacks what the copy has is followed by it, keys and all.
+        let follower = TestDevice()
+        try follower.receive(before)
+        try follower.use { _ in }
+        _ = try follower.merge(other.file)
+        #expect(follower.file == other.file)
+        try mine.use { try $0.store("fake mine", for: "mine") }
+        for isRehearsal in [true, false] {
+            let refused = failure { _ = try mine.merge(other.file, isRehearsal: isRehearsal) }
+            #expect(
+                refused?.code == .conflict && refused?.reason == .ancestry(.keysRotatedInCopy),
+                "\(refused as Any)")
+        }
+        // The other way round the revocation holds.
+        let report = try other.merge(mine.file)
+        #expect(report.taken == 1 && report.remaining == 0, "\(report)")
+        let leaked = try VaultCopy.open(
+            at: SimulatedVault.location(on: other.disk),
+            configuration: SimulatedVault.configuration(tailBound: 6))
+        #expect(failure { try leaked.unlock(with: SimulatedVault.key("second")) }?.code == .wrongPassphrase)
+    }
+
+    /// Also when both sides rotated their keys, each against another slot.
+    @Test func aSlotThatTheCopyLockedOutIsRemovedFirst() throws {
+        try begin()
+        var slots: [Int] = []
+        try mine.use { vault in
+            for name in ["second", "third"] {
+                slots.append(try vault.addSlot(SimulatedVault.key(name), scope: .all).id)
+            }
+        }
+        try other.receive(mine.file)
+        try other.use {
+            _ = try $0.rotateKeys(
+                keeping: [TestDevice.key, SimulatedVault.key("third")], removing: [slots[0]])
+        }
+        try mine.use { vault in
+            _ = try vault.rotateKeys(
+                keeping: [TestDevice.key, SimulatedVault.key("second")], removing: [slots[1]])
+        }
+        let refused = failure { _ = try mine.merge(other.file) }
+        #expect(refused?.reason == .ancestry(.slotRemovedInCopy), "\(refused as Any)")
+        try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key], removing: [slots[0]]) }
+        #expect(try mine.merge(other.file).remaining == 0)
+    }
+
+    /// An item that the merging device could not open keeps its own commit, and the device that can open it
+    /// loses nothing in its next merge, in either direction.
+    @Test(arguments: [true, false]) func itemsThatAMergeElsewhereCouldNotOpenStay(isInPlace: Bool) throws {
+        func store(_ vault: BlockingFileVault, _ key: TokenKey, _ value: String) throws {
+            try vault.storage(service: SimulatedVault.service).store(
+                token: value, for: key, policy: .whenUnlockedThisDeviceOnly)
+        }
+        let third = TestDevice()
+        try mine.create()
+        try mine.use { try store($0, "changed", "fake old") }
+        for device in [other, third] {
+            try device.receive(mine.file)
+            try device.use { _ = try? $0.values() }
+        }
+        try mine.use { vault in
+            try store(vault, "changed", "fake new")
+            try store(vault, "new", "fake")
+        }
+        let own = mine.file
+        try other.use { vault in for index in 0..<8 { try vault.store("fake", for: "other \(index)") } }
+        try third.receive(other.file)
+        try third.use { try $0.store("fake", for: "third") }
+        _ = try other.merge(own)
+        try mine.receive(other.file)
+        #expect(try mine.use { try $0.value(of: "new") } == "fake")
+        if isInPlace {
+            #expect(try mine.merge(third.file).deleted == 0)
+        } else {
+            let seen = mine.file
+            try mine.receive(third.file)
+            _ = try mine.merge(seen)
+        }
+        #expect(try mine.use { try $0.value(of: "new") } == "fake")
+        #expect(try mine.use { try $0.value(of: "changed") } == "fake new")
+        #expect(try mine.use { try $0.value(of: "third") } == "fake")
+    }
+
+    @Test func aRemovedDeviceStaysRemoved() throws {
+        try begin()
+        try other.use { _ = try $0.enrolDevice() }
+        try mine.receive(other.file)
+        try mine.use { vault in
+            for device in try vault.devices() where !device.isThisDevice {
+                _ = try vault.removeDevice(device.id)
+            }
+        }
+        try other.use { vault in
+            try vault.storage(service: SimulatedVault.service).store(
+                token: "fake", for: "private", policy: .whenUnlockedThisDeviceOnly)
+        }
+        let copy = mine.file
+        let report = try mine.merge(other.file)
+        #expect(report.notes.count == 1 && report.remaining == 1, "\(report)")
+        #expect(try mine.use { try $0.devices().map(\.isThisDevice) } == [true])
+        // A third device that has both takes the removal over, and the device can enrol again.
+        let third = TestDevice()
+        try third.receive(other.file)
+        try third.use { _ in }
+        _ = try third.merge(copy)
+        #expect(try third.use { try $0.devices().count } == 1)
+        try other.receive(mine.file)
+        _ = try other.adopt()
+        try other.use { _ = try $0.enrolDevice() }
+        #expect(try other.use { try $0.devices().count } == 2)
+    }
+
+    /// A copy with more commits than a history lists does not push out this file's own.
+    @Test func aLongHistoryLeavesRoomForTheOther() {
+        func commits(_ range: Range<UInt64>, _ seed: UInt64) -> Ancestry {
+            var ancestry = Ancestry()
+            for number in range {
+                ancestry.append(
+                    Ancestry.Commit(
+                        sequence: number, head: Digest(of: [UInt8(seed)] + Array("\(number)".utf8))))
+            }
+            return ancestry
+        }
+        var history = commits(1..<101, 1)
+        let own = history.commits
+        let other = commits(1..<9_001, 2)
+        history.merge(other)
+        #expect(history.commits.count == Ancestry.bound && history.isCut)
+        #expect(own.allSatisfy(history.contains) && history.commits.last == other.commits.last)
+        var long = other
+        long.merge(commits(1..<9_001, 3))
+        #expect(
+            long.commits.count == Ancestry.bound
+                && long.commits.filter(other.contains).count == Ancestry.bound / 2)
     }
 
     @Test func whatCannotBeMergedIsRefused() throws {

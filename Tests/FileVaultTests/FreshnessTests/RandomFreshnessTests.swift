@@ -217,6 +217,10 @@ private struct FreshnessRun {
             }
             refused += 1
             return
+        } catch let error as TokenStorageError where error.code == .conflict && theirs.isRotated {
+            // Its keys are newer than those of the file at the path.
+            refused += 1
+            return
         }
         guard hasAll else { throw Complaint(description: "merged what lacks what was seen") }
         merged += 1
@@ -231,21 +235,44 @@ private struct FreshnessRun {
         result.isRotated = ours.isRotated || theirs.isRotated
         lastChange += 1
         result.changes.insert(lastChange)
-        let found = Set(values.values)
         for key in Set(ours.origins.keys).union(theirs.origins.keys).union(values.keys) {
-            let (our, their) = (ours.origins[key] ?? 0, theirs.origins[key] ?? 0)
-            for (mine, other, version) in [(our, theirs, ours), (their, ours, theirs)] {
-                guard let value = version.values[key], !found.contains(value), !other.changes.contains(mine)
-                else { continue }
-                throw Complaint(description: "\(key) lost \(value)")
+            let (value, origin) = expected(key, ours, theirs, values)
+            guard values[key] == value else {
+                throw Complaint(
+                    description: "\(key) is \(values[key] ?? "absent") and not \(value ?? "absent")")
             }
-            let isTheirs = ours.changes.contains(their) == false && (values[key] == theirs.values[key])
-            result.origins[key] = isTheirs ? their : our == 0 ? lastChange : our
+            result.origins[key] = origin
+        }
+        for conflict in report.conflicts {
+            let key = conflict.key.name
+            guard values[conflict.keptAs.name] == theirs.values[key], ours.values[key] != nil else {
+                throw Complaint(description: "the conflict of \(key) has another value")
+            }
         }
         versions[devices[place].file] = result
         seen[place].formUnion(result.changes)
         good[place] = devices[place].file
         keep(place)
+    }
+
+    /// Returns what a merge makes of a key, and the change that it is from. A value gives way where the other file has seen
+    /// it; one that the other file has not seen stays.
+    private func expected(
+        _ key: String, _ ours: Version, _ theirs: Version, _ values: [String: String]
+    ) -> (String?, Int) {
+        let (our, their) = (ours.origins[key] ?? 0, theirs.origins[key] ?? 0)
+        let isOursKnown = theirs.changes.contains(our)
+        let isTheirsKnown = ours.changes.contains(their)
+        switch (ours.values[key], theirs.values[key]) {
+        // The value of a conflict, under a name of its own.
+        case (nil, nil): return our == 0 && their == 0 ? (values[key], lastChange) : (nil, max(our, their))
+        case (let mine?, nil): return isOursKnown ? (nil, their) : (mine, our)
+        case (nil, let yours?): return isTheirsKnown ? (nil, our) : (yours, their)
+        case (let mine?, let yours?):
+            if our == their { return (mine, our) }
+            let isTheirsNewer = !isTheirsKnown || ours.changes.isSubset(of: theirs.changes)
+            return isOursKnown && isTheirsNewer ? (yours, their) : (mine, our)
+        }
     }
 
     /// A person decides that the file at the path is the vault.

@@ -37,6 +37,25 @@ import TokenVaultPlatform
         #expect(failure { try reader.use { _ in } }?.code == .rolledBack)
     }
 
+    /// A state directory that cannot be written: the vault works, and says that old copies are not noticed.
+    @Test func anAnchorThatCannotMoveIsReported() throws {
+        try reader.receive(old)
+        try reader.use { vault in
+            let status = try vault.status()
+            #expect(status.rollbackProtection == .anchored && vault.unlockWarnings.isEmpty)
+        }
+        let location = SimulatedVault.location(
+            reader.disk.directory(0), ReadOnlyDirectory(reader.disk.directory(1)))
+        let vault = try BlockingFileVault.open(
+            at: location, configuration: SimulatedVault.configuration(tailBound: 6))
+        defer { vault.close() }
+        try vault.unlock(with: TestDevice.key)
+        try vault.store("newer", for: "token")
+        let status = try vault.status()
+        #expect(status.rollbackProtection == .none && !status.notes.isEmpty, "\(status.notes)")
+        #expect(vault.unlockWarnings.count == 1 && status.notes.contains(vault.unlockWarnings[0]))
+    }
+
     @Test func readingSyncsNothing() throws {
         try reader.receive(old)
         try reader.use { _ in }

@@ -5,7 +5,7 @@ import struct
 from primitives import associated, digest
 
 from writer import log as frames
-from writer.fields import Fields, u32, u64, u8
+from writer.fields import Fields, u16, u32, u64, u8
 
 PER_PAGE, PAGES_A_FRAME, PLAIN = 63, 320, 4056
 
@@ -40,7 +40,7 @@ def line(frame, kind, **forged):
     fields.add("b", u32(frame.body))
     fields.add("policy", u8(frame.policy))
     fields.add("kind", u8(kind))
-    fields.add("zero", bytes(2))
+    fields.add("merged", u16(1 if frame.stored_by else 0))
     return fields.finish()
 
 

@@ -15,7 +15,7 @@ class Keybag:
         self.source = source
         self.vault = source.bytes(16)
         self.generation, self.next_slot, self.kept_values = 1, 1, 0
-        self.slots, self.sets = [], []
+        self.slots, self.sets, self.removed = [], [], []
         self.roots = Roots.fresh(source, self.vault)
         self.log_key = source.bytes(32)
         self._seal_log_key()
@@ -115,7 +115,7 @@ class Keybag:
         fields.add("magic", b"TKNVAULT")
         fields.integer("version", "H", 1)
         fields.integer("kept values", "H", self.kept_values)
-        fields.add("zero", bytes(4))
+        fields.integer("removed", "I", len(self.removed))
         fields.add("vault", self.vault)
         fields.integer("generation", "Q", self.generation)
         fields.integer("next slot", "I", self.next_slot)
@@ -139,6 +139,7 @@ class Keybag:
                 fields.integer(each + "policy", "B", keys.policy)
                 fields.integer(each + "version", "I", keys.version)
                 fields.add(each + "keys", keys.sealed)
+        fields.add("removed devices", b"".join(self.removed))
         fields.add("log key", self.sealed_log_key)
         return fields
 

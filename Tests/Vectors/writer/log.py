@@ -28,6 +28,7 @@ class Written:
     metadata: int
     body: int
     chain: bytes
+    stored_by: int = 0
 
     @property
     def length(self):
@@ -87,6 +88,7 @@ class Log:
         item=(0, 0),
         service_tag=0,
         set_tag=0,
+        stored_by=0,
         header=None,
     ):
         """Appends a frame. `header` replaces fields of its header."""
@@ -99,7 +101,7 @@ class Log:
         header.integer("version", "I", version)
         header.integer("generation", "Q", generation)
         header.integer("group", "Q", self.group)
-        header.integer("zeros", "Q", 0)
+        header.integer("stored by", "Q", stored_by)
         header.add("previous", self.chain)
         header.add("item", struct.pack("<QQ", *item))
         header.integer("service tag", "Q", service_tag)
@@ -128,6 +130,7 @@ class Log:
             len(metadata),
             len(body),
             self.chain,
+            stored_by,
         )
         self.data += prefix + contents + behind
         self.frames.append(frame)

@@ -35,13 +35,16 @@ def devices(catalog):
         [opens(vault, state="first", device=0), opens(vault, state="second", device=1), opens(vault)],
         states,
     )
-    vault.keybag.sets.pop()
+    vault.keybag.removed.append(vault.keybag.sets.pop().identifier)
     vault.change_keybag()
     vault.items = {name: item for name, item in vault.items.items() if item.of.device is not vault.devices[1]}
     catalog.vault(
         "device-removed",
         "The second device was removed: its items do not exist, though their frames are there.",
-        named("keybag: number of class sets", "header: set tag"),
+        named(
+            "keybag: number of class sets, number of removed devices, identifiers of removed devices",
+            "header: set tag",
+        ),
         vault.file(),
         [opens(vault, state="first", device=0), opens(vault, state="second"), opens(vault)],
         states,

@@ -35,6 +35,7 @@ def pages(catalog):
     vault.delete("key 2 2", service="service 2")
     vault.store("key 2 2", "again", policy=2, service="service 2")
     vault.store("key 2 2", "and again", policy=2, service="service 2")
+    vault.store("merged", "fake", stored_by=vault.log.frames[4].generation + (1 << 60))
     vault.checkpoint()
     write_index(vault)
     vault.store("key 0 1", "newer than the index", service="service 0")
@@ -45,7 +46,7 @@ def pages(catalog):
         "An index of three pages, with classes of both sets, replaced and deleted values, and a tail behind it.",
         named(
             "record: item, offset of the frame, generation, service tag, set tag, class-key version, m, b, policy, "
-            "kind, zero",
+            "kind, whether the frame names the commit that stored the value",
             "summary: identifier of the index, offset of its group, the vault's sequence, generation of the keybag "
             "in use, its checksum",
             "summary: number of records, bytes of the frames of all live items, number of classes, number of "

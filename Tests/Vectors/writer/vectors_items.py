@@ -21,7 +21,7 @@ def add(catalog):
         "empty",
         "A new vault without items, opened by a key file.",
         named(
-            "keybag: TKNVAULT, version, zero, vault identifier, keybag generation, number of slots",
+            "keybag: TKNVAULT, version, vault identifier, keybag generation, number of slots",
             "keybag: number of class sets, log key, root code, holder code, zeros, checksum",
             "key: slot key",
             "key: commitment",

@@ -23,7 +23,11 @@ def forged(catalog):
             "kept-101", "keybag: how many replaced values of an item compaction keeps", newer, key_file,
             {"kept_values": u16(101)},
         ),
-        ("zero", "keybag: zero", newer, key_file, {"zero": u32(1 << 31)}),
+        ("removed-17", "keybag: number of removed devices", newer, key_file, {"removed": u32(17)}),
+        (
+            "removed-portable", "keybag: identifiers of removed devices", wrong, key_file,
+            {"removed": u32(1), "removed_devices": bytes(16)},
+        ),
         ("next-slot", "keybag: number that the next slot gets", wrong, key_file, {"next_slot": u32(1)}),
         ("slots-0", "keybag: number of slots", wrong, key_file, {"slots": u16(0)}),
         ("slots-65535", "keybag: number of slots", wrong, key_file, {"slots": u16(65535)}),

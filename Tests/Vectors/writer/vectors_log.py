@@ -99,7 +99,6 @@ def headers(catalog):
     for name, about, field, forged, code in [
         ("end-2", "its second byte is 2", "header: end of the commit", {"ends": 2}, newer),
         ("zero", "its fourth byte is 1", "header: zero", {"zero": u8(1)}, newer),
-        ("zeros", "its eight zero bytes are not", "header: zero", {"zeros": u64(1 << 63)}, newer),
         ("generation", "its generation is 2^53", "header: generation", {"generation": u64(1 << 53)}, newer),
         ("metadata-long", "it has metadata of 262,145 bytes", "header: m", {"m": u32(262_145)}, newer),
         ("body-long", "it has a body of 1,400,001 bytes", "header: b", {"b": u32(1_400_001)}, newer),
@@ -118,6 +117,25 @@ def headers(catalog):
         vault.store("forged", "fake", remember=False, ends=ends, header=forged)
         told = fails(code, offset=place if code == "corrupt" else None)
         catalog.vault(f"header-{name}", f"A header that is authentic, but {about}.", named(field), vault.file(), [told])
+    vault, _ = three()
+    vault.log.next_group()
+    vault.log.frame(log.CHECKPOINT, vault.log.sequence, header={"stored_by": u64(1 << 63)})
+    catalog.vault(
+        "header-stored-by",
+        "A header that is authentic, but names a storing commit, and is of no item.",
+        named("header: tag of the storing commit"),
+        vault.file(),
+        [fails(newer)],
+    )
+    vault, _ = three()
+    vault.store("merged", "fake", stored_by=1 << 63)
+    catalog.vault(
+        "merged",
+        "The last item names the commit that stored it.",
+        named("header: tag of the storing commit"),
+        vault.file(),
+        [opens(vault)],
+    )
     for name, about, field, forged, code in [
         ("policy", "policy 6", "header: policy", {"policy": u8(6)}, "unsupportedFormat"),
         (

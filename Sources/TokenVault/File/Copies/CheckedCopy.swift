@@ -104,6 +104,21 @@ struct CheckedCopy {
         return keys
     }
 
+    /// Returns an item's metadata; `nil` where its keys are not held. Throws `corrupt` where the metadata are
+    /// not what was sealed.
+    func metadata(
+        of item: ItemIdentifier, _ entry: IndexEntry, _ scanner: inout LogScanner
+    ) throws(TokenStorageError) -> StoredMetadata? {
+        guard let keys = keys(of: entry) else { return nil }
+        let content = try scanner.contents(of: item, entry)
+        guard
+            let stored = try ItemSealer(vault: codec.vault).openMetadata(
+                content, in: 0..<Int(entry.metadataLength), of: item, generation: entry.generation, keys: keys
+            )
+        else { throw .damage(at: entry.offset, .item) }
+        return stored
+    }
+
     /// Returns an item; `nil` where its keys are not held. Throws `corrupt` where the contents are not what
     /// was sealed.
     func open(

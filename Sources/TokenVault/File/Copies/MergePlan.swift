@@ -1,64 +1,116 @@
-/// The plan for merging two files of one vault into a third, item by item, from the newest commit that both
-/// have.
+/// The plan for merging two files of one vault into a third, item by item.
 ///
-/// An item that changed in one file only is taken from that file, a deletion too. An item that changed in
-/// both files is kept twice. Where the two files cannot tell, an item is kept: a lost deletion can be made
-/// again, a lost secret cannot.
+/// Each value of an item was stored by one commit. When a file's history has the commit that stored the other
+/// file's value, the file has replaced or deleted that value, or still has it. Where each file has a value
+/// that the other one never had, the item is kept twice. Where the files cannot tell, an item is kept: a lost
+/// deletion can be made again, a lost secret cannot.
 struct MergePlan {
+    /// A value of an item in one of the files.
+    struct Version {
+        var entry: IndexEntry
+        /// The tag of the commit that stored the value; `nil` where that is so old that no list has it.
+        var storedBy: UInt64?
+    }
+
     /// The outcome for an item.
-    enum Choice: Equatable {
+    enum Choice {
+        /// Both files have the same value.
+        case same(Version)
         /// The item stays as this file has it.
-        case ours(IndexEntry)
+        case ours(Version)
         /// The item is taken from the other file.
-        case theirs(IndexEntry)
+        case theirs(Version)
         /// Both files have changed the item.
-        case both(ours: IndexEntry, theirs: IndexEntry)
+        case both(ours: Version, theirs: Version)
         /// One of the files has deleted the item.
         case deleted
     }
 
-    private let ours: Ancestry
-    private let theirs: Ancestry
+    let ours: History
+    let theirs: History
     /// The newest commit that both files have.
-    let fork: Ancestry.Commit
+    private let fork: Ancestry.Commit
 
     /// Returns `nil` where the two files have no commit in common.
     init?(ours: Ancestry, theirs: Ancestry) {
         guard let fork = ours.newestCommon(with: theirs) else { return nil }
-        self.ours = ours
-        self.theirs = theirs
+        self.ours = History(ours)
+        self.theirs = History(theirs)
         self.fork = fork
     }
 
     /// Whether this file has every commit of the other file.
-    var hasAllOfTheirs: Bool { theirs.commits.last.map(ours.contains) ?? false }
+    var hasAllOfTheirs: Bool { theirs.newest.map(ours.contains) ?? false }
+    /// Whether the other file has every commit of this file.
+    var hasAllOfOurs: Bool { ours.newest.map(theirs.contains) ?? false }
+
+    /// Returns whether a generation does not tell which commit stored a value: a commit of either file may
+    /// have that number.
+    func isAmbiguous(_ generation: UInt64) -> Bool {
+        generation > fork.sequence || ours.first(numbered: generation) != theirs.first(numbered: generation)
+    }
+
+    /// Returns whether a value is from before the fork.
+    func isOld(_ entry: IndexEntry) -> Bool { entry.generation <= fork.sequence }
 
     /// Returns the outcome for an item that this file has as `our`, and the other file as `their`; `nil`
-    /// where it is absent. `isReadable` says whether this device opens the item, so that an earlier merge
-    /// gave it its own generation.
-    func choice(ours our: IndexEntry?, theirs their: IndexEntry?, isReadable: Bool) -> Choice {
+    /// where it is absent.
+    func choice(ours our: Version?, theirs their: Version?) -> Choice {
         switch (our, their) {
-        case (nil, nil): .deleted
-        case (let our?, nil):
-            isCommon(our.generation, of: ours, in: theirs, isReadable) ? .deleted : .ours(our)
-        case (nil, let their?):
-            isCommon(their.generation, of: theirs, in: ours, isReadable) ? .deleted : .theirs(their)
+        case (nil, nil): return .deleted
+        case (let our?, nil): return isIn(theirs, our, of: ours) ? .deleted : .ours(our)
+        case (nil, let their?): return isIn(ours, their, of: theirs) ? .deleted : .theirs(their)
         case (let our?, let their?):
-            switch (our.generation > fork.sequence, their.generation > fork.sequence) {
-            case (true, true): .both(ours: our, theirs: their)
-            case (false, true): .theirs(their)
-            case (true, false), (false, false): .ours(our)
+            switch (isIn(theirs, our, of: ours), isIn(ours, their, of: theirs)) {
+            case (false, false): return .both(ours: our, theirs: their)
+            case (true, false): return .theirs(their)
+            case (false, true): return .ours(our)
+            case (true, true):
+                let isSame =
+                    our.storedBy.map { $0 == their.storedBy }
+                    ?? (our.entry.generation == their.entry.generation)
+                if isSame { return .same(our) }
+                // Each side has seen both values. The side that has seen everything has decided.
+                return hasAllOfOurs ? .theirs(their) : .both(ours: our, theirs: their)
             }
         }
     }
 
-    /// Returns whether the commit that stored an item is known to be in the past of both files.
-    private func isCommon(
-        _ generation: UInt64, of history: Ancestry, in other: Ancestry, _ isReadable: Bool
-    ) -> Bool {
-        guard generation <= fork.sequence else { return false }
-        if isReadable { return true }
-        // After an earlier merge two commits may have this number.
-        return history.commits(numbered: generation).allSatisfy(other.contains)
+    /// Returns whether the commit that stored a value of `own` is in the past of `other`.
+    private func isIn(_ other: History, _ version: Version, of own: History) -> Bool {
+        guard let tag = version.storedBy else { return isOld(version.entry) }
+        if other.contains(tag) { return true }
+        if let commit = own.commit(tag) { return other.mayHaveLeftOut(commit) }
+        // Neither lists so old a commit.
+        return isOld(version.entry)
+    }
+}
+
+extension MergePlan {
+    /// The commits of a file, for many questions about them.
+    struct History {
+        private let ancestry: Ancestry
+        private let tagged: [UInt64: Ancestry.Commit]
+        private let numbered: [UInt64: UInt64]
+
+        init(_ ancestry: Ancestry) {
+            self.ancestry = ancestry
+            tagged = Dictionary(ancestry.commits.map { ($0.tag, $0) }) { first, _ in first }
+            numbered = Dictionary(ancestry.commits.map { ($0.sequence, $0.tag) }) { first, _ in first }
+        }
+
+        /// The tag of the newest commit.
+        var newest: UInt64? { ancestry.commits.last?.tag }
+
+        func contains(_ tag: UInt64) -> Bool { tagged[tag] != nil }
+
+        func commit(_ tag: UInt64) -> Ancestry.Commit? { tagged[tag] }
+
+        func mayHaveLeftOut(_ commit: Ancestry.Commit) -> Bool { ancestry.mayHaveLeftOut(commit) }
+
+        /// Returns the tag of the first commit with the sequence `number`: the one that changed items.
+        /// Checkpoints and indexes behind it have its number as well. After a merge, other commits may have
+        /// the number too; the items that they stored name them.
+        func first(numbered number: UInt64) -> UInt64? { numbered[number] }
     }
 }

@@ -8,84 +8,141 @@ struct MergedItems {
         var item: ItemIdentifier
         var entry: IndexEntry
         var isTheirs = false
-        /// Whether the item is sealed under a generation of the merge, so that nothing takes it for either
-        /// file's value.
+        /// Whether the item is sealed again under the generation of the merge, since its own generation no
+        /// longer tells which commit stored it.
         var isSealedAgain = false
+        /// The tag of the commit that stored the value; zero where the generation tells it.
+        var storedBy: UInt64 = 0
         /// The key to store the item under; `nil` for its own key.
         var key: TokenKey?
     }
 
+    private let plan: MergePlan
     private let ours: CheckedCopy
     private let theirs: CheckedCopy
     private let generation: UInt64
+    private let hasSameRoot: Bool
     private var sources: [Source] = []
     private(set) var keybag: Keybag
+    /// Whether the new file has what the other file has, and nothing else.
+    private(set) var isSameAsTheirs = true
+    /// Whether the keys were rotated in the other file, which descends from this one. Only that file as it is
+    /// can be the new one.
+    private(set) var hasKeysOfTheirs = false
     var report = MergeReport()
 
-    /// Decides on every item of both files. Opens the items that both have changed. Throws `corrupt` where
+    /// Decides on every item of both files. Opens the items that either has changed. Throws `corrupt` where
     /// such an item is damaged.
     init(
         _ plan: MergePlan, ours: CheckedCopy, theirs: CheckedCopy, generation: UInt64
     ) throws(TokenStorageError) {
+        self.plan = plan
         self.ours = ours
         self.theirs = theirs
         self.generation = generation
         keybag = ours.keybag
-        try takeDevices(plan)
+        hasSameRoot = (try? KeybagKeys.check(theirs.keybag, roots: ours.roots)) != nil
+        try checkSlots()
+        takeDevices()
         var (ourScanner, theirScanner) = (ours.scanner(), theirs.scanner())
         for (item, entry) in ours.items {
-            let their = theirs.entry(of: item)
-            switch plan.choice(ours: entry, theirs: their, isReadable: ours.opens(entry)) {
-            case .ours: keep(item, entry, isNew: entry.generation > plan.fork.sequence)
-            case .theirs(let their):
-                if !take(item, their) { keep(item, entry, isNew: false) }
-            case .both(_, let their):
-                keep(item, entry, isNew: true)
-                try keepTwice(item, entry, their, &ourScanner, &theirScanner)
-            case .deleted: report.deleted += 1
+            let our = try version(entry, plan.ours, &ourScanner)
+            let their = try theirs.entry(of: item).map { (entry) throws(TokenStorageError) in
+                try version(entry, plan.theirs, &theirScanner)
+            }
+            switch plan.choice(ours: our, theirs: their) {
+            case .same(let our): keep(item, our)
+            case .ours(let our):
+                keep(item, our)
+                isSameAsTheirs = false
+            case .theirs(let their): if try !take(item, their, &theirScanner) { keep(item, our) }
+            case .both(let our, let their):
+                try keepTwice(item, our, their, &ourScanner, &theirScanner)
+                isSameAsTheirs = false
+            case .deleted:
+                report.deleted += 1
+                if let stored = try ours.metadata(of: item, entry, &ourScanner) {
+                    report.deletedNames.append(Self.name(of: stored))
+                }
             }
         }
         for (item, entry) in theirs.items where ours.entry(of: item) == nil {
-            guard case .theirs = plan.choice(ours: nil, theirs: entry, isReadable: theirs.opens(entry)) else {
-                continue
+            let their = try version(entry, plan.theirs, &theirScanner)
+            if case .theirs = plan.choice(ours: nil, theirs: their) {
+                _ = try take(item, their, &theirScanner)
+            } else {
+                isSameAsTheirs = false
             }
-            _ = take(item, entry)
         }
         report.items = sources.count
+        let (mine, other) = (keybag, theirs.keybag)
+        if report.remaining > 0 || mine.slots != other.slots || mine.sets != other.sets
+            || mine.removedDevices != other.removedDevices || mine.keptValues != other.keptValues
+        {
+            isSameAsTheirs = false
+        }
     }
 
-    private mutating func keep(_ item: ItemIdentifier, _ entry: IndexEntry, isNew: Bool) {
+    /// Returns a value of one of the files, with the commit that stored it.
+    private func version(
+        _ entry: IndexEntry, _ history: MergePlan.History, _ scanner: inout LogScanner
+    ) throws(TokenStorageError) -> MergePlan.Version {
+        let named = try scanner.storingCommit(of: entry)
+        return MergePlan.Version(
+            entry: entry, storedBy: named == 0 ? history.first(numbered: entry.generation) : named)
+    }
+
+    private mutating func keep(_ item: ItemIdentifier, _ version: MergePlan.Version) {
+        let entry = version.entry
+        let isAmbiguous = plan.isAmbiguous(entry.generation)
         sources.append(
-            Source(item: item, entry: entry, isSealedAgain: isNew && ours.opens(entry) && canSeal(entry)))
+            Source(
+                item: item, entry: entry, isSealedAgain: isAmbiguous && ours.opens(entry) && canSeal(entry),
+                storedBy: isAmbiguous || entry.isMerged ? version.storedBy ?? 0 : 0))
     }
 
     /// Takes an item of the other file; returns false where neither this device nor the new keybag has keys
     /// for it.
-    private mutating func take(_ item: ItemIdentifier, _ entry: IndexEntry) -> Bool {
+    private mutating func take(
+        _ item: ItemIdentifier, _ version: MergePlan.Version, _ scanner: inout LogScanner
+    ) throws(TokenStorageError) -> Bool {
+        let entry = version.entry
         let isSealedAgain = theirs.opens(entry) && canSeal(entry)
         guard isSealedAgain || hasSameKeys(entry) else {
             report.remaining += 1
             return false
         }
-        sources.append(Source(item: item, entry: entry, isTheirs: true, isSealedAgain: isSealedAgain))
+        sources.append(
+            Source(
+                item: item, entry: entry, isTheirs: true, isSealedAgain: isSealedAgain,
+                storedBy: version.storedBy ?? 0))
         report.taken += 1
+        if let stored = try theirs.metadata(of: item, entry, &scanner) {
+            report.takenNames.append(Self.name(of: stored))
+        }
         return true
     }
 
-    /// Keeps the other file's value of an item under another key, unless both values are the same.
+    private static func name(of stored: StoredMetadata) -> MergeReport.Name {
+        MergeReport.Name(service: stored.metadata.service, key: stored.metadata.key)
+    }
+
+    /// Keeps this file's value of an item, and the other file's value under another key, unless both values
+    /// are the same.
     private mutating func keepTwice(
-        _ item: ItemIdentifier, _ our: IndexEntry, _ their: IndexEntry, _ ourScanner: inout LogScanner,
-        _ theirScanner: inout LogScanner
+        _ item: ItemIdentifier, _ our: MergePlan.Version, _ their: MergePlan.Version,
+        _ ourScanner: inout LogScanner, _ theirScanner: inout LogScanner
     ) throws(TokenStorageError) {
-        guard let mine = try ours.open(item, our, &ourScanner),
-            let other = try theirs.open(item, their, &theirScanner), canSeal(their)
+        keep(item, our)
+        guard let mine = try ours.open(item, our.entry, &ourScanner),
+            let other = try theirs.open(item, their.entry, &theirScanner), canSeal(their.entry)
         else {
             report.remaining += 1
             return
         }
         if mine.isSame(as: other) { return }
         let key = try freeKey(for: other)
-        sources.append(Source(item: item, entry: their, isTheirs: true, isSealedAgain: true, key: key))
+        sources.append(Source(item: item, entry: their.entry, isTheirs: true, isSealedAgain: true, key: key))
         report.conflicts.append(
             MergeReport.Conflict(service: other.metadata.service, key: other.metadata.key, keptAs: key))
     }
@@ -130,23 +187,58 @@ struct MergedItems {
         return key(in: keybag) == theirs
     }
 
-    /// Takes over the devices enrolled in the other file since. A device that has items from before was
-    /// removed here.
-    private mutating func takeDevices(_ plan: MergePlan) throws(TokenStorageError) {
+    /// Throws `conflict` where the new file would open with an unlock method that a key rotation in the other
+    /// file locked out.
+    private mutating func checkSlots() throws(TokenStorageError) {
+        let (mine, other) = (keybag, theirs.keybag)
+        let removed = mine.slots.filter { slot in
+            slot.identifier < other.nextSlot
+                && !other.slots.contains { $0.identifier == slot.identifier && $0.created == slot.created }
+        }
+        guard hasSameRoot else {
+            func version(_ keybag: Keybag) -> UInt32 {
+                let portable = keybag.sets.first { $0.device == Keybag.ClassSet.portable }
+                return portable?.keys.map(\.version).max() ?? 0
+            }
+            if version(other) > version(mine) {
+                // A copy that has all of this file's commits can take its place, with its keys.
+                guard plan.hasAllOfOurs else { throw .file(.conflict, .ancestry(.keysRotatedInCopy)) }
+                keybag = other
+                hasKeysOfTheirs = true
+                return
+            }
+            if !removed.isEmpty { throw .file(.conflict, .ancestry(.slotRemovedInCopy)) }
+            return
+        }
+        for slot in removed {
+            report.notes.append("slot \(slot.identifier) of the vault is not in the copy, and stays")
+        }
+    }
+
+    /// Takes over the devices enrolled in the other file since, and those removed there. A device that has
+    /// items from before the fork and no set here was removed here.
+    private mutating func takeDevices() {
+        let own = ours.ring.facts.deviceTag
+        for device in theirs.keybag.removedDevices
+        where DeviceKey.setTag(of: device) != own && keybag.sets.contains(where: { $0.device == device }) {
+            keybag.removeDevice(device)
+            report.notes.append("device \(device.hexadecimal) is removed, as in the copy")
+        }
         let known = Set(keybag.sets.map(\.device))
         let fresh = theirs.keybag.sets.filter { !known.contains($0.device) }
-        guard !fresh.isEmpty else { return }
-        let old = Set(theirs.items.filter { $0.1.generation <= plan.fork.sequence }.map(\.1.setTag))
-        let hasSameRoot = (try? KeybagKeys.check(theirs.keybag, roots: ours.roots)) != nil
+        let old = Set(theirs.items.filter { plan.isOld($0.1) }.map(\.1.setTag))
         for set in fresh where !old.contains(DeviceKey.setTag(of: set.device)) {
             let name = set.device.hexadecimal
-            guard hasSameRoot, keybag.sets.count < Keybag.maximumSets else {
+            guard hasSameRoot, keybag.sets.count < Keybag.maximumSets,
+                !keybag.removedDevices.contains(set.device)
+            else {
                 report.notes.append("device \(name) of the copy is not in the vault: enrol it again")
                 continue
             }
-            keybag.sets.append(set)
-            report.notes.append("device \(name) is in the vault now, as in the copy")
+            keybag.addDevice(set)
+            report.notes.append("device \(name) of the copy is taken over")
         }
+        keybag.remember(removed: theirs.keybag.removedDevices)
     }
 
     // MARK: - Writing
@@ -174,7 +266,7 @@ struct MergedItems {
     ) throws(TokenStorageError) {
         guard source.isSealedAgain else {
             return try builder.copy(
-                IndexRecord(source.item, source.entry, .newest), from: &scanner)
+                IndexRecord(source.item, source.entry, .newest), storedBy: source.storedBy, from: &scanner)
         }
         guard let opened = try copy.open(source.item, source.entry, &scanner),
             let policy = AccessPolicy(number: source.entry.policy),
@@ -183,7 +275,7 @@ struct MergedItems {
         var metadata = opened.metadata
         if let key = source.key { metadata.key = key }
         let item = try ours.codec.item(service: metadata.service, key: metadata.key)
-        let draft = try ItemSealer(vault: copy.codec.vault).item(
+        var draft = try ItemSealer(vault: copy.codec.vault).item(
             item,
             metadata: ItemCoding.metadata(
                 StoredMetadata(
@@ -192,6 +284,7 @@ struct MergedItems {
                         ? nil : ours.ring.policyProof(of: item, under: keys))),
             secret: opened.secret, keys: keys, serviceTag: source.entry.serviceTag, generation: generation,
             with: &supplies)
+        draft.storedBy = source.storedBy
         try builder.append(draft, generation: generation)
     }
 }

@@ -81,7 +81,17 @@ struct VaultMerge {
         let items = try MergedItems(plan, ours: our, theirs: their, generation: life.sequence)
         if items.report.remaining == 0 { history.merge(theirHistory) }
         try requireDescent(history, our.state, from: anchored)
+        let isFollowing =
+            plan.hasAllOfOurs && items.isSameAsTheirs && their.notes.isEmpty
+            && their.state.epoch != our.state.epoch
+            && their.state.keybag.generation >= our.state.keybag.generation
+        guard isFollowing || !items.hasKeysOfTheirs else {
+            throw .file(.conflict, .ancestry(.keysRotatedInCopy))
+        }
         if isRehearsal { return items.report }
+        if isFollowing {
+            return try follow(their, over: existing, our, anchor, reach, items.report)
+        }
 
         var keybag = items.keybag
         keybag.generation = life.keybag
@@ -91,23 +101,54 @@ struct VaultMerge {
         guard let bytes = keybag.encoded() else {
             throw .file(.tooManySlots, .slots(.devicesOfBothFiles))
         }
-        let fresh = try AtomicFile(in: place, isAlone: false)
-        let state: LogState
-        do throws(TokenStorageError) {
+        return try replace(existing, our, anchor, reach, items.report) { (file) throws(TokenStorageError) in
             var builder = try LogBuilder(
-                file: fresh.file, codec: our.codec, tailBound: ours.configuration.tailBound,
+                file: file, codec: our.codec, tailBound: ours.configuration.tailBound,
                 epoch: life.epoch, baseSequence: life.sequence, keybagCopy: bytes,
                 keybag: KeybagRecord(generation: keybag.generation, digest: Keybag.digest(of: bytes)),
                 ancestry: history)
             try items.write(to: &builder, progress: progress)
-            state = try builder.finish()
+            return try builder.finish()
+        }
+    }
+
+    /// Takes over the other file as it is, which has all of this file's commits and the same unlock methods.
+    /// Two files that merge each other in turn become the same this way.
+    private func follow(
+        _ their: CheckedCopy, over existing: ExistingFile, _ our: CheckedCopy, _ anchor: Anchor,
+        _ reach: HighWaterMark, _ report: MergeReport
+    ) throws(TokenStorageError) -> MergeReport {
+        try replace(existing, our, anchor, reach, report) { (file) throws(TokenStorageError) in
+            try onDisk { () throws(SystemFailure) in
+                var offset = 0
+                while true {
+                    let bytes = try their.state.file.read(1 << 20, at: offset)
+                    if bytes.isEmpty { break }
+                    try file.write(bytes, at: offset)
+                    offset += bytes.count
+                }
+            }
+            return their.state
+        }
+    }
+
+    /// Puts the file that `write` fills, and whose state it returns, in the place of `existing`.
+    private func replace(
+        _ existing: ExistingFile, _ our: CheckedCopy, _ anchor: Anchor, _ reach: HighWaterMark,
+        _ merged: MergeReport,
+        by write: (any DiskFile) throws(TokenStorageError) -> LogState
+    ) throws(TokenStorageError) -> MergeReport {
+        let fresh = try AtomicFile(in: place, isAlone: false)
+        let state: LogState
+        do throws(TokenStorageError) {
+            state = try write(fresh.file)
             try onDisk { () throws(SystemFailure) in try fresh.file.synchronize() }
-            try anchor.expect(life.epoch, after: our.state, in: place)
+            try anchor.expect(state.epoch, after: our.state, in: place)
         } catch {
             fresh.remove()
             throw error
         }
-        var report = items.report
+        var report = merged
         report.replaced = try fresh.replace(
             existing, last: existing.isClean(our, upTo: reach.lastFrame) ? reach.lastFrame : nil,
             codec: our.codec, keepingAside: true)

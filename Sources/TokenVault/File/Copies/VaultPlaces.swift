@@ -33,16 +33,18 @@ enum VaultPlaces {
         return try living(store, here: here, identity: nil, vault: store.vault) != nil
     }
 
-    /// Throws `unexpectedVault` when this device remembers another vault at `here` than that of `store`,
+    /// Throws `unexpectedVault` when this device remembers another vault at `location` than that of `store`,
     /// which it remembers at `place`. A vault that is itself remembered there took the place of others on
-    /// purpose.
+    /// purpose. Both the path as given and the path without links count: a link may have come later.
     static func requireExpected(
-        _ store: StateStore, rememberedAt place: FilePath?, at here: FilePath?
+        _ store: StateStore, rememberedAt place: FilePath?, at location: VaultLocation
     ) throws(TokenStorageError) {
-        guard let here, place != here else { return }
-        let expected = StateStore.vaults(rememberedAt: [here], in: store.directory)
-        guard !expected.isEmpty, !expected.contains(store.vault) else { return }
-        throw .file(.unexpectedVault, .otherVaultExpected(path: here.string))
+        for here in [location.absolutePath, location.linkedPath].compactMap({ $0 }) where place != here {
+            let expected = StateStore.vaults(rememberedAt: [here], in: store.directory)
+            if !expected.isEmpty, !expected.contains(store.vault) {
+                throw .file(.unexpectedVault, .otherVaultExpected(path: here.string))
+            }
+        }
     }
 
     /// Returns whether the file at `place` is the one with `identity`.

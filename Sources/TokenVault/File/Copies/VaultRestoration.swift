@@ -44,7 +44,7 @@ struct VaultRestoration {
         try existing?.check(is: copy.vault)
         if !isAdopting, let state = place.state {
             let store = StateStore(directory: state, vault: copy.vault)
-            try VaultPlaces.requireExpected(store, rememberedAt: store.place(), at: place.absolutePath)
+            try VaultPlaces.requireExpected(store, rememberedAt: store.place(), at: place)
         }
         if let existing { try HardLinks(location: place).requireNone(of: existing.file) }
         let identity = try onDisk { () throws(SystemFailure) in try copy.file.attributes().identity }
@@ -160,7 +160,8 @@ struct VaultRestoration {
         do throws(TokenStorageError) {
             try StateStore(directory: state, vault: copy.vault).rememberPlace(here)
             // The vaults expected here so far are expected nowhere until they are opened again.
-            for other in StateStore.vaults(rememberedAt: [here], in: state) where other != copy.vault {
+            let paths = [here, place.linkedPath].compactMap { $0 }
+            for other in StateStore.vaults(rememberedAt: paths, in: state) where other != copy.vault {
                 try StateStore(directory: state, vault: other).forgetPlace()
             }
         } catch {

@@ -47,12 +47,14 @@ struct Ancestry: Equatable, Sendable {
         cut()
     }
 
-    /// Adds the commits of a history beside this one that it lacks, as the newest.
+    /// Adds the commits of a history beside this one that it lacks, as the newest. When there are too many,
+    /// at least half of those that stay are this history's: the devices of both know their newest commits.
     mutating func merge(_ other: Ancestry) {
         let known = Set(commits)
-        commits += other.commits.filter { !known.contains($0) }
-        isCut = isCut || other.isCut
-        cut()
+        let added = other.commits.filter { !known.contains($0) }
+        isCut = isCut || other.isCut || commits.count + added.count > Self.bound
+        commits = Array(commits.suffix(max(Self.bound / 2, Self.bound - added.count)))
+        commits += added.suffix(Self.bound - commits.count)
     }
 
     private mutating func cut() {
@@ -62,9 +64,6 @@ struct Ancestry: Equatable, Sendable {
     }
 
     func contains(_ commit: Commit) -> Bool { commits.last { $0 == commit } != nil }
-
-    /// Returns the commits with the sequence `number`: more than one after a merge.
-    func commits(numbered number: UInt64) -> [Commit] { commits.filter { $0.sequence == number } }
 
     /// Returns whether `commit` is so old that it may have been left out.
     func mayHaveLeftOut(_ commit: Commit) -> Bool {

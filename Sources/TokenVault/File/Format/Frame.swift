@@ -86,6 +86,9 @@ struct FrameHeader: Equatable, Sendable {
     var groupStart: UInt64
     /// The chain value of the frame before.
     var previous: Digest
+    /// The tag of the commit that stored an item's value, where a merge wrote the frame again; zero where the
+    /// generation is the number of that commit.
+    var storedBy: UInt64 = 0
     var item: ItemIdentifier = .none
     /// The tag of the item's service, which does not contain its name.
     var serviceTag: UInt64 = 0
@@ -107,7 +110,7 @@ struct FrameHeader: Equatable, Sendable {
         bytes.put(kind | UInt64(keyVersion) << 32, at: offset)
         bytes.put(generation, at: offset + 8)
         bytes.put(groupStart, at: offset + 16)
-        bytes.put(0, at: offset + 24)
+        bytes.put(storedBy, at: offset + 24)
         previous.put(into: &bytes, at: offset + 32)
         bytes.put(item.high, at: offset + 64)
         bytes.put(item.low, at: offset + 72)
@@ -130,7 +133,8 @@ struct FrameHeader: Equatable, Sendable {
         keyVersion = try reader.integer(UInt32.self)
         generation = try reader.integer(UInt64.self)
         groupStart = try reader.integer(UInt64.self)
-        guard try reader.integer(UInt64.self) == 0 else { throw .newerVersion }
+        storedBy = try reader.integer(UInt64.self)
+        guard storedBy == 0 || type == RecordType.item.rawValue else { throw .newerVersion }
         previous = try Digest(&reader)
         item = ItemIdentifier(
             high: try reader.integer(UInt64.self), low: try reader.integer(UInt64.self))
@@ -146,9 +150,10 @@ struct FrameHeader: Equatable, Sendable {
 
     init(
         type: UInt8, endsCommit: Bool, policy: UInt8, keyVersion: UInt32, generation: UInt64,
-        groupStart: UInt64, previous: Digest, item: ItemIdentifier, serviceTag: UInt64, setTag: UInt64,
-        metadataLength: Int, bodyLength: Int, contentDigest: Digest
+        groupStart: UInt64, previous: Digest, storedBy: UInt64 = 0, item: ItemIdentifier, serviceTag: UInt64,
+        setTag: UInt64, metadataLength: Int, bodyLength: Int, contentDigest: Digest
     ) {
+        self.storedBy = storedBy
         self.type = type
         self.endsCommit = endsCommit
         self.policy = policy

@@ -33,7 +33,7 @@ struct IndexRecord: Equatable, Sendable {
         bytes.put(entry.serviceTag, at: offset + 32)
         bytes.put(entry.setTag, at: offset + 40)
         bytes.put(UInt64(entry.keyVersion) | UInt64(UInt32(entry.metadataLength)) << 32, at: offset + 48)
-        let last = UInt64(entry.policy) | UInt64(kind.rawValue) << 8
+        let last = UInt64(entry.policy) | UInt64(kind.rawValue) << 8 | (entry.isMerged ? 1 << 16 : 0)
         bytes.put(UInt64(UInt32(entry.bodyLength)) | last << 32, at: offset + 56)
     }
 
@@ -48,9 +48,9 @@ struct IndexRecord: Equatable, Sendable {
         let metadataLength = try reader.integer(UInt32.self)
         let bodyLength = try reader.integer(UInt32.self)
         let policy = try reader.integer(UInt8.self)
-        guard let kind = Kind(rawValue: try reader.integer(UInt8.self)),
-            try reader.integer(UInt16.self) == 0
-        else { throw .newerVersion }
+        guard let kind = Kind(rawValue: try reader.integer(UInt8.self)) else { throw .newerVersion }
+        let merged = try reader.integer(UInt16.self)
+        guard merged <= 1 else { throw .newerVersion }
         guard offset <= IndexFormat.largestOffset, generation <= VaultFormat.largestSequence,
             metadataLength <= Frame.maximumMetadata, bodyLength <= Frame.maximumBody
         else { throw .outOfBounds }
@@ -58,7 +58,7 @@ struct IndexRecord: Equatable, Sendable {
         entry = IndexEntry(
             offset: Int(offset), metadataLength: Int32(metadataLength), bodyLength: Int32(bodyLength),
             generation: generation, serviceTag: serviceTag, setTag: setTag, keyVersion: keyVersion,
-            policy: policy)
+            policy: policy, isMerged: merged == 1)
     }
 }
 

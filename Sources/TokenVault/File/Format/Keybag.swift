@@ -13,6 +13,9 @@ struct Keybag: Equatable, Sendable {
     var slots: [Slot]
     /// The portable set first, then one for each device.
     var sets: [ClassSet]
+    /// The identifiers of devices that were removed, the last one at the end, so that a merge with an older
+    /// copy does not bring them back.
+    private(set) var removedDevices: [[UInt8]] = []
     /// The log key, wrapped.
     var logKey: [UInt8]
     /// The code that authenticates everything above under the root, for holders of the root.
@@ -74,6 +77,7 @@ struct Keybag: Equatable, Sendable {
     static let maximumSlots = 16
     static let maximumPassphrases = 8
     static let maximumSets = 8
+    static let mostRemovedDevices = 16
     /// The most that trying every passphrase slot may cost: passes times bytes, over all slots. It equals
     /// eight slots of four times libsodium's MODERATE; a hostile file cannot ask for hours.
     static let maximumWork: UInt64 = 8 * 12 * (256 << 20)
@@ -91,7 +95,7 @@ struct Keybag: Equatable, Sendable {
         writer.append(Self.magic)
         writer.append(VaultFormat.version)
         writer.append(keptValues)
-        writer.append(UInt32(0))
+        writer.append(UInt32(removedDevices.count))
         writer.append(vault.bytes)
         writer.append(generation)
         writer.append(nextSlot)
@@ -121,8 +125,31 @@ struct Keybag: Equatable, Sendable {
                 writer.append(key.wrapped)
             }
         }
+        for device in removedDevices { writer.append(device) }
         writer.append(logKey)
         return writer.bytes
+    }
+
+    /// Removes a device's set, and remembers the device as removed.
+    mutating func removeDevice(_ device: [UInt8]) {
+        sets.removeAll { $0.device == device }
+        remember(removed: [device])
+    }
+
+    /// Adds a device's set.
+    mutating func addDevice(_ set: ClassSet) {
+        removedDevices.removeAll { $0 == set.device }
+        sets.append(set)
+    }
+
+    /// Remembers devices as removed that have no set. The oldest are forgotten beyond
+    /// ``mostRemovedDevices``.
+    mutating func remember(removed devices: [[UInt8]]) {
+        for device in devices
+        where !removedDevices.contains(device) && !sets.contains(where: { $0.device == device }) {
+            removedDevices.append(device)
+        }
+        removedDevices.removeFirst(max(0, removedDevices.count - Self.mostRemovedDevices))
     }
 
     /// Returns one copy as it stands in the file, ``VaultFormat/keybagLength`` bytes; `nil` when the contents
@@ -150,7 +177,8 @@ struct Keybag: Equatable, Sendable {
         var reader = ByteReader(copy, in: Self.magic.count..<end)
         guard try reader.integer(UInt16.self) == VaultFormat.version else { throw .newerVersion }
         keptValues = try reader.integer(UInt16.self)
-        guard keptValues <= Self.mostKeptValues, try reader.integer(UInt32.self) == 0 else {
+        let removedCount = Int(try reader.integer(UInt32.self))
+        guard keptValues <= Self.mostKeptValues, removedCount <= Self.mostRemovedDevices else {
             throw .newerVersion
         }
         vault = VaultIdentifier(bytes: try reader.bytes(VaultIdentifier.length))
@@ -180,6 +208,13 @@ struct Keybag: Equatable, Sendable {
             sets.append(set)
         }
         self.sets = sets
+        for _ in 0..<removedCount {
+            let device = try reader.bytes(16)
+            guard !removedDevices.contains(device), !sets.contains(where: { $0.device == device }) else {
+                throw .outOfBounds
+            }
+            removedDevices.append(device)
+        }
         logKey = try reader.bytes(Self.wrappedLogKeyLength)
         rootCode = try reader.bytes(Self.codeLength)
         holderCode = try reader.bytes(Self.codeLength)

@@ -1,4 +1,5 @@
 internal import Synchronization
+internal import SystemPackage
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
@@ -15,6 +16,8 @@ final class Anchor: Sendable {
         var known: [UInt8] = []
         /// The newest slot of these bytes.
         var newest: AnchorSlot?
+        /// Whether the file cannot be written, so that the anchor stays where it is.
+        var isStuck = false
         /// The buffer for reading.
         var bytes = [UInt8](repeating: 0, count: 2 * AnchorSlot.length)
     }
@@ -43,6 +46,7 @@ final class Anchor: Sendable {
                 } catch {
                     if error.isExhaustion { return .failure(.system(error)) }
                     state.file = try? directory.open(name, .read)
+                    state.isStuck = error.errno != .noSuchFileOrDirectory
                 }
             }
             guard let file = state.file else { return .success(nil) }
@@ -50,6 +54,10 @@ final class Anchor: Sendable {
         }
         return try result.get()
     }
+
+    /// Whether the last look or move showed that the anchor cannot be moved: later copies of the vault that
+    /// are older than this device's are then not noticed.
+    var isStuck: Bool { state.withLock { $0.isStuck } }
 
     /// Moves the anchor on to `log`. The log is durable up to there, and the caller holds its lock. Creates a
     /// missing file. Returns the anchor's present slot; `nil` when it could not be moved.
@@ -60,11 +68,16 @@ final class Anchor: Sendable {
             if state.file == nil {
                 state.file = (try? directory.open(name, .readWrite)) ?? create(synced: true)
             }
-            guard let file = state.file else { return nil }
+            guard let file = state.file else {
+                state.isStuck = true
+                return nil
+            }
             // Another process may have moved it meanwhile; its counter must not be used again. If the anchor
             // is of another file, which is the vault by now, a copy that is still in use moves nothing.
             if let other = look(at: file, &state), other.epoch.isOfAnother(than: log.epoch) { return nil }
-            return try? write(AnchorSlot(counter: state.counter + 1, log), to: file, &state)
+            let moved = try? write(AnchorSlot(counter: state.counter + 1, log), to: file, &state)
+            state.isStuck = moved == nil
+            return moved
         }
     }
 

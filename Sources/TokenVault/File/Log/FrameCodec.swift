@@ -8,6 +8,8 @@ struct FrameDraft: Sendable {
     var item: ItemIdentifier = .none
     var serviceTag: UInt64 = 0
     var setTag: UInt64 = 0
+    /// The tag of the commit that stored the value before a merge; zero for none.
+    var storedBy: UInt64 = 0
     /// The sealed metadata, with the sealed body behind it.
     let content: [UInt8]
     /// The digest of the content.
@@ -221,7 +223,8 @@ extension FrameHeader {
         self.init(
             type: draft.type.rawValue, endsCommit: endsCommit, policy: draft.policy,
             keyVersion: draft.keyVersion, generation: generation, groupStart: UInt64(groupStart),
-            previous: previous, item: draft.item, serviceTag: draft.serviceTag, setTag: draft.setTag,
+            previous: previous, storedBy: draft.storedBy, item: draft.item, serviceTag: draft.serviceTag,
+            setTag: draft.setTag,
             metadataLength: draft.metadata.count, bodyLength: draft.body.count,
             contentDigest: draft.digest)
     }

@@ -44,20 +44,24 @@ struct LogBuilder {
                 groupStart: VaultFormat.logStart, previous: state.chain, endsCommit: true))
     }
 
-    /// Copies a value of an item with its sealed contents and its generation. Values of one item come in the
-    /// order of their generations. Throws `corrupt` when the contents are not what their header says.
+    /// Copies a value of an item with its sealed contents and its generation, and the commit that its header
+    /// names, or `storedBy`. Values of one item come in the order of their generations. Throws `corrupt` when
+    /// the contents are not what their header says.
     mutating func copy(
-        _ value: IndexRecord, from scanner: inout LogScanner, resealing: VaultLog.Resealing? = nil
+        _ value: IndexRecord, storedBy: UInt64? = nil, from scanner: inout LogScanner,
+        resealing: VaultLog.Resealing? = nil
     ) throws(TokenStorageError) {
         let (item, entry) = (value.item, value.entry)
+        let storedBy = if let storedBy { storedBy } else { try scanner.storingCommit(of: entry) }
         let content = try scanner.contents(of: item, entry)
-        if let resealing, let draft = try resealing(item, entry, content) {
+        if let resealing, var draft = try resealing(item, entry, content) {
+            draft.storedBy = storedBy
             return try append(draft, generation: entry.generation, as: value.kind)
         }
         let header = FrameHeader(
             type: RecordType.item.rawValue, endsCommit: true, policy: entry.policy,
             keyVersion: entry.keyVersion, generation: entry.generation,
-            groupStart: UInt64(VaultFormat.logStart), previous: state.chain, item: item,
+            groupStart: UInt64(VaultFormat.logStart), previous: state.chain, storedBy: storedBy, item: item,
             serviceTag: entry.serviceTag, setTag: entry.setTag,
             metadataLength: Int(entry.metadataLength), bodyLength: Int(entry.bodyLength),
             contentDigest: Digest(of: content))

@@ -8,6 +8,8 @@ struct IndexEntry: Equatable, Sendable {
     var setTag: UInt64
     var keyVersion: UInt32
     var policy: UInt8
+    /// Whether the frame's header names the commit that stored the value.
+    var isMerged = false
 
     var contentStart: Int { offset + Frame.contentOffset }
     var contentLength: Int { Int(metadataLength) + Int(bodyLength) }
@@ -29,7 +31,7 @@ extension IndexEntry {
             offset: offset, metadataLength: Int32(header.metadataLength),
             bodyLength: Int32(header.bodyLength), generation: header.generation,
             serviceTag: header.serviceTag, setTag: header.setTag, keyVersion: header.keyVersion,
-            policy: header.policy)
+            policy: header.policy, isMerged: header.storedBy != 0)
     }
 }
 

@@ -142,6 +142,16 @@ struct LogScanner {
             chain: try codec.chain(after: window, at: head))
     }
 
+    /// Returns the tag of the commit that an item's frame names as the one that stored the value; zero for
+    /// none. Throws `corrupt` where the frame is not at its place.
+    mutating func storingCommit(of entry: IndexEntry) throws(TokenStorageError) -> UInt64 {
+        guard entry.isMerged else { return 0 }
+        guard let frame = try frame(at: entry.offset), frame.header.generation == entry.generation else {
+            throw .damage(at: entry.offset, .frame)
+        }
+        return frame.header.storedBy
+    }
+
     /// Gives `body` every frame from `start`, whose frame must follow `previous`, to `end`, where one is
     /// known to end. Contents are not looked at. Throws `corrupt` where a frame fails or is out of place.
     mutating func walk(

@@ -310,7 +310,9 @@ final class VaultLog: Sendable {
             let needed =
                 VaultFormat.logStart + figures.liveBytes + keptBytes + state.index.blockLength
                 + state.ancestryLength
-            return (figures.items, state.size, max(0, state.tail - needed), state.isAnchored)
+            return (
+                figures.items, state.size, max(0, state.tail - needed), state.isAnchored && !anchor.isStuck
+            )
         }
     }
 
