@@ -50,6 +50,17 @@ import VaultAgent
         #expect(try home.run("retrieve", "k").status == 4)
     }
 
+    /// A link in place of its directory leads elsewhere by now.
+    @Test func byThePathThatIsALinkByNow() throws {
+        let (away, elsewhere) = (directory + ".away", "\(home.path)/elsewhere")
+        try #require(mkdir(elsewhere, 0o700) == 0)
+        try #require(rename(directory, away) == 0 && symlink(elsewhere, directory) == 0)
+        let locked = try home.run("lock")
+        #expect(locked.status == 0 && locked.error.isEmpty, "\(locked.error)")
+        try #require(unlink(directory) == 0 && rename(away, directory) == 0)
+        try expectLocked()
+    }
+
     @Test func byTheNameThatItHad() throws {
         try #require(rename(file, "\(home.path)/moved.vault") == 0)
         let locked = try home.run("lock")

@@ -1,5 +1,9 @@
 import Glibc
+import ProgramSupport
 import Testing
+import TokenVault
+
+@testable import vaultctl
 
 /// Error lines say what is at fault and what to do about it here.
 @Suite struct AdviceTests {
@@ -23,6 +27,21 @@ import Testing
         let refused = try sandbox.run(arguments: command)
         expectOneLine(refused, status: 8)
         #expect(refused.error.contains("\"vaultctl init\""), "\(refused.error)")
+    }
+
+    /// There is a file, and `init` would not help.
+    @Test func aPathThroughAFileIsChecked() throws {
+        let sandbox = try Sandbox.withVault()
+        let refused = try sandbox.run("retrieve", "k", "--vault", "\(sandbox.vault)/default.vault")
+        expectOneLine(refused, status: 8)
+        #expect(refused.error.contains("check --vault") && !refused.error.contains("init"), "\(refused.error)")
+    }
+
+    /// What an unlock here would show comes before what only another device reads.
+    @Test func lockedItemsDecideTheStatusOfAListing() {
+        let listing = TokenListing(items: [], hidden: 3, hiddenReasons: [.locked: 1, .wrongDevice: 2])
+        let failure = List.failure(hiding: listing, .locked)
+        #expect(failure.status == .locked && failure.happened.contains("2 items are not shown"))
     }
 
     @Test func whatIsNotFoundMayBeInAnotherService() throws {

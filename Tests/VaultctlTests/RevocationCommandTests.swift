@@ -82,6 +82,20 @@ import Testing
         #expect(try sandbox.run("slot", "list").text.split(separator: "\n").count == 2)
     }
 
+    /// Without the recovery key its slot would go. Nothing else is asked for then.
+    @Test func withoutTheRecoveryKeyNothingIsRevoked() throws {
+        #expect(try sandbox.run("slot", "add", "key-file", "\(sandbox.home)/second").status == 0)
+        #expect(try sandbox.run("slot", "add", "recovery").status == 0)
+        let before = try sandbox.run("slot", "list").text
+        let terminal = try PseudoTerminal(
+            sandbox, ["slot", "remove", "2", "--revoke", "--key-file", "\(sandbox.home)/vault.key"])
+        try terminal.expect("Recovery key, to keep its slot:")
+        try terminal.type("\r")
+        try terminal.expect("the recovery key's slot would be lost")
+        #expect(try terminal.end() == 5)
+        #expect(try sandbox.run("slot", "list").text == before)
+    }
+
     @Test func devicesComeAndGo() throws {
         _ = try sandbox.run("store", "here", input: "fake")
         _ = try sandbox.run("store", "anywhere", "--policy", "when-unlocked", input: "fake")
