@@ -63,7 +63,7 @@ extension TokenStorage {
     }
 
     /// Returns whether an item is stored under `key`. Throws as `metadata(for:)`.
-    public func contains(_ key: TokenKey) async throws(TokenStorageError) -> Bool {
+    public func contains(for key: TokenKey) async throws(TokenStorageError) -> Bool {
         try await metadata(for: key) != nil
     }
 
@@ -153,7 +153,7 @@ extension BlockingTokenStorage {
     }
 
     /// Returns whether an item is stored under `key`. Throws as `metadata(for:)`.
-    public func contains(_ key: TokenKey) throws(TokenStorageError) -> Bool {
+    public func contains(for key: TokenKey) throws(TokenStorageError) -> Bool {
         try metadata(for: key) != nil
     }
 

@@ -14,7 +14,7 @@ public protocol ConformanceSubject: Sendable {
     var capabilities: Set<ConformanceCapability> { get }
 
     /// The time that a check waits for a required event before it fails. Default: ten seconds.
-    var patience: Duration { get }
+    var eventTimeout: Duration { get }
 
     /// Returns the blocking view of ``storage(service:)``. For ``ConformanceCapability/blockingView``.
     func blockingStorage(service: String) async throws -> any BlockingTokenStorage
@@ -58,7 +58,7 @@ extension ConformanceSubject {
     /// None.
     public var capabilities: Set<ConformanceCapability> { [] }
     /// Ten seconds.
-    public var patience: Duration { .seconds(10) }
+    public var eventTimeout: Duration { .seconds(10) }
 
     /// Throws, because the subject has no blocking view.
     public func blockingStorage(service: String) async throws -> any BlockingTokenStorage {

@@ -22,26 +22,26 @@ struct TestFixture: Sendable {
 /// Reads a storage's changes with a limit on waiting.
 struct ChangeReader: Sendable {
     let changes: TokenChanges
-    let patience: Duration
+    let eventTimeout: Duration
 
     init(_ storage: any TokenStorage, _ scene: TestFixture) {
         changes = storage.changes()
-        patience = scene.subject.patience
+        eventTimeout = scene.subject.eventTimeout
     }
 
     /// Returns the next event, or `nil` at the end. Fails when no event comes in time.
     func next(file: String = #fileID, line: Int = #line) async throws -> TokenEvent? {
         let changes = changes
-        let patience = patience
+        let eventTimeout = eventTimeout
         return try await withThrowingTaskGroup(of: TokenEvent?.self) { group in
             group.addTask {
                 var iterator = changes.makeAsyncIterator()
                 return await iterator.next()
             }
             group.addTask {
-                try await Task.sleep(for: patience)
+                try await Task.sleep(for: eventTimeout)
                 throw ConformanceFailure(
-                    expected: "an event", found: "none within \(patience)", file: file, line: line)
+                    expected: "an event", found: "none within \(eventTimeout)", file: file, line: line)
             }
             defer { group.cancelAll() }
             return try await group.next() ?? nil

@@ -10,7 +10,7 @@ public struct ThroughBlockingView: ConformanceSubject {
     public init(_ subject: any ConformanceSubject) { self.subject = subject }
 
     public var capabilities: Set<ConformanceCapability> { subject.capabilities }
-    public var patience: Duration { subject.patience }
+    public var eventTimeout: Duration { subject.eventTimeout }
 
     public func storage(service: String) async throws -> any TokenStorage {
         bridged(

@@ -25,7 +25,7 @@ struct FaultySubject: ConformanceSubject {
 
     var capabilities: Set<ConformanceCapability> { memory.capabilities }
     // A fault that swallows events is found by waiting this long; being late cannot hide it.
-    var patience: Duration = .milliseconds(200)
+    var eventTimeout: Duration = .milliseconds(200)
 
     func storage(service: String) -> any TokenStorage {
         var storage = FaultyStorage(base: memory.storage(service: renamesService(service)))

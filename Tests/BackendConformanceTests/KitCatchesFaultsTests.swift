@@ -16,7 +16,7 @@ import TokenVaultTesting
     @Test func aSubjectWithoutFaultPassesEveryCheck() async throws {
         for check in TokenStorageConformance.checks {
             var subject = FaultySubject()
-            subject.patience = .seconds(60)
+            subject.eventTimeout = .seconds(60)
             try await check.run(on: subject)
         }
     }

@@ -56,7 +56,7 @@ final class KeyringSubject: ConformanceSubject {
     private let service: SecretService
 
     let capabilities: Set<ConformanceCapability> = [.blockingView, .anotherHandle, .closing]
-    let patience: Duration = .seconds(60)
+    let eventTimeout: Duration = .seconds(60)
 
     init(_ desktop: PrivateDesktop) {
         self.desktop = desktop

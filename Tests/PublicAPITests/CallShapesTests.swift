@@ -21,19 +21,19 @@ extension TokenKey {
         let name = "refresh_token"
         try await storage.store(token: "variable", for: TokenKey(name))
         #expect(try await storage.retrieve(for: TokenKey(name)) == "variable")
-        #expect(try await storage.contains(TokenKey(name)))
+        #expect(try await storage.contains(for: TokenKey(name)))
         try await storage.delete(for: TokenKey(name))
 
         try await storage.store(token: "interpolated", for: "token-\(user)")
         #expect(try await storage.retrieve(for: "token-\(user)") == "interpolated")
-        #expect(try await storage.contains("token-\(user)"))
+        #expect(try await storage.contains(for: "token-\(user)"))
         try await storage.delete(for: "token-\(user)")
 
         try await storage.store(token: "member", for: .accessToken)
         #expect(try await storage.retrieve(for: .accessToken) == "member")
         let wasThere = try await storage.delete(for: .accessToken)
         #expect(wasThere)
-        #expect(try await storage.contains(.accessToken) == false)
+        #expect(try await storage.contains(for: .accessToken) == false)
     }
 
     func roundTrip(some storage: some TokenStorage, user: String) async throws {
@@ -83,7 +83,7 @@ extension TokenKey {
         #expect(try storage.retrieve(for: TokenKey(name)) == "variable")
         #expect(try storage.retrieve(for: "\(name)-token") == "interpolated")
         #expect(try storage.retrieve(for: .accessToken) == "literal")
-        #expect(try storage.contains(TokenKey(name)))
+        #expect(try storage.contains(for: TokenKey(name)))
         try storage.delete(for: TokenKey(name))
         #expect(try storage.deleteAll() == 2)
     }

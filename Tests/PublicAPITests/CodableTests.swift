@@ -44,6 +44,6 @@ import TokenVault
         }
         #expect(error?.code == .encodingFailed)
         #expect(error.map { "\($0)".contains("zebra") } == false)
-        #expect(try await storage.contains("key") == false)
+        #expect(try await storage.contains(for: "key") == false)
     }
 }

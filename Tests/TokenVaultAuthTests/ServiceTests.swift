@@ -181,12 +181,13 @@ import FoundationEssentials
 
     @Test func noncesAreOfTheirCharactersAndLength() {
         let allowed = Set("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-._")
-        let text = randomNonceString(length: 100_000)
+        let text = SignInNonce.randomNonceString(length: 100_000)
         #expect(text.count == 100_000)
         #expect(Set(text) == allowed)
-        #expect(randomNonceString() != randomNonceString())
-        #expect(randomNonceString(length: 0).isEmpty)
+        #expect(SignInNonce.randomNonceString() != SignInNonce.randomNonceString())
+        #expect(SignInNonce.randomNonceString(length: 0).isEmpty)
         // FIPS 180-4's example.
-        #expect(sha256("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+        #expect(
+            SignInNonce.sha256("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
     }
 }

@@ -65,7 +65,7 @@ import Foundation
         let storage = vault.storage(service: "com.example.app").blocking
         box.withLock { $0 = storage }
         try storage.store(token: "x", for: "key")
-        #expect(try storage.contains("key"))
+        #expect(try storage.contains(for: "key"))
         box.withLock { $0 = nil }
     }
 

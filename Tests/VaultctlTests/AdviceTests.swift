@@ -34,7 +34,8 @@ import TokenVault
         let sandbox = try Sandbox.withVault()
         let refused = try sandbox.run("retrieve", "k", "--vault", "\(sandbox.vault)/default.vault")
         expectOneLine(refused, status: 8)
-        #expect(refused.error.contains("check --vault") && !refused.error.contains("init"), "\(refused.error)")
+        #expect(
+            refused.error.contains("check --vault") && !refused.error.contains("init"), "\(refused.error)")
     }
 
     /// What an unlock here would show comes before what only another device reads.

@@ -44,7 +44,9 @@ import Testing
         #expect(try generations().count == 1)
         #expect(try !sandbox.run("status").text.contains("keeps:"))
         let undone = try sandbox.run("undo", "token")
-        #expect(undone.status == 3 && undone.error.hasPrefix("vaultctl: the file has no such earlier value"), "\(undone.error)")
+        #expect(
+            undone.status == 3 && undone.error.hasPrefix("vaultctl: the file has no such earlier value"),
+            "\(undone.error)")
         for number in ["-1", "101", "many"] {
             let refused = try sandbox.run("compact", "--keep-values=\(number)")
             #expect(refused.status == 64, "\(refused.error)")

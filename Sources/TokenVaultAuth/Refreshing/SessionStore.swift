@@ -63,7 +63,7 @@ struct SessionStore: Sendable {
     /// Returns whether the account is signed in, according to the flag; `nil` when the flag cannot be read
     /// either.
     func flag() async -> Bool? {
-        do throws(TokenStorageError) { return try await storage.contains(flagKey) } catch { return nil }
+        do throws(TokenStorageError) { return try await storage.contains(for: flagKey) } catch { return nil }
     }
 
     /// Stores a session with its flag. Replaces any previous session.

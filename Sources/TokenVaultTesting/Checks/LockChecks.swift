@@ -21,7 +21,9 @@ extension TokenStorageConformance {
                 try await expectRefusal(.locked, of: "metadata(for:)") {
                     try await storage.metadata(for: key)
                 }
-                try await expectRefusal(.locked, of: "contains(_:)") { try await storage.contains(key) }
+                try await expectRefusal(.locked, of: "contains(for:)") {
+                    try await storage.contains(for: key)
+                }
                 try await expectRefusal(.locked, of: "delete") { try await storage.delete(for: key) }
                 try await expectRefusal(.locked, of: "store") {
                     try await storage.store(token: "x", for: key)
@@ -93,7 +95,8 @@ extension TokenStorageConformance {
                 let key = TokenKey(policy.rawValue)
                 try expect(try await unlocked.retrieve(for: key), is: "token of \(key)", "the secret")
             }
-            try expect(try await unlocked.contains("elsewhere"), is: false, "whether the new name is there")
+            try expect(
+                try await unlocked.contains(for: "elsewhere"), is: false, "whether the new name is there")
         },
         ConformanceCheck("locked again, a missing key is absent", requires: [.lockStates]) { scene in
             let storage = try await lockedAgain(scene)

@@ -30,7 +30,7 @@ extension TokenStorageConformance {
             try await expectRefusal(.notFound, of: "rename") {
                 try await storage.commit([.rename("absent", to: "new")])
             }
-            try expect(try await storage.contains("new"), is: false, "whether the new key is there")
+            try expect(try await storage.contains(for: "new"), is: false, "whether the new key is there")
         },
         ConformanceCheck("a rename to a taken key is alreadyExists and changes neither") { scene in
             let storage = try await scene.storage()

@@ -8,7 +8,7 @@ extension TokenStorageConformance {
             try expect(try await storage.item(for: "absent"), is: nil, "item(for:)")
             try expect(try await storage.metadata(for: "absent"), is: nil, "metadata(for:)")
             try expect(try await storage.retrieve(for: "absent"), is: nil, "retrieve(for:)")
-            try expect(try await storage.contains("absent"), is: false, "contains(_:)")
+            try expect(try await storage.contains(for: "absent"), is: false, "contains(for:)")
         },
         ConformanceCheck("every byte value is read back") { scene in
             let storage = try await scene.storage()
@@ -22,7 +22,7 @@ extension TokenStorageConformance {
             try await storage.store(Secret([]), for: "empty")
             try expect(try await storage.secret(for: "empty")?.count, is: 0, "the length of an empty secret")
             try expect(try await storage.retrieve(for: "empty"), is: "", "the text of an empty secret")
-            try expect(try await storage.contains("empty"), is: true, "contains(_:)")
+            try expect(try await storage.contains(for: "empty"), is: true, "contains(for:)")
             try expect(try await storage.list().items.count, is: 1, "listed items")
             try expect(try await storage.delete(for: "empty"), is: true, "whether it was there to delete")
         },

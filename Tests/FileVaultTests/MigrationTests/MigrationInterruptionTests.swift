@@ -133,7 +133,7 @@ import TokenVault
         }
         let summary = await TokenMigration(from: from, to: busy, options: Self.moving).run()
         #expect(summary.stop == nil && summary.conflicts == 1 && summary.deleted == 0)
-        #expect(try await from.contains("token"))
+        #expect(try await from.contains(for: "token"))
     }
 
     @Test func whatOthersDeletedOrStoredMeanwhileIsTold() async throws {
@@ -145,7 +145,7 @@ import TokenVault
         }
         let gone = await TokenMigration(from: from, to: deleting, options: Self.moving).run()
         #expect(gone.isComplete && gone.deletedMeanwhile == 1 && gone.deleted == 0)
-        #expect(try await to.contains("gone"))
+        #expect(try await to.contains(for: "gone"))
 
         try await from.store(token: "fake-mine", for: "raced")
         let racing = HookedStorage(base: to) { (call, moment, _) throws(TokenStorageError) in
