@@ -36,6 +36,7 @@ class SealedClass:
 
 @dataclass(frozen=True)
 class ClassSet:
+    enrolled: int  # milliseconds since 1970
     older_roots: list  # none, or R and A, or R, A and P, each sealed under the one that took its place
     classes: list
 
@@ -85,8 +86,9 @@ def _parse(copy):
     sets = [_class_set(cursor) for _ in range(count)] if 1 <= count <= 8 else []
     if not sets or len(dict(sets)) != len(sets):
         raise corrupt("keybag: class sets")
-    removed = [cursor.bytes(16) for _ in range(removed_count)]
-    if len(set(removed)) != len(removed) or set(removed) & set(dict(sets)):
+    removed = [(cursor.bytes(16), cursor.integer("q")) for _ in range(removed_count)]
+    enrolments = {(device, one.enrolled) for device, one in sets}
+    if len(set(removed)) != len(removed) or set(removed) & enrolments:
         raise corrupt("keybag: removed devices")
     sealed_log_key = cursor.bytes(72)
     fields = copy[: cursor.position]
@@ -130,7 +132,7 @@ def _check_slots(slots, next_slot):
 def _class_set(cursor):
     device = cursor.bytes(16)
     classes = []
-    _enrolled, older = cursor.integers("qB")
+    enrolled, older = cursor.integers("qB")
     if older > 2:
         raise Failure("unsupportedFormat", "keybag: older roots")
     if device == PORTABLE and older:
@@ -144,4 +146,4 @@ def _class_set(cursor):
         if policy not in ((1, 2) if device == PORTABLE else (3, 4, 5)):
             raise corrupt("keybag: policy of a class")
         classes.append(SealedClass(policy, version, cursor.bytes(104)))
-    return device, ClassSet(older_roots, classes)
+    return device, ClassSet(enrolled, older_roots, classes)

@@ -91,7 +91,7 @@ extension BlockingFileVault {
                     throw .file(.notFound, .missing(.device))
                 }
                 let set = keybag.sets[index]
-                keybag.removeDevice(set.device)
+                keybag.removeDevice(set)
                 // First the key goes, durably, then the classes, while no other process enrols.
                 if let store = secretStore, try !isCopy(), try store.load().device?.identifier == set.device {
                     try store.removeDevice()
@@ -125,9 +125,12 @@ extension BlockingFileVault {
                         policy, version: version, vault: vault, roots: roots, secrets: secrets)
                 }
             }
-            keybag.addDevice(
+            // An enrolment that ended is not taken for this one, whatever the clock says.
+            let ended = keybag.removedDevices.filter { $0.device == device.identifier }.map(\.enrolled).max()
+            keybag.sets.append(
                 Keybag.ClassSet(
-                    device: device.identifier, enrolled: KeybagKeys.milliseconds(configuration.clock()),
+                    device: device.identifier,
+                    enrolled: max(KeybagKeys.milliseconds(configuration.clock()), (ended ?? -1) + 1),
                     keys: keys))
         }
         let passcode = AccessPolicy.whenPasscodeSetThisDeviceOnly.number

@@ -41,7 +41,7 @@ extension BlockingFileVault {
             status.device = session.ring.facts.isEnrolled ? .enrolled : .notEnrolled
             let slot = Int(session.ring.facts.slot)
             status.unlockedBy = status.slots.first { $0.id == slot }
-            status.note(noteOnAnchor)
+            status.note(hasStuckAnchor ? Self.noteOnStuckAnchor : nil)
             status.note(session.log.compactionPutOff.withLock { $0 })
             status.note(session.log.indexPutOff.withLock { $0 })
             if session.log.hasMetDamagedIndex.withLock({ $0 }) {
@@ -67,18 +67,17 @@ extension BlockingFileVault {
     /// The repairs that unlocking made or could not make, in words for the user; part of
     /// ``VaultStatus/notes``.
     package var unlockWarnings: [String] {
-        isInherited ? [] : state.withLock { $0.notes } + [noteOnAnchor].compactMap { $0 }
+        isInherited
+            ? [] : state.withLock { $0.notes } + (hasStuckAnchor ? [Self.noteOnStuckAnchor] : [])
     }
 
-    /// The note that this device cannot record what it sees of the vault; `nil` when it can.
-    private var noteOnAnchor: String? {
-        guard location.readOnlyReason == nil, state.withLock({ $0.session })?.log.anchor.isStuck == true
-        else {
-            return nil
-        }
-        return
-            "the anchor in the state directory cannot be written: copies that are older than this vault are not noticed"
+    /// Whether this device cannot record what it sees of the vault.
+    private var hasStuckAnchor: Bool {
+        location.readOnlyReason == nil && state.withLock { $0.session }?.log.anchor.isStuck == true
     }
+
+    static let noteOnStuckAnchor =
+        "the anchor in the state directory cannot be written: copies that are older than this vault are not noticed"
 
     /// Returns the unlock methods, in the order they were added. Before the first unlock, they come from the
     /// unauthenticated keybag as the vault was opened, and nothing is read. Throws `closed`, and from the

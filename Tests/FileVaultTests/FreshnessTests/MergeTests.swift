@@ -329,6 +329,102 @@ import TokenVaultPlatform
         #expect(try mine.use { try $0.value(of: "third") } == "fake")
     }
 
+    /// It was removed, and enrolled again since: an old copy that knows the removal takes nothing away.
+    @Test func aDeviceThatCameBackStays() throws {
+        try begin()
+        try other.use { _ = try $0.enrolDevice() }
+        try mine.receive(other.file)
+        try mine.use { vault in
+            for device in try vault.devices() where !device.isThisDevice {
+                _ = try vault.removeDevice(device.id)
+            }
+        }
+        let third = TestDevice()
+        try third.receive(mine.file)
+        try third.use { try $0.store("fake", for: "third") }
+        try other.receive(mine.file)
+        try other.adopt()
+        try other.use { vault in
+            _ = try vault.enrolDevice()
+            try vault.storage(service: SimulatedVault.service).store(
+                token: "fake own", for: "own", policy: .whenUnlockedThisDeviceOnly)
+        }
+        let report = try other.merge(third.file)
+        #expect(report.taken == 1 && report.remaining == 0 && report.notes.isEmpty, "\(report)")
+        #expect(try other.use { try $0.value(of: "own") } == "fake own")
+        // And the other way round.
+        let back = try third.merge(other.file)
+        #expect(back.remaining == 0, "\(back)")
+        #expect(try third.use { try $0.devices().count } == 2)
+    }
+
+    /// A merge that leaves something in the copy lists none of its commits. What it took is no deleted item.
+    @Test func whatAMergeTookBesideALeftItemStays() throws {
+        try begin()
+        try other.use { vault in
+            _ = try vault.enrolDevice()
+            for key: TokenKey in ["own", "both own"] {
+                try vault.storage(service: SimulatedVault.service).store(
+                    token: "fake", for: key, policy: .whenUnlockedThisDeviceOnly)
+            }
+        }
+        try mine.use { vault in
+            try vault.storage(service: SimulatedVault.service).store(
+                token: "fake mine", for: "both own", policy: .whenUnlockedThisDeviceOnly)
+            for index in 0..<12 { try vault.store("fake", for: "mine \(index)") }
+        }
+        let third = TestDevice()
+        try third.receive(mine.file)
+        try third.use { try $0.store("fake", for: "third") }
+        let left = try mine.merge(other.file)
+        #expect(left.remaining == 1 && left.taken == 1, "\(left)")
+        let report = try mine.merge(third.file)
+        #expect(report.deleted == 0 && report.taken == 1, "\(report)")
+        #expect(failure { try mine.use { _ = try $0.value(of: "own") } }?.code == .wrongDevice)
+    }
+
+    /// A value that one side replaced does not come back from a conflict that another side kept it in.
+    @Test func aReplacedValueDoesNotComeBackFromAConflict() throws {
+        try begin()
+        let third = TestDevice()
+        try third.receive(mine.file)
+        try third.use { try $0.store("fake old", for: "both") }
+        _ = try other.merge(third.file)
+        try other.use { try $0.store("fake newer", for: "kept") }
+        try other.use { try $0.delete("both") }
+        try mine.use { try $0.store("fake mine", for: "both") }
+        #expect(try third.merge(mine.file).conflicts.count == 1)
+        _ = try mine.merge(other.file)
+        #expect(try mine.use { try $0.value(of: "both") } == "fake mine")
+        let settled = try third.merge(mine.file)
+        #expect(settled.conflicts.isEmpty, "\(settled)")
+        for device in [third, mine] {
+            let values = try device.use { try $0.values() }
+            #expect(
+                values["both"] == "fake mine" && values.keys.allSatisfy { !$0.contains("conflict") },
+                "\(values)")
+            if device.file != mine.file { _ = try mine.merge(third.file) }
+        }
+    }
+
+    /// Two devices that merge each other's previous file keep a conflict once each.
+    @Test func mergesAtTheSameTimeDoubleNothing() throws {
+        try begin()
+        try other.use { try $0.store("fake theirs", for: "both") }
+        try mine.use { try $0.store("fake ours", for: "both") }
+        for _ in 1...3 {
+            let (ours, theirs) = (mine.file, other.file)
+            _ = try mine.merge(theirs)
+            _ = try other.merge(ours)
+        }
+        for device in [mine, other] {
+            let values = try device.use { try $0.values() }
+            #expect(
+                values.count == 4 && Set(values.values).isSuperset(of: ["fake ours", "fake theirs"]),
+                "\(values)")
+        }
+    }
+
     @Test func aRemovedDeviceStaysRemoved() throws {
         try begin()
         try other.use { _ = try $0.enrolDevice() }

@@ -235,8 +235,10 @@ private struct FreshnessRun {
         result.isRotated = ours.isRotated || theirs.isRotated
         lastChange += 1
         result.changes.insert(lastChange)
+        let dropped = droppedCopies(ours, theirs)
         for key in Set(ours.origins.keys).union(theirs.origins.keys).union(values.keys) {
-            let (value, origin) = expected(key, ours, theirs, values)
+            let (value, origin) =
+                dropped.contains(key) ? (nil, lastChange) : expected(key, ours, theirs, values)
             guard values[key] == value else {
                 throw Complaint(
                     description: "\(key) is \(values[key] ?? "absent") and not \(value ?? "absent")")
@@ -270,9 +272,35 @@ private struct FreshnessRun {
         case (nil, let yours?): return isTheirsKnown ? (nil, our) : (yours, their)
         case (let mine?, let yours?):
             if our == their { return (mine, our) }
-            let isTheirsNewer = !isTheirsKnown || ours.changes.isSubset(of: theirs.changes)
-            return isOursKnown && isTheirsNewer ? (yours, their) : (mine, our)
+            if !isOursKnown || isTheirsKnown && !isSettled(key, ours, theirs) { return (mine, our) }
+            return (yours, their)
         }
+    }
+
+    /// Returns whether the other file's value counts where each file has seen both values.
+    private func isSettled(_ key: String, _ ours: Version, _ theirs: Version) -> Bool {
+        ours.changes.isSubset(of: theirs.changes)
+            || !copies(of: key, theirs.values[key], in: ours).isEmpty
+                && copies(of: key, ours.values[key], in: theirs).isEmpty
+    }
+
+    /// The keys under which earlier merges kept a value of `key`.
+    private func copies(of key: String, _ value: String?, in version: Version) -> [String] {
+        version.values.filter { $0.key.hasPrefix(key + " (conflict ") && $0.value == value }.map(\.key)
+    }
+
+    /// Returns the keys of kept values that a merge drops: the value is under its own key.
+    private func droppedCopies(_ ours: Version, _ theirs: Version) -> Set<String> {
+        var dropped: Set<String> = []
+        for (key, mine) in ours.values {
+            let (our, their) = (ours.origins[key] ?? 0, theirs.origins[key] ?? 0)
+            guard let yours = theirs.values[key], our != their, theirs.changes.contains(our),
+                ours.changes.contains(their), !ours.changes.isSubset(of: theirs.changes)
+            else { continue }
+            dropped.formUnion(copies(of: key, mine, in: theirs))
+            if isSettled(key, ours, theirs) { dropped.formUnion(copies(of: key, yours, in: ours)) }
+        }
+        return dropped
     }
 
     /// A person decides that the file at the path is the vault.

@@ -1,6 +1,7 @@
 """Devices, revocations, and the anchors that tell an older copy."""
 
 from writer.catalog import NO_DEVICE, fails, named, opens
+from writer.fields import i64
 from writer.keys import KEY_FILE, PASSPHRASE, RECOVERY
 from writer.vault import KEY, Vault
 
@@ -35,14 +36,15 @@ def devices(catalog):
         [opens(vault, state="first", device=0), opens(vault, state="second", device=1), opens(vault)],
         states,
     )
-    vault.keybag.removed.append(vault.keybag.sets.pop().identifier)
+    gone = vault.keybag.sets.pop()
+    vault.keybag.removed.append(gone.identifier + i64(gone.enrolled))
     vault.change_keybag()
     vault.items = {name: item for name, item in vault.items.items() if item.of.device is not vault.devices[1]}
     catalog.vault(
         "device-removed",
         "The second device was removed: its items do not exist, though their frames are there.",
         named(
-            "keybag: number of class sets, number of removed devices, identifiers of removed devices",
+            "keybag: number of class sets, number of removed devices, removed devices",
             "header: set tag",
         ),
         vault.file(),

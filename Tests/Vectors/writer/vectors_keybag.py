@@ -25,8 +25,8 @@ def forged(catalog):
         ),
         ("removed-17", "keybag: number of removed devices", newer, key_file, {"removed": u32(17)}),
         (
-            "removed-portable", "keybag: identifiers of removed devices", wrong, key_file,
-            {"removed": u32(1), "removed_devices": bytes(16)},
+            "removed-portable", "keybag: removed devices", wrong, key_file,
+            {"removed": u32(1), "removed_devices": bytes(24)},
         ),
         ("next-slot", "keybag: number that the next slot gets", wrong, key_file, {"next_slot": u32(1)}),
         ("slots-0", "keybag: number of slots", wrong, key_file, {"slots": u16(0)}),

@@ -20,8 +20,8 @@ struct MergePlan {
         case ours(Version)
         /// The item is taken from the other file.
         case theirs(Version)
-        /// Both files have changed the item.
-        case both(ours: Version, theirs: Version)
+        /// Both files have changed the item. `isSeen` says that each of them has seen the other's value.
+        case both(ours: Version, theirs: Version, isSeen: Bool)
         /// One of the files has deleted the item.
         case deleted
     }
@@ -62,7 +62,7 @@ struct MergePlan {
         case (nil, let their?): return isIn(ours, their, of: theirs) ? .deleted : .theirs(their)
         case (let our?, let their?):
             switch (isIn(theirs, our, of: ours), isIn(ours, their, of: theirs)) {
-            case (false, false): return .both(ours: our, theirs: their)
+            case (false, false): return .both(ours: our, theirs: their, isSeen: false)
             case (true, false): return .theirs(their)
             case (false, true): return .ours(our)
             case (true, true):
@@ -71,7 +71,7 @@ struct MergePlan {
                     ?? (our.entry.generation == their.entry.generation)
                 if isSame { return .same(our) }
                 // Each side has seen both values. The side that has seen everything has decided.
-                return hasAllOfOurs ? .theirs(their) : .both(ours: our, theirs: their)
+                return hasAllOfOurs ? .theirs(their) : .both(ours: our, theirs: their, isSeen: true)
             }
         }
     }
@@ -80,9 +80,8 @@ struct MergePlan {
     private func isIn(_ other: History, _ version: Version, of own: History) -> Bool {
         guard let tag = version.storedBy else { return isOld(version.entry) }
         if other.contains(tag) { return true }
-        if let commit = own.commit(tag) { return other.mayHaveLeftOut(commit) }
-        // Neither lists so old a commit.
-        return isOld(version.entry)
+        // A merge that had to leave items behind lists no commit of the copy, but its items name them.
+        return other.mayHaveLeftOut(own.commit(tag) ?? .init(sequence: version.entry.generation, tag: tag))
     }
 }
 
@@ -112,5 +111,14 @@ extension MergePlan {
         /// Checkpoints and indexes behind it have its number as well. After a merge, other commits may have
         /// the number too; the items that they stored name them.
         func first(numbered number: UInt64) -> UInt64? { numbered[number] }
+
+        /// Returns a value of the file with the commit that stored it. Throws `corrupt` where its frame is not
+        /// at its place.
+        func version(
+            _ entry: IndexEntry, _ scanner: inout LogScanner
+        ) throws(TokenStorageError) -> Version {
+            let named = try scanner.storingCommit(of: entry)
+            return Version(entry: entry, storedBy: named == 0 ? first(numbered: entry.generation) : named)
+        }
     }
 }

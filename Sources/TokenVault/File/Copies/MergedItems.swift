@@ -45,29 +45,44 @@ struct MergedItems {
         try checkSlots()
         takeDevices()
         var (ourScanner, theirScanner) = (ours.scanner(), theirs.scanner())
+        let conflicts = try SettledConflicts(plan, ours: ours, theirs: theirs)
         for (item, entry) in ours.items {
-            let our = try version(entry, plan.ours, &ourScanner)
+            var our: MergePlan.Version? = try plan.ours.version(entry, &ourScanner)
             let their = try theirs.entry(of: item).map { (entry) throws(TokenStorageError) in
-                try version(entry, plan.theirs, &theirScanner)
+                try plan.theirs.version(entry, &theirScanner)
             }
+            if let our, conflicts.needlessOfTheirs.contains(item) {
+                if !conflicts.needlessOfOurs.contains(item) { keep(item, our) }
+                isSameAsTheirs = false
+                continue
+            }
+            if conflicts.needlessOfOurs.contains(item) { our = nil }
             switch plan.choice(ours: our, theirs: their) {
             case .same(let our): keep(item, our)
             case .ours(let our):
                 keep(item, our)
                 isSameAsTheirs = false
-            case .theirs(let their): if try !take(item, their, &theirScanner) { keep(item, our) }
-            case .both(let our, let their):
-                try keepTwice(item, our, their, &ourScanner, &theirScanner)
+            case .theirs(let their):
+                if try !take(item, their, &theirScanner), let our { keep(item, our) }
+            case .both(let our, let their, let isSeen):
+                if isSeen, conflicts.taken.contains(item) {
+                    if try !take(item, their, &theirScanner) { keep(item, our) }
+                } else {
+                    let isKept = conflicts.kept.contains(item)
+                    try keepTwice(item, our, their, isKept: isKept, &ourScanner, &theirScanner)
+                }
                 isSameAsTheirs = false
             case .deleted:
+                if our == nil { continue }
                 report.deleted += 1
                 if let stored = try ours.metadata(of: item, entry, &ourScanner) {
                     report.deletedNames.append(Self.name(of: stored))
                 }
             }
         }
-        for (item, entry) in theirs.items where ours.entry(of: item) == nil {
-            let their = try version(entry, plan.theirs, &theirScanner)
+        for (item, entry) in theirs.items
+        where ours.entry(of: item) == nil && !conflicts.needlessOfTheirs.contains(item) {
+            let their = try plan.theirs.version(entry, &theirScanner)
             if case .theirs = plan.choice(ours: nil, theirs: their) {
                 _ = try take(item, their, &theirScanner)
             } else {
@@ -76,20 +91,12 @@ struct MergedItems {
         }
         report.items = sources.count
         let (mine, other) = (keybag, theirs.keybag)
-        if report.remaining > 0 || mine.slots != other.slots || mine.sets != other.sets
-            || mine.removedDevices != other.removedDevices || mine.keptValues != other.keptValues
+        if report.remaining > 0 || mine.slots != other.slots || mine.nextSlot != other.nextSlot
+            || Set(mine.sets) != Set(other.sets) || Set(mine.removedDevices) != Set(other.removedDevices)
+            || mine.keptValues != other.keptValues
         {
             isSameAsTheirs = false
         }
-    }
-
-    /// Returns a value of one of the files, with the commit that stored it.
-    private func version(
-        _ entry: IndexEntry, _ history: MergePlan.History, _ scanner: inout LogScanner
-    ) throws(TokenStorageError) -> MergePlan.Version {
-        let named = try scanner.storingCommit(of: entry)
-        return MergePlan.Version(
-            entry: entry, storedBy: named == 0 ? history.first(numbered: entry.generation) : named)
     }
 
     private mutating func keep(_ item: ItemIdentifier, _ version: MergePlan.Version) {
@@ -127,10 +134,10 @@ struct MergedItems {
         MergeReport.Name(service: stored.metadata.service, key: stored.metadata.key)
     }
 
-    /// Keeps this file's value of an item, and the other file's value under another key, unless both values
-    /// are the same.
+    /// Keeps this file's value of an item, and the other file's value under another key, unless the values
+    /// are the same or `isKept` says that an earlier merge kept it.
     private mutating func keepTwice(
-        _ item: ItemIdentifier, _ our: MergePlan.Version, _ their: MergePlan.Version,
+        _ item: ItemIdentifier, _ our: MergePlan.Version, _ their: MergePlan.Version, isKept: Bool,
         _ ourScanner: inout LogScanner, _ theirScanner: inout LogScanner
     ) throws(TokenStorageError) {
         keep(item, our)
@@ -140,9 +147,14 @@ struct MergedItems {
             report.remaining += 1
             return
         }
-        if mine.isSame(as: other) { return }
+        if !isKept, !mine.isSame(as: other) { try keepUnderAnotherKey(other, their.entry, item) }
+    }
+
+    private mutating func keepUnderAnotherKey(
+        _ other: TokenItem, _ entry: IndexEntry, _ item: ItemIdentifier
+    ) throws(TokenStorageError) {
         let key = try freeKey(for: other)
-        sources.append(Source(item: item, entry: their.entry, isTheirs: true, isSealedAgain: true, key: key))
+        sources.append(Source(item: item, entry: entry, isTheirs: true, isSealedAgain: true, key: key))
         report.conflicts.append(
             MergeReport.Conflict(service: other.metadata.service, key: other.metadata.key, keptAs: key))
     }
@@ -151,7 +163,7 @@ struct MergedItems {
     private func freeKey(for item: TokenItem) throws(TokenStorageError) -> TokenKey {
         var number = 1
         while true {
-            let end = " (conflict \(generation)\(number == 1 ? "" : ", \(number)"))"
+            let end = SettledConflicts.ending(generation, number)
             var name = item.metadata.key.name
             while name.utf8.count + end.utf8.count > TokenKey.maximumLength { name.removeLast() }
             let key = TokenKey(name + end)
@@ -208,37 +220,46 @@ struct MergedItems {
                 return
             }
             if !removed.isEmpty { throw .file(.conflict, .ancestry(.slotRemovedInCopy)) }
+            keybag.nextSlot = max(mine.nextSlot, other.nextSlot)
             return
         }
         for slot in removed {
             report.notes.append("slot \(slot.identifier) of the vault is not in the copy, and stays")
         }
+        for slot in other.slots
+        where !mine.slots.contains(where: { $0.identifier == slot.identifier && $0.created == slot.created })
+        {
+            report.notes.append("slot \(slot.identifier) of the copy is not taken over")
+        }
+        keybag.nextSlot = max(mine.nextSlot, other.nextSlot)
     }
 
-    /// Takes over the devices enrolled in the other file since, and those removed there. A device that has
-    /// items from before the fork and no set here was removed here.
+    /// Takes over the devices that were enrolled, renewed or removed in the other file.
     private mutating func takeDevices() {
-        let own = ours.ring.facts.deviceTag
-        for device in theirs.keybag.removedDevices
-        where DeviceKey.setTag(of: device) != own && keybag.sets.contains(where: { $0.device == device }) {
-            keybag.removeDevice(device)
-            report.notes.append("device \(device.hexadecimal) is removed, as in the copy")
-        }
-        let known = Set(keybag.sets.map(\.device))
-        let fresh = theirs.keybag.sets.filter { !known.contains($0.device) }
-        let old = Set(theirs.items.filter { plan.isOld($0.1) }.map(\.1.setTag))
-        for set in fresh where !old.contains(DeviceKey.setTag(of: set.device)) {
+        let (own, other) = (ours.ring.facts.deviceTag, theirs.keybag)
+        for set in keybag.sets where other.removedDevices.contains(where: { $0.isOf(set) }) {
             let name = set.device.hexadecimal
-            guard hasSameRoot, keybag.sets.count < Keybag.maximumSets,
-                !keybag.removedDevices.contains(set.device)
-            else {
-                report.notes.append("device \(name) of the copy is not in the vault: enrol it again")
+            guard DeviceKey.setTag(of: set.device) != own else {
+                report.notes.append("device \(name), this one, was removed in the copy, and stays enrolled")
                 continue
             }
-            keybag.addDevice(set)
-            report.notes.append("device \(name) of the copy is taken over")
+            keybag.removeDevice(set)
+            report.notes.append("device \(name) is removed, as in the copy")
         }
-        keybag.remember(removed: theirs.keybag.removedDevices)
+        for set in other.sets where set.device != Keybag.ClassSet.portable {
+            let name = set.device.hexadecimal
+            if let index = keybag.sets.firstIndex(where: { $0.device == set.device }) {
+                if hasSameRoot, set.replaces(keybag.sets[index]) { keybag.sets[index] = set }
+            } else if keybag.removedDevices.contains(where: { $0.isOf(set) }) {
+                report.notes.append("device \(name) of the copy was removed from the vault")
+            } else if hasSameRoot, keybag.sets.count < Keybag.maximumSets {
+                keybag.sets.append(set)
+                report.notes.append("device \(name) of the copy is taken over")
+            } else {
+                report.notes.append("device \(name) of the copy is not in the vault: enrol it again")
+            }
+        }
+        keybag.remember(removed: other.removedDevices)
     }
 
     // MARK: - Writing

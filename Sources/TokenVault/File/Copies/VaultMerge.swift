@@ -154,7 +154,9 @@ struct VaultMerge {
             codec: our.codec, keepingAside: true)
         defer { fresh.file.unlock() }
         try fresh.settle()
-        anchor.advance(to: state)
+        if anchor.advance(to: state) == nil, place.state != nil {
+            report.notes.append(BlockingFileVault.noteOnStuckAnchor)
+        }
         return report
     }
 

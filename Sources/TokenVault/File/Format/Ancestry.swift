@@ -11,9 +11,11 @@ struct Ancestry: Equatable, Sendable {
         /// The first eight bytes of the chain value behind the commit: a keyed hash of all before it.
         var tag: UInt64
 
-        init(sequence: UInt64, head: Digest) {
+        init(sequence: UInt64, head: Digest) { self.init(sequence: sequence, tag: head.tag) }
+
+        init(sequence: UInt64, tag: UInt64) {
             self.sequence = sequence
-            tag = head.tag
+            self.tag = tag
         }
 
         fileprivate init(_ reader: inout ByteReader) throws(FormatError) {

@@ -13,9 +13,18 @@ struct Keybag: Equatable, Sendable {
     var slots: [Slot]
     /// The portable set first, then one for each device.
     var sets: [ClassSet]
-    /// The identifiers of devices that were removed, the last one at the end, so that a merge with an older
-    /// copy does not bring them back.
-    private(set) var removedDevices: [[UInt8]] = []
+    /// The devices that were removed, the last one at the end, so that a merge with an older copy does not
+    /// bring them back.
+    private(set) var removedDevices: [RemovedDevice] = []
+
+    /// An enrolment that ended. The same device may be enrolled again.
+    struct RemovedDevice: Hashable, Sendable {
+        var device: [UInt8]
+        /// The date of the enrolment, in milliseconds since 1970.
+        var enrolled: Int64
+
+        func isOf(_ set: ClassSet) -> Bool { set.device == device && set.enrolled == enrolled }
+    }
     /// The log key, wrapped.
     var logKey: [UInt8]
     /// The code that authenticates everything above under the root, for holders of the root.
@@ -43,7 +52,7 @@ struct Keybag: Equatable, Sendable {
     }
 
     /// The class keys for one device, or the portable ones.
-    struct ClassSet: Equatable, Sendable {
+    struct ClassSet: Hashable, Sendable {
         /// The device's identifier; 16 zero bytes for the portable set.
         var device: [UInt8]
         /// The date of enrolment, in milliseconds since 1970; zero for the portable set.
@@ -57,7 +66,7 @@ struct Keybag: Equatable, Sendable {
     }
 
     /// Earlier roots, each sealed under its successor.
-    struct OlderRoots: Equatable, Sendable {
+    struct OlderRoots: Hashable, Sendable {
         var all: [UInt8]
         var holder: [UInt8]
         /// The sealed passcode root; empty when the vault has no passphrase.
@@ -65,7 +74,7 @@ struct Keybag: Equatable, Sendable {
     }
 
     /// One class's metadata key and secret key, sealed together.
-    struct WrappedClass: Equatable, Sendable {
+    struct WrappedClass: Hashable, Sendable {
         var policy: UInt8
         var version: UInt32
         var wrapped: [UInt8]
@@ -125,29 +134,25 @@ struct Keybag: Equatable, Sendable {
                 writer.append(key.wrapped)
             }
         }
-        for device in removedDevices { writer.append(device) }
+        for removed in removedDevices {
+            writer.append(removed.device)
+            writer.append(removed.enrolled)
+        }
         writer.append(logKey)
         return writer.bytes
     }
 
-    /// Removes a device's set, and remembers the device as removed.
-    mutating func removeDevice(_ device: [UInt8]) {
-        sets.removeAll { $0.device == device }
-        remember(removed: [device])
+    /// Removes a device's set, and remembers that it was removed.
+    mutating func removeDevice(_ set: ClassSet) {
+        sets.removeAll { $0.device == set.device }
+        remember(removed: [RemovedDevice(device: set.device, enrolled: set.enrolled)])
     }
 
-    /// Adds a device's set.
-    mutating func addDevice(_ set: ClassSet) {
-        removedDevices.removeAll { $0 == set.device }
-        sets.append(set)
-    }
-
-    /// Remembers devices as removed that have no set. The oldest are forgotten beyond
-    /// ``mostRemovedDevices``.
-    mutating func remember(removed devices: [[UInt8]]) {
-        for device in devices
-        where !removedDevices.contains(device) && !sets.contains(where: { $0.device == device }) {
-            removedDevices.append(device)
+    /// Remembers enrolments that ended. The oldest are forgotten beyond ``mostRemovedDevices``.
+    mutating func remember(removed devices: [RemovedDevice]) {
+        for removed in devices where !removedDevices.contains(removed) && !sets.contains(where: removed.isOf)
+        {
+            removedDevices.append(removed)
         }
         removedDevices.removeFirst(max(0, removedDevices.count - Self.mostRemovedDevices))
     }
@@ -209,11 +214,12 @@ struct Keybag: Equatable, Sendable {
         }
         self.sets = sets
         for _ in 0..<removedCount {
-            let device = try reader.bytes(16)
-            guard !removedDevices.contains(device), !sets.contains(where: { $0.device == device }) else {
+            let removed = RemovedDevice(
+                device: try reader.bytes(16), enrolled: try reader.integer(Int64.self))
+            guard !removedDevices.contains(removed), !sets.contains(where: removed.isOf) else {
                 throw .outOfBounds
             }
-            removedDevices.append(device)
+            removedDevices.append(removed)
         }
         logKey = try reader.bytes(Self.wrappedLogKeyLength)
         rootCode = try reader.bytes(Self.codeLength)
@@ -266,6 +272,15 @@ extension Keybag.Slot {
 }
 
 extension Keybag.ClassSet {
+    /// Returns whether this set is a later state of `other`, the same device's: it has every class of the
+    /// other one, and no roots that the other one has left behind.
+    func replaces(_ other: Keybag.ClassSet) -> Bool {
+        guard enrolled == other.enrolled, olderRoots == nil || other.olderRoots != nil else { return false }
+        return other.keys.allSatisfy { key in
+            keys.contains { $0.policy == key.policy && $0.version == key.version }
+        }
+    }
+
     fileprivate init(_ reader: inout ByteReader) throws(FormatError) {
         device = try reader.bytes(16)
         enrolled = try reader.integer(Int64.self)
