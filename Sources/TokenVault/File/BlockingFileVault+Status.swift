@@ -17,7 +17,7 @@ extension BlockingFileVault {
             status.keptValues = Int(keybag.keptValues)
             let copies = ConflictCopies(location: location, vault: keybag.vault)
             status.conflictingCopies = copies.names()
-            for name in copies.namesOfReplaced().sorted() {
+            for name in copies.namesOfReplaced(orItself: false).sorted() {
                 status.notes.append(
                     "\(name) is a previous file of the vault, and opens as it did then: remove it if you do not need it"
                 )

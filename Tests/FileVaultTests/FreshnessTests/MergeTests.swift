@@ -292,6 +292,54 @@ import TokenVaultPlatform
         #expect(try mine.merge(other.file).remaining == 0)
     }
 
+    /// A file that merged the rotation and never had the slot itself still knows that the slot has gone.
+    @Test func aSlotStaysLockedOutThroughAThirdFile() throws {
+        try begin()
+        let third = TestDevice()
+        var slot: Int?
+        try mine.use { slot = try $0.addSlot(SimulatedVault.key("second"), scope: .all).id }
+        try third.receive(mine.file)
+        try third.use { vault in
+            _ = try vault.rotateKeys(keeping: [TestDevice.key], removing: [slot ?? 0])
+            try vault.store("fake third", for: "third")
+        }
+        // Rotations of its own make each next file the one with the newer keys.
+        try other.use { vault in for _ in 1...4 { _ = try vault.rotateKeys(keeping: [TestDevice.key]) } }
+        _ = try other.merge(third.file)
+        try mine.use { vault in
+            for _ in 1...12 {
+                _ = try vault.rotateKeys(keeping: [TestDevice.key, SimulatedVault.key("second")])
+            }
+        }
+        let refused = failure { _ = try mine.merge(other.file) }
+        #expect(refused?.reason == .ancestry(.slotRemovedInCopy), "\(refused as Any)")
+    }
+
+    /// Slots and devices that one file alone has are named, whichever way the merge goes.
+    @Test func slotsAndDevicesThatDifferAreNamed() throws {
+        try begin()
+        try other.use { _ = try $0.enrolDevice() }
+        try mine.receive(other.file)
+        try mine.use { vault in
+            for device in try vault.devices() where !device.isThisDevice {
+                _ = try vault.removeDevice(device.id)
+            }
+            _ = try vault.addSlot(SimulatedVault.key("second"), scope: .all)
+        }
+        try other.use { vault in
+            try vault.storage(service: SimulatedVault.service).store(
+                token: "fake", for: "own", policy: .whenUnlockedThisDeviceOnly)
+            _ = try vault.addSlot(SimulatedVault.key("third"), scope: .all)
+        }
+        let report = try other.merge(mine.file)
+        #expect(report.notes.count == 3 && report.remaining == 0, "\(report.notes)")
+        #expect(
+            report.notes.contains { $0.hasSuffix("this one, was removed in the copy, and stays enrolled") })
+        #expect(report.notes.contains("slot 2 of the vault is not in the copy, and stays"))
+        #expect(report.notes.contains("slot 2 of the copy is not taken over"))
+        #expect(try other.use { try $0.value(of: "own") } == "fake")
+    }
+
     /// An item that the merging device could not open keeps its own commit, and the device that can open it
     /// loses nothing in its next merge, in either direction.
     @Test(arguments: [true, false]) func itemsThatAMergeElsewhereCouldNotOpenStay(isInPlace: Bool) throws {

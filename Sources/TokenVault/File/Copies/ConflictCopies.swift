@@ -22,10 +22,11 @@ struct ConflictCopies {
         return (texts + others.map { String(escaping: $0) }).sorted()
     }
 
-    /// Returns the names that ``AtomicFile`` gave to files of the same vault when it took their place.
-    func namesOfReplaced() -> [String] {
+    /// Returns the names that ``AtomicFile`` gave to files of the same vault when it took their place. With
+    /// `orItself`, one may be another name of the vault's file, which an interrupted restore left.
+    func namesOfReplaced(orItself: Bool = true) -> [String] {
         guard let all = try? location.directory.names() else { return [] }
-        return all.filter { Self.isReplaced($0, of: location.name) && isVault($0, orItself: true) }
+        return all.filter { Self.isReplaced($0, of: location.name) && isVault($0, orItself: orItself) }
     }
 
     /// Returns whether `name` is one that ``AtomicFile`` gives to a replaced file with the name `original`.

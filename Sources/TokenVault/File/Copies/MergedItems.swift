@@ -202,10 +202,14 @@ struct MergedItems {
     /// Throws `conflict` where the new file would open with an unlock method that a key rotation in the other
     /// file locked out.
     private mutating func checkSlots() throws(TokenStorageError) {
-        let (mine, other) = (keybag, theirs.keybag)
+        let (mine, other, hasSameRoot) = (keybag, theirs.keybag, hasSameRoot)
+        func isSame(_ slot: Keybag.Slot, _ another: Keybag.Slot) -> Bool {
+            // A rotation writes every slot again.
+            slot.identifier == another.identifier
+                && (hasSameRoot ? slot.commitment == another.commitment : slot.created == another.created)
+        }
         let removed = mine.slots.filter { slot in
-            slot.identifier < other.nextSlot
-                && !other.slots.contains { $0.identifier == slot.identifier && $0.created == slot.created }
+            slot.identifier < other.nextSlot && !other.slots.contains { isSame($0, slot) }
         }
         guard hasSameRoot else {
             func version(_ keybag: Keybag) -> UInt32 {
@@ -226,9 +230,7 @@ struct MergedItems {
         for slot in removed {
             report.notes.append("slot \(slot.identifier) of the vault is not in the copy, and stays")
         }
-        for slot in other.slots
-        where !mine.slots.contains(where: { $0.identifier == slot.identifier && $0.created == slot.created })
-        {
+        for slot in other.slots where !mine.slots.contains(where: { isSame($0, slot) }) {
             report.notes.append("slot \(slot.identifier) of the copy is not taken over")
         }
         keybag.nextSlot = max(mine.nextSlot, other.nextSlot)
