@@ -33,7 +33,8 @@ public protocol BridgedTokenStorage: TokenStorage {
     var blocking: Blocking { get }
 
     /// Runs `body` with the blocking view where it may wait, and returns its result. `call` says what `body`
-    /// does. Throws the errors of `body`, and `cancelled` when the task was cancelled before the call began.
+    /// does. Throws the errors of `body`. May throw `cancelled` when the task was cancelled before the call
+    /// began.
     func run<Value: Sendable>(
         _ call: StorageCall, _ body: @escaping @Sendable (Blocking) throws(TokenStorageError) -> Value
     ) async throws(TokenStorageError) -> Value

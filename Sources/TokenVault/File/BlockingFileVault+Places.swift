@@ -106,7 +106,8 @@ extension BlockingFileVault {
         return finding
     }
 
-    /// Throws what an unlock would about the place of this file, for callers that let another process unlock.
+    /// Throws the errors that an unlock throws about the place of this file. For callers whose vault another
+    /// process unlocks.
     package func requireExpectedPlace() throws(TokenStorageError) {
         try during("unlock") { () throws(TokenStorageError) in _ = try checkPlace() }
     }

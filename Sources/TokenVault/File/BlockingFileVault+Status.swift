@@ -19,7 +19,7 @@ extension BlockingFileVault {
             status.conflictingCopies = copies.names()
             for name in copies.namesOfReplaced(orItself: false).sorted() {
                 status.notes.append(
-                    "\(name) is a previous file of the vault, and opens as it did then: remove it if you do not need it"
+                    "\(name) is a previous file of the vault, which its unlock methods of that time open: remove it when it is not needed"
                 )
             }
             status.notes += notesOfPlace()

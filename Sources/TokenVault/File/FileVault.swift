@@ -65,13 +65,13 @@ public final class FileVault: TokenKeychain {
         try await run { (vault) throws(TokenStorageError) in try vault.unlock(with: method) }
     }
 
-    /// Wipes the decryption keys from memory. Returns when they are gone.
+    /// Wipes the when-unlocked keys from memory. After-first-unlock items stay readable.
     public func lock() { blocking.lock() }
 
-    /// Locks the vault and closes its file. Later calls throw `closed`.
+    /// Wipes every key and releases the file. Later calls throw `closed`.
     public func close() { blocking.close() }
 
-    /// Returns the lock state. Throws `closed`, and `damaged` errors of the file.
+    /// Returns the lock state. Throws `closed`.
     public func lockState() throws(TokenStorageError) -> LockState { try blocking.lockState() }
 
     public func storage(service: String) -> FileTokenStorage { FileTokenStorage(self, service: service) }

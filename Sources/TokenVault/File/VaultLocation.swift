@@ -102,8 +102,13 @@ package struct VaultLocation: Sendable {
             location = VaultLocation(
                 directory: directory, name: name, state: stateDirectory, path: path,
                 absolutePath: directory.absolutePath?.appending(name))
-            let given = ProgramContext.absolute(path).lexicallyNormalized()
-            if given != location.absolutePath { location.linkedPath = given }
+            let given = ProgramContext.absolute(path)
+            // Behind a link, `..` leads elsewhere than the text says.
+            if !given.components.contains(where: { $0.kind == .parentDirectory }),
+                given.lexicallyNormalized() != location.absolutePath
+            {
+                location.linkedPath = given.lexicallyNormalized()
+            }
             own = try stateDirectory?.attributes(of: ".")
             if let there = try directory.attributes(of: ".") { location.access = DirectoryAccess(there) }
         } catch {

@@ -214,6 +214,14 @@ import TokenVaultPlatform
         #expect(try other.use { try $0.value(of: "private") } == "fake for the other")
     }
 
+    /// The key of the slot that was removed opens nothing of the file.
+    private func expectLockedOut(of device: TestDevice) throws {
+        let leaked = try VaultCopy.open(
+            at: SimulatedVault.location(on: device.disk),
+            configuration: SimulatedVault.configuration(tailBound: 6))
+        #expect(failure { try leaked.unlock(with: SimulatedVault.key("second")) }?.code == .wrongPassphrase)
+    }
+
     /// The vault got a new root on this side: what the copy has comes under it, and the old slot opens nothing.
     @Test func aRevocationHolds() throws {
         try begin()
@@ -228,10 +236,7 @@ import TokenVaultPlatform
         let report = try mine.merge(other.file)
         #expect(report.taken == 1 && report.remaining == 0)
         #expect(try mine.use { try $0.value(of: "of the other") } == "fake other")
-        let leaked = try VaultCopy.open(
-            at: SimulatedVault.location(on: mine.disk),
-            configuration: SimulatedVault.configuration(tailBound: 6))
-        #expect(failure { try leaked.unlock(with: SimulatedVault.key("second")) }?.code == .wrongPassphrase)
+        try expectLockedOut(of: mine)
     }
 
     /// The copy locked a slot out. A merge into the file that still has the slot would open the copy's items
@@ -262,10 +267,7 @@ import TokenVaultPlatform
         // The other way round the revocation holds.
         let report = try other.merge(mine.file)
         #expect(report.taken == 1 && report.remaining == 0, "\(report)")
-        let leaked = try VaultCopy.open(
-            at: SimulatedVault.location(on: other.disk),
-            configuration: SimulatedVault.configuration(tailBound: 6))
-        #expect(failure { try leaked.unlock(with: SimulatedVault.key("second")) }?.code == .wrongPassphrase)
+        try expectLockedOut(of: other)
     }
 
     /// Also when both sides rotated their keys, each against another slot.
@@ -453,6 +455,23 @@ import TokenVaultPlatform
                 "\(values)")
             if device.file != mine.file { _ = try mine.merge(third.file) }
         }
+    }
+
+    /// A conflict is settled by storing the kept value and deleting its copy, while this side changes the item as well.
+    @Test func aSettledValueIsNotLostWithItsCopy() throws {
+        try begin()
+        try other.use { try $0.store("fake theirs", for: "both") }
+        try mine.use { try $0.store("fake ours", for: "both") }
+        let copy = try #require(try mine.merge(other.file).conflicts.first).keptAs
+        _ = try other.merge(mine.file)
+        try other.use { vault in
+            try vault.store("fake theirs", for: "both")
+            try vault.delete(copy.name)
+        }
+        try mine.use { try $0.store("fake newest", for: "both") }
+        _ = try mine.merge(other.file)
+        let values = try mine.use { try $0.values() }
+        #expect(values["both"] == "fake newest" && values.values.contains("fake theirs"), "\(values)")
     }
 
     /// Two devices that merge each other's previous file keep a conflict once each.

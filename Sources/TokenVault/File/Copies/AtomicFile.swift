@@ -104,13 +104,7 @@ struct AtomicFile {
         let (directory, source) = (place.directory, existing.file)
         let kept = try onDisk { () throws(SystemFailure) in try directory.open(name, .create) }
         do {
-            var offset = 0
-            while true {
-                let bytes = try source.read(1 << 20, at: offset)
-                if bytes.isEmpty { break }
-                try kept.write(bytes, at: offset)
-                offset += bytes.count
-            }
+            try source.copyBytes(to: kept)
             try kept.synchronize()
         } catch {
             try? directory.remove(name)
@@ -125,6 +119,19 @@ struct AtomicFile {
             try place.directory.synchronize()
         } catch {
             throw .file(.outcomeUnknown, .renameMayBeLost(.init(error)))
+        }
+    }
+}
+
+extension DiskFile {
+    /// Writes all bytes of this file to `other`.
+    func copyBytes(to other: any DiskFile) throws(SystemFailure) {
+        var offset = 0
+        while true {
+            let bytes = try read(1 << 20, at: offset)
+            if bytes.isEmpty { return }
+            try other.write(bytes, at: offset)
+            offset += bytes.count
         }
     }
 }

@@ -45,7 +45,7 @@ struct MergedItems {
         try checkSlots()
         takeDevices()
         var (ourScanner, theirScanner) = (ours.scanner(), theirs.scanner())
-        let conflicts = try SettledConflicts(plan, ours: ours, theirs: theirs)
+        let conflicts = try SettledConflicts(plan, ours: ours, theirs: theirs, canTake: canTake)
         for (item, entry) in ours.items {
             var our: MergePlan.Version? = try plan.ours.version(entry, &ourScanner)
             let their = try theirs.entry(of: item).map { (entry) throws(TokenStorageError) in
@@ -114,15 +114,14 @@ struct MergedItems {
         _ item: ItemIdentifier, _ version: MergePlan.Version, _ scanner: inout LogScanner
     ) throws(TokenStorageError) -> Bool {
         let entry = version.entry
-        let isSealedAgain = theirs.opens(entry) && canSeal(entry)
-        guard isSealedAgain || hasSameKeys(entry) else {
+        guard canTake(entry) else {
             report.remaining += 1
             return false
         }
         sources.append(
             Source(
-                item: item, entry: entry, isTheirs: true, isSealedAgain: isSealedAgain,
-                storedBy: version.storedBy ?? 0))
+                item: item, entry: entry, isTheirs: true,
+                isSealedAgain: theirs.opens(entry) && canSeal(entry), storedBy: version.storedBy ?? 0))
         report.taken += 1
         if let stored = try theirs.metadata(of: item, entry, &scanner) {
             report.takenNames.append(Self.name(of: stored))
@@ -178,6 +177,11 @@ struct MergedItems {
     }
 
     // MARK: - Keys
+
+    /// Returns whether an item of the other file can be in the new one.
+    private func canTake(_ entry: IndexEntry) -> Bool {
+        theirs.opens(entry) && canSeal(entry) || hasSameKeys(entry)
+    }
 
     /// Returns whether an item of this policy can be sealed with the keys of this file.
     private func canSeal(_ entry: IndexEntry) -> Bool {

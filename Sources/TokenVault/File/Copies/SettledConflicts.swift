@@ -12,8 +12,11 @@ struct SettledConflicts {
     /// The same of the other file.
     private(set) var needlessOfTheirs: Set<ItemIdentifier> = []
 
-    /// Looks at every item that both files have changed. Throws `corrupt` where one of them is damaged.
-    init(_ plan: MergePlan, ours: CheckedCopy, theirs: CheckedCopy) throws(TokenStorageError) {
+    /// Looks at every item that both files have changed. `canTake` says whether a value of the other file can
+    /// be in the new one. Throws `corrupt` where an item is damaged.
+    init(
+        _ plan: MergePlan, ours: CheckedCopy, theirs: CheckedCopy, canTake: (IndexEntry) -> Bool
+    ) throws(TokenStorageError) {
         var (ourScanner, theirScanner) = (ours.scanner(), theirs.scanner())
         var (ourCopies, theirCopies) = (Copies(in: ours), Copies(in: theirs))
         for (item, entry) in ours.items {
@@ -25,13 +28,25 @@ struct SettledConflicts {
                 let other = try theirs.open(item, their.entry, &theirScanner), !mine.isSame(as: other)
             else { continue }
             let here = try ourCopies.copies(of: other)
-            if !here.isEmpty { kept.insert(item) }
+            // A copy that the other file has deleted goes with this merge.
+            var stays = false
+            for copy in here {
+                guard let entry = ours.entry(of: copy) else { continue }
+                let there = try theirs.entry(of: copy).map { (entry) throws(TokenStorageError) in
+                    try plan.theirs.version(entry, &theirScanner)
+                }
+                switch plan.choice(ours: try plan.ours.version(entry, &ourScanner), theirs: there) {
+                case .same, .ours, .both: stays = true
+                case .theirs, .deleted: break
+                }
+            }
+            if stays { kept.insert(item) }
             guard isSeen else { continue }
             let elsewhere = try theirCopies.copies(of: mine)
             needlessOfTheirs.formUnion(elsewhere)
             if !elsewhere.isEmpty {
-                kept.insert(item)
-            } else if !here.isEmpty {
+                if here.isEmpty { kept.insert(item) }
+            } else if !here.isEmpty, canTake(their.entry) {
                 taken.insert(item)
                 needlessOfOurs.formUnion(here)
             }

@@ -119,15 +119,7 @@ struct VaultMerge {
         _ reach: HighWaterMark, _ report: MergeReport
     ) throws(TokenStorageError) -> MergeReport {
         try replace(existing, our, anchor, reach, report) { (file) throws(TokenStorageError) in
-            try onDisk { () throws(SystemFailure) in
-                var offset = 0
-                while true {
-                    let bytes = try their.state.file.read(1 << 20, at: offset)
-                    if bytes.isEmpty { break }
-                    try file.write(bytes, at: offset)
-                    offset += bytes.count
-                }
-            }
+            try onDisk { () throws(SystemFailure) in try their.state.file.copyBytes(to: file) }
             return their.state
         }
     }
