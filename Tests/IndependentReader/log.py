@@ -129,9 +129,17 @@ def _past(file, frames, keys):
         return []
     where = f"log: ancestry at {frames[1].offset}"
     cursor = _control(file, frames[1], keys, where)
-    count, left_out = cursor.integers("II")
+    count, flags = cursor.integers("II")
+    if count > 8192 or flags > 3:
+        raise corrupt(where)
     past = [(cursor.integer("Q"), cursor.bytes(8)) for _ in range(count)]
-    if count > 8192 or left_out > 1 or cursor.position != len(cursor.data):
+    if flags & 2:
+        # What merges took without some values: the log does not descend from it.
+        commits_in_part, left_values = cursor.integers("II")
+        if commits_in_part > 8192 or left_values > 1024:
+            raise corrupt(where)
+        cursor.bytes(16 * commits_in_part + 24 * left_values)
+    if cursor.position != len(cursor.data):
         raise corrupt(where)
     return past
 

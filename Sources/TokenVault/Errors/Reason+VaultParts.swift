@@ -132,6 +132,8 @@ extension TokenStorageError.Reason {
         case readOnlyCopy
         /// A copy does not have a slot of the vault any more, and their root keys differ.
         case slotRemovedInCopy
+        /// More values would stay in copies than a vault keeps note of.
+        case tooMuchLeft
         /// Another file took the vault's place.
         case tookPlace
     }

@@ -120,6 +120,10 @@ extension TokenStorageError.Reason.Ancestry {
             ReasonText(
                 "a slot of the vault was removed in the copy, and the keys rotated",
                 advice: "remove the slot here as well: \"vaultctl slot remove --revoke\"")
+        case .tooMuchLeft:
+            ReasonText(
+                "more than \(Ancestry.mostLeftValues) items would be left in copies",
+                advice: "merge on the device that stored them")
         case .tookPlace: ReasonText("another file took the vault's place")
         }
     }

@@ -51,7 +51,7 @@ struct Merge: VaultCommand {
         }
         if report.remaining > 0 {
             console.note(
-                "\(counted(report.remaining, "item")) of the copy stayed in it: merge it on the device that stored them as well"
+                "\(counted(report.remaining, "item")) of the copy stayed in it: keep the copy, and merge it on the device that stored them"
             )
         }
         if format.json { writeJSON(report, console.output) } else { show(report, console.output) }
@@ -59,7 +59,10 @@ struct Merge: VaultCommand {
     }
 
     private func show(_ report: MergeReport, _ output: Output) {
-        if report.isUpToDate { return output.line("the vault has all of the copy already") }
+        if report.isUpToDate {
+            let rest = report.remaining > 0 ? " that this device can open" : ""
+            return output.line("the vault has all of the copy\(rest) already")
+        }
         for (word, names) in [("taken", report.takenNames), ("deleted", report.deletedNames)] {
             for name in names {
                 output.line(PrintedName.screen("\(word): \(name.service): \(name.key.name)"))

@@ -189,31 +189,6 @@ import TokenVaultPlatform
         #expect(failure { try other.use { _ = try $0.value(of: "mine") } }?.code == .wrongDevice)
     }
 
-    /// What no key here opens stays in the copy. It is counted, and the file does not claim to have it.
-    @Test func whatCannotBeTakenIsCountedAndNotClaimed() throws {
-        try begin()
-        try other.use { vault in
-            _ = try vault.enrolDevice()
-            try vault.storage(service: SimulatedVault.service).store(
-                token: "fake for the other", for: "private", policy: .whenUnlockedThisDeviceOnly)
-            try vault.store("fake other", for: "of the other")
-        }
-        try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key]) }
-        let copy = other.file
-        let report = try mine.merge(copy)
-        #expect(report.taken == 1 && report.remaining == 1 && report.conflicts.isEmpty, "\(report)")
-        #expect(try mine.use { try $0.value(of: "of the other") } == "fake other")
-        #expect(try mine.use { try $0.value(of: "both") } == "fake both")
-        let again = try mine.merge(copy)
-        #expect(!again.isUpToDate && again.remaining == 1, "\(again)")
-        // The device whose item it is has it still, and notices that this file lacks it.
-        let theirs = other.file
-        try other.receive(mine.file)
-        #expect(failure { try other.use { _ in } }?.code == .forked)
-        try other.receive(theirs)
-        #expect(try other.use { try $0.value(of: "private") } == "fake for the other")
-    }
-
     /// The key of the slot that was removed opens nothing of the file.
     private func expectLockedOut(of device: TestDevice) throws {
         let leaked = try VaultCopy.open(
@@ -342,43 +317,6 @@ import TokenVaultPlatform
         #expect(try other.use { try $0.value(of: "own") } == "fake")
     }
 
-    /// An item that the merging device could not open keeps its own commit, and the device that can open it
-    /// loses nothing in its next merge, in either direction.
-    @Test(arguments: [true, false]) func itemsThatAMergeElsewhereCouldNotOpenStay(isInPlace: Bool) throws {
-        func store(_ vault: BlockingFileVault, _ key: TokenKey, _ value: String) throws {
-            try vault.storage(service: SimulatedVault.service).store(
-                token: value, for: key, policy: .whenUnlockedThisDeviceOnly)
-        }
-        let third = TestDevice()
-        try mine.create()
-        try mine.use { try store($0, "changed", "fake old") }
-        for device in [other, third] {
-            try device.receive(mine.file)
-            try device.use { _ = try? $0.values() }
-        }
-        try mine.use { vault in
-            try store(vault, "changed", "fake new")
-            try store(vault, "new", "fake")
-        }
-        let own = mine.file
-        try other.use { vault in for index in 0..<8 { try vault.store("fake", for: "other \(index)") } }
-        try third.receive(other.file)
-        try third.use { try $0.store("fake", for: "third") }
-        _ = try other.merge(own)
-        try mine.receive(other.file)
-        #expect(try mine.use { try $0.value(of: "new") } == "fake")
-        if isInPlace {
-            #expect(try mine.merge(third.file).deleted == 0)
-        } else {
-            let seen = mine.file
-            try mine.receive(third.file)
-            _ = try mine.merge(seen)
-        }
-        #expect(try mine.use { try $0.value(of: "new") } == "fake")
-        #expect(try mine.use { try $0.value(of: "changed") } == "fake new")
-        #expect(try mine.use { try $0.value(of: "third") } == "fake")
-    }
-
     /// It was removed, and enrolled again since: an old copy that knows the removal takes nothing away.
     @Test func aDeviceThatCameBackStays() throws {
         try begin()
@@ -406,31 +344,6 @@ import TokenVaultPlatform
         let back = try third.merge(other.file)
         #expect(back.remaining == 0, "\(back)")
         #expect(try third.use { try $0.devices().count } == 2)
-    }
-
-    /// A merge that leaves something in the copy lists none of its commits. What it took is no deleted item.
-    @Test func whatAMergeTookBesideALeftItemStays() throws {
-        try begin()
-        try other.use { vault in
-            _ = try vault.enrolDevice()
-            for key: TokenKey in ["own", "both own"] {
-                try vault.storage(service: SimulatedVault.service).store(
-                    token: "fake", for: key, policy: .whenUnlockedThisDeviceOnly)
-            }
-        }
-        try mine.use { vault in
-            try vault.storage(service: SimulatedVault.service).store(
-                token: "fake mine", for: "both own", policy: .whenUnlockedThisDeviceOnly)
-            for index in 0..<12 { try vault.store("fake", for: "mine \(index)") }
-        }
-        let third = TestDevice()
-        try third.receive(mine.file)
-        try third.use { try $0.store("fake", for: "third") }
-        let left = try mine.merge(other.file)
-        #expect(left.remaining == 1 && left.taken == 1, "\(left)")
-        let report = try mine.merge(third.file)
-        #expect(report.deleted == 0 && report.taken == 1, "\(report)")
-        #expect(failure { try mine.use { _ = try $0.value(of: "own") } }?.code == .wrongDevice)
     }
 
     /// A value that one side replaced does not come back from a conflict that another side kept it in.

@@ -99,6 +99,48 @@ extension BlockingFileVault {
         ])
     }
 
+    /// Stores an item that only this device can read.
+    func storeOwn(_ value: String, for key: TokenKey) throws(TokenStorageError) {
+        try storage(service: SimulatedVault.service).store(
+            token: value, for: key, policy: .whenUnlockedThisDeviceOnly)
+    }
+
+    /// The keys of the items that this device can read.
+    func listedKeys() throws -> Set<String> {
+        Set(try storage(service: SimulatedVault.service).list(.all).items.map(\.key.name))
+    }
+
+    /// Enrols this device if there is room, and stores an item that only it can read; returns false where there is
+    /// no room, or the item is another device's.
+    func storeOwnIfPossible(_ value: String, for key: TokenKey) throws -> Bool {
+        let devices = try devices()
+        if !devices.contains(where: \.isThisDevice) {
+            guard devices.count < 4 else { return false }
+            _ = try enrolDevice()
+        }
+        do throws(TokenStorageError) {
+            try storeOwn(value, for: key)
+            return true
+        } catch {
+            guard error.code == .wrongDevice else { throw error }
+            return false
+        }
+    }
+
+    /// The items with values that only this device can read, of those that are named "own" and a number.
+    func ownItems() throws -> [String: String] {
+        var items: [String: String] = [:]
+        for key in try listedKeys() where key.wholeMatch(of: #/own [0-9]+/#) != nil {
+            items[key] = try value(of: key)
+        }
+        return items
+    }
+
+    /// The values of the items that this device can read whose key begins with `prefix`.
+    func listedValues(_ prefix: String) throws -> [String] {
+        try listedKeys().filter { $0.hasPrefix(prefix) }.compactMap { try value(of: $0) }
+    }
+
     @discardableResult
     func delete(_ key: String) throws -> Bool {
         try storage(service: SimulatedVault.service).delete(for: TokenKey(key))

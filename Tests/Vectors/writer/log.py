@@ -65,9 +65,14 @@ class Log:
         plain = service.encode()
         return item, int.from_bytes(keyed(self.keys["service"], plain, 16)[:8], "big")
 
-    def ancestry(self, history):
-        """Appends the record of the commits that the log descends from."""
-        plain = u32(len(history)) + u32(0) + b"".join(u64(sequence) + tag for sequence, tag in history)
+    def ancestry(self, history, in_part=(), left=()):
+        """Appends the record of the commits that the log descends from. `in_part` has commits, and `left` the names of
+        items with commits, of copies that were merged without these values."""
+        commits = lambda some: b"".join(u64(sequence) + tag for sequence, tag in some)
+        plain = u32(len(history)) + u32(2 if in_part or left else 0) + commits(history)
+        if in_part or left:
+            plain += u32(len(in_part)) + u32(len(left)) + commits(in_part)
+            plain += b"".join(u64(high) + u64(low) + tag for (high, low), tag in sorted(left))
         self.frame(ANCESTRY, self.base, body=self.control(ANCESTRY, self.base, plain))
 
     def control(self, type_, generation, plain):

@@ -183,15 +183,15 @@ class Vault(Findings):
         body = self.log.control(log.KEYBAG, number, u64(generation) + checksum)
         return self.log.frame(log.KEYBAG, number, body=body)
 
-    def compact(self, reseal=False):
+    def compact(self, reseal=False, in_part=(), left=()):
         """A new epoch with the live items in their order and with their generations. What was sealed stays as it
-        is unless `reseal`."""
+        is unless `reseal`. `in_part` and `left` are of merges that left values in their copies."""
         old, frames = bytes(self.log.data), {frame.item: frame for frame in self.log.frames}
         live = sorted(self.items.values(), key=lambda item: frames[self.log.name(item.service, item.key)[0]].offset)
         history = list(self.log.history)
         self.log.begin(self.log.epoch + 1, self.source.bytes(16), self.log.sequence)
         self.begin()
-        self.log.ancestry(history)
+        self.log.ancestry(history, in_part, left)
         for item in live:
             frame = frames[self.log.name(item.service, item.key)[0]]
             if reseal and item.of.newest(item.policy).version > item.version:

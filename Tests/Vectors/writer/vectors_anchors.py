@@ -9,6 +9,7 @@ OLD, NEW = {"passphrase": "the old fake passphrase"}, {"passphrase": "the new fa
 
 def add(catalog):
     anchors(catalog)
+    in_part(catalog)
 
 
 def anchors(catalog):
@@ -69,7 +70,7 @@ def anchors(catalog):
             "anchor slot: chain value of the last frame, keybag generation, code, zeros",
             "anchor slot: device of the file, inode of the file, coming epoch's number, coming epoch's identifier",
             "genesis: epoch number",
-            "ancestry: number of commits, whether older ones were left out, sequence of a commit, tag of a commit",
+            "ancestry: number of commits, flags, sequence of a commit, tag of a commit",
         ),
         vault.file(),
         openings,
@@ -94,4 +95,31 @@ def anchors(catalog):
             opens(vault, torn=True),
         ],
         {"before": vault.state(None, before), "reaches": vault.state(None, reaching)},
+    )
+
+
+def in_part(catalog):
+    """A merge left a value in its copy: the log does not descend from the copy."""
+    vault = Vault("commits-in-part", devices=0)
+    vault.store("first", "fake")
+    whole = vault.anchor(counter=1)
+    copied, chain = 9, bytes(range(32))
+    item, _ = vault.log.name("default", "of another device")
+    vault.compact(in_part=[(copied, chain[:8])], left=[(item, chain[:8])])
+    vault.store("second", "fake")
+    slots = {
+        "last": (vault.anchor(), None),
+        "whole": (whole, None),
+        "in-part": (vault.anchor(epoch=1, identifier=bytes(16), sequence=copied, chain=chain), "forked"),
+    }
+    catalog.vault(
+        "commits-in-part",
+        "An ancestry frame that lists a copy's commit in part, and a left value.",
+        named(
+            "ancestry: number of commits in part, number of left values",
+            "ancestry: sequence of a commit in part, tag of a commit in part, item of a left value, tag of a left value",
+        ),
+        vault.file(),
+        [fails(code, state=name) if code else opens(vault, state=name) for name, (_, code) in slots.items()],
+        {name: vault.state(None, anchor) for name, (anchor, _) in slots.items()},
     )

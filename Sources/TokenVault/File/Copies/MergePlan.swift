@@ -10,6 +10,10 @@ struct MergePlan {
         var entry: IndexEntry
         /// The tag of the commit that stored the value; `nil` where that is so old that no list has it.
         var storedBy: UInt64?
+
+        func asLeft(_ item: ItemIdentifier) -> Ancestry.LeftValue {
+            Ancestry.LeftValue(item: item, storedBy: storedBy ?? 0)
+        }
     }
 
     /// The outcome for an item.
@@ -43,6 +47,8 @@ struct MergePlan {
     var hasAllOfTheirs: Bool { theirs.newest.map(ours.contains) ?? false }
     /// Whether the other file has every commit of this file.
     var hasAllOfOurs: Bool { ours.newest.map(theirs.contains) ?? false }
+    /// Whether the other file also has every value of this file's commits, or has replaced or deleted it.
+    var isDescendantOfOurs: Bool { ours.newest.map(theirs.containsWhole) ?? false }
 
     /// Returns whether a generation does not tell which commit stored a value: a commit of either file may
     /// have that number.
@@ -53,15 +59,17 @@ struct MergePlan {
     /// Returns whether a value is from before the fork.
     func isOld(_ entry: IndexEntry) -> Bool { entry.generation <= fork.sequence }
 
-    /// Returns the outcome for an item that this file has as `our`, and the other file as `their`; `nil`
+    /// Returns the outcome for `item`, which this file has as `our`, and the other file as `their`; `nil`
     /// where it is absent.
-    func choice(ours our: Version?, theirs their: Version?) -> Choice {
+    func choice(_ item: ItemIdentifier, ours our: Version?, theirs their: Version?) -> Choice {
+        func isKnown(_ our: Version) -> Bool { isIn(theirs, item, our, of: ours) }
+        func isKnownHere(_ their: Version) -> Bool { isIn(ours, item, their, of: theirs) }
         switch (our, their) {
         case (nil, nil): return .deleted
-        case (let our?, nil): return isIn(theirs, our, of: ours) ? .deleted : .ours(our)
-        case (nil, let their?): return isIn(ours, their, of: theirs) ? .deleted : .theirs(their)
+        case (let our?, nil): return isKnown(our) ? .deleted : .ours(our)
+        case (nil, let their?): return isKnownHere(their) ? .deleted : .theirs(their)
         case (let our?, let their?):
-            switch (isIn(theirs, our, of: ours), isIn(ours, their, of: theirs)) {
+            switch (isKnown(our), isKnownHere(their)) {
             case (false, false): return .both(ours: our, theirs: their, isSeen: false)
             case (true, false): return .theirs(their)
             case (false, true): return .ours(our)
@@ -71,16 +79,19 @@ struct MergePlan {
                     ?? (our.entry.generation == their.entry.generation)
                 if isSame { return .same(our) }
                 // Each side has seen both values. The side that has seen everything has decided.
+                if hasAllOfTheirs { return .ours(our) }
                 return hasAllOfOurs ? .theirs(their) : .both(ours: our, theirs: their, isSeen: true)
             }
         }
     }
 
-    /// Returns whether the commit that stored a value of `own` is in the past of `other`.
-    private func isIn(_ other: History, _ version: Version, of own: History) -> Bool {
+    /// Returns whether the commit that stored a value of `own` is in the past of `other`, which has had the value.
+    private func isIn(
+        _ other: History, _ item: ItemIdentifier, _ version: Version, of own: History
+    ) -> Bool {
+        if other.left.contains(version.asLeft(item)) { return false }
         guard let tag = version.storedBy else { return isOld(version.entry) }
         if other.contains(tag) { return true }
-        // A merge that had to leave items behind lists no commit of the copy, but its items name them.
         return other.mayHaveLeftOut(own.commit(tag) ?? .init(sequence: version.entry.generation, tag: tag))
     }
 }
@@ -91,17 +102,26 @@ extension MergePlan {
         private let ancestry: Ancestry
         private let tagged: [UInt64: Ancestry.Commit]
         private let numbered: [UInt64: UInt64]
+        private let whole: Set<UInt64>
 
         init(_ ancestry: Ancestry) {
             self.ancestry = ancestry
-            tagged = Dictionary(ancestry.commits.map { ($0.tag, $0) }) { first, _ in first }
-            numbered = Dictionary(ancestry.commits.map { ($0.sequence, $0.tag) }) { first, _ in first }
+            let all = ancestry.allCommits
+            tagged = Dictionary(all.map { ($0.tag, $0) }) { first, _ in first }
+            numbered = Dictionary(all.map { ($0.sequence, $0.tag) }) { first, _ in first }
+            whole = Set(ancestry.commits.map(\.tag))
         }
+
+        /// The values that merges left in their copies.
+        var left: Set<Ancestry.LeftValue> { ancestry.left }
 
         /// The tag of the newest commit.
         var newest: UInt64? { ancestry.commits.last?.tag }
 
         func contains(_ tag: UInt64) -> Bool { tagged[tag] != nil }
+
+        /// Returns whether the file also has every value of that commit's past, or has replaced or deleted it.
+        func containsWhole(_ tag: UInt64) -> Bool { whole.contains(tag) }
 
         func commit(_ tag: UInt64) -> Ancestry.Commit? { tagged[tag] }
 

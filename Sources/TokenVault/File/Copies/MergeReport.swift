@@ -35,7 +35,8 @@ public struct MergeReport: Sendable {
     /// The number of the copy's items that could not be taken: this device or this unlock method does not
     /// open them.
     public var remaining = 0
-    /// Whether the vault has all of the copy already. Then nothing was written.
+    /// Whether the vault has all of the copy already, except for the items in ``remaining``. Then nothing was
+    /// written.
     public var isUpToDate = false
     /// The path where the vault's previous file is kept; `nil` when nothing was written.
     public var replaced: FilePath?

@@ -29,6 +29,10 @@ struct MergedItems {
     /// Whether the keys were rotated in the other file, which descends from this one. Only that file as it is
     /// can be the new one.
     private(set) var hasKeysOfTheirs = false
+    /// The values of the other file that this merge had the keys for.
+    private var taken: Set<Ancestry.LeftValue> = []
+    /// The values of the other file that stay in it.
+    private var leftNow: Set<Ancestry.LeftValue> = []
     var report = MergeReport()
 
     /// Decides on every item of both files. Opens the items that either has changed. Throws `corrupt` where
@@ -57,7 +61,7 @@ struct MergedItems {
                 continue
             }
             if conflicts.needlessOfOurs.contains(item) { our = nil }
-            switch plan.choice(ours: our, theirs: their) {
+            switch plan.choice(item, ours: our, theirs: their) {
             case .same(let our): keep(item, our)
             case .ours(let our):
                 keep(item, our)
@@ -83,7 +87,7 @@ struct MergedItems {
         for (item, entry) in theirs.items
         where ours.entry(of: item) == nil && !conflicts.needlessOfTheirs.contains(item) {
             let their = try plan.theirs.version(entry, &theirScanner)
-            if case .theirs = plan.choice(ours: nil, theirs: their) {
+            if case .theirs = plan.choice(item, ours: nil, theirs: their) {
                 _ = try take(item, their, &theirScanner)
             } else {
                 isSameAsTheirs = false
@@ -115,9 +119,10 @@ struct MergedItems {
     ) throws(TokenStorageError) -> Bool {
         let entry = version.entry
         guard canTake(entry) else {
-            report.remaining += 1
+            leave(item, version)
             return false
         }
+        taken.insert(version.asLeft(item))
         sources.append(
             Source(
                 item: item, entry: entry, isTheirs: true,
@@ -127,6 +132,28 @@ struct MergedItems {
             report.takenNames.append(Self.name(of: stored))
         }
         return true
+    }
+
+    /// Notes that a value of the other file stays in it.
+    private mutating func leave(_ item: ItemIdentifier, _ version: MergePlan.Version) {
+        report.remaining += 1
+        leftNow.insert(version.asLeft(item))
+    }
+
+    /// Whether the new file has nothing that this file does not have.
+    var isSameAsOurs: Bool {
+        report.taken == 0 && report.deleted == 0 && report.conflicts.isEmpty
+            && sources.count == ours.items.count && keybag == ours.keybag
+    }
+
+    /// Returns the values that this merge and earlier ones, of either file, left in their copies. A value counts
+    /// no more once it is taken, or the other file has had it and replaced or deleted it.
+    var left: Set<Ancestry.LeftValue> {
+        func stillLeft(_ own: MergePlan.History, _ other: MergePlan.History) -> Set<Ancestry.LeftValue> {
+            own.left.filter { other.left.contains($0) || !other.contains($0.storedBy) }
+        }
+        return stillLeft(plan.ours, plan.theirs).union(stillLeft(plan.theirs, plan.ours))
+            .subtracting(taken).union(leftNow)
     }
 
     private static func name(of stored: StoredMetadata) -> MergeReport.Name {
@@ -140,13 +167,13 @@ struct MergedItems {
         _ ourScanner: inout LogScanner, _ theirScanner: inout LogScanner
     ) throws(TokenStorageError) {
         keep(item, our)
-        guard let mine = try ours.open(item, our.entry, &ourScanner),
-            let other = try theirs.open(item, their.entry, &theirScanner), canSeal(their.entry)
-        else {
-            report.remaining += 1
-            return
+        guard let other = try theirs.open(item, their.entry, &theirScanner), canSeal(their.entry) else {
+            return leave(item, their)
         }
-        if !isKept, !mine.isSame(as: other) { try keepUnderAnotherKey(other, their.entry, item) }
+        taken.insert(their.asLeft(item))
+        // A value that this device cannot open is another device's.
+        let mine = try ours.open(item, our.entry, &ourScanner)
+        if !isKept, !(mine?.isSame(as: other) ?? false) { try keepUnderAnotherKey(other, their.entry, item) }
     }
 
     private mutating func keepUnderAnotherKey(
@@ -183,13 +210,22 @@ struct MergedItems {
         theirs.opens(entry) && canSeal(entry) || hasSameKeys(entry)
     }
 
-    /// Returns whether an item of this policy can be sealed with the keys of this file.
-    private func canSeal(_ entry: IndexEntry) -> Bool {
-        guard let policy = AccessPolicy(number: entry.policy),
-            case .keys(let keys) = ours.ring.accessForWriting(policy)
-        else { return false }
+    private func canSeal(_ entry: IndexEntry) -> Bool { sealing(entry) != nil }
+
+    /// Returns the keys to seal an item again with: those of its class set in the new keybag, which is of one of
+    /// the files. Returns `nil` where neither file's unlock method has them.
+    private func sealing(_ entry: IndexEntry) -> (ring: KeyRing, keys: ClassKeys)? {
         // An item of another device stays that device's.
-        return keys.setTag == entry.setTag
+        func set(in keybag: Keybag) -> Keybag.ClassSet? {
+            keybag.sets.first { DeviceKey.setTag(of: $0.device) == entry.setTag }
+        }
+        guard let policy = AccessPolicy(number: entry.policy), let set = set(in: keybag) else { return nil }
+        for copy in [ours, theirs] where copy.keybag.sets.contains(set) {
+            if case .keys(let keys) = copy.ring.accessForWriting(policy), keys.setTag == entry.setTag {
+                return (copy.ring, keys)
+            }
+        }
+        return nil
     }
 
     /// Returns whether the new keybag has the same keys that an item of the other file is sealed under.
@@ -261,6 +297,10 @@ struct MergedItems {
             } else if hasSameRoot, keybag.sets.count < Keybag.maximumSets {
                 keybag.sets.append(set)
                 report.notes.append("device \(name) of the copy is taken over")
+            } else if DeviceKey.setTag(of: set.device) == theirs.ring.facts.deviceTag {
+                report.notes.append(
+                    "this device's enrolment in the copy is of other keys: enrol it with \"vaultctl device enrol\", "
+                        + "then merge the copy again for its items")
             } else {
                 report.notes.append("device \(name) of the copy is not in the vault: enrol it again")
             }
@@ -296,8 +336,7 @@ struct MergedItems {
                 IndexRecord(source.item, source.entry, .newest), storedBy: source.storedBy, from: &scanner)
         }
         guard let opened = try copy.open(source.item, source.entry, &scanner),
-            let policy = AccessPolicy(number: source.entry.policy),
-            case .keys(let keys) = ours.ring.accessForWriting(policy)
+            let (ring, keys) = sealing(source.entry)
         else { throw .damage(at: source.entry.offset, .item) }
         var metadata = opened.metadata
         if let key = source.key { metadata.key = key }
@@ -308,7 +347,7 @@ struct MergedItems {
                 StoredMetadata(
                     metadata: metadata,
                     policyProof: metadata.isPolicyFromLimitedSession
-                        ? nil : ours.ring.policyProof(of: item, under: keys))),
+                        ? nil : ring.policyProof(of: item, under: keys))),
             secret: opened.secret, keys: keys, serviceTag: source.entry.serviceTag, generation: generation,
             with: &supplies)
         draft.storedBy = source.storedBy

@@ -22,7 +22,7 @@ struct SettledConflicts {
         for (item, entry) in ours.items {
             guard let there = theirs.entry(of: item),
                 case .both(let our, let their, let isSeen) = plan.choice(
-                    ours: try plan.ours.version(entry, &ourScanner),
+                    item, ours: try plan.ours.version(entry, &ourScanner),
                     theirs: try plan.theirs.version(there, &theirScanner)),
                 let mine = try ours.open(item, our.entry, &ourScanner),
                 let other = try theirs.open(item, their.entry, &theirScanner), !mine.isSame(as: other)
@@ -35,7 +35,9 @@ struct SettledConflicts {
                 let there = try theirs.entry(of: copy).map { (entry) throws(TokenStorageError) in
                     try plan.theirs.version(entry, &theirScanner)
                 }
-                switch plan.choice(ours: try plan.ours.version(entry, &ourScanner), theirs: there) {
+                switch plan.choice(
+                    copy, ours: try plan.ours.version(entry, &ourScanner), theirs: there)
+                {
                 case .same, .ours, .both: stays = true
                 case .theirs, .deleted: break
                 }

@@ -65,7 +65,7 @@ struct VaultMerge {
         }
         let anchor = Anchor(directory: place.state, vault: ours.vault, key: our.codec.keys.anchor)
         let anchored = try anchor.read()
-        if plan.hasAllOfTheirs {
+        if plan.hasAllOfTheirs, history.left.isEmpty {
             try requireDescent(history, our.state, from: anchored)
             var report = MergeReport()
             report.items = our.items.count
@@ -79,10 +79,25 @@ struct VaultMerge {
         let life = try reach.next()
 
         let items = try MergedItems(plan, ours: our, theirs: their, generation: life.sequence)
-        if items.report.remaining == 0 { history.merge(theirHistory) }
-        try requireDescent(history, our.state, from: anchored)
+        let before = history
+        history.merge(theirHistory, left: items.left, isInPart: items.report.remaining > 0)
+        // What this device has seen in the copy, it can open, and takes: a value that stays is another device's.
+        if !isAccepted(theirHistory, our.state, by: anchored) {
+            try requireDescent(history, our.state, from: anchored)
+        }
+        // More commits in part alone are not worth a file: what they stored is here, or was left before.
+        if items.isSameAsOurs, history.commits == before.commits, history.left == before.left,
+            isAccepted(before, our.state, by: anchored)
+        {
+            var report = items.report
+            report.isUpToDate = true
+            return report
+        }
+        guard history.left.count <= Ancestry.mostLeftValues else {
+            throw .file(.conflict, .ancestry(.tooMuchLeft))
+        }
         let isFollowing =
-            plan.hasAllOfOurs && items.isSameAsTheirs && their.notes.isEmpty
+            plan.isDescendantOfOurs && items.isSameAsTheirs && their.notes.isEmpty
             && their.state.epoch != our.state.epoch
             && their.state.keybag.generation >= our.state.keybag.generation
         guard isFollowing || !items.hasKeysOfTheirs else {
@@ -152,13 +167,18 @@ struct VaultMerge {
         return report
     }
 
-    /// Throws `forked` or `rolledBack` where neither file has all that this device has seen.
+    /// Returns whether a file with this history has all that this device has seen.
+    private func isAccepted(_ history: Ancestry, _ state: LogState, by anchored: AnchorSlot?) -> Bool {
+        guard let anchored, anchored.coming != state.epoch else { return true }
+        return history.contains(Ancestry.Commit(sequence: anchored.sequence, head: anchored.head))
+    }
+
+    /// Throws `forked` where a file with this history lacks some of what this device has seen.
     private func requireDescent(
         _ history: Ancestry, _ state: LogState, from anchored: AnchorSlot?
     ) throws(TokenStorageError) {
-        guard let anchored, anchored.coming != state.epoch else { return }
+        guard let anchored, !isAccepted(history, state, by: anchored) else { return }
         let commit = Ancestry.Commit(sequence: anchored.sequence, head: anchored.head)
-        if history.contains(commit) { return }
         if history.mayHaveLeftOut(commit) { throw .forkedBeyondMemory }
         throw .file(.forked, .ancestry(.neitherHasAll))
     }

@@ -22,18 +22,40 @@ struct Ancestry: Equatable, Sendable {
             sequence = try reader.integer(UInt64.self)
             tag = try reader.integer(UInt64.self)
         }
+
+        fileprivate func append(to writer: inout ByteWriter) {
+            writer.append(sequence)
+            writer.append(tag)
+        }
+    }
+
+    /// A value that a merge left in its copy, for it had no keys to take it.
+    struct LeftValue: Hashable, Sendable {
+        var item: ItemIdentifier
+        /// The tag of the commit that stored it; zero where no list has that commit any more.
+        var storedBy: UInt64
     }
 
     /// The number of newest commits that are kept.
     static let bound = 8_192
+    /// The largest number of values that merges left in their copies.
+    static let mostLeftValues = 1_024
 
     private(set) var commits: [Commit] = []
     /// Whether older commits were left out, for there were more than ``bound``.
     private(set) var isCut = false
+    /// The commits of copies that merges took without the values in ``left``. A merge counts them as seen; a
+    /// device that has one of them as its newest may miss something.
+    private(set) var commitsInPart: [Commit] = []
+    /// The values that merges left in their copies.
+    private(set) var left: Set<LeftValue> = []
 
     init() {}
 
-    var isEmpty: Bool { commits.isEmpty && !isCut }
+    var isEmpty: Bool { commits.isEmpty && !isCut && commitsInPart.isEmpty }
+
+    /// The commits of both lists.
+    var allCommits: [Commit] { commits + commitsInPart }
 
     /// Adds the next commit.
     mutating func append(_ commit: Commit) {
@@ -59,6 +81,25 @@ struct Ancestry: Equatable, Sendable {
         commits += added.suffix(Self.bound - commits.count)
     }
 
+    /// Adds the history of a copy that was merged. `left` has the values that this and earlier merges left in
+    /// their copies, and `isInPart` says whether this one did.
+    mutating func merge(_ other: Ancestry, left: Set<LeftValue>, isInPart: Bool) {
+        var inPart = commitsInPart + other.commitsInPart
+        if isInPart { inPart += other.commits } else { merge(other) }
+        self.left = left
+        let known = Set(commits)
+        var added = Set<Commit>()
+        inPart = inPart.filter { !known.contains($0) && added.insert($0).inserted }
+        if left.isEmpty {
+            commitsInPart = []
+            var rest = Ancestry()
+            rest.commits = inPart
+            merge(rest)
+        } else {
+            commitsInPart = inPart.suffix(Self.bound)
+        }
+    }
+
     private mutating func cut() {
         guard commits.count > Self.bound else { return }
         commits.removeFirst(commits.count - Self.bound)
@@ -74,19 +115,28 @@ struct Ancestry: Equatable, Sendable {
 
     /// Returns the newest commit that `other` has too; `nil` where the two have none in common.
     func newestCommon(with other: Ancestry) -> Commit? {
-        let theirs = Set(other.commits)
+        let theirs = Set(other.allCommits)
         return commits.last { theirs.contains($0) }
     }
 
     func encoded() -> [UInt8] {
         var kept = self
         kept.cut()
-        var writer = ByteWriter(reserving: 8 + 16 * kept.commits.count)
+        var flags: Flags = []
+        if kept.isCut { flags.insert(.isCut) }
+        if !commitsInPart.isEmpty || !left.isEmpty { flags.insert(.isInPart) }
+        var writer = ByteWriter(
+            reserving: 16 + 16 * (kept.commits.count + commitsInPart.count) + 24 * left.count)
         writer.append(UInt32(kept.commits.count))
-        writer.append(UInt32(kept.isCut ? 1 : 0))
-        for commit in kept.commits {
-            writer.append(commit.sequence)
-            writer.append(commit.tag)
+        writer.append(flags.rawValue)
+        for commit in kept.commits { commit.append(to: &writer) }
+        guard flags.contains(.isInPart) else { return writer.bytes }
+        writer.append(UInt32(commitsInPart.count))
+        writer.append(UInt32(left.count))
+        for commit in commitsInPart { commit.append(to: &writer) }
+        for value in left.sorted() {
+            value.item.append(to: &writer)
+            writer.append(value.storedBy)
         }
         return writer.bytes
     }
@@ -94,10 +144,40 @@ struct Ancestry: Equatable, Sendable {
     init(decoding bytes: [UInt8]) throws(FormatError) {
         var reader = ByteReader(bytes)
         let count = Int(try reader.integer(UInt32.self))
-        let flag = try reader.integer(UInt32.self)
-        guard count <= Self.bound, flag <= 1, reader.remaining == 16 * count else { throw .outOfBounds }
-        isCut = flag == 1
+        let flags = Flags(rawValue: try reader.integer(UInt32.self))
+        guard count <= Self.bound, flags.isSubset(of: .all), reader.remaining >= 16 * count else {
+            throw .outOfBounds
+        }
+        isCut = flags.contains(.isCut)
         commits.reserveCapacity(count)
         for _ in 0..<count { commits.append(try Commit(&reader)) }
+        if flags.contains(.isInPart) {
+            let inPart = Int(try reader.integer(UInt32.self))
+            let values = Int(try reader.integer(UInt32.self))
+            guard inPart <= Self.bound, values <= Self.mostLeftValues else { throw .outOfBounds }
+            for _ in 0..<inPart { commitsInPart.append(try Commit(&reader)) }
+            for _ in 0..<values { left.insert(try LeftValue(&reader)) }
+        }
+        guard reader.remaining == 0 else { throw .outOfBounds }
+    }
+
+    private struct Flags: OptionSet {
+        var rawValue: UInt32
+
+        static let isCut = Flags(rawValue: 1)
+        static let isInPart = Flags(rawValue: 2)
+        static let all: Flags = [.isCut, .isInPart]
+    }
+}
+
+extension Ancestry.LeftValue: Comparable {
+    fileprivate init(_ reader: inout ByteReader) throws(FormatError) {
+        item = ItemIdentifier(
+            high: try reader.integer(UInt64.self), low: try reader.integer(UInt64.self))
+        storedBy = try reader.integer(UInt64.self)
+    }
+
+    static func < (one: Ancestry.LeftValue, other: Ancestry.LeftValue) -> Bool {
+        (one.item.high, one.item.low, one.storedBy) < (other.item.high, other.item.low, other.storedBy)
     }
 }

@@ -1,0 +1,325 @@
+import Testing
+
+@testable import TokenVault
+
+/// A merge on a device that has no keys for some of the copy's items leaves these in the copy. The merged file
+/// notes which.
+@Suite struct LeftItemTests {
+    private let mine = TestDevice()
+    private let other = TestDevice()
+
+    /// Both devices have the vault with items "both" and "kept".
+    private func create() throws {
+        try mine.create()
+        try mine.use { vault in
+            for key in ["both", "kept"] { try vault.store("fake \(key)", for: key) }
+        }
+        try other.receive(mine.file)
+        try other.use { _ = try $0.values() }
+    }
+
+    /// Both devices store the item "private", each for itself.
+    private func begin() throws {
+        try create()
+        try other.use { vault in
+            _ = try vault.enrolDevice()
+            try vault.storeOwn("fake own", for: "private")
+            try vault.store("fake other", for: "of the other")
+        }
+        try mine.use { try $0.storeOwn("fake mine", for: "private") }
+    }
+
+    /// The values that the other device reads of "private", under any key.
+    private func ownValues() throws -> Set<String> {
+        try other.use { Set(try $0.listedValues("private")) }
+    }
+
+    /// What no key here opens stays in the copy. It is counted, and the file does not claim to have it.
+    @Test func whatCannotBeTakenIsCountedAndNotClaimed() throws {
+        try begin()
+        let copy = other.file
+        let report = try mine.merge(copy)
+        #expect(report.taken == 1 && report.remaining == 1 && report.conflicts.isEmpty, "\(report)")
+        #expect(try mine.use { try $0.value(of: "of the other") } == "fake other")
+        #expect(try mine.use { try $0.value(of: "both") } == "fake both")
+        let again = try mine.merge(copy)
+        #expect(again.isUpToDate && again.remaining == 1 && again.replaced == nil, "\(again)")
+        // The device whose item it is has it still, and notices that this file lacks it.
+        let theirs = other.file
+        try other.receive(mine.file)
+        #expect(failure { try other.use { _ in } }?.code == .forked)
+        try other.receive(theirs)
+        #expect(try other.use { try $0.value(of: "private") } == "fake own")
+    }
+
+    /// What a merge took beside an item that it left is no deleted item.
+    @Test func whatAMergeTookBesideALeftItemStays() throws {
+        try create()
+        try other.use { vault in
+            _ = try vault.enrolDevice()
+            for key: TokenKey in ["own", "both own"] { try vault.storeOwn("fake", for: key) }
+        }
+        try mine.use { vault in
+            try vault.storeOwn("fake mine", for: "both own")
+            for index in 0..<12 { try vault.store("fake", for: "mine \(index)") }
+        }
+        let third = TestDevice()
+        try third.receive(mine.file)
+        try third.use { try $0.store("fake", for: "third") }
+        let left = try mine.merge(other.file)
+        #expect(left.remaining == 1 && left.taken == 1, "\(left)")
+        let report = try mine.merge(third.file)
+        #expect(report.deleted == 0 && report.taken == 1, "\(report)")
+        #expect(failure { try mine.use { _ = try $0.value(of: "own") } }?.code == .wrongDevice)
+    }
+
+    /// An item that the merging device could not open keeps its own commit, and the device that can open it
+    /// loses nothing in its next merge, in either direction.
+    @Test(arguments: [true, false]) func itemsThatAMergeElsewhereCouldNotOpenStay(isInPlace: Bool) throws {
+        let third = TestDevice()
+        try mine.create()
+        try mine.use { try $0.storeOwn("fake old", for: "changed") }
+        for device in [other, third] {
+            try device.receive(mine.file)
+            try device.use { _ = try? $0.values() }
+        }
+        try mine.use { vault in
+            try vault.storeOwn("fake new", for: "changed")
+            try vault.storeOwn("fake", for: "new")
+        }
+        let own = mine.file
+        try other.use { vault in for index in 0..<8 { try vault.store("fake", for: "other \(index)") } }
+        try third.receive(other.file)
+        try third.use { try $0.store("fake", for: "third") }
+        _ = try other.merge(own)
+        try mine.receive(other.file)
+        #expect(try mine.use { try $0.value(of: "new") } == "fake")
+        if isInPlace {
+            #expect(try mine.merge(third.file).deleted == 0)
+        } else {
+            let seen = mine.file
+            try mine.receive(third.file)
+            _ = try mine.merge(seen)
+        }
+        #expect(try mine.use { try $0.value(of: "new") } == "fake")
+        #expect(try mine.use { try $0.value(of: "changed") } == "fake new")
+        #expect(try mine.use { try $0.value(of: "third") } == "fake")
+    }
+
+    /// The same copy again brings back nothing that was deleted since, and keeps nothing twice again.
+    @Test func aSecondMergeOfTheCopyTakesNothingAgain() throws {
+        try begin()
+        try other.use { try $0.store("fake theirs", for: "both") }
+        try mine.use { try $0.store("fake ours", for: "both") }
+        let copy = other.file
+        let first = try mine.merge(copy)
+        #expect(first.remaining == 1 && first.conflicts.count == 1, "\(first)")
+        try mine.use { vault in
+            try vault.delete("of the other")
+            for conflict in first.conflicts { try vault.delete(conflict.keptAs.name) }
+            _ = try vault.compact()
+        }
+        let before = mine.file
+        let second = try mine.merge(copy)
+        #expect(second.isUpToDate && second.remaining == 1 && second.taken == 0, "\(second)")
+        #expect(mine.file == before)
+        #expect(try mine.use { try $0.listedKeys() } == ["both", "kept", "private"])
+    }
+
+    /// The device that stored the item merges the file, and still has it. The device that left it does not.
+    @Test func itsDeviceKeepsIt() throws {
+        try begin()
+        #expect(try mine.merge(other.file).remaining == 1)
+        let report = try other.merge(mine.file)
+        #expect(report.remaining == 1 && report.deleted == 0, "\(report)")
+        #expect(try ownValues() == ["fake own"])
+        #expect(try other.use { try $0.value(of: "of the other") } == "fake other")
+        // Each side goes on with its own value, and neither file takes the place of the other.
+        for _ in 1...2 {
+            #expect(try mine.merge(other.file).remaining == 1)
+            #expect(try other.merge(mine.file).remaining == 1)
+        }
+        #expect(try ownValues() == ["fake own"])
+        #expect(try mine.use { try $0.value(of: "private") } == "fake mine")
+        let (ours, theirs) = (mine.file, other.file)
+        #expect(try mine.merge(theirs).isUpToDate && other.merge(ours).isUpToDate)
+        for (device, file) in [(other, ours), (mine, theirs)] {
+            try device.receive(file)
+            let refused = try #require(failure { try device.use { _ in } })
+            #expect(refused.code == .forked || refused.code == .rolledBack)
+        }
+    }
+
+    /// When the item is deleted on one side, the other's value is all that is left, and the files become the
+    /// same.
+    @Test func aDeletionOnOneSideSettlesIt() throws {
+        try begin()
+        _ = try mine.merge(other.file)
+        try mine.use { try $0.delete("private") }
+        let report = try other.merge(mine.file)
+        #expect(report.remaining == 0 && report.deleted == 0, "\(report)")
+        #expect(try ownValues() == ["fake own"])
+        #expect(try mine.merge(other.file).remaining == 0)
+        #expect(try other.merge(mine.file).isUpToDate && mine.file == other.file)
+    }
+
+    /// The file of the other device lies at this one's path, where it is refused. What this device has seen is
+    /// in a copy, with an item that it has no keys for.
+    @Test func aRefusedFileTakesWhatThisDeviceHasSeen() throws {
+        try begin()
+        let third = TestDevice()
+        try third.receive(mine.file)
+        try third.use { try $0.store("fake third", for: "third") }
+        let seen = third.file
+        try third.receive(other.file)
+        #expect(failure { try third.use { _ in } }?.code == .forked)
+        let report = try third.merge(seen)
+        #expect(report.remaining == 1, "\(report)")
+        #expect(try third.use { try $0.value(of: "third") } == "fake third")
+        // The file does not claim to have what it left: the device of that item does not open it.
+        try mine.receive(third.file)
+        #expect(failure { try mine.use { _ in } }?.code == .forked)
+    }
+
+    /// A device whose item was left does not get past that by a merge of any other file.
+    @Test func aMergeOfAnotherFileDoesNotSettleIt() throws {
+        try begin()
+        let third = TestDevice()
+        try third.receive(mine.file)
+        _ = try third.merge(other.file)
+        try third.use { try $0.store("fake third", for: "third") }
+        let own = other.file
+        try other.receive(third.file)
+        let refused = try #require(failure { try other.merge(mine.file) })
+        #expect(refused.reason == .ancestry(.neitherHasAll))
+        _ = try other.merge(own)
+        #expect(try ownValues() == ["fake own"])
+    }
+
+    /// The file at the path has another device's item under the key of an item of this device.
+    @Test func anOwnItemIsKeptBesideAnotherDevices() throws {
+        try begin()
+        let seen = other.file
+        try other.receive(mine.file)
+        let report = try other.merge(seen)
+        #expect(report.remaining == 0 && report.conflicts.map(\.key) == ["private"], "\(report)")
+        #expect(try ownValues() == ["fake own"])
+        // Once only.
+        #expect(try other.merge(seen).isUpToDate)
+        #expect(try mine.merge(other.file).remaining == 0)
+        #expect(try mine.use { try $0.value(of: "private") } == "fake mine")
+    }
+
+    /// A value that was left, and then replaced on its device, is not missed any more.
+    @Test func aLaterValueOfALeftItemIsTheOneThatCounts() throws {
+        try begin()
+        _ = try mine.merge(other.file)
+        try other.use { try $0.storeOwn("fake newer", for: "private") }
+        let old = other.file
+        _ = try other.merge(mine.file)
+        let again = try other.merge(old)
+        #expect(again.isUpToDate && again.remaining == 0, "\(again)")
+        #expect(try ownValues() == ["fake newer"])
+    }
+
+    /// The keys were rotated here, so that the other device's enrolment cannot be taken. Its items come back
+    /// when it has enrolled again.
+    @Test func itemsComeBackAfterARotation() throws {
+        try create()
+        try other.use { vault in
+            _ = try vault.enrolDevice()
+            try vault.storeOwn("fake own", for: "private")
+        }
+        try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key]) }
+        #expect(try mine.merge(other.file).remaining == 1)
+        let before = other.file
+        #expect(failure { try other.merge(mine.file) }?.reason == .ancestry(.keysRotatedInCopy))
+        try other.receive(mine.file)
+        try other.adopt()
+        try other.use { _ = try $0.enrolDevice() }
+        let report = try other.merge(before)
+        #expect(report.remaining == 0 && report.taken == 1, "\(report)")
+        #expect(try ownValues() == ["fake own"])
+        #expect(try mine.merge(other.file).remaining == 0)
+        #expect(mine.file == other.file)
+    }
+
+    /// The note of what was left goes along with every file that descends from the merged one.
+    @Test func theNoteOutlivesCompactionAndOtherMerges() throws {
+        try begin()
+        let copy = other.file
+        _ = try mine.merge(copy)
+        let third = TestDevice()
+        try third.receive(mine.file)
+        try third.use { vault in
+            try vault.store("fake third", for: "third")
+            _ = try vault.compact()
+        }
+        try mine.use { try $0.store("fake mine", for: "mine") }
+        _ = try mine.merge(third.file)
+        // Nothing says that the item was deleted: its device keeps it.
+        let report = try other.merge(mine.file)
+        #expect(report.deleted == 0 && report.remaining == 1, "\(report)")
+        #expect(try ownValues() == ["fake own"])
+    }
+
+    /// The same where the rotated file lies at the path of the device whose items are at stake.
+    @Test func ownItemsComeBackAfterARotationAtThePath() throws {
+        try create()
+        try other.use { vault in
+            _ = try vault.enrolDevice()
+            try vault.storeOwn("fake own", for: "private")
+            try vault.store("fake other", for: "of the other")
+        }
+        try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key]) }
+        let seen = other.file
+        try other.receive(mine.file)
+        let first = try other.merge(seen)
+        #expect(first.remaining == 1 && first.taken == 1 && first.notes.count == 1, "\(first)")
+        #expect(first.notes.allSatisfy { $0.contains("then merge the copy again") })
+        try other.use { _ = try $0.enrolDevice() }
+        let second = try other.merge(seen)
+        #expect(second.remaining == 0 && second.taken == 1, "\(second)")
+        #expect(try ownValues() == ["fake own"])
+    }
+
+    // MARK: - Its record
+
+    private func commits(_ numbers: Range<UInt64>, of device: UInt64) -> Ancestry {
+        var ancestry = Ancestry()
+        for number in numbers { ancestry.append(.init(sequence: number, tag: device << 32 | number)) }
+        return ancestry
+    }
+
+    private func values(_ count: Int) -> Set<Ancestry.LeftValue> {
+        Set(
+            (0..<UInt64(count)).map {
+                .init(item: ItemIdentifier(high: $0 / 3, low: $0 % 3), storedBy: $0 | 7 << 32)
+            })
+    }
+
+    @Test(arguments: [0, 1, Ancestry.mostLeftValues]) func theRecordIsReadAsItWasWritten(count: Int) throws {
+        var history = commits(1..<10, of: 1)
+        history.merge(commits(5..<20, of: 2), left: values(count), isInPart: count > 0)
+        let bytes = history.encoded()
+        #expect(try Ancestry(decoding: bytes) == history)
+        #expect(history.left == values(count) && history.allCommits.count == 24)
+        for length in stride(from: 0, to: bytes.count, by: 8) {
+            #expect(throws: FormatError.self) { try Ancestry(decoding: Array(bytes[..<length])) }
+        }
+        #expect(throws: FormatError.self) { try Ancestry(decoding: bytes + [0]) }
+    }
+
+    /// Once nothing is left, the copies' commits count in full.
+    @Test func whatNothingIsLeftOfCountsInFull() {
+        var history = commits(1..<10, of: 1)
+        let copy = commits(1..<10, of: 2)
+        history.merge(copy, left: values(1), isInPart: true)
+        #expect(copy.commits.allSatisfy { history.commitsInPart.contains($0) && !history.contains($0) })
+        history.merge(commits(1..<3, of: 3), left: values(1), isInPart: false)
+        #expect(commits(1..<3, of: 3).commits.allSatisfy(history.contains))
+        #expect(copy.commits.allSatisfy(history.commitsInPart.contains))
+        history.merge(copy, left: [], isInPart: false)
+        #expect(copy.commits.allSatisfy(history.contains) && history.commitsInPart.isEmpty)
+    }
+}
