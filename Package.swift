@@ -133,14 +133,14 @@ let package = Package(
             ],
             swiftSettings: safeSettings
         ),
-        // What the programs share: exit statuses, failures, printing.
+        // What the programs share: terminals, other programs, exit statuses, failures, printing.
         .target(
             name: "ProgramSupport",
             dependencies: [
-                "TokenVault", "TokenVaultPlatform",
+                "CLinux", "TokenVault", "TokenVaultPlatform",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
-            swiftSettings: safeSettings
+            swiftSettings: settings
         ),
         // What the agent does; the program is only its beginning, so that tests can have one of their own.
         .target(
@@ -154,7 +154,7 @@ let package = Package(
         .executableTarget(
             name: "vaultctl-agent",
             dependencies: [
-                "TokenVault", "TokenVaultPlatform", "VaultAgent", "VaultAgentServer",
+                "ProgramSupport", "TokenVault", "TokenVaultPlatform", "VaultAgent", "VaultAgentServer",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: safeSettings
@@ -282,7 +282,8 @@ let package = Package(
             name: "AgentTests",
             dependencies: [
                 "vaultctl", "vaultctl-agent",
-                "TokenVault", "TokenVaultPlatform", "TokenVaultTesting", "VaultAgent", "VaultAgentServer",
+                "ProgramSupport", "TokenVault", "TokenVaultPlatform", "TokenVaultTesting", "VaultAgent",
+                "VaultAgentServer",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: settings

@@ -23,8 +23,8 @@ check() {
     import() { only "^[[:space:]]*${modifiers}import[[:space:]]+${kinds}$1([.[:space:]]|\$)" "${@:2}"; }
 
     import CSodium TokenVaultCrypto
-    import CLinux TokenVaultPlatform
-    import Glibc TokenVaultPlatform
+    import CLinux TokenVaultPlatform ProgramSupport/Processes ProgramSupport/Terminal ProgramSupport/Measuring
+    import Glibc TokenVaultPlatform ProgramSupport/Processes ProgramSupport/Terminal ProgramSupport/Measuring
     import CSecret TokenVault/Desktop
     import ArgumentParser vaultctl
     import Histogram vaultctl-benchmark

@@ -1,3 +1,4 @@
+internal import ProgramSupport
 import SystemPackage
 import TokenVault
 import TokenVaultPlatform

@@ -1,3 +1,4 @@
+import ProgramSupport
 import SystemPackage
 import Testing
 import TokenVaultPlatform

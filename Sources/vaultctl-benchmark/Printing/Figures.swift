@@ -1,3 +1,4 @@
+internal import ProgramSupport
 import TokenVaultPlatform
 
 /// Returns a whole number with commas: `12,345`.

@@ -1,3 +1,4 @@
+internal import ProgramSupport
 import TokenVaultPlatform
 
 /// A readable table of the figures, each with its place on a scale.

@@ -1,3 +1,4 @@
+internal import ProgramSupport
 import TokenVaultPlatform
 
 /// An axis of a chart: from `low` to `high`, with marks in between.

@@ -1,3 +1,4 @@
+internal import ProgramSupport
 import TokenVaultPlatform
 
 /// The drawings of one operation: the spread of its latencies, and their growth with the number of items.

@@ -1,6 +1,7 @@
 internal import CLinux
 internal import Glibc
 package import SystemPackage
+package import TokenVaultPlatform
 
 /// A program that works for this one and detects its end in every case. Its standard input is a socket to
 /// this program, which then reaches its end. It has a session of its own, so that no terminal key ends it

@@ -1,6 +1,7 @@
 internal import CLinux
 internal import Glibc
 internal import SystemPackage
+package import TokenVaultPlatform
 
 /// The service manager that started this program, if it expects notices (`sd_notify(3)`).
 package enum ServiceManager {

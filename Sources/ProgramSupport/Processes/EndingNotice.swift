@@ -1,5 +1,6 @@
 internal import Glibc
 internal import SystemPackage
+package import TokenVaultPlatform
 
 /// A notice that this program is about to end, for the code that runs helper programs. Once given it stays
 /// visible to every later reader. So a signal that came before a helper started is also known to that helper.

@@ -1,6 +1,7 @@
 internal import CLinux
 internal import Glibc
 package import SystemPackage
+package import TokenVaultPlatform
 
 /// A program that is started to keep running on its own, in a session of its own. Until it reports that it is
 /// ready, its standard error is the only thing that it may share with this program.

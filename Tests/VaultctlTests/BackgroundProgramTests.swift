@@ -1,4 +1,5 @@
 import Foundation
+import ProgramSupport
 import SystemPackage
 import Testing
 import TokenVaultPlatform

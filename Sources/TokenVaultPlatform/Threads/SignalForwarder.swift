@@ -73,7 +73,7 @@ package final class SignalForwarder {
     package static func admit(_ signals: [CInt]) { for signal in signals { clinux_unblock_signal(signal) } }
 
     /// A descriptor that becomes readable when a signal came.
-    var descriptor: CInt { reading }
+    package var descriptor: CInt { reading }
 
     /// Returns the first signal that came, if any.
     package func next() -> CInt? {

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import SystemPackage
+package import TokenVaultPlatform
 
 /// The user's terminal, independent of the standard streams: `/dev/tty`.
 package final class Terminal {

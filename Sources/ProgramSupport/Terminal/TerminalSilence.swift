@@ -1,6 +1,7 @@
 internal import CLinux
 internal import Glibc
 internal import SystemPackage
+internal import TokenVaultPlatform
 
 /// A terminal without echo, from the answer to a prompt until the work with it is done. In the meantime the
 /// user may type the same secret again.

@@ -1,6 +1,7 @@
 internal import CLinux
 internal import Glibc
 internal import SystemPackage
+internal import TokenVaultPlatform
 
 /// Starts other programs, each in a session of its own and with the signal actions of a login shell. Of this
 /// program's descriptors they get only those passed to them.

@@ -4,7 +4,7 @@ internal import SystemPackage
 
 /// Ends the wait for a descriptor from another thread (`eventfd(2)`).
 package final class WakeEvent: Sendable {
-    let descriptor: CInt
+    package let descriptor: CInt
 
     /// Creates an event. Throws system errors: `EMFILE` without descriptors.
     package init() throws(SystemFailure) {
@@ -27,7 +27,7 @@ package final class WakeEvent: Sendable {
     /// Waits until `other` can be read, ``wake()`` is called or the given milliseconds have passed, -1 for no
     /// limit (`poll(2)`). Returns whether `other` can be read.
     @discardableResult
-    func wait(for other: CInt, events: Int32 = POLLIN, milliseconds: CInt = -1) -> Bool {
+    package func wait(for other: CInt, events: Int32 = POLLIN, milliseconds: CInt = -1) -> Bool {
         var descriptors = [
             pollfd(fd: other, events: Int16(events), revents: 0),
             pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),

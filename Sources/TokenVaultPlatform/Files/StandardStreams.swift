@@ -126,7 +126,7 @@ package enum StandardStream: CInt, Sendable {
         if close(rawValue) != 0, errno != EINTR { throw SystemFailure(Errno(rawValue: errno), "close") }
     }
 
-    static func write(_ buffer: UnsafeRawBufferPointer, to descriptor: CInt) -> SystemFailure? {
+    package static func write(_ buffer: UnsafeRawBufferPointer, to descriptor: CInt) -> SystemFailure? {
         var written = 0
         while written < buffer.count {
             let result = Glibc.write(

@@ -1,5 +1,6 @@
 internal import Glibc
 package import SystemPackage
+package import TokenVaultPlatform
 
 /// A program that is started to keep running on its own, such as the user's browser. It has a session of its
 /// own and shares nothing.

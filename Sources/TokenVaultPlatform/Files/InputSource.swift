@@ -88,7 +88,7 @@ package final class InputSource: Sendable {
     }
 
     /// Waits until `descriptor` can be read or has ended. Returns `ETIMEDOUT` when `deadline` passes first.
-    static func wait(for descriptor: CInt, _ deadline: Deadline?) -> SystemFailure? {
+    package static func wait(for descriptor: CInt, _ deadline: Deadline?) -> SystemFailure? {
         var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         while true {
             let result = poll(&waiting, 1, milliseconds(until: deadline))
@@ -102,7 +102,7 @@ package final class InputSource: Sendable {
     }
 
     /// Returns the time limit for `poll`: rounded up, at most an hour, -1 for no limit.
-    static func milliseconds(until deadline: Deadline?) -> CInt {
+    package static func milliseconds(until deadline: Deadline?) -> CInt {
         guard let left = deadline?.remaining.components else { return -1 }
         if left.seconds >= 3_600 { return 3_600_000 }
         let attosecondsInOne: Int64 = 1_000_000_000_000_000

@@ -1,6 +1,7 @@
 internal import CLinux
 internal import Glibc
 package import SystemPackage
+package import TokenVaultPlatform
 
 /// A process that only answers with a requested number of bytes. It measures the least time that an answer
 /// from another process takes on this machine.

@@ -182,7 +182,7 @@ package final class PosixDirectory: DiskDirectory, Notifying {
 }
 
 /// Repeats `call` while a signal interrupts it. Returns its result, or throws its error.
-func retrying(_ name: String, _ call: () -> CInt) throws(SystemFailure) -> CInt {
+package func retrying(_ name: String, _ call: () -> CInt) throws(SystemFailure) -> CInt {
     while true {
         let result = call()
         if result >= 0 { return result }

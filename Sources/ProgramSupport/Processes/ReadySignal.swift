@@ -1,5 +1,6 @@
 internal import Glibc
 internal import SystemPackage
+package import TokenVaultPlatform
 
 /// Reports to the parent that a program is ready: one byte through an inherited descriptor.
 package enum ReadySignal {

@@ -1,4 +1,5 @@
 internal import SystemPackage
+internal import TokenVaultPlatform
 
 /// A line that is typed without echo, with the usual editing keys, and the bytes that arrive right after its
 /// end. Its buffer never moves, and removed bytes are wiped.

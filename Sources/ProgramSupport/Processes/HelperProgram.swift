@@ -1,6 +1,7 @@
 internal import CLinux
 internal import Glibc
 package import SystemPackage
+package import TokenVaultPlatform
 
 /// A program that is started to get a secret from the user or a server. Its output is read into memory that
 /// the caller wipes. It has a session of its own, so that it can be killed with everything that it started.

@@ -1,4 +1,5 @@
 package import SystemPackage
+internal import TokenVaultPlatform
 
 /// The secrets that systemd passed to this program (`LoadCredential=`, `LoadCredentialEncrypted=`): files in
 /// a directory of their own.
