@@ -136,7 +136,7 @@ def _past(file, frames, keys):
     if flags & 2:
         # What merges took without some values: the log does not descend from it.
         commits_in_part, left_values = cursor.integers("II")
-        if commits_in_part > 8192 or left_values > 1024:
+        if commits_in_part > 8192 or not 1 <= left_values <= 1024:
             raise corrupt(where)
         cursor.bytes(16 * commits_in_part + 24 * left_values)
     if cursor.position != len(cursor.data):

@@ -132,8 +132,8 @@ extension TokenStorageError.Reason {
         case readOnlyCopy
         /// A copy does not have a slot of the vault any more, and their root keys differ.
         case slotRemovedInCopy
-        /// More values would stay in copies than a vault keeps note of.
-        case tooMuchLeft
+        /// A copy has another slot in the place of one of the vault, and their root keys differ.
+        case slotReplacedInCopy
         /// Another file took the vault's place.
         case tookPlace
     }

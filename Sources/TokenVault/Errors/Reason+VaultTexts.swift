@@ -116,14 +116,14 @@ extension TokenStorageError.Reason.Ancestry {
                 "the two files have no commit in common",
                 advice: "\"vaultctl export\" and \"vaultctl import\" bring items from one to the other")
         case .readOnlyCopy: ReasonText("a copy is only read")
+        case .slotReplacedInCopy:
+            ReasonText(
+                "a slot of the vault was replaced in the copy, and the keys rotated",
+                advice: "\"vaultctl slot remove --revoke\" it, merge, and add it again")
         case .slotRemovedInCopy:
             ReasonText(
                 "a slot of the vault was removed in the copy, and the keys rotated",
-                advice: "remove the slot here as well: \"vaultctl slot remove --revoke\"")
-        case .tooMuchLeft:
-            ReasonText(
-                "more than \(Ancestry.mostLeftValues) items would be left in copies",
-                advice: "merge on the device that stored them")
+                advice: "remove the slot here as well: \"vaultctl slot list\", then \"slot remove --revoke\"")
         case .tookPlace: ReasonText("another file took the vault's place")
         }
     }

@@ -90,8 +90,8 @@ public enum UnlockMethod: Sendable {
 }
 
 extension UnlockMethod {
-    /// Returns the contents of the key file at `path`, without a newline at the end; a systemd credential is
-    /// such a file too. Throws `unavailable` when there is none, `invalidArgument` unless it has 32 to 4,096
+    /// Returns the contents of the key file at `path`, without a newline after its first 32 bytes or more. A systemd
+    /// credential is such a file too. Throws `unavailable` when there is none, `invalidArgument` unless it has 32 to 4,096
     /// bytes, and the system's failures. The file's permissions are not checked: mounted secrets are often
     /// group-readable.
     public static func keyFile(at path: FilePath) throws(TokenStorageError) -> UnlockMethod {
@@ -99,7 +99,8 @@ extension UnlockMethod {
             var bytes = try onDisk { () throws(SystemFailure) in try SmallFile.read(path, limit: 8_192).bytes
             }
             defer { SmallFile.wipe(&bytes) }
-            if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
+            // A random key of the least length may end in that byte.
+            if bytes.count > 32, bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
             let method = UnlockMethod.keyFile(Secret(bytes))
             try method.check()
             return method

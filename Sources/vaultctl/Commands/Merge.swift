@@ -51,7 +51,7 @@ struct Merge: VaultCommand {
         }
         if report.remaining > 0 {
             console.note(
-                "\(counted(report.remaining, "item")) of the copy stayed in it: keep the copy, and merge it on the device that stored them"
+                "\(counted(report.remaining, "item")) stayed in the copy. Keep it; on the device that stored them, merge it into this vault"
             )
         }
         if format.json { writeJSON(report, console.output) } else { show(report, console.output) }
@@ -60,8 +60,9 @@ struct Merge: VaultCommand {
 
     private func show(_ report: MergeReport, _ output: Output) {
         if report.isUpToDate {
-            let rest = report.remaining > 0 ? " that this device can open" : ""
-            return output.line("the vault has all of the copy\(rest) already")
+            let part =
+                report.remaining > 0 ? "everything in the copy that this device can open" : "all of the copy"
+            return output.line("the vault has \(part) already")
         }
         for (word, names) in [("taken", report.takenNames), ("deleted", report.deletedNames)] {
             for name in names {

@@ -7,7 +7,7 @@ import TokenVaultPlatform
 enum KeyFile {
     private static let longest = 4_096
 
-    /// Returns the contents of a key file, without a newline at the end. An error uses `name`, if given, in
+    /// Returns the contents of a key file, without a newline at the end that is not one of its 32 bytes. An error uses `name`, if given, in
     /// place of the path.
     static func read(
         _ path: FilePath, _ console: Console, named name: String? = nil
@@ -19,7 +19,8 @@ enum KeyFile {
             }
             var bytes = try input.readAll(limit: longest + 1, deadline: console.deadline)
             defer { SmallFile.wipe(&bytes) }
-            if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
+            // A random key of the least length may end in that byte.
+            if bytes.count > 32, bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
             return Secret(bytes)
         } catch {
             throw CommandFailure(

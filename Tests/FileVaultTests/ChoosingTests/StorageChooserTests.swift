@@ -338,6 +338,12 @@ final class ScriptedStore: Sendable {
         let path = sandbox.path.appending("key")
         try SmallFile.create(path, Array("\(key)\n".utf8))
         try vault.unlock(with: .keyFile(at: path))
+        // A random key of the least length may end in a newline.
+        let random = Array(repeating: UInt8(7), count: 31) + [UInt8(ascii: "\n")]
+        _ = try vault.addSlot(.keyFile(Secret(random)), scope: .all)
+        let raw = sandbox.path.appending("raw")
+        try SmallFile.create(raw, random)
+        try vault.unlock(with: .keyFile(at: raw))
         let short = sandbox.path.appending("short")
         try SmallFile.create(short, Array(String(repeating: "x", count: 31).utf8))
         let long = sandbox.path.appending("long")

@@ -142,7 +142,6 @@ import Testing
         #expect(try ownValues() == ["fake own"])
         #expect(try mine.use { try $0.value(of: "private") } == "fake mine")
         let (ours, theirs) = (mine.file, other.file)
-        #expect(try mine.merge(theirs).isUpToDate && other.merge(ours).isUpToDate)
         for (device, file) in [(other, ours), (mine, theirs)] {
             try device.receive(file)
             let refused = try #require(failure { try device.use { _ in } })
@@ -161,6 +160,21 @@ import Testing
         #expect(try ownValues() == ["fake own"])
         #expect(try mine.merge(other.file).remaining == 0)
         #expect(try other.merge(mine.file).isUpToDate && mine.file == other.file)
+    }
+
+    /// Both stored the same value beside a left item. A copy brings back neither a deleted nor a replaced one.
+    @Test(arguments: [true, false]) func anEqualValueIsNotTakenLater(isDeleted: Bool) throws {
+        try begin()
+        _ = try mine.merge(other.file)
+        for device in [mine, other] { try device.use { try $0.store("fake same", for: "same") } }
+        let copy = other.file
+        _ = try mine.merge(copy)
+        try mine.use { vault in
+            if isDeleted { try vault.delete("same") } else { try vault.store("fake newer", for: "same") }
+        }
+        let report = try mine.merge(copy)
+        #expect(report.taken == 0 && report.conflicts.isEmpty, "\(report)")
+        #expect(try mine.use { try $0.value(of: "same") } == (isDeleted ? nil : "fake newer"))
     }
 
     /// The file of the other device lies at this one's path, where it is refused. What this device has seen is
@@ -276,7 +290,7 @@ import Testing
         try other.receive(mine.file)
         let first = try other.merge(seen)
         #expect(first.remaining == 1 && first.taken == 1 && first.notes.count == 1, "\(first)")
-        #expect(first.notes.allSatisfy { $0.contains("then merge the copy again") })
+        #expect(first.notes.allSatisfy { $0.contains("device enrol") })
         try other.use { _ = try $0.enrolDevice() }
         let second = try other.merge(seen)
         #expect(second.remaining == 0 && second.taken == 1, "\(second)")
@@ -300,7 +314,7 @@ import Testing
 
     @Test(arguments: [0, 1, Ancestry.mostLeftValues]) func theRecordIsReadAsItWasWritten(count: Int) throws {
         var history = commits(1..<10, of: 1)
-        history.merge(commits(5..<20, of: 2), left: values(count), isInPart: count > 0)
+        history.merge(commits(5..<20, of: 2), left: values(count), leftNow: values(count))
         let bytes = history.encoded()
         #expect(try Ancestry(decoding: bytes) == history)
         #expect(history.left == values(count) && history.allCommits.count == 24)
@@ -310,16 +324,70 @@ import Testing
         #expect(throws: FormatError.self) { try Ancestry(decoding: bytes + [0]) }
     }
 
+    /// The commits before the left value's have not had it: they count in full.
+    @Test func commitsBeforeALeftValueCountInFull() throws {
+        let copy = commits(1..<10, of: 2)
+        let left = Ancestry.LeftValue(item: ItemIdentifier(high: 1, low: 2), storedBy: copy.commits[4].tag)
+        var history = commits(1..<10, of: 1)
+        history.merge(copy, left: [left], leftNow: [left])
+        #expect(history.commits.suffix(4) == copy.commits.prefix(4))
+        #expect(history.commitsInPart == Array(copy.commits.suffix(5)))
+    }
+
+    /// The commit of a left value is so old that no list of its own file has it any more. The two files have
+    /// commits in common in part only.
+    @Test func aLeftValueOfAnOldCommitIsNotDeleted() throws {
+        let (item, ours) = (ItemIdentifier(high: 1, low: 2), commits(4..<10, of: 1))
+        let left = Ancestry.LeftValue(item: item, storedBy: 77)
+        var theirs = commits(1..<3, of: 2)
+        theirs.merge(ours, left: [left], leftNow: [left])
+        #expect(theirs.commitsInPart == ours.commits)
+        let plan = try #require(MergePlan(ours: ours, theirs: theirs))
+        func choice(_ item: ItemIdentifier) -> MergePlan.Choice {
+            let entry = IndexEntry(
+                offset: 0, metadataLength: 0, bodyLength: 0, generation: 3, serviceTag: 0, setTag: 0,
+                keyVersion: 1, policy: 1)
+            return plan.choice(item, ours: MergePlan.Version(entry: entry, storedBy: nil), theirs: nil)
+        }
+        guard case .ours = choice(item) else {
+            Issue.record("the value is deleted")
+            return
+        }
+        guard case .deleted = choice(ItemIdentifier(high: 3, low: 4)) else {
+            Issue.record("an item that the other file deleted stays")
+            return
+        }
+        #expect(MergePlan(ours: theirs, theirs: ours) != nil)
+    }
+
+    /// More left values than the record holds: nothing in part is noted, and no merge is refused.
+    @Test func tooManyLeftValuesAreNotNoted() throws {
+        var history = commits(1..<10, of: 1)
+        let left = values(Ancestry.mostLeftValues + 1)
+        history.merge(commits(1..<10, of: 2), left: left, leftNow: left)
+        #expect(history == commits(1..<10, of: 1))
+    }
+
+    /// Commits that count in full later do not push out the newest of either file.
+    @Test func promotedCommitsKeepTheirPlace() {
+        var history = commits(1..<6_001, of: 1)
+        history.merge(commits(1..<6_001, of: 2), left: values(1), leftNow: values(1))
+        let newest = history.commits.last
+        history.merge(commits(1..<5_001, of: 3), left: [], leftNow: [])
+        #expect(history.commits.count == Ancestry.bound && history.isCut)
+        #expect(newest.map(history.contains) == true)
+    }
+
     /// Once nothing is left, the copies' commits count in full.
     @Test func whatNothingIsLeftOfCountsInFull() {
         var history = commits(1..<10, of: 1)
         let copy = commits(1..<10, of: 2)
-        history.merge(copy, left: values(1), isInPart: true)
+        history.merge(copy, left: values(1), leftNow: values(1))
         #expect(copy.commits.allSatisfy { history.commitsInPart.contains($0) && !history.contains($0) })
-        history.merge(commits(1..<3, of: 3), left: values(1), isInPart: false)
+        history.merge(commits(1..<3, of: 3), left: values(1), leftNow: [])
         #expect(commits(1..<3, of: 3).commits.allSatisfy(history.contains))
         #expect(copy.commits.allSatisfy(history.commitsInPart.contains))
-        history.merge(copy, left: [], isInPart: false)
+        history.merge(copy, left: [], leftNow: [])
         #expect(copy.commits.allSatisfy(history.contains) && history.commitsInPart.isEmpty)
     }
 }

@@ -269,6 +269,55 @@ import TokenVaultPlatform
         #expect(try mine.merge(other.file).remaining == 0)
     }
 
+    /// Both sides replaced a passphrase and rotated the keys. The slot has to go on one side before the merge, and
+    /// the side that follows is told that its unlock methods are others.
+    @Test func aPassphraseThatBothReplacedIsRemovedFirst() throws {
+        let old = UnlockMethod.passphrase(Secret(utf8: "fake old"))
+        var later = TestDevice()
+        later.secondsAhead = 60
+        try begin()
+        try mine.use { _ = try $0.addSlot(old, scope: .all) }
+        try later.receive(mine.file)
+        func replace(_ device: TestDevice) throws {
+            try device.use { vault in
+                _ = try vault.rotatePassphrase(
+                    Secret(utf8: "fake old"), replacedBy: Secret(utf8: "fake new"), keeping: [TestDevice.key])
+            }
+        }
+        var earlier = mine
+        earlier.secondsAhead = 30
+        try replace(later)
+        try replace(earlier)
+        try later.use { try $0.store("fake later", for: "later") }
+        let copy = later.file
+        #expect(failure { try mine.merge(copy) }?.reason == .ancestry(.slotReplacedInCopy))
+        #expect(failure { try later.merge(mine.file) }?.reason == .ancestry(.slotReplacedInCopy))
+        let slot = try #require(try mine.use { try $0.slots().last?.id })
+        try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key], removing: [slot]) }
+        #expect(try mine.merge(copy).taken == 1)
+        let report = try later.merge(mine.file)
+        #expect(
+            report.notes.contains("slot \(slot) of the vault is removed, as in the copy")
+                && report.notes.contains { $0.hasPrefix("the keys were rotated in the copy") }, "\(report)")
+        #expect(later.file == mine.file)
+    }
+
+    /// A merge with a file of many removals does not forget this file's own.
+    @Test func aMergeKeepsThisFilesRemovals() throws {
+        try begin()
+        var keybag = try Keybag(decoding: Array(mine.file.prefix(VaultFormat.keybagLength)))
+        func removed(_ numbers: Range<UInt8>) -> [Keybag.RemovedDevice] {
+            numbers.map { Keybag.RemovedDevice(device: [UInt8](repeating: $0, count: 16), enrolled: 1) }
+        }
+        keybag.remember(removed: removed(1..<2))
+        keybag.remember(removed: removed(2..<20))
+        #expect(keybag.removedDevices.count == Keybag.mostRemovedDevices)
+        #expect(keybag.removedDevices.contains(removed(1..<2)[0]))
+        keybag.remember(removed: removed(30..<50))
+        #expect(keybag.removedDevices.count == Keybag.mostRemovedDevices)
+        #expect(keybag.removedDevices.count { $0.device[0] < 20 } == Keybag.mostRemovedDevices / 2)
+    }
+
     /// A file that merged the rotation and never had the slot itself still knows that the slot has gone.
     @Test func aSlotStaysLockedOutThroughAThirdFile() throws {
         try begin()

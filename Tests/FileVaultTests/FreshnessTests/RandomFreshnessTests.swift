@@ -307,7 +307,7 @@ private struct FreshnessRun {
         let vault = try devices[place].opened()
         defer { vault.close() }
         result.removals = ours.removals.union(theirs.removals)
-        if hasAdopted[place] || report.notes.contains(where: { $0.contains("enrol") }) {
+        if hasAdopted[place] || report.notes.contains(where: { $0.contains("device enrol") }) {
             // The copy may have what replaced the adopted file's value, or an enrolment that went with the keys of before a
             // rotation: then its items stay in the copy.
             own[place] = try vault.ownItems()

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import SystemPackage
 import TokenVaultPlatform
 
@@ -6,6 +7,8 @@ import TokenVaultPlatform
 /// A device with a disk of its own: the vault's file in one directory, what the device remembers in another.
 struct TestDevice {
     let disk = SimulatedDisk()
+    /// The seconds by which its clock is ahead of the simulated date.
+    var secondsAhead = 0.0
 
     static let key = SimulatedVault.key("first")
 
@@ -16,7 +19,12 @@ struct TestDevice {
         ).close()
     }
 
-    private var configuration: FileVaultConfiguration { SimulatedVault.configuration(tailBound: 6) }
+    private var configuration: FileVaultConfiguration {
+        var configuration = SimulatedVault.configuration(tailBound: 6)
+        let date = SimulatedVault.date.addingTimeInterval(secondsAhead)
+        configuration.clock = { date }
+        return configuration
+    }
 
     /// Runs `body` with the vault open, as a program of its own does.
     @discardableResult

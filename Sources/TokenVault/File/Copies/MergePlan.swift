@@ -85,11 +85,11 @@ struct MergePlan {
         }
     }
 
-    /// Returns whether the commit that stored a value of `own` is in the past of `other`, which has had the value.
+    /// Returns whether `other` has had this value of `own`, even if it was replaced or deleted since.
     private func isIn(
         _ other: History, _ item: ItemIdentifier, _ version: Version, of own: History
     ) -> Bool {
-        if other.left.contains(version.asLeft(item)) { return false }
+        if other.hasLeft(version, of: item) { return false }
         guard let tag = version.storedBy else { return isOld(version.entry) }
         if other.contains(tag) { return true }
         return other.mayHaveLeftOut(own.commit(tag) ?? .init(sequence: version.entry.generation, tag: tag))
@@ -114,6 +114,13 @@ extension MergePlan {
 
         /// The values that merges left in their copies.
         var left: Set<Ancestry.LeftValue> { ancestry.left }
+
+        /// Returns whether a merge left this value in its copy. Where no list has the value's commit, that may be
+        /// so of every value of the item.
+        func hasLeft(_ version: Version, of item: ItemIdentifier) -> Bool {
+            ancestry.left.contains(version.asLeft(item))
+                || version.storedBy == nil && ancestry.left.contains { $0.item == item }
+        }
 
         /// The tag of the newest commit.
         var newest: UInt64? { ancestry.commits.last?.tag }

@@ -32,7 +32,7 @@ struct MergedItems {
     /// The values of the other file that this merge had the keys for.
     private var taken: Set<Ancestry.LeftValue> = []
     /// The values of the other file that stay in it.
-    private var leftNow: Set<Ancestry.LeftValue> = []
+    private(set) var leftNow: Set<Ancestry.LeftValue> = []
     var report = MergeReport()
 
     /// Decides on every item of both files. Opens the items that either has changed. Throws `corrupt` where
@@ -146,8 +146,8 @@ struct MergedItems {
             && sources.count == ours.items.count && keybag == ours.keybag
     }
 
-    /// Returns the values that this merge and earlier ones, of either file, left in their copies. A value counts
-    /// no more once it is taken, or the other file has had it and replaced or deleted it.
+    /// The values that this merge and earlier ones, of either file, left in their copies. A value no longer
+    /// counts once it is taken, or the other file has had it and replaced or deleted it.
     var left: Set<Ancestry.LeftValue> {
         func stillLeft(_ own: MergePlan.History, _ other: MergePlan.History) -> Set<Ancestry.LeftValue> {
             own.left.filter { other.left.contains($0) || !other.contains($0.storedBy) }
@@ -261,9 +261,19 @@ struct MergedItems {
                 guard plan.hasAllOfOurs else { throw .file(.conflict, .ancestry(.keysRotatedInCopy)) }
                 keybag = other
                 hasKeysOfTheirs = true
+                report.notes.append("the keys were rotated in the copy: the unlock methods are the copy's")
+                for slot in removed {
+                    let isReplaced = other.slots.contains { $0.identifier == slot.identifier }
+                    report.notes.append(
+                        "slot \(slot.identifier) of the vault is \(isReplaced ? "replaced" : "removed"), as in the copy"
+                    )
+                }
                 return
             }
-            if !removed.isEmpty { throw .file(.conflict, .ancestry(.slotRemovedInCopy)) }
+            if let slot = removed.first {
+                let isReplaced = other.slots.contains { $0.identifier == slot.identifier }
+                throw .file(.conflict, .ancestry(isReplaced ? .slotReplacedInCopy : .slotRemovedInCopy))
+            }
             keybag.nextSlot = max(mine.nextSlot, other.nextSlot)
             return
         }
@@ -297,10 +307,10 @@ struct MergedItems {
             } else if hasSameRoot, keybag.sets.count < Keybag.maximumSets {
                 keybag.sets.append(set)
                 report.notes.append("device \(name) of the copy is taken over")
-            } else if DeviceKey.setTag(of: set.device) == theirs.ring.facts.deviceTag {
+            } else if !hasSameRoot, DeviceKey.setTag(of: set.device) == theirs.ring.facts.deviceTag {
                 report.notes.append(
-                    "this device's enrolment in the copy is of other keys: enrol it with \"vaultctl device enrol\", "
-                        + "then merge the copy again for its items")
+                    "the keys were rotated since this device enrolled in the copy: run \"vaultctl device enrol\", "
+                        + "then merge the copy again")
             } else {
                 report.notes.append("device \(name) of the copy is not in the vault: enrol it again")
             }

@@ -24,9 +24,10 @@ struct SettledConflicts {
                 case .both(let our, let their, let isSeen) = plan.choice(
                     item, ours: try plan.ours.version(entry, &ourScanner),
                     theirs: try plan.theirs.version(there, &theirScanner)),
-                let mine = try ours.open(item, our.entry, &ourScanner),
-                let other = try theirs.open(item, their.entry, &theirScanner), !mine.isSame(as: other)
+                let other = try theirs.open(item, their.entry, &theirScanner)
             else { continue }
+            let mine = try ours.open(item, our.entry, &ourScanner)
+            if let mine, mine.isSame(as: other) { continue }
             let here = try ourCopies.copies(of: other)
             // A copy that the other file has deleted goes with this merge.
             var stays = false
@@ -43,7 +44,7 @@ struct SettledConflicts {
                 }
             }
             if stays { kept.insert(item) }
-            guard isSeen else { continue }
+            guard isSeen, let mine else { continue }
             let elsewhere = try theirCopies.copies(of: mine)
             needlessOfTheirs.formUnion(elsewhere)
             if !elsewhere.isEmpty {

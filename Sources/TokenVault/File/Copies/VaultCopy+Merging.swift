@@ -11,14 +11,14 @@ extension VaultCopy {
     /// Unlock methods are those of this file.
     ///
     /// The result descends from both files, so that every device that has seen either of them accepts it.
-    /// When an item could not be taken (``MergeReport/remaining``), the result descends from this file alone.
-    /// The vault's previous file is kept beside it.
+    /// When an item could not be taken (``MergeReport/remaining``), a device that has seen it accepts the result
+    /// only once it has merged its own file. The vault's previous file is kept beside the new one.
     ///
     /// Both must be unlocked (`locked`) by a slot that opens everything (`notPermitted`). `progress` gets the
     /// items done and the total. Throws `unexpectedVault` for a copy of another vault, `invalidArgument`
-    /// where the two have no commit in common, and `corrupt` for a damaged file. Throws `forked` or
-    /// `rolledBack` where neither file has all that this device has seen. Throws `conflict` when a file was
-    /// replaced meanwhile, `noSpace`, `timedOut`. After these errors nothing has changed; after
+    /// where the two have no commit in common, and `corrupt` for a damaged file. Throws `forked`
+    /// where neither file has all that this device has seen. Throws `conflict` when a file was replaced meanwhile,
+    /// or the copy's keys were rotated; also `tooManySlots`, `noSpace`, `timedOut`. After these errors nothing has changed; after
     /// `outcomeUnknown` a power cut may take the merge back.
     public func merge(
         _ other: VaultCopy, isRehearsal: Bool = false, progress: ((Int, Int) -> Void)? = nil

@@ -80,21 +80,17 @@ struct VaultMerge {
 
         let items = try MergedItems(plan, ours: our, theirs: their, generation: life.sequence)
         let before = history
-        history.merge(theirHistory, left: items.left, isInPart: items.report.remaining > 0)
-        // What this device has seen in the copy, it can open, and takes: a value that stays is another device's.
+        history.merge(theirHistory, left: items.left, leftNow: items.leftNow)
+        // What this device has seen in the copy is in the new file, or the report counts it as left.
         if !isAccepted(theirHistory, our.state, by: anchored) {
             try requireDescent(history, our.state, from: anchored)
         }
-        // More commits in part alone are not worth a file: what they stored is here, or was left before.
-        if items.isSameAsOurs, history.commits == before.commits, history.left == before.left,
+        if plan.hasAllOfTheirs, items.isSameAsOurs, history == before,
             isAccepted(before, our.state, by: anchored)
         {
             var report = items.report
             report.isUpToDate = true
             return report
-        }
-        guard history.left.count <= Ancestry.mostLeftValues else {
-            throw .file(.conflict, .ancestry(.tooMuchLeft))
         }
         let isFollowing =
             plan.isDescendantOfOurs && items.isSameAsTheirs && their.notes.isEmpty
@@ -103,8 +99,8 @@ struct VaultMerge {
         guard isFollowing || !items.hasKeysOfTheirs else {
             throw .file(.conflict, .ancestry(.keysRotatedInCopy))
         }
-        if isRehearsal { return items.report }
         if isFollowing {
+            if isRehearsal { return items.report }
             return try follow(their, over: existing, our, anchor, reach, items.report)
         }
 
@@ -116,6 +112,7 @@ struct VaultMerge {
         guard let bytes = keybag.encoded() else {
             throw .file(.tooManySlots, .slots(.devicesOfBothFiles))
         }
+        if isRehearsal { return items.report }
         return try replace(existing, our, anchor, reach, items.report) { (file) throws(TokenStorageError) in
             var builder = try LogBuilder(
                 file: file, codec: our.codec, tailBound: ours.configuration.tailBound,

@@ -29,7 +29,7 @@ struct Ancestry: Equatable, Sendable {
         }
     }
 
-    /// A value that a merge left in its copy, for it had no keys to take it.
+    /// A value that a merge left in its copy, because it had no keys for it.
     struct LeftValue: Hashable, Sendable {
         var item: ItemIdentifier
         /// The tag of the commit that stored it; zero where no list has that commit any more.
@@ -52,7 +52,7 @@ struct Ancestry: Equatable, Sendable {
 
     init() {}
 
-    var isEmpty: Bool { commits.isEmpty && !isCut && commitsInPart.isEmpty }
+    var isEmpty: Bool { commits.isEmpty && !isCut }
 
     /// The commits of both lists.
     var allCommits: [Commit] { commits + commitsInPart }
@@ -81,23 +81,41 @@ struct Ancestry: Equatable, Sendable {
         commits += added.suffix(Self.bound - commits.count)
     }
 
-    /// Adds the history of a copy that was merged. `left` has the values that this and earlier merges left in
-    /// their copies, and `isInPart` says whether this one did.
-    mutating func merge(_ other: Ancestry, left: Set<LeftValue>, isInPart: Bool) {
-        var inPart = commitsInPart + other.commitsInPart
-        if isInPart { inPart += other.commits } else { merge(other) }
+    /// Adds the history of a copy that was merged. `leftNow` has the values that this merge left in the copy, and
+    /// `left` also those that earlier ones left in theirs. With more than ``mostLeftValues`` nothing in part is
+    /// noted: a later merge takes what it took before, and loses nothing.
+    mutating func merge(_ other: Ancestry, left: Set<LeftValue>, leftNow: Set<LeftValue>) {
+        let whole = other.commitsWithout(leftNow)
+        var beginning = other
+        beginning.commits = Array(other.commits.prefix(whole))
+        merge(beginning)
+        guard left.count <= Self.mostLeftValues else {
+            commitsInPart = []
+            self.left = []
+            return
+        }
         self.left = left
         let known = Set(commits)
         var added = Set<Commit>()
-        inPart = inPart.filter { !known.contains($0) && added.insert($0).inserted }
-        if left.isEmpty {
-            commitsInPart = []
-            var rest = Ancestry()
-            rest.commits = inPart
-            merge(rest)
-        } else {
+        let inPart = (commitsInPart + other.commitsInPart + other.commits.dropFirst(whole))
+            .filter { !known.contains($0) && added.insert($0).inserted }
+        guard left.isEmpty else {
             commitsInPart = inPart.suffix(Self.bound)
+            return
         }
+        // Nothing is missing any more. The newest commits of both files keep their places.
+        commitsInPart = []
+        let room = max(0, Self.bound - commits.count)
+        isCut = isCut || inPart.count > room
+        commits += inPart.suffix(room)
+    }
+
+    /// Returns the number of oldest commits that have none of these values in their past.
+    private func commitsWithout(_ values: Set<LeftValue>) -> Int {
+        let tags = Set(values.map(\.storedBy))
+        let places = commits.indices.filter { tags.contains(commits[$0].tag) }
+        // The commit of a value that is not listed may be any.
+        return Set(places.map { commits[$0].tag }) == tags ? places.first ?? commits.count : 0
     }
 
     private mutating func cut() {
@@ -115,8 +133,10 @@ struct Ancestry: Equatable, Sendable {
 
     /// Returns the newest commit that `other` has too; `nil` where the two have none in common.
     func newestCommon(with other: Ancestry) -> Commit? {
-        let theirs = Set(other.allCommits)
-        return commits.last { theirs.contains($0) }
+        let theirs = Set(other.commits)
+        if let common = commits.last(where: theirs.contains) { return common }
+        let inPart = Set(other.allCommits)
+        return allCommits.last(where: inPart.contains)
     }
 
     func encoded() -> [UInt8] {
@@ -124,7 +144,7 @@ struct Ancestry: Equatable, Sendable {
         kept.cut()
         var flags: Flags = []
         if kept.isCut { flags.insert(.isCut) }
-        if !commitsInPart.isEmpty || !left.isEmpty { flags.insert(.isInPart) }
+        if !left.isEmpty { flags.insert(.isInPart) }
         var writer = ByteWriter(
             reserving: 16 + 16 * (kept.commits.count + commitsInPart.count) + 24 * left.count)
         writer.append(UInt32(kept.commits.count))
@@ -154,7 +174,7 @@ struct Ancestry: Equatable, Sendable {
         if flags.contains(.isInPart) {
             let inPart = Int(try reader.integer(UInt32.self))
             let values = Int(try reader.integer(UInt32.self))
-            guard inPart <= Self.bound, values <= Self.mostLeftValues else { throw .outOfBounds }
+            guard inPart <= Self.bound, (1...Self.mostLeftValues).contains(values) else { throw .outOfBounds }
             for _ in 0..<inPart { commitsInPart.append(try Commit(&reader)) }
             for _ in 0..<values { left.insert(try LeftValue(&reader)) }
         }

@@ -148,13 +148,13 @@ struct Keybag: Equatable, Sendable {
         remember(removed: [RemovedDevice(device: set.device, enrolled: set.enrolled)])
     }
 
-    /// Remembers enrolments that ended. The oldest are forgotten beyond ``mostRemovedDevices``.
+    /// Remembers enrolments that ended. Beyond ``mostRemovedDevices`` the oldest are forgotten; at least half of
+    /// those that stay were remembered before.
     mutating func remember(removed devices: [RemovedDevice]) {
-        for removed in devices where !removedDevices.contains(removed) && !sets.contains(where: removed.isOf)
-        {
-            removedDevices.append(removed)
-        }
-        removedDevices.removeFirst(max(0, removedDevices.count - Self.mostRemovedDevices))
+        let added = devices.filter { !removedDevices.contains($0) && !sets.contains(where: $0.isOf) }
+        let most = Self.mostRemovedDevices
+        removedDevices = removedDevices.suffix(max(most / 2, most - added.count))
+        removedDevices += added.suffix(most - removedDevices.count)
     }
 
     /// Returns one copy as it stands in the file, ``VaultFormat/keybagLength`` bytes; `nil` when the contents
