@@ -1,4 +1,5 @@
 internal import CSodium
+package import TokenVaultPlatform
 
 /// Bytes that are wiped (`sodium_memzero`) when the last reference is released.
 ///
@@ -156,5 +157,16 @@ extension SecretBytes {
         let end = 8 + Int(length)
         guard bytes[end...].allSatisfy({ $0 == 0 }) else { return nil }
         return 8..<end
+    }
+}
+
+extension SecretBytes {
+    /// Creates a copy of a part of a buffer; `nil` when the part is not inside.
+    package convenience init?(copying buffer: WipedBuffer, in range: Range<Int>) {
+        guard range.lowerBound >= 0, range.upperBound <= buffer.count else { return nil }
+        self.init(capacity: range.count) { target in
+            _ = buffer.withBytes(in: range) { span in span.withUnsafeBytes { target.copyBytes(from: $0) } }
+            return range.count
+        }
     }
 }

@@ -1,4 +1,5 @@
 internal import Synchronization
+public import SystemPackage
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
@@ -268,4 +269,74 @@ func during<Value>(
     _ operation: String, _ body: () throws(TokenStorageError) -> Value
 ) throws(TokenStorageError) -> Value {
     do { return try body() } catch { throw error.during(operation) }
+}
+
+extension BlockingFileVault {
+    /// Returns the identifier, like ``identifier``, that the file at `path` claims. The file's name, owner
+    /// and mode do not matter, nor does damage elsewhere in it; links are followed. Nothing is authenticated.
+    /// Returns `nil` for a file that is no vault or cannot be read.
+    package static func identifier(ofFileAt path: FilePath) -> String? {
+        guard SmallFile.isRegular(path), let file = try? PosixFile(reading: path) else { return nil }
+        return (try? VaultFile(file).keybags)?.vaults.first?.hexadecimal
+    }
+}
+
+extension BlockingFileVault {
+    /// Takes in other processes' changes of the vault and its unlock methods, so that its status is current.
+    /// Does not count as a use of an idle vault. Throws `closed`, `corrupt`, and the system's failures.
+    ///
+    /// With `thoroughly` false, the call only looks for another file in the vault's place: each read takes in
+    /// the rest.
+    package func refresh(thoroughly: Bool = true) throws(TokenStorageError) {
+        try during("status") { () throws(TokenStorageError) in
+            try checkUsable()
+            guard let session = state.withLock({ $0.session }) else { return }
+            guard thoroughly else { return try session.log.lookAtPlace() }
+            try session.log.lookAtOthers()
+            try session.refreshKeys()
+        }
+    }
+}
+
+extension BlockingFileVault {
+    /// Reads every byte of the vault and checks it: both keybag copies, every frame and its place in the
+    /// chain, every value, the zeros behind. Values whose keys are not held are checked by digest. Changes
+    /// nothing; writers wait meanwhile. `progress` gets the bytes done and the total. The vault must have
+    /// been unlocked once (`locked`). The report has the damage. Throws `rolledBack`, `unavailable`,
+    /// `timedOut`, and the system's failures.
+    public func verify(
+        progress: ((Int, Int) -> Void)? = nil
+    ) throws(TokenStorageError) -> VerificationReport {
+        try during("verify") { () throws(TokenStorageError) in
+            let session = try session()
+            return try session.queue.alone { () throws(TokenStorageError) in
+                try session.log.verify(progress: progress) { ContentChecker(ring: session.ring) }
+            }
+        }
+    }
+}
+
+extension BlockingFileVault {
+    /// The most replaced values of an item that a vault can keep.
+    public static var mostKeptValues: Int { Keybag.mostKeptValues }
+
+    /// Makes compaction keep `count` replaced values of each item, 0 to ``mostKeptValues``, from now on and
+    /// on every device. With 0, as in a new vault, compaction removes them all. Values under another policy
+    /// or other keys than the present value's are not kept. The next compaction removes the excess, not this
+    /// call. Deleting an item always erases all of its values.
+    ///
+    /// The vault must be unlocked (`locked`) by a slot that opens everything (`notPermitted`). Throws
+    /// `invalidArgument` for another number, `conflict` when the vault got a new root key meanwhile,
+    /// `readOnly`.
+    public func keepReplacedValues(_ count: Int) throws(TokenStorageError) {
+        try during("keep") { () throws(TokenStorageError) in
+            guard let number = UInt16(exactly: count), count <= Keybag.mostKeptValues else {
+                throw .file(.invalidArgument, .keptValues(most: Keybag.mostKeptValues))
+            }
+            let session = try session()
+            let roots = try heldRoots(session)
+            guard try currentKeybag(session).keptValues != number else { return }
+            try replaceKeybag(session, roots: roots) { (keybag) in keybag.keptValues = number }
+        }
+    }
 }

@@ -25,3 +25,14 @@ public typealias RefreshRequestProvider = @Sendable (RefreshRequest) async throw
 
 /// Revokes tokens at the server (RFC 7009). Throws ``RefreshFailure``.
 public typealias RevokeRequestProvider = @Sendable (TokenInfo) async throws -> Void
+
+extension RefreshRequest {
+    /// Creates a request of another process's manager, for the process that sends it.
+    package init(
+        forwarding refreshToken: String, scope: String?, idToken: String?, isRetryOfUnknownOutcome: Bool
+    ) {
+        self.init(
+            account: "", refreshToken: refreshToken, scope: scope, idToken: idToken,
+            isRetryOfUnknownOutcome: isRetryOfUnknownOutcome)
+    }
+}

@@ -187,3 +187,93 @@ public final class VaultCopy: Sendable {
     /// This device's state for the vault.
     var secretStore: StateStore? { location.state.map { StateStore(directory: $0, vault: vault) } }
 }
+
+extension VaultCopy {
+    /// Puts this copy in the place of the vault at `path`, on purpose. From now on it is the vault, whatever
+    /// was there and however far this device had seen the vault go.
+    ///
+    /// Every byte of the copy is checked first; values whose keys are not held are checked by digest. Then a
+    /// new file is written, with the items still sealed, in a new epoch of the log. That epoch is behind
+    /// everything in the copy, the anchor and the file in the place. The new file takes the vault's name in
+    /// one step, so that a crash leaves one file or the other, whole. The replaced file is kept beside it
+    /// under the name in the report. Processes that have the vault open go on with the restored vault; they
+    /// are locked when it has another root key.
+    ///
+    /// The copy must be unlocked (`locked`) by a slot that opens everything (`notPermitted`). `progress` gets
+    /// the bytes or items done and the total. Throws `corrupt` for a damaged copy, and `wrongPassphrase` when
+    /// the slot was removed before the copy was made. Throws `alreadyExists` when another vault is in the
+    /// place, and `notAVault` when another kind of file is. Throws `duplicateVault` when this device knows
+    /// the vault at yet another path, `noSpace`, `timedOut`. After these errors nothing has changed; after
+    /// `outcomeUnknown` a power cut may take the restoration back.
+    public func restore(
+        to path: FilePath, progress: ((Int, Int) -> Void)? = nil
+    ) throws(TokenStorageError) -> RestoreReport {
+        try during("restore") { () throws(TokenStorageError) in
+            try restore(
+                to: try VaultLocation.real(path, configuration: configuration, creating: true),
+                progress: progress)
+        }
+    }
+
+    package func restore(
+        to place: VaultLocation, progress: ((Int, Int) -> Void)? = nil
+    ) throws(TokenStorageError) -> RestoreReport {
+        try during("restore") { () throws(TokenStorageError) in
+            try VaultRestoration(copy: self, place: place, isAdopting: false, progress: progress).run()
+        }
+    }
+}
+
+extension VaultCopy {
+    /// Makes the file at this path the vault from now on, where the same vault is at two paths. A new epoch
+    /// of the log begins in the file, behind all that either of the two has seen, and this device remembers
+    /// the path. The other file stays unchanged and is the copy from then on; the report names it. Nothing of
+    /// it is taken over.
+    ///
+    /// A vault that is at one path only may be adopted too. The requirements and errors are those of
+    /// ``restore(to:progress:)``, except for `duplicateVault`. Throws `readOnly` where the file cannot be
+    /// replaced.
+    public func adopt(progress: ((Int, Int) -> Void)? = nil) throws(TokenStorageError) -> RestoreReport {
+        try during("adopt") { () throws(TokenStorageError) in
+            // This device's state for the vault may have to be made.
+            let place =
+                location.absolutePath == nil
+                ? location : try VaultLocation.real(path, configuration: configuration, creating: true)
+            return try VaultRestoration(copy: self, place: place, isAdopting: true, progress: progress).run()
+        }
+    }
+}
+
+extension VaultCopy {
+    /// Merges `other`, a copy of the same vault that was written to meanwhile, into this file, which is in
+    /// the vault's place. With `isRehearsal` nothing is written and the report says what would be.
+    ///
+    /// The merge starts from the newest commit that both files have. An item that only one file has changed
+    /// since is taken from that file, and a deletion too. An item that both have changed keeps this file's
+    /// value. The other file's value is stored under its own key, `KEY (conflict GENERATION)`. Policies stay.
+    /// Unlock methods are those of this file.
+    ///
+    /// The result descends from both files, so that every device that has seen either of them accepts it.
+    /// When an item could not be taken (``MergeReport/remaining``), a device that has seen it accepts the result
+    /// only once it has merged its own file. The vault's previous file is kept beside the new one.
+    ///
+    /// Both must be unlocked (`locked`) by a slot that opens everything (`notPermitted`). `progress` gets the
+    /// items done and the total. Throws `unexpectedVault` for a copy of another vault, `invalidArgument`
+    /// where the two have no commit in common, and `corrupt` for a damaged file. Throws `forked`
+    /// where neither file has all that this device has seen. Throws `conflict` when a file was replaced meanwhile,
+    /// or the copy's keys were rotated; also `tooManySlots`, `noSpace`, `timedOut`. After these errors nothing has changed; after
+    /// `outcomeUnknown` a power cut may take the merge back.
+    public func merge(
+        _ other: VaultCopy, isRehearsal: Bool = false, progress: ((Int, Int) -> Void)? = nil
+    ) throws(TokenStorageError) -> MergeReport {
+        try during("merge") { () throws(TokenStorageError) in
+            // This device's state for the vault may have to be made.
+            let place =
+                location.absolutePath == nil || isRehearsal
+                ? location : try VaultLocation.real(path, configuration: configuration, creating: true)
+            return try VaultMerge(
+                ours: self, theirs: other, place: place, isRehearsal: isRehearsal, progress: progress
+            ).run()
+        }
+    }
+}
