@@ -214,4 +214,9 @@ import TokenVaultPlatform
             }
         }
     }
+
+    /// A survey holds one of these for each of a million frames. One more byte would cost eight.
+    @Test func aFrameOfASurveyIsNineWords() {
+        #expect(MemoryLayout<SurveyedFrame>.stride == 72)
+    }
 }

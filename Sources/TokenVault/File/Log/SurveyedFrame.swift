@@ -5,11 +5,9 @@ struct SurveyedFrame: Sendable {
     let item: ItemIdentifier
     /// The frame's place, and the facts of its header.
     let entry: IndexEntry
-    // In what the entry leaves of its last word: a survey keeps a million of these.
+    // In the two bytes that the entry leaves of its last word: a survey keeps a million of these.
     let type: UInt8
-    let endsCommit: Bool
-    /// The faults in the rest of the frame.
-    let faults: FrameFaults
+    private let marks: UInt8
     /// The place where the frames begin that were written together with this one.
     let groupStart: UInt64
 
@@ -18,10 +16,14 @@ struct SurveyedFrame: Sendable {
         entry = IndexEntry(header, at: offset)
         groupStart = header.groupStart
         type = header.type
-        endsCommit = header.endsCommit
-        self.faults = faults
+        marks = faults.rawValue | (header.endsCommit ? Self.endsCommitMark : 0)
     }
 
+    private static let endsCommitMark: UInt8 = 128
+
+    var endsCommit: Bool { marks & Self.endsCommitMark != 0 }
+    /// The faults in the rest of the frame.
+    var faults: FrameFaults { FrameFaults(rawValue: marks & ~Self.endsCommitMark) }
     var offset: Int { entry.offset }
     var end: Int { entry.offset + entry.frameLength }
     var isItem: Bool { type == RecordType.item.rawValue }
