@@ -378,6 +378,14 @@ import Testing
         #expect(newest.map(history.contains) == true)
     }
 
+    /// The copy no longer lists all its commits. When none of them counts in full, this history stays whole.
+    @Test func aCutCopyInPartCutsNothing() {
+        var history = commits(1..<10, of: 1)
+        let copy = commits(1..<13_000, of: 2)
+        history.merge(copy, left: values(1), leftNow: values(1))
+        #expect(copy.isCut && !history.isCut && history.commits == commits(1..<10, of: 1).commits)
+    }
+
     /// Once nothing is left, the copies' commits count in full.
     @Test func whatNothingIsLeftOfCountsInFull() {
         var history = commits(1..<10, of: 1)

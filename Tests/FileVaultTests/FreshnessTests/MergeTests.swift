@@ -269,8 +269,8 @@ import TokenVaultPlatform
         #expect(try mine.merge(other.file).remaining == 0)
     }
 
-    /// Both sides replaced a passphrase and rotated the keys. The slot has to go on one side before the merge, and
-    /// the side that follows is told that its unlock methods are others.
+    /// Both sides replaced a passphrase and rotated the keys. One side must remove the slot before it merges. The
+    /// other side then takes that file as it is, and its report names the slot that is removed.
     @Test func aPassphraseThatBothReplacedIsRemovedFirst() throws {
         let old = UnlockMethod.passphrase(Secret(utf8: "fake old"))
         var later = TestDevice()

@@ -5,8 +5,8 @@ import Testing
 
 /// Three devices share a vault through a folder, and an adversary puts any file that ever was at any device's path.
 ///
-/// `make test-all` takes at least 100,000 steps; `TOKENVAULT_FRESHNESS_SEED` and `TOKENVAULT_FRESHNESS_STEPS` repeat a run. What
-/// must be true is known without a bound, and a history lists 8,192 commits: a run of 9,000 steps stays below that.
+/// `make test-all` takes at least 100,000 steps; `TOKENVAULT_FRESHNESS_SEED` and `TOKENVAULT_FRESHNESS_STEPS` repeat a run. The
+/// test expects a history without a bound. The file lists 8,192 commits, and a run of 9,000 steps makes fewer.
 @Suite struct RandomFreshnessTests {
     private static let seeds: [UInt64] =
         number("TOKENVAULT_FRESHNESS_SEED").map { [UInt64($0)] }
@@ -227,7 +227,7 @@ private struct FreshnessRun {
         var version = try version(at: place)
         if forgetsAnchors { devices[place].forgetAnchor() }
         let hasAll = seen[place].isSubset(of: version.changes)
-        // Whether this device had all before something was left does not matter then.
+        // Once nothing is left, the file counts commits in part in full. This test does not know when that is.
         let hasInPart = seen[place].isSubset(of: version.allChanges)
         log.append("\(what) at \(place): \(hasAll ? "has all" : "lacks something")")
         let vault: BlockingFileVault
@@ -310,8 +310,7 @@ private struct FreshnessRun {
         defer { vault.close() }
         result.removals = ours.removals.union(theirs.removals)
         if hasAdopted[place] || report.notes.contains(where: { $0.contains("device enrol") }) {
-            // The copy may have what replaced the adopted file's value, or an enrolment that went with the keys of before a
-            // rotation: then its items stay in the copy.
+            // After an adoption, the copy may have newer values. After a key rotation, this device's items stay in the copy.
             own[place] = try vault.ownItems()
         }
         let values = try values(vault, place, result)
@@ -347,7 +346,7 @@ private struct FreshnessRun {
             }
         }
         versions[devices[place].file] = result
-        // The merge is this device's word that nothing of the rest is missed.
+        // What the merge left in the copy is another device's.
         seen[place] = result.changes
         good[place] = devices[place].file
         keep(place)

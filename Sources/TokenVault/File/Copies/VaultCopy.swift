@@ -259,10 +259,10 @@ extension VaultCopy {
     ///
     /// Both must be unlocked (`locked`) by a slot that opens everything (`notPermitted`). `progress` gets the
     /// items done and the total. Throws `unexpectedVault` for a copy of another vault, `invalidArgument`
-    /// where the two have no commit in common, and `corrupt` for a damaged file. Throws `forked`
-    /// where neither file has all that this device has seen. Throws `conflict` when a file was replaced meanwhile,
-    /// or the copy's keys were rotated; also `tooManySlots`, `noSpace`, `timedOut`. After these errors nothing has changed; after
-    /// `outcomeUnknown` a power cut may take the merge back.
+    /// where the two have no commit in common, and `corrupt` for a damaged file. Throws `forked` where neither
+    /// file has all that this device has seen. Throws `conflict` when a file was replaced meanwhile, or the
+    /// copy's keys were rotated. Throws `tooManySlots`, `noSpace` and `timedOut`. After these errors nothing has
+    /// changed; after `outcomeUnknown` a power cut may take the merge back.
     public func merge(
         _ other: VaultCopy, isRehearsal: Bool = false, progress: ((Int, Int) -> Void)? = nil
     ) throws(TokenStorageError) -> MergeReport {

@@ -88,7 +88,7 @@ struct Ancestry: Equatable, Sendable {
         let whole = other.commitsWithout(leftNow)
         var beginning = other
         beginning.commits = Array(other.commits.prefix(whole))
-        merge(beginning)
+        if whole > 0 { merge(beginning) }
         guard left.count <= Self.mostLeftValues else {
             commitsInPart = []
             self.left = []
