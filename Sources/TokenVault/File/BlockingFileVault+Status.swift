@@ -53,12 +53,19 @@ extension BlockingFileVault {
                 status.notes.append(
                     "items from before a revocation are still under the old keys: compact the vault")
             }
+            status.note(Self.note(onLeftValues: try session.log.valuesLeftInCopies()))
             if session.log.hasCutTail.withLock({ $0 }) {
                 status.notes.append(
                     "what a crash left behind the log was removed; it is kept in \(location.name).torn")
             }
             return status
         }
+    }
+
+    private static func note(onLeftValues count: Int) -> String? {
+        guard count > 0 else { return nil }
+        let values = count == 1 ? "1 value" : "\(count) values"
+        return "\(values) of the files that were merged stayed there: merge those files on the devices of these items too"
     }
 
     private static let noteOnRemoteFiles =

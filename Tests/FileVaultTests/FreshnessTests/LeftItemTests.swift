@@ -44,6 +44,7 @@ import Testing
         #expect(try mine.use { try $0.value(of: "both") } == "fake both")
         let again = try mine.merge(copy)
         #expect(again.isUpToDate && again.remaining == 1 && again.replaced == nil, "\(again)")
+        #expect(try mine.use { try $0.hasNoteOnLeftValues() })
         // The device whose item it is has it still, and notices that this file lacks it.
         let theirs = other.file
         try other.receive(mine.file)
@@ -291,9 +292,11 @@ import Testing
         let first = try other.merge(seen)
         #expect(first.remaining == 1 && first.taken == 1 && first.notes.count == 1, "\(first)")
         #expect(first.notes.allSatisfy { $0.contains("device enrol") })
+        #expect(try other.use { try $0.hasNoteOnLeftValues() })
         try other.use { _ = try $0.enrolDevice() }
         let second = try other.merge(seen)
         #expect(second.remaining == 0 && second.taken == 1, "\(second)")
+        #expect(try other.use { try !$0.hasNoteOnLeftValues() })
         #expect(try ownValues() == ["fake own"])
     }
 
@@ -397,5 +400,12 @@ import Testing
         #expect(copy.commits.allSatisfy(history.commitsInPart.contains))
         history.merge(copy, left: [], leftNow: [])
         #expect(copy.commits.allSatisfy(history.contains) && history.commitsInPart.isEmpty)
+    }
+}
+
+extension BlockingFileVault {
+    /// Whether the status tells that merges left values in their copies.
+    fileprivate func hasNoteOnLeftValues() throws -> Bool {
+        try status().notes.contains { $0.hasPrefix("1 value of the files that were merged stayed there") }
     }
 }

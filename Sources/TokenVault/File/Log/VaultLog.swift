@@ -316,6 +316,13 @@ final class VaultLog: Sendable {
         }
     }
 
+    /// Returns the number of values that merges left in the files that they took items from.
+    func valuesLeftInCopies() throws(TokenStorageError) -> Int {
+        try withFreshState { (state) throws(TokenStorageError) in
+            state.ancestryLength > 0 ? try loader.ancestry(of: state.file).left.count : 0
+        }
+    }
+
     /// The keybag in use.
     var keybagRecord: KeybagRecord { state.withLock { $0.keybag } }
 }
