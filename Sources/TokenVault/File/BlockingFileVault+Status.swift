@@ -65,7 +65,8 @@ extension BlockingFileVault {
     private static func note(onLeftValues count: Int) -> String? {
         guard count > 0 else { return nil }
         let values = count == 1 ? "1 value" : "\(count) values"
-        return "\(values) of the files that were merged stayed there: merge those files on the devices of these items too"
+        return "\(values) of the files that were merged stayed there: "
+            + "merge those files on the devices of these items too"
     }
 
     private static let noteOnRemoteFiles =
