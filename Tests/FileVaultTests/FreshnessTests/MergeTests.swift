@@ -507,6 +507,25 @@ import TokenVaultPlatform
                 && long.commits.filter(other.contains).count == Ancestry.bound / 2)
     }
 
+    /// One history is so long that older commits were left out of it. Nothing then tells whether that file had an
+    /// item and deleted it.
+    @Test(arguments: [true, false]) func whatACutHistoryCannotTellIsKept(isInPlace: Bool) throws {
+        try begin()
+        try other.use { try $0.store("fake precious", for: "precious") }
+        func storeMany(_ count: Int) throws {
+            try mine.use { vault in for _ in 0..<count { try vault.store("fake", for: "counter") } }
+        }
+        try storeMany(Ancestry.bound / 2)
+        _ = try other.merge(mine.file)
+        try storeMany(Ancestry.bound / 2 + 500)
+        try mine.use { _ = try $0.compact() }
+        let report = isInPlace ? try other.merge(mine.file) : try mine.merge(other.file)
+        #expect(report.deleted == 0 && report.conflicts.isEmpty, "\(report)")
+        let device = isInPlace ? other : mine
+        #expect(try device.use { try $0.value(of: "precious") } == "fake precious")
+        #expect(try device.use { try $0.value(of: "both") } == "fake both")
+    }
+
     @Test func whatCannotBeMergedIsRefused() throws {
         try begin()
         let stranger = TestDevice()

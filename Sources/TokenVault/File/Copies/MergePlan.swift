@@ -62,15 +62,20 @@ struct MergePlan {
     /// Returns the outcome for `item`, which this file has as `our`, and the other file as `their`; `nil`
     /// where it is absent.
     func choice(_ item: ItemIdentifier, ours our: Version?, theirs their: Version?) -> Choice {
-        func isKnown(_ our: Version) -> Bool { isIn(theirs, item, our, of: ours) }
-        func isKnownHere(_ their: Version) -> Bool { isIn(ours, item, their, of: theirs) }
+        func isKnown(_ our: Version) -> Bool { isIn(theirs, item, our) }
+        func isKnownHere(_ their: Version) -> Bool { isIn(ours, item, their) }
         switch (our, their) {
         case (nil, nil): return .deleted
         case (let our?, nil): return isKnown(our) ? .deleted : .ours(our)
         case (nil, let their?): return isKnownHere(their) ? .deleted : .theirs(their)
         case (let our?, let their?):
             switch (isKnown(our), isKnownHere(their)) {
-            case (false, false): return .both(ours: our, theirs: their, isSeen: false)
+            case (false, false):
+                // A value that is older than what both histories list.
+                let isSame =
+                    our.storedBy == their.storedBy
+                    && !ours.hasLeft(our, of: item) && !theirs.hasLeft(their, of: item)
+                return isSame ? .same(our) : .both(ours: our, theirs: their, isSeen: false)
             case (true, false): return .theirs(their)
             case (false, true): return .ours(our)
             case (true, true):
@@ -85,14 +90,12 @@ struct MergePlan {
         }
     }
 
-    /// Returns whether `other` has had this value of `own`, even if it was replaced or deleted since.
-    private func isIn(
-        _ other: History, _ item: ItemIdentifier, _ version: Version, of own: History
-    ) -> Bool {
+    /// Returns whether `other` is known to have had this value, even if it was replaced or deleted since. A
+    /// history that was cut does not tell whether it had an older commit: the value then counts as new to it.
+    private func isIn(_ other: History, _ item: ItemIdentifier, _ version: Version) -> Bool {
         if other.hasLeft(version, of: item) { return false }
         guard let tag = version.storedBy else { return isOld(version.entry) }
-        if other.contains(tag) { return true }
-        return other.mayHaveLeftOut(own.commit(tag) ?? .init(sequence: version.entry.generation, tag: tag))
+        return other.contains(tag)
     }
 }
 
@@ -100,14 +103,14 @@ extension MergePlan {
     /// The commits of a file, for many questions about them.
     struct History {
         private let ancestry: Ancestry
-        private let tagged: [UInt64: Ancestry.Commit]
+        private let tags: Set<UInt64>
         private let numbered: [UInt64: UInt64]
         private let whole: Set<UInt64>
 
         init(_ ancestry: Ancestry) {
             self.ancestry = ancestry
             let all = ancestry.allCommits
-            tagged = Dictionary(all.map { ($0.tag, $0) }) { first, _ in first }
+            tags = Set(all.map(\.tag))
             numbered = Dictionary(all.map { ($0.sequence, $0.tag) }) { first, _ in first }
             whole = Set(ancestry.commits.map(\.tag))
         }
@@ -125,14 +128,10 @@ extension MergePlan {
         /// The tag of the newest commit.
         var newest: UInt64? { ancestry.commits.last?.tag }
 
-        func contains(_ tag: UInt64) -> Bool { tagged[tag] != nil }
+        func contains(_ tag: UInt64) -> Bool { tags.contains(tag) }
 
         /// Returns whether the file also has every value of that commit's past, or has replaced or deleted it.
         func containsWhole(_ tag: UInt64) -> Bool { whole.contains(tag) }
-
-        func commit(_ tag: UInt64) -> Ancestry.Commit? { tagged[tag] }
-
-        func mayHaveLeftOut(_ commit: Ancestry.Commit) -> Bool { ancestry.mayHaveLeftOut(commit) }
 
         /// Returns the tag of the first commit with the sequence `number`: the one that changed items.
         /// Checkpoints and indexes behind it have its number as well. After a merge, other commits may have
