@@ -91,14 +91,41 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        // What all storages share: the words, errors and rules, the memory backend, moving items, choosing a storage.
         .target(
-            name: "TokenVault",
+            name: "TokenVaultCore",
             dependencies: [
-                "CSecret",
                 "TokenVaultCrypto",
                 "TokenVaultPlatform",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
+            swiftSettings: safeSettings
+        ),
+        .target(
+            name: "TokenVaultFile",
+            dependencies: [
+                "TokenVaultCore",
+                "TokenVaultCrypto",
+                "TokenVaultPlatform",
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: safeSettings
+        ),
+        .target(
+            name: "TokenVaultDesktop",
+            dependencies: [
+                "CSecret",
+                "TokenVaultCore",
+                "TokenVaultCrypto",
+                "TokenVaultPlatform",
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: safeSettings
+        ),
+        // What users import: the three modules above under one name.
+        .target(
+            name: "TokenVault",
+            dependencies: ["TokenVaultCore", "TokenVaultDesktop", "TokenVaultFile"],
             swiftSettings: safeSettings
         ),
         .target(
@@ -146,7 +173,7 @@ let package = Package(
         .target(
             name: "VaultAgentServer",
             dependencies: [
-                "TokenVault", "TokenVaultPlatform", "VaultAgent",
+                "TokenVault", "TokenVaultDesktop", "TokenVaultPlatform", "VaultAgent",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: safeSettings
@@ -204,7 +231,7 @@ let package = Package(
         ),
         .testTarget(
             name: "TokenVaultTests",
-            dependencies: ["TokenVault", "TokenVaultPlatform", "TokenVaultCrypto"],
+            dependencies: ["TokenVault", "TokenVaultCore", "TokenVaultPlatform", "TokenVaultCrypto"],
             swiftSettings: settings
         ),
         .executableTarget(
@@ -273,7 +300,7 @@ let package = Package(
             dependencies: [
                 "VaultWorker", "VaultObserver", "CrashWriter", "VaultMover", "MemoryProbe", "ForkProbe",
                 "LimitProbe", "HookedStorage",
-                "TokenVault", "TokenVaultPlatform", "TokenVaultCrypto",
+                "TokenVault", "TokenVaultCore", "TokenVaultFile", "TokenVaultPlatform", "TokenVaultCrypto",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: settings
@@ -314,7 +341,8 @@ let package = Package(
             name: "DesktopTests",
             dependencies: [
                 "KeyringWorker", "vaultctl", "vaultctl-benchmark",
-                "TokenVault", "TokenVaultPlatform", "TokenVaultCrypto", "TokenVaultTesting",
+                "TokenVault", "TokenVaultDesktop", "TokenVaultPlatform", "TokenVaultCrypto",
+                "TokenVaultTesting",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: settings

@@ -14,7 +14,8 @@ symbols=$(mktemp -d)
 trap 'rm -rf "$symbols"' EXIT
 target=$(swift -print-target-info | sed -n 's/.*"unversionedTriple" *: *"\([^"]*\)".*/\1/p' | head -n 1)
 swift symbolgraph-extract -module-name "$module" -target "$target" "${module_flags[@]}" \
-    -minimum-access-level public -skip-inherited-docs -output-dir "$symbols"
+    -minimum-access-level public -skip-inherited-docs \
+    -experimental-allowed-reexported-modules=TokenVaultCore,TokenVaultDesktop,TokenVaultFile -output-dir "$symbols"
 
 mkdir -p "$(dirname "$output")"
 docc convert "$catalog" --additional-symbol-graph-dir "$symbols" \

@@ -32,24 +32,24 @@ check() {
     forbid 'compared with a sentence: use a reason or a code' \
         "(hasPrefix|hasSuffix|contains|starts\(with:|==|!=|case)[[:space:]]*\(?\"[^\"]*[[:alpha:]] [[:alpha:]][^\"]*\"" \
         vaultctl-benchmark/Measuring
-    forbid 'an error with a text of its own: make it a reason' '\.other\(explanation' TokenVault/Errors VaultAgent/Wire
+    forbid 'an error with a text of its own: make it a reason' '\.other\(explanation' TokenVaultCore/Errors VaultAgent/Wire
     return $found
 }
 
 if [[ ${1:-} == --self-test ]]; then
     directory=$(mktemp -d)
     trap 'rm -rf "$directory"' EXIT
-    mkdir -p "$directory"/{TokenVault/Errors,TokenVault/File,VaultAgent/Wire}
-    cat >"$directory/TokenVault/File/Fine.swift" <<'SWIFT'
+    mkdir -p "$directory"/{TokenVaultCore/Errors,TokenVaultFile,VaultAgent/Wire}
+    cat >"$directory/TokenVaultFile/Fine.swift" <<'SWIFT'
 // if error.advice == "try again" {}
 if error.advice == nil, error.underlying != nil, error.code == .locked, name.hasPrefix("snap.") {}
 case unknownKey = "unknown key"
 guard case .slotWouldBeLost? = error.reason else { return "a slot would be lost" }
 SWIFT
     printf 'let reason = .other(explanation: text, advice: nil)\n' | tee "$directory/VaultAgent/Wire/Fine.swift" \
-        >"$directory/TokenVault/Errors/Fine.swift"
+        >"$directory/TokenVaultCore/Errors/Fine.swift"
     check "$directory" || { echo "sound code is refused"; exit 1; }
-    planted=$directory/TokenVault/File/Planted.swift
+    planted=$directory/TokenVaultFile/Planted.swift
     for violation in 'if error.advice?.hasPrefix(word) == true {}' 'if underlying.hasSuffix(lost) {}' \
         'if failure.happened.contains(word) {}' 'if error.underlying == AgentEndpoint.closed {}' \
         'if error.advice != "try again" {}' 'if error.underlying == noAgent {}' \

@@ -25,12 +25,12 @@ check() {
     import CSodium TokenVaultCrypto
     import CLinux TokenVaultPlatform ProgramSupport/Processes ProgramSupport/Terminal ProgramSupport/Measuring
     import Glibc TokenVaultPlatform ProgramSupport/Processes ProgramSupport/Terminal ProgramSupport/Measuring
-    import CSecret TokenVault/Desktop
+    import CSecret TokenVaultDesktop
     import ArgumentParser vaultctl
     import Histogram vaultctl-benchmark
     import TokenVaultOAuth vaultctl-oauth
     import '(AsyncHTTPClient|JWTKit|Crypto|CryptoExtras|Logging|NIO[A-Za-z0-9]*)' TokenVaultOAuth
-    only 'UnsafeMutableRawPointer' TokenVaultCrypto TokenVaultPlatform TokenVault/Desktop
+    only 'UnsafeMutableRawPointer' TokenVaultCrypto TokenVaultPlatform TokenVaultDesktop
     only '(^|[^A-Za-z_."`])(fatalError|try!)' # what a file, a user or a daemon causes is an error
     only '(TODO|FIXME|XXX)'
 
@@ -50,13 +50,13 @@ check() {
 if [[ ${1:-} == --self-test ]]; then
     directory=$(mktemp -d)
     trap 'rm -rf "$directory"' EXIT
-    mkdir -p "$directory"/{TokenVaultCrypto,TokenVaultPlatform,TokenVault/Desktop,TokenVault/File,vaultctl}
+    mkdir -p "$directory"/{TokenVaultCore,TokenVaultCrypto,TokenVaultPlatform,TokenVaultDesktop,TokenVaultFile,vaultctl}
     printf 'internal import CSodium\n// import Foundation\n' >"$directory/TokenVaultCrypto/Fine.swift"
     printf 'import Glibc\nlet p: UnsafeMutableRawPointer\n' >"$directory/TokenVaultPlatform/Fine.swift"
     printf '#if canImport(FoundationEssentials)\nimport FoundationEssentials\n#else\nimport Foundation\n#endif\n' \
-        >"$directory/TokenVault/Fine.swift"
+        >"$directory/TokenVaultCore/Fine.swift"
     check "$directory" || { echo "clean rooms are refused"; exit 1; }
-    planted=$directory/TokenVault/File/Planted.swift
+    planted=$directory/TokenVaultFile/Planted.swift
     for violation in 'import CSodium' '@preconcurrency internal import CSodium' 'package import CLinux' \
         '@_spi(Testing) import CLinux' 'import Glibc' 'import struct Glibc.stat' 'import CSecret' \
         'import ArgumentParser' 'import Histogram' 'public import AsyncHTTPClient' 'import NIOHTTP1' 'import TokenVaultOAuth' 'internal import JWTKit' 'import Foundation' 'public import Foundation' \

@@ -1,6 +1,7 @@
 package import SystemPackage
 
 /// A failed system call, with its error.
+@usableFromInline
 package struct SystemFailure: Error, Equatable, Sendable {
     /// The error, as `errno(3)` names it.
     package let errno: Errno

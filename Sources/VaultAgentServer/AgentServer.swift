@@ -1,6 +1,6 @@
 internal import Synchronization
 internal import SystemPackage
-package import TokenVault
+internal import TokenVault
 package import TokenVaultPlatform
 internal import VaultAgent
 

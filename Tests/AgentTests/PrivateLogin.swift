@@ -3,6 +3,7 @@ import SystemPackage
 import Testing
 import TokenVault
 import TokenVaultPlatform
+import VaultAgentServer
 
 /// A system bus of its own, and a logind on it that does as it is told: stopped with the last reference, or with the test
 /// process however that ends.

@@ -1,7 +1,8 @@
 import Testing
+import TokenVault
 import TokenVaultCrypto
 
-@testable import TokenVault
+@testable import TokenVaultDesktop
 
 /// How an item is written in the keyring, without one.
 @Suite struct FormTests {

@@ -1,6 +1,7 @@
 import Testing
+import TokenVault
 
-@testable import TokenVault
+@testable import TokenVaultDesktop
 
 /// What signals that come between a question and its answer leave of what is remembered.
 @Suite struct KeyringMemoryTests {

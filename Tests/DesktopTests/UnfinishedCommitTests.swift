@@ -1,8 +1,9 @@
 import Testing
+import TokenVault
 import TokenVaultCrypto
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultDesktop
 
 /// A writer that died in the middle of a commit of several changes.
 @Suite struct UnfinishedCommitTests {

@@ -1,6 +1,7 @@
 import Testing
+import TokenVault
 
-@testable import TokenVault
+@testable import TokenVaultDesktop
 
 /// Names as the keyring has them.
 @Suite struct WireNameTests {

@@ -1,9 +1,11 @@
 import Synchronization
 import Testing
+import TokenVault
 import TokenVaultCrypto
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultCore
+@testable import TokenVaultFile
 
 /// A clock that stands still until it is set, and rings, or sleeps through it.
 private final class ManualClock: AlarmClock {

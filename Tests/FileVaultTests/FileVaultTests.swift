@@ -2,9 +2,10 @@ import Glibc
 import Synchronization
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 /// A directory of its own for a test's vault and state, removed when the test ends.
 final class Sandbox {

@@ -1,9 +1,8 @@
 import Glibc
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
-
-@testable import TokenVault
 
 /// What a forked child has of its parent's vault: nothing.
 @Suite struct ForkTests {

@@ -1,8 +1,9 @@
 import Synchronization
 import SystemPackage
+import TokenVault
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 /// A vault whose commits are made to wait for each other, whose syncs are counted and made to fail.
 final class GroupRig: Sendable {

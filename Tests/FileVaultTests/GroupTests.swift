@@ -2,9 +2,10 @@ import Glibc
 import Synchronization
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 /// Commits that are written together.
 @Suite(.timeLimit(.minutes(20))) struct GroupTests {

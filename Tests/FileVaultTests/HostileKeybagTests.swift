@@ -1,9 +1,10 @@
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultCrypto
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 /// Keybags that someone wrote to harm the program that opens them: with a checksum that fits.
 @Suite struct HostileKeybagTests {

@@ -2,9 +2,11 @@ import HookedStorage
 import Synchronization
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultCore
+@testable import TokenVaultFile
 
 /// How often the files of a vault are opened.
 @Suite struct OpenedFilesTests {

@@ -2,9 +2,8 @@ import HookedStorage
 import Synchronization
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
-
-@testable import TokenVault
 
 /// Vaults that are opened for reading only, by wish or since nothing else is possible.
 @Suite struct ReadOnlyTests {

@@ -1,8 +1,7 @@
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
-
-@testable import TokenVault
 
 /// Vaults where other machines may write: as the real disk, but for what it says of itself.
 @Suite struct RemoteFileSystemTests {

@@ -1,9 +1,8 @@
 import HookedStorage
 import Synchronization
 import Testing
+import TokenVault
 import TokenVaultPlatform
-
-@testable import TokenVault
 
 /// On which thread the calls of a vault touch the disk.
 @Suite struct ThreadTests {

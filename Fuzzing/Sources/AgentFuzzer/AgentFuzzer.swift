@@ -1,4 +1,5 @@
-@testable import TokenVault
+@testable import TokenVaultCore
+@testable import TokenVaultFile
 @testable import TokenVaultPlatform
 @testable import VaultAgent
 

@@ -1,7 +1,8 @@
 import Foundation
 
-@testable import TokenVault
+@testable import TokenVaultCore
 @testable import TokenVaultCrypto
+@testable import TokenVaultFile
 
 /// Gives hostile bytes to each decoder of the vault's format. None may crash or hang, and what one accepts
 /// must come out the same when it is encoded and read again.

@@ -87,3 +87,15 @@ package final class WorkerThread: TaskExecutor {
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }
     }
 }
+
+extension WorkerThread {
+    /// Returns the result of `body`, run on this thread.
+    package func result<Value: Sendable, Failure: Error>(
+        _ body: @escaping @Sendable () throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        let result: Result<Value, Failure> = await withCheckedContinuation { continuation in
+            run { continuation.resume(returning: Result { () throws(Failure) in try body() }) }
+        }
+        return try result.get()
+    }
+}

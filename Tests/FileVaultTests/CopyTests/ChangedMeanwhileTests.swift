@@ -1,9 +1,10 @@
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultCrypto
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 /// A copy whose vault goes on meanwhile is looked at again, and nothing worse is said of it.
 @Suite struct ChangedMeanwhileTests {

@@ -1,8 +1,7 @@
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
-
-@testable import TokenVault
 
 extension Sandbox {
     /// A vault that the key file opens, with these items.

@@ -1,8 +1,9 @@
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 /// A copy is verified as the vault is, whether it would open as the vault or not.
 @Suite(.timeLimit(.minutes(20))) struct CopyVerificationTests {

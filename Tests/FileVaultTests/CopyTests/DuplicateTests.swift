@@ -2,9 +2,10 @@ import Glibc
 import Synchronization
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 /// One vault at two paths: told, read on request, settled by adopting one.
 @Suite struct DuplicateTests {

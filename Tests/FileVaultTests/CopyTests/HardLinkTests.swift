@@ -1,8 +1,7 @@
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
-
-@testable import TokenVault
 
 /// A vault's file with a second name: one vault by both, which nothing makes two of.
 @Suite struct HardLinkTests {

@@ -1,9 +1,8 @@
 import Glibc
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
-
-@testable import TokenVault
 
 /// A path is bound to its vault: another one there is refused until a person settles it.
 @Suite struct IdentityTests {

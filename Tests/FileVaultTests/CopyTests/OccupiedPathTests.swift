@@ -1,9 +1,8 @@
 import Glibc
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
-
-@testable import TokenVault
 
 /// A vault's path with something else there, or nothing any more.
 @Suite(.timeLimit(.minutes(20))) struct OccupiedPathTests {

@@ -2,9 +2,8 @@ import Glibc
 import Synchronization
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
-
-@testable import TokenVault
 
 /// The directory of an open vault is moved away, and perhaps another put in its place.
 @Suite struct ReplacedDirectoryTests {

@@ -1,9 +1,10 @@
 import Glibc
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 /// Putting a copy in the vault's place, on purpose.
 @Suite struct RestoreTests {

@@ -1,8 +1,9 @@
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 /// Copying what is whole out of a damaged vault.
 @Suite struct SalvageTests {

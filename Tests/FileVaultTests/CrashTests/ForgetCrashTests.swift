@@ -1,8 +1,9 @@
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 /// Crashes of making a vault and of forgetting one that is gone: at its path a new one is refused with a way out, or can be
 /// made, and never is a key left that nothing tells of.

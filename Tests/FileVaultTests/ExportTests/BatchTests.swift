@@ -3,9 +3,8 @@ import HookedStorage
 import Synchronization
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
-
-@testable import TokenVault
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

@@ -1,9 +1,10 @@
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultCrypto
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

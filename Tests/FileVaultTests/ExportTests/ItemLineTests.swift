@@ -1,6 +1,5 @@
 import Testing
-
-@testable import TokenVault
+import TokenVault
 
 /// Lines of JSON, read without a copy of a secret in a string.
 @Suite struct ItemLineTests {

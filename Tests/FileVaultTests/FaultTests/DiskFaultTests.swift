@@ -1,9 +1,10 @@
 import HookedStorage
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 /// The disk fails: every call says so with the right code, and what was there before is there afterwards.
 @Suite struct DiskFaultTests {

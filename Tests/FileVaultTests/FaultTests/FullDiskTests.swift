@@ -1,8 +1,9 @@
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 /// The disk is full: stores are refused before they harm anything, and deleting works.
 @Suite struct FullDiskTests {

@@ -3,9 +3,8 @@ import HookedStorage
 import Synchronization
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
-
-@testable import TokenVault
 
 /// A tail of any size costs no memory of its size.
 @Suite struct LargeTailTests {

@@ -3,9 +3,8 @@ import HookedStorage
 import Synchronization
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
-
-@testable import TokenVault
 
 /// What programs leave behind that are stopped while they make a vault or an export: nothing where files can be made
 /// without a name, and elsewhere what the next one removes.

@@ -1,7 +1,8 @@
 import Synchronization
 import Testing
+import TokenVault
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 /// A device opens a file only if the file descends from all that the device has stored or read.
 @Suite struct DescentTests {

@@ -1,6 +1,7 @@
 import Testing
+import TokenVault
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 /// A merge on a device that has no keys for some of the copy's items leaves these in the copy. The merged file
 /// notes which.

@@ -1,7 +1,8 @@
 import Testing
+import TokenVault
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 /// Two files of one vault that were written to apart become one again.
 @Suite struct MergeTests {

@@ -1,7 +1,6 @@
 import Glibc
 import Testing
-
-@testable import TokenVault
+import TokenVault
 
 /// Three devices share a vault through a folder, and an adversary puts any file that ever was at any device's path.
 ///

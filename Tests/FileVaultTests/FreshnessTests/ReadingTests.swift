@@ -1,7 +1,6 @@
 import Testing
+import TokenVault
 import TokenVaultPlatform
-
-@testable import TokenVault
 
 /// A device that only reads remembers what it has read.
 @Suite struct ReadingTests {

@@ -1,8 +1,7 @@
 import FoundationEssentials
 import SystemPackage
+import TokenVault
 import TokenVaultPlatform
-
-@testable import TokenVault
 
 /// A device with a disk of its own: the vault's file in one directory, what the device remembers in another.
 struct TestDevice {

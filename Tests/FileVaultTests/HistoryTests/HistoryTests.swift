@@ -1,8 +1,9 @@
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

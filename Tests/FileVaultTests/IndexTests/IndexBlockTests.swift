@@ -1,7 +1,9 @@
 import Testing
+import TokenVault
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultCore
+@testable import TokenVaultFile
 
 /// A vault with an index block is the same vault: what it holds, what is damaged and what is old.
 @Suite struct IndexBlockTests {

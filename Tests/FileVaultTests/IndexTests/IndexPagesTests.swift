@@ -1,8 +1,9 @@
 import Testing
+import TokenVault
 import TokenVaultCrypto
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 /// Many pages in several frames: every record is found, and nothing else.
 @Suite struct IndexPagesTests {

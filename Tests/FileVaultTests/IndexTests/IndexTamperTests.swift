@@ -1,7 +1,8 @@
 import Testing
+import TokenVault
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 /// An index block or a pointer that is not as written costs time, and is told by `verify`; it changes nothing that
 /// is found.

@@ -1,7 +1,8 @@
 import Synchronization
+import TokenVault
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 /// A vault on a simulated disk that has an index block and a few frames behind it.
 struct IndexedVault {

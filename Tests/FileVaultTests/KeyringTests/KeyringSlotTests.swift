@@ -1,8 +1,8 @@
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
 
-@testable import TokenVault
 @testable import TokenVaultCrypto
 
 /// A key in the person's keyring as an unlock method.

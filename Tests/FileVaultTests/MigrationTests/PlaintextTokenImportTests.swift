@@ -3,9 +3,10 @@ import HookedStorage
 import Synchronization
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultCore
 
 /// A plaintext file of tokens that goes into a storage.
 @Suite struct TokenFileAdoptionTests {

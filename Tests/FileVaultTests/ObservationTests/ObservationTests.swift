@@ -1,8 +1,9 @@
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 /// What one handle of a vault tells of what another one does: neither knows of the other, as two processes.
 @Suite(.timeLimit(.minutes(20))) struct ObservationTests {

@@ -1,7 +1,8 @@
 import HookedStorage
+import TokenVault
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 /// Runs a closure before every `synchronize` of a file, on the thread that asks for it; what the closure throws,
 /// the call fails with. Another one runs before the keybags are read.

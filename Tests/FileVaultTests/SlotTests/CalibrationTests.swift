@@ -1,8 +1,9 @@
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 /// What deriving a passphrase's key may cost, and the memory there is for it.
 @Suite struct CalibrationTests {

@@ -1,8 +1,7 @@
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
-
-@testable import TokenVault
 
 /// The memory that a process derives the keys of others' passphrases in.
 @Suite(.timeLimit(.minutes(20))) struct DerivationBudgetTests {

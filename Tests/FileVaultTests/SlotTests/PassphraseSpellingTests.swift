@@ -1,7 +1,6 @@
 import SystemPackage
 import Testing
-
-@testable import TokenVault
+import TokenVault
 
 /// One passphrase, typed on systems that spell it in different ways. The vector `passphrase-raw` is a slot of raw bytes.
 @Suite struct PassphraseSpellingTests {

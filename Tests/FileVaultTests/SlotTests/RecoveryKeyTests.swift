@@ -1,8 +1,9 @@
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultCrypto
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 /// Recovery keys: their text, the mistakes that people make with it, and what they open.
 @Suite struct RecoveryKeyTests {

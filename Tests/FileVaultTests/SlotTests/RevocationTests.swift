@@ -1,9 +1,10 @@
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultCrypto
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 /// A new root: what an attacker has who kept an old copy of the file, the old passphrase and the device's keys.
 @Suite struct RevocationTests {

@@ -1,7 +1,6 @@
 import SystemPackage
 import Testing
-
-@testable import TokenVault
+import TokenVault
 
 /// Slots that a person has to type for, and slots that open by themselves and less.
 @Suite struct ScopeTests {

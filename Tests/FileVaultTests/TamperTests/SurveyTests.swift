@@ -1,8 +1,9 @@
 import Testing
+import TokenVault
 import TokenVaultCrypto
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 /// A log that is looked at on every processor, chunk by chunk, is found to be what a walk along it finds, whatever was
 /// done to it.

@@ -1,6 +1,7 @@
 import Testing
+import TokenVault
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

@@ -1,8 +1,7 @@
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
-
-@testable import TokenVault
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

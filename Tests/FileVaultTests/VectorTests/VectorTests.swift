@@ -1,9 +1,10 @@
 import Synchronization
 import SystemPackage
 import Testing
+import TokenVault
 import TokenVaultPlatform
 
-@testable import TokenVault
+@testable import TokenVaultFile
 
 /// The published vectors: the library finds in them what their manifest says.
 @Suite struct VectorTests {

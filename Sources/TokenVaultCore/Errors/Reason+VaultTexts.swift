@@ -1,0 +1,329 @@
+// The texts of the parts of a reason that are about a vault, a keyring or the agent.
+
+extension TokenStorageError.Reason.DamagedPart {
+    /// The name of the part, with its article.
+    package var name: String {
+        switch self {
+        case .acknowledgedFrame: "a damaged frame that had been acknowledged"
+        case .ancestryRecord: "an unreadable record of the vault's past"
+        case .bytesAmongZeros: "bytes where there should be zeros"
+        case .controlRecord: "a damaged control record"
+        case .end: "the file ends"
+        case .firstFrame: "an unreadable first frame"
+        case .frame: "a damaged frame"
+        case .frameBeforeWholeFrame: "a damaged frame in front of a whole one"
+        case .frameEnd: "a damaged frame's end"
+        case .frameOutOfPlace: "a frame out of place"
+        case .index: "a damaged index"
+        case .indexPage: "a damaged page of the index"
+        case .indexPointer: "a damaged pointer to the index"
+        case .item: "a damaged item"
+        case .keybagCopy: "a damaged copy of the keybag"
+        case .keybagRecord: "an unreadable keybag record"
+        case .noFirstFrame: "no first frame"
+        case .otherIndex: "an index that is not of what the log holds"
+        case .otherKeybagCopy: "a copy of the keybag that is not the one in use"
+        case .pointerToNoIndex: "a pointer that leads to no index"
+        case .replacedValue: "a damaged value that is no longer in use"
+        case .unopenedControlRecord: "a control record that does not open"
+        case .unopenedItem: "an item that does not open"
+        case .value: "a damaged value"
+        }
+    }
+}
+
+extension TokenStorageError.Reason.Damaged {
+    var text: ReasonText {
+        switch self {
+        case .bothKeybags: ReasonText("both copies of the keybag are damaged")
+        case .bothKeybagsOfCopy:
+            ReasonText(
+                "both copies of the keybag are damaged, and nothing opens the rest",
+                advice: "use another copy of the vault")
+        case .exportedKeyTwice: ReasonText("the export has a key twice")
+        case .item: ReasonText("a damaged item")
+        case .keybag: ReasonText("the keybag does not authenticate")
+        case .keybagInUse: ReasonText("no copy of the keybag is the one in use")
+        case .keyringEncoding:
+            ReasonText(
+                "an item's secret is not in the encoding its attributes tell", advice: "store it again")
+        case .linesOfJSON:
+            ReasonText(
+                "no export: it begins like lines of JSON",
+                advice: "import those with \"vaultctl import --format ndjson\"")
+        case .migratedItem:
+            ReasonText(advice: "it does not give back what was stored; nothing of that was deleted")
+        case .numbers: ReasonText("the log's numbers have come to their end")
+        case .secretNotReadBack: ReasonText("a secret was not read back as it was stored")
+        case .tokenFile:
+            ReasonText(
+                "no secrets could be made of the file",
+                advice: "it is left as it is; remove it if it is of no use")
+        }
+    }
+}
+
+extension TokenStorageError.Reason.ExportDamage {
+    func text(_ offset: Int?) -> ReasonText {
+        let (what, preposition) =
+            switch self {
+            case .cutOff: ("cut off", "at")
+            case .cutOffOrDamaged: ("cut off or damaged", "at")
+            case .damagedItem: ("a damaged item", "before")
+            case .notAnExport: ("not an export, or cut short", "at")
+            case .unexpectedEnd: ("an unexpected end", "at")
+            case .unreadableItem: ("an unreadable item", "before")
+            }
+        let place = offset.map { " \(preposition) byte \($0)" } ?? ""
+        return ReasonText("the export: \(what)\(place)", advice: "export again, or use another copy of it")
+    }
+}
+
+extension TokenStorageError.Reason.Newer {
+    var text: ReasonText {
+        switch self {
+        case .export: ReasonText("the export", advice: "use a newer version")
+        case .frameHeader: ReasonText("an unknown frame header")
+        case .keyClass: ReasonText("an unknown class of keys")
+        case .keyringCommit:
+            ReasonText(
+                "a newer TokenVault left a commit of this service unfinished",
+                advice: "use that one; it finishes the commit with its next write")
+        case .keyringItem: ReasonText(advice: "a newer version stored this item")
+        case .record: ReasonText("an unknown record")
+        }
+    }
+}
+
+extension TokenStorageError.Reason.Ancestry {
+    var text: ReasonText {
+        switch self {
+        case .becameElsewhere:
+            ReasonText(
+                "another file has become the vault meanwhile",
+                advice:
+                    "open the vault where it is now; to have this file, settle it with \"vaultctl adopt\"")
+        case .keysRotatedInCopy:
+            ReasonText(
+                "the copy's keys were rotated",
+                advice: "\"vaultctl restore\" the copy, then merge the file that it replaces")
+        case .neitherHasAll:
+            ReasonText(
+                "neither of the two files has what this device has seen",
+                advice: "merge the file that has it, or \"vaultctl adopt\" the vault as it is")
+        case .nothingInCommon:
+            ReasonText(
+                "the two files have no commit in common",
+                advice: "\"vaultctl export\" and \"vaultctl import\" bring items from one to the other")
+        case .readOnlyCopy: ReasonText("a copy is only read")
+        case .slotReplacedInCopy:
+            ReasonText(
+                "a slot of the vault was replaced in the copy, and the keys rotated",
+                advice: "\"vaultctl slot remove --revoke\" it, merge, and add it again")
+        case .slotRemovedInCopy:
+            ReasonText(
+                "a slot of the vault was removed in the copy, and the keys rotated",
+                advice: "remove the slot here as well: \"vaultctl slot list\", then \"slot remove --revoke\"")
+        case .tookPlace: ReasonText("another file took the vault's place")
+        }
+    }
+}
+
+extension TokenStorageError.Reason.Changed {
+    var text: ReasonText {
+        switch self {
+        case .copy:
+            ReasonText("its unlock methods or devices were changed meanwhile", advice: "try again")
+        case .copyFile: ReasonText("the copy was replaced", advice: "try again")
+        case .destination: ReasonText(advice: "choose whether to skip or to replace what is there")
+        case .keybag: ReasonText(advice: "another process changed the keybag; try again")
+        case .keyringCommits: ReasonText("commits come and go all the time", advice: "try again")
+        case .keyringItem: ReasonText("another program deleted the item meanwhile", advice: "try again")
+        case .keyringItems: ReasonText("items come and go all the time", advice: "try again")
+        case .keyringReplaced:
+            ReasonText(
+                "the keyring was deleted, or another one made the default, during the call",
+                advice: "try again")
+        case .keyringSession: ReasonText("org.freedesktop.Secret.Error.NoSession", advice: "try again")
+        case .keys: ReasonText("its keys were replaced meanwhile", advice: "unlock it again")
+        case .lockedAgain: ReasonText("it was locked again meanwhile")
+        case .otherAgent: ReasonText("another agent runs", advice: "use that one, or end it first")
+        case .passphrase: ReasonText(advice: "the passphrase was changed meanwhile")
+        case .passphraseAdded:
+            ReasonText(advice: "a passphrase was added meanwhile; unlock with it first")
+        case .root: ReasonText(advice: "the vault got a new root meanwhile; unlock it again")
+        case .slotAdded: ReasonText(advice: "another slot was added meanwhile; try again")
+        case .slots: ReasonText(advice: "the slots were changed meanwhile; try again")
+        case .storedSecret:
+            ReasonText(
+                "the storage has another secret under a key of the file",
+                advice: "say whether to keep or to replace what is stored")
+        case .tokenFile:
+            ReasonText(
+                "the file changed while it was adopted",
+                advice: "end the programs that still write it, and try again")
+        }
+    }
+}
+
+extension TokenStorageError.Reason.Permission {
+    var text: ReasonText {
+        switch self {
+        case .agentFork: ReasonText("the process forked", advice: "connect to the agent again in the child")
+        case .changeRecoveryKey:
+            ReasonText(
+                "a recovery key is not changed",
+                advice: "remove the slot of the lost passphrase and add a new one")
+        case .everything:
+            ReasonText(
+                advice: "unlock with a passphrase, a recovery key or another slot that opens everything")
+        case .fork: ReasonText("the process forked", advice: "open the vault again in the child")
+        case .item: ReasonText(advice: "unlock with a passphrase, or another slot that leads to it")
+        case .itemOfAnotherProgram:
+            ReasonText("another program made the item", advice: "delete it with that program")
+        case .lastFullSlot:
+            ReasonText(
+                "the others open only what may be read after first unlock",
+                advice: "add another one that opens everything first")
+        case .passcodeItems: ReasonText(advice: "unlock with a passphrase")
+        case .passphraseToReplace:
+            ReasonText(
+                advice: "unlock with the passphrase that is there; if it is lost, remove its slot first")
+        case .plainSession:
+            ReasonText(
+                "the service offers no encrypted session",
+                advice: "allow plain sessions if every program on this bus may see the secrets")
+        case .storing:
+            ReasonText(
+                advice: "unlock with a passphrase, or choose a policy that may be read after first unlock")
+        }
+    }
+}
+
+extension TokenStorageError.Reason.Slots {
+    var text: ReasonText {
+        switch self {
+        case .devicesFull: ReasonText("and as many devices", advice: "remove a device first")
+        case .devicesOfBothFiles: ReasonText("the devices of both files do not fit into one")
+        case .interruptedChange:
+            ReasonText(
+                "a crash interrupted a change of the unlock methods",
+                advice: "unlock the vault once where it can be written to")
+        case .keyringGivesOtherKey: ReasonText("the keyring does not give back what was stored")
+        case .keyringHasNoKey:
+            ReasonText(
+                "the keyring has no key of this vault",
+                advice: "unlock it another way, and add a slot for this keyring")
+        case .passphraseOfExport: ReasonText(advice: "give the passphrase that the export was made with")
+        }
+    }
+}
+
+extension TokenStorageError.Reason.Alternative {
+    var text: ReasonText {
+        switch self {
+        case .policy(let policy): ReasonText(advice: "use \(policy.rawValue), or another supported policy")
+        case .afterPassphrase:
+            ReasonText(advice: "add a passphrase first; items of this policy live as long as it does")
+        case .afterEnrolment:
+            ReasonText(
+                advice:
+                    "this device has no key in the vault; enrol it (\"vaultctl device enrol\"), or use when-unlocked or "
+                    + "after-first-unlock")
+        case .fileVault:
+            ReasonText(advice: "a keyring keeps when-unlocked only; the file vault keeps every policy")
+        }
+    }
+}
+
+extension TokenStorageError.Reason.Keyring {
+    var text: ReasonText {
+        switch self {
+        case .busLost:
+            ReasonText(
+                "the connection to the session bus was lost",
+                advice: "try again when the desktop session is back")
+        case .creationDismissed:
+            ReasonText(
+                "the prompt for a new keyring was dismissed, or could not be shown",
+                advice: "give its passphrase: \"vaultctl keyring create --passphrase-file FILE\"")
+        case .foreignSession:
+            ReasonText(
+                "the Secret Service answers for another session than this one",
+                advice: "stop the Secret Service and start it again")
+        case .locked: ReasonText(advice: "unlock the keyring, or allow prompts, and try again")
+        case .noDefault:
+            ReasonText(
+                "the Secret Service has no default keyring",
+                advice: "create one with \"vaultctl keyring create\"")
+        case .noneOfThatName:
+            ReasonText(
+                "there is no keyring of that name",
+                advice: "create it with \"vaultctl keyring create --label NAME\"")
+        case .promptDismissed:
+            ReasonText(
+                "the prompt was dismissed, or could not be shown",
+                advice: "the keyring stays locked until the person unlocks it")
+        case .unexpectedAnswer:
+            ReasonText("the Secret Service answered in another form than its interface says")
+        }
+    }
+}
+
+extension TokenStorageError.Reason.Agent {
+    static let adviceToLook = "see whether the agent runs: \"vaultctl status\""
+
+    var text: ReasonText {
+        switch self {
+        case .directoryLocked:
+            ReasonText(
+                "another program keeps the agent's directory locked",
+                advice: "end that program; fuser(1) names it when it is given the directory")
+        case .doesNotHoldVault:
+            ReasonText("the agent does not hold the vault", advice: "unlock it: \"vaultctl unlock\"")
+        case .endedConnection: ReasonText("the agent ended the connection", advice: Self.adviceToLook)
+        case .notListening:
+            ReasonText(
+                "an agent runs and does not listen at its socket",
+                advice: "end it with \"pkill vaultctl-agent\", and unlock again")
+        case .otherVersion:
+            ReasonText("the agent speaks another version of the protocol", advice: Self.adviceToLook)
+        case .unreadableAnswer: ReasonText("the agent's answer cannot be read", advice: Self.adviceToLook)
+        }
+    }
+}
+
+extension TokenStorageError.Reason.Credential {
+    func text(_ name: String, _ code: TokenStorageError.Code) -> ReasonText {
+        let advice = "give the unit the credential: LoadCredential=\(name):PATH"
+        return switch self {
+        case .noDirectory: ReasonText("CREDENTIALS_DIRECTORY is not set", advice: advice)
+        case .notAFile: ReasonText("the unit's credential \(name) is no file", advice: advice)
+        case .unreadable(let cause):
+            ReasonText(
+                "the unit's credential \(name)\(TokenStorageError.Reason.suffix(cause, code))",
+                advice: advice)
+        case .noSlot:
+            ReasonText(
+                "no slot of the vault has the credential \(name)",
+                advice: "add it, where it is there: \"vaultctl slot add systemd-credential \(name)\"")
+        }
+    }
+}
+
+extension ReadOnlyReason {
+    var text: ReasonText {
+        switch self {
+        case .requested:
+            ReasonText("the vault was opened for reading only", advice: "open it for writing as well")
+        case .fileSystem:
+            ReasonText(
+                "the vault is on a read-only file system",
+                advice: "mount it writable, or copy the vault to one that is")
+        case .permissions:
+            ReasonText(
+                "this user may not write to the vault file",
+                advice: "run chmod 600 on it, and open it again")
+        }
+    }
+}

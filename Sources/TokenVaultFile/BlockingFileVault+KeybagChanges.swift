@@ -1,0 +1,89 @@
+internal import Synchronization
+internal import TokenVaultCore
+internal import TokenVaultCrypto
+
+// Changing the keybag: the common part of slots, devices and key rotation.
+extension BlockingFileVault {
+    func currentKeybag(_ session: VaultSession) throws(TokenStorageError) -> Keybag {
+        try session.log.withFreshState { _ in }
+        return try session.log.readKeybagInUse().keybag
+    }
+
+    /// Changes the keybag durably and takes the keys that the new keybag gives. `fresh` are the new roots, if
+    /// the change replaces the roots.
+    func replaceKeybag(
+        _ session: VaultSession, roots: KeyRing.Roots, to fresh: KeyRing.Roots? = nil,
+        _ change: (inout Keybag) throws(TokenStorageError) -> Void
+    ) throws(TokenStorageError) {
+        try session.queue.alone { () throws(TokenStorageError) in
+            // Readers go on with the keys they hold, and get the keys under the new root in a moment.
+            if fresh != nil { session.ring.changesRoot(true) }
+            defer { if fresh != nil { session.ring.changesRoot(false) } }
+            var changed: Keybag?
+            try session.log.replaceKeybag { (current) throws(TokenStorageError) in
+                var keybag = current
+                do throws(KeybagKeys.Failure) {
+                    try KeybagKeys.check(current, roots: roots)
+                } catch {
+                    throw .file(.conflict, .changedMeanwhile(.root))
+                }
+                try change(&keybag)
+                keybag.generation += 1
+                try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+                    try KeybagKeys.sign(&keybag, roots: fresh ?? roots)
+                }
+                guard let bytes = keybag.encoded() else { throw .file(.tooManySlots) }
+                changed = keybag
+                return bytes
+            }
+            if let changed { take(changed, session, roots: fresh ?? roots) }
+        }
+    }
+
+    /// Takes the keys that a keybag made by this process gives, unless the vault was locked meanwhile.
+    private func take(_ changed: Keybag, _ session: VaultSession, roots: KeyRing.Roots) {
+        remember(changed)
+        let locks = session.ring.locks
+        guard session.ring.isUnlocked else { return }
+        do throws(TokenStorageError) {
+            let secrets = try secretStore?.load() ?? KeybagKeys.DeviceSecrets()
+            let ring = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+                try KeybagKeys.ring(
+                    of: changed, slot: session.ring.facts.slot, roots: try roots.copied(), secrets: secrets)
+            }
+            session.ring.replace(with: ring, unlessLockedSince: locks)
+        } catch {
+            // The change is durable and stays. Reads that the old keys cannot answer wait for the next
+            // unlock.
+            session.ring.markStale(changed)
+        }
+    }
+
+    /// Returns the roots in separate memory: a lock during a change wipes the ring's roots and not these.
+    func heldRoots(_ session: VaultSession) throws(TokenStorageError) -> KeyRing.Roots {
+        try session.log.withFreshState { _ in }
+        try session.refreshKeys()
+        guard let roots = session.ring.roots else { throw session.ring.lockedError }
+        guard roots.all != nil else {
+            throw .file(.notPermitted, .permission(.everything))
+        }
+        do throws(KeybagKeys.Failure) {
+            return try roots.copied()
+        } catch {
+            if session.ring.isUnlocked { throw .file(.resourcesExhausted, .shortage(.guardedMemory)) }
+            throw .file(.locked)
+        }
+    }
+}
+
+extension KeyRing.Roots {
+    /// Returns the same keys in separate memory, for a ring that will wipe its keys by itself.
+    func copied() throws(KeybagKeys.Failure) -> KeyRing.Roots {
+        do {
+            return KeyRing.Roots(
+                all: try all?.copy(), holder: try holder.copy(), passcode: try passcode?.copy())
+        } catch {
+            throw .crypto(error)
+        }
+    }
+}

@@ -1,0 +1,115 @@
+internal import Synchronization
+public import TokenVaultCore
+internal import TokenVaultPlatform
+
+extension BlockingFileVault {
+    /// Returns the vault's status. Before the first unlock, little is known. Throws `closed`, `corrupt`, and
+    /// the system's failures.
+    public func status() throws(TokenStorageError) -> VaultStatus {
+        try during("status") { () throws(TokenStorageError) in
+            try checkUsable()
+            let (session, known, notes) = state.withLock { ($0.session, $0.keybag, $0.notes) }
+            let keybag = try newestKeybag(session, known)
+            let lockState = try lockState()
+            var status = VaultStatus(
+                state: lockState, items: nil, fileSize: 0, reclaimable: nil, rollbackProtection: .none,
+                device: nil, slots: keybag.slots.map { VaultSlot($0) }, unlockedBy: nil,
+                keyMemory: KeyMemory.protection, readOnlyReason: location.readOnlyReason, notes: notes)
+            status.keptValues = Int(keybag.keptValues)
+            let copies = ConflictCopies(location: location, vault: keybag.vault)
+            status.conflictingCopies = copies.names()
+            for name in copies.namesOfReplaced(orItself: false).sorted() {
+                status.notes.append(
+                    "\(name) is a previous file of the vault, which its unlock methods of that time open: remove it when it is not needed"
+                )
+            }
+            status.notes += notesOfPlace()
+            status.notes += UnfinishedFiles.notes(beside: location)
+            if let obstacle = location.readOnlyReason { status.notes.append(obstacle.note) }
+            if location.locksReaders { status.notes.append(Self.noteOnRemoteFiles) }
+            guard let session else {
+                let opened = try VaultFile.open(location, for: .use)
+                status.fileSize = opened.attributes.size
+                status.note(HardLinks(location: location).note(of: opened.file))
+                return status
+            }
+            status.note(HardLinks(location: location).note(of: session.log.state.withLock { $0.file }))
+            let figures = try session.log.figures()
+            status.items = figures.items
+            status.fileSize = figures.size
+            status.reclaimable = figures.reclaimable
+            status.rollbackProtection = figures.anchored ? .anchored : .none
+            status.device = session.ring.facts.isEnrolled ? .enrolled : .notEnrolled
+            let slot = Int(session.ring.facts.slot)
+            status.unlockedBy = status.slots.first { $0.id == slot }
+            status.note(hasStuckAnchor ? Self.noteOnStuckAnchor : nil)
+            status.note(session.log.compactionPutOff.withLock { $0 })
+            status.note(session.log.indexPutOff.withLock { $0 })
+            if session.log.hasMetDamagedIndex.withLock({ $0 }) {
+                status.notes.append(
+                    "the index is damaged and was done without; the next write makes another, verify tells more"
+                )
+            }
+            if keybag.hasSeveralVersions, try itemsUnderOlderKeys(session) > 0 {
+                status.notes.append(
+                    "items from before a revocation are still under the old keys: compact the vault")
+            }
+            status.note(Self.note(onLeftValues: try session.log.valuesLeftInCopies()))
+            if session.log.hasCutTail.withLock({ $0 }) {
+                status.notes.append(
+                    "what a crash left behind the log was removed; it is kept in \(location.name).torn")
+            }
+            return status
+        }
+    }
+
+    private static func note(onLeftValues count: Int) -> String? {
+        guard count > 0 else { return nil }
+        let values = count == 1 ? "1 value" : "\(count) values"
+        return "\(values) of the files that were merged stayed there: "
+            + "merge those files on the devices of these items too"
+    }
+
+    private static let noteOnRemoteFiles =
+        "the vault is on a network file system or FUSE: it is as safe as the locks there, and reads wait for writers"
+
+    /// The repairs that unlocking made or could not make, in words for the user; part of
+    /// ``VaultStatus/notes``.
+    package var unlockWarnings: [String] {
+        isInherited
+            ? [] : state.withLock { $0.notes } + (hasStuckAnchor ? [Self.noteOnStuckAnchor] : [])
+    }
+
+    /// Whether this device cannot record what it sees of the vault.
+    private var hasStuckAnchor: Bool {
+        location.readOnlyReason == nil && state.withLock { $0.session }?.log.anchor.isStuck == true
+    }
+
+    static let noteOnStuckAnchor =
+        "the anchor in the state directory cannot be written: copies that are older than this vault are not noticed"
+
+    /// Returns the unlock methods, in the order they were added. Before the first unlock, they come from the
+    /// unauthenticated keybag as the vault was opened, and nothing is read. Throws `closed`, and from the
+    /// first unlock on as ``status()``.
+    public func slots() throws(TokenStorageError) -> [VaultSlot] {
+        try during("status") { () throws(TokenStorageError) in
+            try checkUsable()
+            let (session, known) = state.withLock { ($0.session, $0.keybag) }
+            return try newestKeybag(session, known).slots.map { VaultSlot($0) }
+        }
+    }
+
+    /// Returns the keybag in use, with the changes of other processes since `known`; `known` itself without a
+    /// session.
+    private func newestKeybag(
+        _ session: VaultSession?, _ known: Keybag
+    ) throws(TokenStorageError) -> Keybag {
+        guard let session else { return known }
+        try session.log.lookAtOthers()
+        try session.refreshKeys()
+        guard session.log.keybagRecord.generation != known.generation else { return known }
+        let newer = try currentKeybag(session)
+        state.withLock { if $0.keybag.generation == known.generation { $0.keybag = newer } }
+        return newer
+    }
+}

@@ -1,0 +1,367 @@
+internal import TokenVaultCore
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+/// The items of a merged vault: the source of each, and the items that are lost or kept twice.
+struct MergedItems {
+    /// The source of an item of the new file.
+    private struct Source {
+        var item: ItemIdentifier
+        var entry: IndexEntry
+        var isTheirs = false
+        /// Whether the item is sealed again under the generation of the merge, since its own generation no
+        /// longer tells which commit stored it.
+        var isSealedAgain = false
+        /// The tag of the commit that stored the value; zero where the generation tells it.
+        var storedBy: UInt64 = 0
+        /// The key to store the item under; `nil` for its own key.
+        var key: TokenKey?
+    }
+
+    private let plan: MergePlan
+    private let ours: CheckedCopy
+    private let theirs: CheckedCopy
+    private let generation: UInt64
+    private let hasSameRoot: Bool
+    private var sources: [Source] = []
+    private(set) var keybag: Keybag
+    /// Whether the new file has what the other file has, and nothing else.
+    private(set) var isSameAsTheirs = true
+    /// Whether the keys were rotated in the other file, which descends from this one. Only that file as it is
+    /// can be the new one.
+    private(set) var hasKeysOfTheirs = false
+    /// The values of the other file that this merge had the keys for.
+    private var taken: Set<Ancestry.LeftValue> = []
+    /// The values of the other file that stay in it.
+    private(set) var leftNow: Set<Ancestry.LeftValue> = []
+    var report = MergeReport()
+
+    /// Decides on every item of both files. Opens the items that either has changed. Throws `corrupt` where
+    /// such an item is damaged.
+    init(
+        _ plan: MergePlan, ours: CheckedCopy, theirs: CheckedCopy, generation: UInt64
+    ) throws(TokenStorageError) {
+        self.plan = plan
+        self.ours = ours
+        self.theirs = theirs
+        self.generation = generation
+        keybag = ours.keybag
+        hasSameRoot = (try? KeybagKeys.check(theirs.keybag, roots: ours.roots)) != nil
+        try checkSlots()
+        takeDevices()
+        var (ourScanner, theirScanner) = (ours.scanner(), theirs.scanner())
+        let conflicts = try SettledConflicts(plan, ours: ours, theirs: theirs, canTake: canTake)
+        for (item, entry) in ours.items {
+            var our: MergePlan.Version? = try plan.ours.version(entry, &ourScanner)
+            let their = try theirs.entry(of: item).map { (entry) throws(TokenStorageError) in
+                try plan.theirs.version(entry, &theirScanner)
+            }
+            if let our, conflicts.needlessOfTheirs.contains(item) {
+                if !conflicts.needlessOfOurs.contains(item) { keep(item, our) }
+                isSameAsTheirs = false
+                continue
+            }
+            if conflicts.needlessOfOurs.contains(item) { our = nil }
+            switch plan.choice(item, ours: our, theirs: their) {
+            case .same(let our): keep(item, our)
+            case .ours(let our):
+                keep(item, our)
+                isSameAsTheirs = false
+            case .theirs(let their):
+                if try !take(item, their, &theirScanner), let our { keep(item, our) }
+            case .both(let our, let their, let isSeen):
+                if isSeen, conflicts.taken.contains(item) {
+                    if try !take(item, their, &theirScanner) { keep(item, our) }
+                } else {
+                    let isKept = conflicts.kept.contains(item)
+                    try keepTwice(item, our, their, isKept: isKept, &ourScanner, &theirScanner)
+                }
+                isSameAsTheirs = false
+            case .deleted:
+                if our == nil { continue }
+                report.deleted += 1
+                if let stored = try ours.metadata(of: item, entry, &ourScanner) {
+                    report.deletedNames.append(Self.name(of: stored))
+                }
+            }
+        }
+        for (item, entry) in theirs.items
+        where ours.entry(of: item) == nil && !conflicts.needlessOfTheirs.contains(item) {
+            let their = try plan.theirs.version(entry, &theirScanner)
+            if case .theirs = plan.choice(item, ours: nil, theirs: their) {
+                _ = try take(item, their, &theirScanner)
+            } else {
+                isSameAsTheirs = false
+            }
+        }
+        report.items = sources.count
+        let (mine, other) = (keybag, theirs.keybag)
+        if report.remaining > 0 || mine.slots != other.slots || mine.nextSlot != other.nextSlot
+            || Set(mine.sets) != Set(other.sets) || Set(mine.removedDevices) != Set(other.removedDevices)
+            || mine.keptValues != other.keptValues
+        {
+            isSameAsTheirs = false
+        }
+    }
+
+    private mutating func keep(_ item: ItemIdentifier, _ version: MergePlan.Version) {
+        let entry = version.entry
+        let isAmbiguous = plan.isAmbiguous(entry.generation)
+        sources.append(
+            Source(
+                item: item, entry: entry, isSealedAgain: isAmbiguous && ours.opens(entry) && canSeal(entry),
+                storedBy: isAmbiguous || entry.isMerged ? version.storedBy ?? 0 : 0))
+    }
+
+    /// Takes an item of the other file; returns false where neither this device nor the new keybag has keys
+    /// for it.
+    private mutating func take(
+        _ item: ItemIdentifier, _ version: MergePlan.Version, _ scanner: inout LogScanner
+    ) throws(TokenStorageError) -> Bool {
+        let entry = version.entry
+        guard canTake(entry) else {
+            leave(item, version)
+            return false
+        }
+        taken.insert(version.asLeft(item))
+        sources.append(
+            Source(
+                item: item, entry: entry, isTheirs: true,
+                isSealedAgain: theirs.opens(entry) && canSeal(entry), storedBy: version.storedBy ?? 0))
+        report.taken += 1
+        if let stored = try theirs.metadata(of: item, entry, &scanner) {
+            report.takenNames.append(Self.name(of: stored))
+        }
+        return true
+    }
+
+    /// Notes that a value of the other file stays in it.
+    private mutating func leave(_ item: ItemIdentifier, _ version: MergePlan.Version) {
+        report.remaining += 1
+        leftNow.insert(version.asLeft(item))
+    }
+
+    /// Whether the new file has nothing that this file does not have.
+    var isSameAsOurs: Bool {
+        report.taken == 0 && report.deleted == 0 && report.conflicts.isEmpty
+            && sources.count == ours.items.count && keybag == ours.keybag
+    }
+
+    /// The values that this merge and earlier ones, of either file, left in their copies. A value no longer
+    /// counts once it is taken, or the other file has had it and replaced or deleted it.
+    var left: Set<Ancestry.LeftValue> {
+        func stillLeft(_ own: MergePlan.History, _ other: MergePlan.History) -> Set<Ancestry.LeftValue> {
+            own.left.filter { other.left.contains($0) || !other.contains($0.storedBy) }
+        }
+        return stillLeft(plan.ours, plan.theirs).union(stillLeft(plan.theirs, plan.ours))
+            .subtracting(taken).union(leftNow)
+    }
+
+    private static func name(of stored: StoredMetadata) -> MergeReport.Name {
+        MergeReport.Name(service: stored.metadata.service, key: stored.metadata.key)
+    }
+
+    /// Keeps this file's value of an item, and the other file's value under another key, unless the values
+    /// are the same or `isKept` says that an earlier merge kept it.
+    private mutating func keepTwice(
+        _ item: ItemIdentifier, _ our: MergePlan.Version, _ their: MergePlan.Version, isKept: Bool,
+        _ ourScanner: inout LogScanner, _ theirScanner: inout LogScanner
+    ) throws(TokenStorageError) {
+        keep(item, our)
+        guard let other = try theirs.open(item, their.entry, &theirScanner), canSeal(their.entry) else {
+            return leave(item, their)
+        }
+        taken.insert(their.asLeft(item))
+        // A value that this device cannot open is another device's.
+        let mine = try ours.open(item, our.entry, &ourScanner)
+        if !isKept, !(mine?.isSame(as: other) ?? false) { try keepUnderAnotherKey(other, their.entry, item) }
+    }
+
+    private mutating func keepUnderAnotherKey(
+        _ other: TokenItem, _ entry: IndexEntry, _ item: ItemIdentifier
+    ) throws(TokenStorageError) {
+        let key = try freeKey(for: other)
+        sources.append(Source(item: item, entry: entry, isTheirs: true, isSealedAgain: true, key: key))
+        report.conflicts.append(
+            MergeReport.Conflict(service: other.metadata.service, key: other.metadata.key, keptAs: key))
+    }
+
+    /// Returns a key that neither file has, made from that of `item`.
+    private func freeKey(for item: TokenItem) throws(TokenStorageError) -> TokenKey {
+        var number = 1
+        while true {
+            let end = SettledConflicts.ending(generation, number)
+            var name = item.metadata.key.name
+            while name.utf8.count + end.utf8.count > TokenKey.maximumLength { name.removeLast() }
+            let key = TokenKey(name + end)
+            let identifier = try ours.codec.item(service: item.metadata.service, key: key)
+            if ours.entry(of: identifier) == nil, theirs.entry(of: identifier) == nil,
+                !report.conflicts.contains(where: { $0.keptAs == key && $0.service == item.metadata.service })
+            {
+                return key
+            }
+            number += 1
+        }
+    }
+
+    // MARK: - Keys
+
+    /// Returns whether an item of the other file can be in the new one.
+    private func canTake(_ entry: IndexEntry) -> Bool {
+        theirs.opens(entry) && canSeal(entry) || hasSameKeys(entry)
+    }
+
+    private func canSeal(_ entry: IndexEntry) -> Bool { sealing(entry) != nil }
+
+    /// Returns the keys to seal an item again with: those of its class set in the new keybag, which is of one of
+    /// the files. Returns `nil` where neither file's unlock method has them.
+    private func sealing(_ entry: IndexEntry) -> (ring: KeyRing, keys: ClassKeys)? {
+        // An item of another device stays that device's.
+        func set(in keybag: Keybag) -> Keybag.ClassSet? {
+            keybag.sets.first { DeviceKey.setTag(of: $0.device) == entry.setTag }
+        }
+        guard let policy = AccessPolicy(number: entry.policy), let set = set(in: keybag) else { return nil }
+        for copy in [ours, theirs] where copy.keybag.sets.contains(set) {
+            if case .keys(let keys) = copy.ring.accessForWriting(policy), keys.setTag == entry.setTag {
+                return (copy.ring, keys)
+            }
+        }
+        return nil
+    }
+
+    /// Returns whether the new keybag has the same keys that an item of the other file is sealed under.
+    private func hasSameKeys(_ entry: IndexEntry) -> Bool {
+        func key(in keybag: Keybag) -> Keybag.WrappedClass? {
+            keybag.sets.first { DeviceKey.setTag(of: $0.device) == entry.setTag }?.keys.first {
+                $0.policy == entry.policy && $0.version == entry.keyVersion
+            }
+        }
+        guard let theirs = key(in: theirs.keybag) else { return false }
+        return key(in: keybag) == theirs
+    }
+
+    /// Throws `conflict` where the new file would open with an unlock method that a key rotation in the other
+    /// file locked out.
+    private mutating func checkSlots() throws(TokenStorageError) {
+        let (mine, other, hasSameRoot) = (keybag, theirs.keybag, hasSameRoot)
+        func isSame(_ slot: Keybag.Slot, _ another: Keybag.Slot) -> Bool {
+            // A rotation writes every slot again.
+            slot.identifier == another.identifier
+                && (hasSameRoot ? slot.commitment == another.commitment : slot.created == another.created)
+        }
+        let removed = mine.slots.filter { slot in
+            slot.identifier < other.nextSlot && !other.slots.contains { isSame($0, slot) }
+        }
+        guard hasSameRoot else {
+            func version(_ keybag: Keybag) -> UInt32 {
+                let portable = keybag.sets.first { $0.device == Keybag.ClassSet.portable }
+                return portable?.keys.map(\.version).max() ?? 0
+            }
+            if version(other) > version(mine) {
+                // A copy that has all of this file's commits can take its place, with its keys.
+                guard plan.hasAllOfOurs else { throw .file(.conflict, .ancestry(.keysRotatedInCopy)) }
+                keybag = other
+                hasKeysOfTheirs = true
+                report.notes.append("the keys were rotated in the copy: the unlock methods are the copy's")
+                for slot in removed {
+                    let isReplaced = other.slots.contains { $0.identifier == slot.identifier }
+                    report.notes.append(
+                        "slot \(slot.identifier) of the vault is \(isReplaced ? "replaced" : "removed"), as in the copy"
+                    )
+                }
+                return
+            }
+            if let slot = removed.first {
+                let isReplaced = other.slots.contains { $0.identifier == slot.identifier }
+                throw .file(.conflict, .ancestry(isReplaced ? .slotReplacedInCopy : .slotRemovedInCopy))
+            }
+            keybag.nextSlot = max(mine.nextSlot, other.nextSlot)
+            return
+        }
+        for slot in removed {
+            report.notes.append("slot \(slot.identifier) of the vault is not in the copy, and stays")
+        }
+        for slot in other.slots where !mine.slots.contains(where: { isSame($0, slot) }) {
+            report.notes.append("slot \(slot.identifier) of the copy is not taken over")
+        }
+        keybag.nextSlot = max(mine.nextSlot, other.nextSlot)
+    }
+
+    /// Takes over the devices that were enrolled, renewed or removed in the other file.
+    private mutating func takeDevices() {
+        let (own, other) = (ours.ring.facts.deviceTag, theirs.keybag)
+        for set in keybag.sets where other.removedDevices.contains(where: { $0.isOf(set) }) {
+            let name = set.device.hexadecimal
+            guard DeviceKey.setTag(of: set.device) != own else {
+                report.notes.append("device \(name), this one, was removed in the copy, and stays enrolled")
+                continue
+            }
+            keybag.removeDevice(set)
+            report.notes.append("device \(name) is removed, as in the copy")
+        }
+        for set in other.sets where set.device != Keybag.ClassSet.portable {
+            let name = set.device.hexadecimal
+            if let index = keybag.sets.firstIndex(where: { $0.device == set.device }) {
+                if hasSameRoot, set.replaces(keybag.sets[index]) { keybag.sets[index] = set }
+            } else if keybag.removedDevices.contains(where: { $0.isOf(set) }) {
+                report.notes.append("device \(name) of the copy was removed from the vault")
+            } else if hasSameRoot, keybag.sets.count < Keybag.maximumSets {
+                keybag.sets.append(set)
+                report.notes.append("device \(name) of the copy is taken over")
+            } else if !hasSameRoot, DeviceKey.setTag(of: set.device) == theirs.ring.facts.deviceTag {
+                report.notes.append(
+                    "the keys were rotated since this device enrolled in the copy: run \"vaultctl device enrol\", "
+                        + "then merge the copy again")
+            } else {
+                report.notes.append("device \(name) of the copy is not in the vault: enrol it again")
+            }
+        }
+        keybag.remember(removed: other.removedDevices)
+    }
+
+    // MARK: - Writing
+
+    /// Writes all items; `progress` gets the items done and the total.
+    func write(
+        to builder: inout LogBuilder, progress: ((Int, Int) -> Void)?
+    ) throws(TokenStorageError) {
+        var (ourScanner, theirScanner) = (ours.scanner(), theirs.scanner())
+        var supplies = ItemSealer.Supplies(for: sources.count)
+        for (position, source) in sources.enumerated() {
+            if position.isMultiple(of: 1_024) { progress?(position, sources.count) }
+            if source.isTheirs {
+                try write(source, of: theirs, &theirScanner, to: &builder, &supplies)
+            } else {
+                try write(source, of: ours, &ourScanner, to: &builder, &supplies)
+            }
+        }
+        progress?(sources.count, sources.count)
+    }
+
+    private func write(
+        _ source: Source, of copy: CheckedCopy, _ scanner: inout LogScanner, to builder: inout LogBuilder,
+        _ supplies: inout ItemSealer.Supplies
+    ) throws(TokenStorageError) {
+        guard source.isSealedAgain else {
+            return try builder.copy(
+                IndexRecord(source.item, source.entry, .newest), storedBy: source.storedBy, from: &scanner)
+        }
+        guard let opened = try copy.open(source.item, source.entry, &scanner),
+            let (ring, keys) = sealing(source.entry)
+        else { throw .damage(at: source.entry.offset, .item) }
+        var metadata = opened.metadata
+        if let key = source.key { metadata.key = key }
+        let item = try ours.codec.item(service: metadata.service, key: metadata.key)
+        var draft = try ItemSealer(vault: copy.codec.vault).item(
+            item,
+            metadata: ItemCoding.metadata(
+                StoredMetadata(
+                    metadata: metadata,
+                    policyProof: metadata.isPolicyFromLimitedSession
+                        ? nil : ring.policyProof(of: item, under: keys))),
+            secret: opened.secret, keys: keys, serviceTag: source.entry.serviceTag, generation: generation,
+            with: &supplies)
+        draft.storedBy = source.storedBy
+        try builder.append(draft, generation: generation)
+    }
+}

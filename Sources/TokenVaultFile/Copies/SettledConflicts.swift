@@ -1,0 +1,106 @@
+internal import TokenVaultCore
+
+/// The conflicts of two files that earlier merges have settled, or settled differently.
+///
+/// A merge that finds two values keeps one under a key that it makes of the item's. When both files have seen
+/// both values, a value that one of them has nowhere any more was replaced or deleted there, and gives way.
+struct SettledConflicts {
+    /// The items whose value in the other file counts.
+    private(set) var taken: Set<ItemIdentifier> = []
+    /// The items whose value in the other file needs no key of its own.
+    private(set) var kept: Set<ItemIdentifier> = []
+    /// The copies in this file whose value is under its own key in the new file.
+    private(set) var needlessOfOurs: Set<ItemIdentifier> = []
+    /// The same of the other file.
+    private(set) var needlessOfTheirs: Set<ItemIdentifier> = []
+
+    /// Looks at every item that both files have changed. `canTake` says whether a value of the other file can
+    /// be in the new one. Throws `corrupt` where an item is damaged.
+    init(
+        _ plan: MergePlan, ours: CheckedCopy, theirs: CheckedCopy, canTake: (IndexEntry) -> Bool
+    ) throws(TokenStorageError) {
+        var (ourScanner, theirScanner) = (ours.scanner(), theirs.scanner())
+        var (ourCopies, theirCopies) = (Copies(in: ours), Copies(in: theirs))
+        for (item, entry) in ours.items {
+            guard let there = theirs.entry(of: item),
+                case .both(let our, let their, let isSeen) = plan.choice(
+                    item, ours: try plan.ours.version(entry, &ourScanner),
+                    theirs: try plan.theirs.version(there, &theirScanner)),
+                let other = try theirs.open(item, their.entry, &theirScanner)
+            else { continue }
+            let mine = try ours.open(item, our.entry, &ourScanner)
+            if let mine, mine.isSame(as: other) { continue }
+            let here = try ourCopies.copies(of: other)
+            // A copy that the other file has deleted goes with this merge.
+            var stays = false
+            for copy in here {
+                guard let entry = ours.entry(of: copy) else { continue }
+                let there = try theirs.entry(of: copy).map { (entry) throws(TokenStorageError) in
+                    try plan.theirs.version(entry, &theirScanner)
+                }
+                switch plan.choice(
+                    copy, ours: try plan.ours.version(entry, &ourScanner), theirs: there)
+                {
+                case .same, .ours, .both: stays = true
+                case .theirs, .deleted: break
+                }
+            }
+            if stays { kept.insert(item) }
+            guard isSeen, let mine else { continue }
+            let elsewhere = try theirCopies.copies(of: mine)
+            needlessOfTheirs.formUnion(elsewhere)
+            if !elsewhere.isEmpty {
+                if here.isEmpty { kept.insert(item) }
+            } else if !here.isEmpty, canTake(their.entry) {
+                taken.insert(item)
+                needlessOfOurs.formUnion(here)
+            }
+        }
+    }
+
+    /// The end of a key that a merge makes.
+    static func ending(_ generation: UInt64, _ number: Int) -> String {
+        " (conflict \(generation)\(number == 1 ? "" : ", \(number)"))"
+    }
+
+    /// Returns the key that `key` was made of; `nil` for a key that no merge made.
+    private static func original(of key: TokenKey) -> TokenKey? {
+        key.name.wholeMatch(of: #/(.*) \(conflict [0-9]+(, [0-9]+)?\)/#.dotMatchesNewlines())
+            .map { TokenKey(String($0.1)) }
+    }
+
+    /// The values of a file that earlier merges kept under another key. They are read when they are asked for
+    /// first.
+    private struct Copies {
+        private struct Name: Hashable {
+            var service: String
+            var key: TokenKey
+        }
+
+        private let copy: CheckedCopy
+        private var found: [Name: [(ItemIdentifier, TokenItem)]]?
+
+        init(in copy: CheckedCopy) { self.copy = copy }
+
+        /// Returns the items that have the value of `item`, under keys made of its key.
+        mutating func copies(of item: TokenItem) throws(TokenStorageError) -> [ItemIdentifier] {
+            let all = if let found { found } else { try read() }
+            found = all
+            let name = Name(service: item.metadata.service, key: item.metadata.key)
+            return (all[name] ?? []).filter { $0.1.isSame(as: item) }.map(\.0)
+        }
+
+        private func read() throws(TokenStorageError) -> [Name: [(ItemIdentifier, TokenItem)]] {
+            var all: [Name: [(ItemIdentifier, TokenItem)]] = [:]
+            var scanner = copy.scanner()
+            for (item, entry) in copy.items {
+                guard let metadata = try copy.metadata(of: item, entry, &scanner)?.metadata,
+                    let key = SettledConflicts.original(of: metadata.key),
+                    let opened = try copy.open(item, entry, &scanner)
+                else { continue }
+                all[Name(service: metadata.service, key: key), default: []].append((item, opened))
+            }
+            return all
+        }
+    }
+}

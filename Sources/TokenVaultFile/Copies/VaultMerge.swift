@@ -1,0 +1,183 @@
+internal import SystemPackage
+internal import TokenVaultCore
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+/// Merges a copy into the file in the vault's place: a new file with the items of both, in a new epoch of the
+/// log.
+struct VaultMerge {
+    let ours: VaultCopy
+    let theirs: VaultCopy
+    let place: VaultLocation
+    let isRehearsal: Bool
+    let progress: ((Int, Int) -> Void)?
+
+    func run() throws(TokenStorageError) -> MergeReport {
+        guard ours.vault == theirs.vault else {
+            throw .file(.unexpectedVault, .copyOfAnotherVault(path: theirs.path.string))
+        }
+        if !isRehearsal, ours.configuration.isReadOnly { throw ReadOnlyReason.requested.error }
+        try place.requireTrustedDirectory()
+        let deadline = Deadline(after: ours.configuration.lockLimit)
+        while true {
+            guard let existing = try ExistingFile(at: place) else {
+                throw place.absence(.noVaultToMergeInto(path: place.path.string))
+            }
+            try WriterLock(file: existing.file).take(.exclusive, until: deadline)
+            defer { existing.file.unlock() }
+            guard try isStillThere(existing) else {
+                if deadline.hasPassed { throw .file(.timedOut) }
+                continue
+            }
+            return try merge(into: existing, until: deadline)
+        }
+    }
+
+    private func isStillThere(_ existing: ExistingFile) throws(TokenStorageError) -> Bool {
+        let place = place
+        let there = try onDisk { () throws(SystemFailure) in
+            try place.directory.attributes(of: place.name)
+        }
+        return there?.identity == existing.identity
+    }
+
+    /// Merges into `existing`, whose lock the caller holds.
+    private func merge(
+        into existing: ExistingFile, until deadline: Deadline
+    ) throws(TokenStorageError) -> MergeReport {
+        try HardLinks(location: place).requireNone(of: existing.file)
+        let copied = theirs.file
+        let identity = try onDisk { () throws(SystemFailure) in try copied.attributes().identity }
+        guard identity != existing.identity else {
+            throw .file(.invalidArgument, .limit(.mergedWithItself))
+        }
+        try theirs.lockForReading(copied, until: deadline)
+        defer { copied.unlock() }
+        try theirs.requireInPlace(identity)
+
+        let our = try CheckedCopy(ours, file: existing.file, progress: progress)
+        defer { our.wipe() }
+        let their = try CheckedCopy(theirs, file: copied, progress: progress)
+        defer { their.wipe() }
+        var history = try our.history()
+        let theirHistory = try their.history()
+        guard let plan = MergePlan(ours: history, theirs: theirHistory) else {
+            throw .file(.invalidArgument, .ancestry(.nothingInCommon))
+        }
+        let anchor = Anchor(directory: place.state, vault: ours.vault, key: our.codec.keys.anchor)
+        let anchored = try anchor.read()
+        if plan.hasAllOfTheirs, history.left.isEmpty {
+            try requireDescent(history, our.state, from: anchored)
+            var report = MergeReport()
+            report.items = our.items.count
+            report.isUpToDate = true
+            return report
+        }
+        var reach = HighWaterMark()
+        for state in [our.state, their.state] { reach.include(state) }
+        if let anchored { reach.include(anchored) }
+        try reach.include(existing.file, our.codec)
+        let life = try reach.next()
+
+        let items = try MergedItems(plan, ours: our, theirs: their, generation: life.sequence)
+        let before = history
+        history.merge(theirHistory, left: items.left, leftNow: items.leftNow)
+        // What this device has seen in the copy is in the new file, or the report counts it as left.
+        if !isAccepted(theirHistory, our.state, by: anchored) {
+            try requireDescent(history, our.state, from: anchored)
+        }
+        if plan.hasAllOfTheirs, items.isSameAsOurs, history == before,
+            isAccepted(before, our.state, by: anchored)
+        {
+            var report = items.report
+            report.isUpToDate = true
+            return report
+        }
+        let isFollowing =
+            plan.isDescendantOfOurs && items.isSameAsTheirs && their.notes.isEmpty
+            && their.state.epoch != our.state.epoch
+            && their.state.keybag.generation >= our.state.keybag.generation
+        guard isFollowing || !items.hasKeysOfTheirs else {
+            throw .file(.conflict, .ancestry(.keysRotatedInCopy))
+        }
+        if isFollowing {
+            if isRehearsal { return items.report }
+            return try follow(their, over: existing, our, anchor, reach, items.report)
+        }
+
+        var keybag = items.keybag
+        keybag.generation = life.keybag
+        try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+            try KeybagKeys.sign(&keybag, roots: our.roots)
+        }
+        guard let bytes = keybag.encoded() else {
+            throw .file(.tooManySlots, .slots(.devicesOfBothFiles))
+        }
+        if isRehearsal { return items.report }
+        return try replace(existing, our, anchor, reach, items.report) { (file) throws(TokenStorageError) in
+            var builder = try LogBuilder(
+                file: file, codec: our.codec, tailBound: ours.configuration.tailBound,
+                epoch: life.epoch, baseSequence: life.sequence, keybagCopy: bytes,
+                keybag: KeybagRecord(generation: keybag.generation, digest: Keybag.digest(of: bytes)),
+                ancestry: history)
+            try items.write(to: &builder, progress: progress)
+            return try builder.finish()
+        }
+    }
+
+    /// Takes over the other file as it is, which has all of this file's commits and the same unlock methods.
+    /// Two files that merge each other in turn become the same this way.
+    private func follow(
+        _ their: CheckedCopy, over existing: ExistingFile, _ our: CheckedCopy, _ anchor: Anchor,
+        _ reach: HighWaterMark, _ report: MergeReport
+    ) throws(TokenStorageError) -> MergeReport {
+        try replace(existing, our, anchor, reach, report) { (file) throws(TokenStorageError) in
+            try onDisk { () throws(SystemFailure) in try their.state.file.copyBytes(to: file) }
+            return their.state
+        }
+    }
+
+    /// Puts the file that `write` fills, and whose state it returns, in the place of `existing`.
+    private func replace(
+        _ existing: ExistingFile, _ our: CheckedCopy, _ anchor: Anchor, _ reach: HighWaterMark,
+        _ merged: MergeReport,
+        by write: (any DiskFile) throws(TokenStorageError) -> LogState
+    ) throws(TokenStorageError) -> MergeReport {
+        let fresh = try AtomicFile(in: place, isAlone: false)
+        let state: LogState
+        do throws(TokenStorageError) {
+            state = try write(fresh.file)
+            try onDisk { () throws(SystemFailure) in try fresh.file.synchronize() }
+            try anchor.expect(state.epoch, after: our.state, in: place)
+        } catch {
+            fresh.remove()
+            throw error
+        }
+        var report = merged
+        report.replaced = try fresh.replace(
+            existing, last: existing.isClean(our, upTo: reach.lastFrame) ? reach.lastFrame : nil,
+            codec: our.codec, keepingAside: true)
+        defer { fresh.file.unlock() }
+        try fresh.settle()
+        if anchor.advance(to: state) == nil, place.state != nil {
+            report.notes.append(BlockingFileVault.noteOnStuckAnchor)
+        }
+        return report
+    }
+
+    /// Returns whether a file with this history has all that this device has seen.
+    private func isAccepted(_ history: Ancestry, _ state: LogState, by anchored: AnchorSlot?) -> Bool {
+        guard let anchored, anchored.coming != state.epoch else { return true }
+        return history.contains(Ancestry.Commit(sequence: anchored.sequence, head: anchored.head))
+    }
+
+    /// Throws `forked` where a file with this history lacks some of what this device has seen.
+    private func requireDescent(
+        _ history: Ancestry, _ state: LogState, from anchored: AnchorSlot?
+    ) throws(TokenStorageError) {
+        guard let anchored, !isAccepted(history, state, by: anchored) else { return }
+        let commit = Ancestry.Commit(sequence: anchored.sequence, head: anchored.head)
+        if history.mayHaveLeftOut(commit) { throw .forkedBeyondMemory }
+        throw .file(.forked, .ancestry(.neitherHasAll))
+    }
+}

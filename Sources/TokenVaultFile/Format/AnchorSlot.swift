@@ -1,0 +1,74 @@
+internal import TokenVaultCore
+internal import TokenVaultPlatform
+
+/// One of the two slots of an anchor file: the last state of a vault that this device has seen.
+struct AnchorSlot: Equatable, Sendable {
+    /// The counter, which grows with every write; its parity chooses the slot.
+    var counter: UInt64
+    var epoch: Epoch
+    var sequence: UInt64
+    /// The chain value of the last frame covered.
+    var head: Digest
+    var keybagGeneration: UInt64
+    /// The file on this device. Any other file was put there whole, for example by a program that
+    /// synchronises folders.
+    var file: FileIdentity
+    /// The epoch of the file that a compaction or a restore on this device is about to put in this one's
+    /// place. The epoch of a restore does not descend from the head: the user asked for that.
+    var coming: Epoch?
+
+    static let magic = Array("TVANCHR1".utf8)
+    /// The length of a slot: a sector of its own, so that writing one slot cannot tear the other.
+    static let length = VaultFormat.sector
+    static let codeLength = 32
+    static let authenticatedLength = 8 + 8 + 24 + 8 + 32 + 8 + 16 + 24
+
+    func authenticatedBytes() -> [UInt8] {
+        var writer = ByteWriter(reserving: Self.authenticatedLength)
+        writer.append(Self.magic)
+        writer.append(counter)
+        epoch.append(to: &writer)
+        writer.append(sequence)
+        head.append(to: &writer)
+        writer.append(keybagGeneration)
+        writer.append(file.device)
+        writer.append(file.inode)
+        (coming ?? .none).append(to: &writer)
+        return writer.bytes
+    }
+
+    /// Creates the slot for a log that has come as far as `state`.
+    init(counter: UInt64, _ state: LogState) {
+        self.counter = counter
+        epoch = state.epoch
+        sequence = state.sequence
+        head = state.head
+        keybagGeneration = state.keybag.generation
+        file = state.identity
+    }
+
+    /// Returns whether the slot says all there is to say of a log that has come as far as `state`.
+    func covers(_ state: LogState) -> Bool {
+        head == state.head && epoch == state.epoch && file == state.identity
+    }
+
+    init(decoding bytes: [UInt8]) throws(FormatError) {
+        guard bytes.starts(with: Self.magic) else { throw .wrongMagic }
+        var reader = ByteReader(bytes, in: Self.magic.count..<bytes.count)
+        counter = try reader.integer(UInt64.self)
+        epoch = try Epoch(&reader)
+        sequence = try reader.integer(UInt64.self)
+        head = try Digest(&reader)
+        keybagGeneration = try reader.integer(UInt64.self)
+        file = FileIdentity(
+            device: try reader.integer(UInt64.self), inode: try reader.integer(UInt64.self))
+        let coming = try Epoch(&reader)
+        self.coming = coming.number == 0 ? nil : coming
+    }
+}
+
+extension Epoch {
+    /// The epoch that stands for none: every epoch has a number from 1.
+    fileprivate static let none = Epoch(
+        number: 0, identifier: [UInt8](repeating: 0, count: identifierLength))
+}

@@ -1,0 +1,188 @@
+internal import TokenVaultCore
+
+/// Every frame of a log, and the newest frame of each item.
+///
+/// Frames stay in the chunks they were surveyed in, and are found by their chunk's number and their own in
+/// it.
+struct SurveyedLog: Sendable {
+    private var chunks: [[SurveyedFrame]] = []
+    private var newest: NewestFrames
+    /// The frames with faults.
+    private(set) var faulty: [SurveyedFrame] = []
+    /// The frames that are no items and no deletions.
+    private(set) var controls: [SurveyedFrame] = []
+    /// The number of frames.
+    private(set) var count = 0
+    /// The number of items that were checked only by digest.
+    private(set) var checkedByDigestOnly = 0
+    /// The newest commit.
+    private(set) var sequence: UInt64 = 0
+    /// The place of the frame behind which the chain has the wanted value.
+    private(set) var head: Int?
+
+    /// Creates a log of a file of `size` bytes.
+    init(expecting size: Int) { newest = NewestFrames(expecting: size / Self.smallItem) }
+
+    /// The length of a small token's frame.
+    private static let smallItem = 640
+
+    /// The most chunks that can be told apart.
+    static let mostChunks = FramePlace.mostChunks
+
+    /// The number of items.
+    var items: Int { newest.items }
+    var last: SurveyedFrame? { chunks.last?.last }
+
+    mutating func append(_ chunk: SurveyedChunk) {
+        guard !chunk.frames.isEmpty else { return }
+        head = head ?? chunk.head
+        append(chunk.frames)
+    }
+
+    private mutating func append(_ frames: [SurveyedFrame]) {
+        let number = chunks.count
+        // The copy leaves out the spare room.
+        var kept: [SurveyedFrame] = []
+        kept.reserveCapacity(frames.count)
+        kept += frames
+        chunks.append(kept)
+        count += frames.count
+        for (index, frame) in frames.enumerated() {
+            if frame.isItem || frame.isDeletion {
+                newest.note(frame, at: FramePlace(chunk: number, index: index), in: chunks)
+            } else {
+                controls.append(frame)
+            }
+            if !frame.faults.isEmpty { note(frame) }
+            sequence = max(sequence, frame.entry.generation)
+        }
+    }
+
+    private mutating func note(_ frame: SurveyedFrame) {
+        if frame.faults.contains(.notReadable) { checkedByDigestOnly += 1 }
+        if frame.faults != .notReadable { faulty.append(frame) }
+    }
+
+    /// Forgets the frames from `offset` on.
+    mutating func cut(at offset: Int) {
+        guard let last, last.offset >= offset else { return }
+        let kept = chunks.prefix { $0.first.map { $0.offset < offset } ?? true }
+        var shorter = SurveyedLog(expecting: offset)
+        for chunk in kept { shorter.append(chunk.filter { $0.offset < offset }) }
+        shorter.head = head.flatMap { $0 < offset ? $0 : nil }
+        self = shorter
+    }
+
+    /// Runs `body` for every frame, the last first, until it returns false.
+    func forEachReversed(_ body: (SurveyedFrame) -> Bool) {
+        for chunk in chunks.reversed() {
+            for frame in chunk.reversed() where !body(frame) { return }
+        }
+    }
+
+    /// Returns the newest value of `item`.
+    func entry(of item: ItemIdentifier) -> IndexEntry? {
+        guard let place = newest.place(of: item, in: chunks) else { return nil }
+        let frame = chunks[place.chunk][place.index]
+        return frame.isItem ? frame.entry : nil
+    }
+
+    /// Returns every item with its newest entry, in the order of their places in the file.
+    func itemsByOffset() -> [(ItemIdentifier, IndexEntry)] {
+        var found: [(ItemIdentifier, IndexEntry)] = []
+        found.reserveCapacity(items)
+        for chunk in chunks {
+            for frame in chunk where frame.isItem && entry(of: frame.item)?.offset == frame.offset {
+                found.append((frame.item, frame.entry))
+            }
+        }
+        return found
+    }
+}
+
+/// The place of a surveyed frame, in 32 bits.
+struct FramePlace: Equatable, Sendable {
+    // A chunk has at most 1,213 frames, each of at least ``Frame/overhead`` bytes.
+    private static let indexBits: UInt32 = 12
+    fileprivate let number: UInt32
+
+    fileprivate init(number: UInt32) { self.number = number }
+
+    fileprivate static let mostChunks = 1 << (32 - indexBits) - 1
+
+    /// Creates the place of a frame in a chunk below ``SurveyedLog/mostChunks``.
+    init(chunk: Int, index: Int) {
+        precondition(chunk < Self.mostChunks && index < 1 << Self.indexBits)
+        number = UInt32(chunk) << Self.indexBits | UInt32(index)
+    }
+
+    var chunk: Int { Int(number >> Self.indexBits) }
+    var index: Int { Int(number & (1 << Self.indexBits - 1)) }
+}
+
+/// The newest frame of every item: a hash table with a word for each.
+private struct NewestFrames: Sendable {
+    // A slot is 32 bits of the item's name, and the frame's place plus one in 32 more; zero is free. The name
+    // is a keyed hash already: it spreads well, and without the key nothing can make names collide. Slots are
+    // in the order of names, as the pages of an index are, which is looked up as a whole.
+    private var slots: [UInt64]
+    private var shift: UInt64
+    private var used = 0
+    private(set) var items = 0
+
+    init(expecting count: Int) {
+        var bits: UInt64 = 10
+        while 3 << bits < 4 * min(count, 1 << 22) { bits += 1 }
+        slots = [UInt64](repeating: 0, count: 1 << bits)
+        shift = 64 - bits
+    }
+
+    /// Takes in a frame that is newer than all before it.
+    mutating func note(_ frame: SurveyedFrame, at place: FramePlace, in chunks: [[SurveyedFrame]]) {
+        if 4 * used >= 3 * slots.count { grow(chunks) }
+        let slot = slot(of: frame.item, in: chunks)
+        if let old = Self.place(in: slots[slot]) {
+            if chunks[old.chunk][old.index].isItem { items -= 1 }
+        } else {
+            used += 1
+        }
+        if frame.isItem { items += 1 }
+        slots[slot] = Self.word(frame.item, place)
+    }
+
+    func place(of item: ItemIdentifier, in chunks: [[SurveyedFrame]]) -> FramePlace? {
+        Self.place(in: slots[slot(of: item, in: chunks)])
+    }
+
+    /// Returns the slot of `item`, or the free one where it belongs.
+    private func slot(of item: ItemIdentifier, in chunks: [[SurveyedFrame]]) -> Int {
+        let mask = slots.count - 1
+        var slot = Int(truncatingIfNeeded: item.high &>> shift)
+        while let place = Self.place(in: slots[slot]) {
+            if slots[slot] >> 32 == Self.tag(item), chunks[place.chunk][place.index].item == item { break }
+            slot = (slot + 1) & mask
+        }
+        return slot
+    }
+
+    private mutating func grow(_ chunks: [[SurveyedFrame]]) {
+        let old = slots
+        slots = [UInt64](repeating: 0, count: 2 * old.count)
+        shift -= 1
+        for word in old {
+            guard let place = Self.place(in: word) else { continue }
+            slots[slot(of: chunks[place.chunk][place.index].item, in: chunks)] = word
+        }
+    }
+
+    private static func tag(_ item: ItemIdentifier) -> UInt64 { item.low >> 32 }
+
+    private static func word(_ item: ItemIdentifier, _ place: FramePlace) -> UInt64 {
+        tag(item) << 32 | UInt64(place.number) + 1
+    }
+
+    private static func place(in word: UInt64) -> FramePlace? {
+        let number = UInt32(truncatingIfNeeded: word)
+        return number == 0 ? nil : FramePlace(number: number - 1)
+    }
+}

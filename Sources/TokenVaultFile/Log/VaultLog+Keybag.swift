@@ -1,0 +1,143 @@
+internal import Synchronization
+internal import TokenVaultCore
+internal import TokenVaultPlatform
+
+// The keybag as the log names it, and its changes.
+extension VaultLog {
+    /// Returns the copy of the keybag that the log names. Throws `corrupt` when neither copy is the named
+    /// one.
+    func currentKeybagCopy(in state: LogState) throws(TokenStorageError) -> KeybagCopy {
+        try currentKeybagCopy(in: state, among: try KeybagCopies(reading: state.file))
+    }
+
+    private func currentKeybagCopy(
+        in state: LogState, among copies: KeybagCopies
+    ) throws(TokenStorageError) -> KeybagCopy {
+        guard let named = copies.whole.first(where: { $0.isNamed(by: state.keybag) }) else {
+            throw .file(.corrupt, .damaged(.keybagInUse))
+        }
+        return named
+    }
+
+    /// Returns the copy of the keybag in use, read without the vault's lock. A change by another thread or
+    /// process may replace both copies meanwhile. The log names the new copy by then, so the log and the
+    /// copies are read again. Throws `corrupt` when neither copy is in use.
+    func readKeybagInUse() throws(TokenStorageError) -> KeybagCopy {
+        var looked = state.withLock { $0 }
+        while true {
+            do throws(TokenStorageError) {
+                return try currentKeybagCopy(in: looked)
+            } catch {
+                guard error.code == .corrupt else { throw error }
+                let now = try withFreshState { $0 }
+                guard now.keybag != looked.keybag || now.identity != looked.identity else { throw error }
+                looked = now
+            }
+        }
+    }
+
+    /// Replaces the keybag. `change` makes the new copy from the current one, under the lock.
+    ///
+    /// The spare copy is written and synced first, then the log names it, then the other copy follows. A
+    /// crash at any point leaves a copy that the log names, or a newer one that was never acknowledged.
+    func replaceKeybag(
+        _ change: (Keybag) throws(TokenStorageError) -> [UInt8]
+    ) throws(TokenStorageError) {
+        try whileWriting { file throws(TokenStorageError) in
+            let copies = try KeybagCopies(reading: file)
+            let current = try currentKeybagCopy(in: state.withLock { $0 }, among: copies)
+            // The spare is the copy that is not in use; if both are, the second.
+            let spare = 1 - current.index
+            let fresh = try change(current.keybag)
+            do throws(TokenStorageError) {
+                try writeKeybag(fresh, copy: spare, to: file)
+                try name(fresh, generation: current.keybag.generation + 1, in: file)
+            } catch {
+                if error.code != .outcomeUnknown {
+                    try restoreKeybag(copies.copies[spare].bytes, copy: spare, in: file, after: error)
+                }
+                throw error
+            }
+            // The change has happened. A later unlock repairs a copy that cannot be written now.
+            try? writeKeybag(fresh, copy: 1 - spare, to: state.withLock { $0.file })
+        }
+    }
+
+    /// Undoes a failed write or sync of a copy, whose bytes may be in the file, on the disk, both or neither.
+    /// The previous bytes are put back and synced: then the change did not happen. If that fails too, the
+    /// outcome is unknown, and this process writes no more.
+    private func restoreKeybag(
+        _ former: [UInt8], copy: Int, in file: any DiskFile, after failure: TokenStorageError
+    ) throws(TokenStorageError) {
+        do throws(TokenStorageError) {
+            try writeKeybag(former, copy: copy, to: file)
+        } catch {
+            let reason = TokenStorageError.file(.readOnly, .keybagNotWritten(failure.reason))
+            stop.withLock { $0 = WritingStop(reason) }
+            throw .file(.outcomeUnknown, .unknownOutcome(failure.reason))
+        }
+    }
+
+    /// Makes both copies the one that the log names. Returns whether a copy was not a crash's remainder: the
+    /// copy before the one in use, or a newer one that was never acknowledged.
+    func healKeybag() throws(TokenStorageError) -> Bool {
+        try whileWriting { file throws(TokenStorageError) in
+            let copies = try KeybagCopies(reading: file)
+            let current = try currentKeybagCopy(in: state.withLock { $0 }, among: copies).bytes
+            let record = keybagRecord
+            var wasDamaged = false
+            for (index, copy) in copies.copies.enumerated() where copy.bytes != current {
+                let keybag = try? copy.keybag.get()
+                let isInnocent =
+                    keybag?.vault == codec.vault
+                    && (keybag?.generation).map { $0 + 1 == record.generation || $0 == record.generation + 1 }
+                        ?? false
+                if !isInnocent { wasDamaged = true }
+                try writeKeybag(current, copy: index, to: file)
+            }
+            return wasDamaged
+        }
+    }
+
+    /// Names a copy in the log that is one newer than the named one: the last steps of a change that a crash
+    /// cut short. Does nothing when another process has done it meanwhile.
+    func nameKeybag(_ copy: KeybagCopy) throws(TokenStorageError) {
+        try whileWriting { file throws(TokenStorageError) in
+            let record = keybagRecord
+            guard Keybag.digest(of: copy.bytes) != record.digest else { return }
+            let there = try KeybagCopies(reading: file).copies.map { $0.bytes == copy.bytes }
+            guard copy.isNext(after: record), there.contains(true) else {
+                throw .file(.conflict, .changedMeanwhile(.keybag))
+            }
+            // The copy is visible and perhaps not durable, and a sync that failed once does not write it
+            // later. So it is written again before the log names it.
+            for (index, isThere) in there.enumerated() where isThere {
+                try writeKeybag(copy.bytes, copy: index, to: file)
+            }
+            try name(copy.bytes, generation: copy.keybag.generation, in: file)
+            for (index, isThere) in there.enumerated() where !isThere {
+                try? writeKeybag(copy.bytes, copy: index, to: file)
+            }
+        }
+    }
+
+    private func name(
+        _ copy: [UInt8], generation: UInt64, in file: any DiskFile
+    ) throws(TokenStorageError) {
+        let record = KeybagRecord(generation: generation, digest: Keybag.digest(of: copy))
+        var group = LogGroup(after: self)
+        let body = try codec.sealControl(
+            record.encoded(), type: .keybag, generation: group.nextSequence)
+        _ = try group.add([FrameDraft(type: .keybag, body: body)])
+        try append(&group, to: file)
+    }
+
+    private func writeKeybag(
+        _ bytes: [UInt8], copy: Int, to file: any DiskFile
+    ) throws(TokenStorageError) {
+        try onDisk { () throws(SystemFailure) in
+            try file.write(bytes, at: copy * VaultFormat.keybagLength)
+            try file.synchronize()
+        }
+    }
+}

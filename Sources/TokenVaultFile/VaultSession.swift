@@ -1,0 +1,129 @@
+internal import Synchronization
+internal import SystemPackage
+internal import TokenVaultCore
+internal import TokenVaultCrypto
+internal import TokenVaultPlatform
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#endif
+
+/// A vault that was unlocked at least once: its keys, its log, and the items between the two.
+final class VaultSession: Sendable {
+    let ring: KeyRing
+    let log: VaultLog
+    let queue: CommitQueue
+    let hub: ChangeHub
+    let sealer: ItemSealer
+    let announcer: ChangeAnnouncer
+    let clock: @Sendable () -> Date
+    private let store: Mutex<StateStore?>
+    /// The device key's path, for messages.
+    let deviceKeyPath: String?
+
+    init(
+        ring: KeyRing, location: VaultLocation, file: any DiskFile, store: StateStore?,
+        configuration: FileVaultConfiguration, hub: ChangeHub, isCopy: Bool = false
+    ) throws(TokenStorageError) {
+        self.ring = ring
+        self.hub = hub
+        clock = configuration.clock
+        self.store = Mutex(store)
+        deviceKeyPath = configuration.stateDirectory.map {
+            $0.appending(ring.vault.hexadecimal + ".device").string
+        }
+        let sealer = ItemSealer(vault: ring.vault)
+        self.sealer = sealer
+        let announcer = ChangeAnnouncer(ring: ring, sealer: sealer, hub: hub)
+        self.announcer = announcer
+        log = try VaultLog(
+            location: isCopy ? location.withoutState() : location, file: file,
+            codec: FrameCodec(vault: ring.vault, keys: ring.log),
+            lockTimeout: configuration.lockLimit, tailBound: configuration.tailBound,
+            announcer: announcer)
+        if isCopy {
+            log.stop.withLock { $0 = WritingStop(.file(.duplicateVault, .ancestry(.readOnlyCopy))) }
+        }
+        queue = CommitQueue(log: log)
+    }
+
+    /// The policy of an item that names none; never a weaker policy because this device is not enrolled.
+    var defaultPolicy: AccessPolicy {
+        let facts = ring.facts
+        return facts.isEnrolled || facts.hasDevices ? .whenUnlockedThisDeviceOnly : .whenUnlocked
+    }
+
+    /// Sets the store of this device's keys.
+    func use(_ store: StateStore) { self.store.withLock { $0 = store } }
+
+    /// Takes the keys of the keybag that is in use, when another process has changed it. While locked, the
+    /// roots for that are not held, and reads that depend on passphrases wait. When the vault got a new root
+    /// key, the held keys are no longer the vault's: the session is locked until the next unlock.
+    func refreshKeys() throws(TokenStorageError) {
+        guard log.keybagRecord.generation != ring.facts.keybagGeneration, !ring.changesRoot else { return }
+        let (locks, replacements) = (ring.locks, ring.replacements)
+        let facts = ring.facts
+        let keybag = try log.readKeybagInUse().keybag
+        guard let roots = ring.roots, !facts.isStale else {
+            ring.markStale(keybag, unlessReplacedSince: replacements)
+            return
+        }
+        do throws(KeybagKeys.Failure) {
+            try KeybagKeys.check(keybag, roots: roots)
+        } catch {
+            // Only a holder of the log key can name a copy there: another root key, or a forgery. The next
+            // unlock tells them apart.
+            ring.loseRoot(keybag, unlessReplacedSince: replacements)
+            return
+        }
+        let secrets = try store.withLock { $0 }?.load() ?? KeybagKeys.DeviceSecrets()
+        let fresh: KeyRing
+        do throws(TokenStorageError) {
+            fresh = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+                try KeybagKeys.ring(
+                    of: keybag, slot: facts.slot, roots: try roots.copied(), secrets: secrets)
+            }
+        } catch {
+            // The keys were wiped meanwhile, by a lock or because newer keys are there already.
+            guard ring.locks == locks, ring.replacements == replacements else { return }
+            throw error
+        }
+        ring.replace(with: fresh, unlessLockedSince: locks, unlessReplacedSince: replacements)
+    }
+}
+
+// After a key rotation: items sealed under older class keys are sealed under the newest.
+extension VaultSession {
+    /// Returns a function that seals an item again for compaction, under its own generation. The function
+    /// returns `nil` when the item's keys are the newest or not held.
+    func resealing() -> VaultLog.Resealing {
+        { [self] (item, entry, content) throws(TokenStorageError) in
+            guard
+                case .keys(let old) = ring.access(
+                    policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion),
+                case .keys(let new) = ring.accessForWriting(old.policy), new.setTag == old.setTag,
+                new.version > old.version
+            else { return nil }
+            let split = Int(entry.metadataLength)
+            guard
+                let stored = try sealer.openMetadata(
+                    content, in: 0..<split, of: item, generation: entry.generation, keys: old),
+                let secret = try sealer.openBody(
+                    content, in: split..<content.count, of: item, generation: entry.generation, keys: old)
+            else { throw .damage(at: entry.offset, .item) }
+            let origin = ring.policyOrigin(of: stored, item, under: old)
+            // Without the root key the proof cannot be renewed: the next session with the root key seals the
+            // item.
+            if origin == .unknown { return nil }
+            var supplies = ItemSealer.Supplies(for: 1)
+            return try sealer.item(
+                item,
+                metadata: ItemCoding.metadata(
+                    StoredMetadata(
+                        metadata: stored.metadata,
+                        policyProof: origin == .owner ? ring.policyProof(of: item, under: new) : nil)),
+                secret: secret, keys: new, serviceTag: entry.serviceTag, generation: entry.generation,
+                with: &supplies)
+        }
+    }
+}
