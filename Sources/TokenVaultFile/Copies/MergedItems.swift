@@ -5,7 +5,7 @@ internal import TokenVaultPlatform
 /// The items of a merged vault: the source of each, and the items that are lost or kept twice.
 struct MergedItems {
     /// The source of an item of the new file.
-    private struct Source {
+    struct Source {
         var item: ItemIdentifier
         var entry: IndexEntry
         var isTheirs = false
@@ -16,14 +16,22 @@ struct MergedItems {
         var storedBy: UInt64 = 0
         /// The key to store the item under; `nil` for its own key.
         var key: TokenKey?
+
+        /// An item of one of the files.
+        struct Place: Hashable {
+            var item: ItemIdentifier
+            var isTheirs: Bool
+        }
+
+        var place: Place { Place(item: item, isTheirs: isTheirs) }
     }
 
     private let plan: MergePlan
-    private let ours: CheckedCopy
-    private let theirs: CheckedCopy
-    private let generation: UInt64
+    let ours: CheckedCopy
+    let theirs: CheckedCopy
+    let generation: UInt64
     private let hasSameRoot: Bool
-    private var sources: [Source] = []
+    private(set) var sources: [Source] = []
     private(set) var keybag: Keybag
     /// Whether the new file has what the other file has, and nothing else.
     private(set) var isSameAsTheirs = true
@@ -50,6 +58,7 @@ struct MergedItems {
         try checkSlots()
         takeDevices()
         var (ourScanner, theirScanner) = (ours.scanner(), theirs.scanner())
+        var dropped = DroppedValues()
         let conflicts = try SettledConflicts(plan, ours: ours, theirs: theirs, canTake: canTake)
         for (item, entry) in ours.items {
             var our: MergePlan.Version? = try plan.ours.version(entry, &ourScanner)
@@ -57,28 +66,47 @@ struct MergedItems {
                 try plan.theirs.version(entry, &theirScanner)
             }
             if let our, conflicts.needlessOfTheirs.contains(item) {
-                if !conflicts.needlessOfOurs.contains(item) { keep(item, our) }
+                dropped.dropTheirs(item, their)
+                if conflicts.needlessOfOurs.contains(item) {
+                    dropped.dropOurs(item, our)
+                } else {
+                    keep(item, our)
+                }
                 isSameAsTheirs = false
                 continue
             }
-            if conflicts.needlessOfOurs.contains(item) { our = nil }
+            if conflicts.needlessOfOurs.contains(item) {
+                dropped.dropOurs(item, our)
+                our = nil
+            }
             switch plan.choice(item, ours: our, theirs: their) {
             case .same(let our): keep(item, our)
             case .ours(let our):
                 keep(item, our)
+                dropped.dropTheirs(item, their)
                 isSameAsTheirs = false
             case .theirs(let their):
-                if try !take(item, their, &theirScanner), let our { keep(item, our) }
+                if try take(item, their, &theirScanner) {
+                    dropped.dropOurs(item, our)
+                } else if let our {
+                    keep(item, our)
+                }
             case .both(let our, let their, let isSeen):
                 if isSeen, conflicts.taken.contains(item) {
-                    if try !take(item, their, &theirScanner) { keep(item, our) }
+                    if try take(item, their, &theirScanner) {
+                        dropped.dropOurs(item, our)
+                    } else {
+                        keep(item, our)
+                    }
                 } else {
                     let isKept = conflicts.kept.contains(item)
                     try keepTwice(item, our, their, isKept: isKept, &ourScanner, &theirScanner)
                 }
                 isSameAsTheirs = false
             case .deleted:
+                dropped.dropTheirs(item, their)
                 if our == nil { continue }
+                dropped.dropOurs(item, our)
                 report.deleted += 1
                 if let stored = try ours.metadata(of: item, entry, &ourScanner) {
                     report.deletedNames.append(Self.name(of: stored))
@@ -86,14 +114,18 @@ struct MergedItems {
             }
         }
         for (item, entry) in theirs.items
-        where ours.entry(of: item) == nil && !conflicts.needlessOfTheirs.contains(item) {
+        where ours.entry(of: item) == nil {
             let their = try plan.theirs.version(entry, &theirScanner)
-            if case .theirs = plan.choice(item, ours: nil, theirs: their) {
+            if conflicts.needlessOfTheirs.contains(item) {
+                dropped.dropTheirs(item, their)
+            } else if case .theirs = plan.choice(item, ours: nil, theirs: their) {
                 _ = try take(item, their, &theirScanner)
             } else {
+                dropped.dropTheirs(item, their)
                 isSameAsTheirs = false
             }
         }
+        try keepLost(dropped)
         report.items = sources.count
         let (mine, other) = (keybag, theirs.keybag)
         if report.remaining > 0 || mine.slots != other.slots || mine.nextSlot != other.nextSlot
@@ -177,6 +209,25 @@ struct MergedItems {
         if !isKept, !(mine?.isSame(as: other) ?? false) { try keepUnderAnotherKey(other, their.entry, item) }
     }
 
+    /// Keeps the values that both files have, and that the new file would have under no key.
+    private mutating func keepLost(_ dropped: DroppedValues) throws(TokenStorageError) {
+        // Made when a value is looked for: few merges have one.
+        var kept: Set<Source.Place>?
+        let lost = try dropped.lost(of: ours, theirs) { item, isTheirs in
+            let places = kept ?? Set(sources.map(\.place))
+            kept = places
+            return places.contains(Source.Place(item: item, isTheirs: isTheirs))
+        }
+        for value in lost {
+            isSameAsTheirs = false
+            if canSeal(value.version.entry) {
+                try keepUnderAnotherKey(value.opened, value.version.entry, value.item)
+            } else {
+                leave(value.item, value.version)
+            }
+        }
+    }
+
     private mutating func keepUnderAnotherKey(
         _ other: TokenItem, _ entry: IndexEntry, _ item: ItemIdentifier
     ) throws(TokenStorageError) {
@@ -215,7 +266,7 @@ struct MergedItems {
 
     /// Returns the keys to seal an item again with: those of its class set in the new keybag, which is of one of
     /// the files. Returns `nil` where neither file's unlock method has them.
-    private func sealing(_ entry: IndexEntry) -> (ring: KeyRing, keys: ClassKeys)? {
+    func sealing(_ entry: IndexEntry) -> (ring: KeyRing, keys: ClassKeys)? {
         // An item of another device stays that device's.
         func set(in keybag: Keybag) -> Keybag.ClassSet? {
             keybag.sets.first { DeviceKey.setTag(of: $0.device) == entry.setTag }
@@ -317,51 +368,5 @@ struct MergedItems {
             }
         }
         keybag.remember(removed: other.removedDevices)
-    }
-
-    // MARK: - Writing
-
-    /// Writes all items; `progress` gets the items done and the total.
-    func write(
-        to builder: inout LogBuilder, progress: ((Int, Int) -> Void)?
-    ) throws(TokenStorageError) {
-        var (ourScanner, theirScanner) = (ours.scanner(), theirs.scanner())
-        var supplies = ItemSealer.Supplies(for: sources.count)
-        for (position, source) in sources.enumerated() {
-            if position.isMultiple(of: 1_024) { progress?(position, sources.count) }
-            if source.isTheirs {
-                try write(source, of: theirs, &theirScanner, to: &builder, &supplies)
-            } else {
-                try write(source, of: ours, &ourScanner, to: &builder, &supplies)
-            }
-        }
-        progress?(sources.count, sources.count)
-    }
-
-    private func write(
-        _ source: Source, of copy: CheckedCopy, _ scanner: inout LogScanner, to builder: inout LogBuilder,
-        _ supplies: inout ItemSealer.Supplies
-    ) throws(TokenStorageError) {
-        guard source.isSealedAgain else {
-            return try builder.copy(
-                IndexRecord(source.item, source.entry, .newest), storedBy: source.storedBy, from: &scanner)
-        }
-        guard let opened = try copy.open(source.item, source.entry, &scanner),
-            let (ring, keys) = sealing(source.entry)
-        else { throw .damage(at: source.entry.offset, .item) }
-        var metadata = opened.metadata
-        if let key = source.key { metadata.key = key }
-        let item = try ours.codec.item(service: metadata.service, key: metadata.key)
-        var draft = try ItemSealer(vault: copy.codec.vault).item(
-            item,
-            metadata: ItemCoding.metadata(
-                StoredMetadata(
-                    metadata: metadata,
-                    policyProof: metadata.isPolicyFromLimitedSession
-                        ? nil : ring.policyProof(of: item, under: keys))),
-            secret: opened.secret, keys: keys, serviceTag: source.entry.serviceTag, generation: generation,
-            with: &supplies)
-        draft.storedBy = source.storedBy
-        try builder.append(draft, generation: generation)
     }
 }

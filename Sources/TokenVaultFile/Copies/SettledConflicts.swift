@@ -64,19 +64,20 @@ struct SettledConflicts {
     }
 
     /// Returns the key that `key` was made of; `nil` for a key that no merge made.
-    private static func original(of key: TokenKey) -> TokenKey? {
+    static func original(of key: TokenKey) -> TokenKey? {
         key.name.wholeMatch(of: #/(.*) \(conflict [0-9]+(, [0-9]+)?\)/#.dotMatchesNewlines())
             .map { TokenKey(String($0.1)) }
     }
 
+    /// A service and a key.
+    struct Name: Hashable {
+        var service: String
+        var key: TokenKey
+    }
+
     /// The values of a file that earlier merges kept under another key. They are read when they are asked for
     /// first.
-    private struct Copies {
-        private struct Name: Hashable {
-            var service: String
-            var key: TokenKey
-        }
-
+    struct Copies {
         private let copy: CheckedCopy
         private var found: [Name: [(ItemIdentifier, TokenItem)]]?
 

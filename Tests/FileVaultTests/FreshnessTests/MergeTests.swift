@@ -508,6 +508,34 @@ import TokenVaultPlatform
                 && long.commits.filter(other.contains).count == Ancestry.bound / 2)
     }
 
+    /// After a conflict, the files have the same two values under exchanged keys. A new value of one of the keys
+    /// replaces what its own file has there, and nothing else.
+    @Test(arguments: [true, false], [true, false])
+    func aValueThatBothFilesHaveStays(isDeleted: Bool, isInPlace: Bool) throws {
+        try begin()
+        try mine.use { try $0.store("fake mine", for: "both") }
+        try other.use { try $0.store("fake other", for: "both") }
+        let (old, copy) = (mine.file, other.file)
+        _ = try mine.merge(copy)
+        _ = try other.merge(old)
+        _ = try other.merge(mine.file)
+        try mine.use { vault in
+            if isDeleted { try vault.delete("both") } else { try vault.store("fake newer", for: "both") }
+        }
+        func merge(isInPlace: Bool) throws -> Set<String> {
+            let (device, copy) = isInPlace ? (other, mine.file) : (mine, other.file)
+            let announced = try device.merge(copy, isRehearsal: true)
+            let report = try device.merge(copy)
+            #expect(announced.conflicts.count == report.conflicts.count)
+            return try device.use { Set(try $0.listedValues("both")) }
+        }
+        for isInPlace in [isInPlace, !isInPlace] {
+            let values = try merge(isInPlace: isInPlace)
+            #expect(values.contains("fake other") && values.contains("fake newer") != isDeleted, "\(values)")
+        }
+        #expect(mine.file == other.file)
+    }
+
     /// One history is so long that older commits were left out of it. Nothing then tells whether that file had an
     /// item and deleted it.
     @Test(arguments: [true, false]) func whatACutHistoryCannotTellIsKept(isInPlace: Bool) throws {

@@ -1,0 +1,92 @@
+internal import TokenVaultCore
+
+/// The values that a merge takes from neither file, because each of them has seen the other's.
+///
+/// After a conflict, two files may have the same two values under exchanged keys. Where one of the keys is then
+/// written again, each file seems to have replaced the value that the other one has there. A value that both files
+/// have was deleted by neither, and has to stay.
+struct DroppedValues {
+    /// A value of one of the files.
+    struct Value {
+        var item: ItemIdentifier
+        var version: MergePlan.Version
+        /// The opened value, under the key that it had before any conflict.
+        var opened: TokenItem
+    }
+
+    private var ours: [(item: ItemIdentifier, version: MergePlan.Version)] = []
+    private var theirs: [(item: ItemIdentifier, version: MergePlan.Version)] = []
+
+    /// Notes that the new file does not have this file's value of an item.
+    mutating func dropOurs(_ item: ItemIdentifier, _ version: MergePlan.Version?) {
+        if let version { ours.append((item, version)) }
+    }
+
+    /// Notes that the new file does not have the other file's value of an item.
+    mutating func dropTheirs(_ item: ItemIdentifier, _ version: MergePlan.Version?) {
+        if let version { theirs.append((item, version)) }
+    }
+
+    /// Returns the values of the other file that this file has too, and that neither keeps. `isKept` says whether
+    /// the new file has the value of an item of this file, or of the other one. Throws `corrupt` where an item is
+    /// damaged.
+    func lost(
+        of our: CheckedCopy, _ their: CheckedCopy,
+        isKept: (_ item: ItemIdentifier, _ isTheirs: Bool) -> Bool
+    ) throws(TokenStorageError) -> [Value] {
+        guard !ours.isEmpty, !theirs.isEmpty else { return [] }
+        let (mine, others) = (try opened(ours, in: our), try opened(theirs, in: their))
+        var (ourCopies, theirCopies) = (SettledConflicts.Copies(in: our), SettledConflicts.Copies(in: their))
+        var lost: [Value] = []
+        for (name, values) in others {
+            for value in values
+            where mine[name]?.contains(where: { $0.opened.isSame(as: value.opened) }) == true
+                && !lost.contains(where: { $0.isSame(as: value) })
+            {
+                let ourPlaces = try places(of: value.opened, in: our, &ourCopies)
+                let theirPlaces = try places(of: value.opened, in: their, &theirCopies)
+                if !ourPlaces.contains(where: { isKept($0, false) }),
+                    !theirPlaces.contains(where: { isKept($0, true) })
+                {
+                    lost.append(value)
+                }
+            }
+        }
+        return lost
+    }
+
+    /// Returns the values that this device can open, by service and key.
+    private func opened(
+        _ dropped: [(item: ItemIdentifier, version: MergePlan.Version)], in copy: CheckedCopy
+    ) throws(TokenStorageError) -> [SettledConflicts.Name: [Value]] {
+        var scanner = copy.scanner()
+        var all: [SettledConflicts.Name: [Value]] = [:]
+        for (item, version) in dropped {
+            guard var opened = try copy.open(item, version.entry, &scanner) else { continue }
+            opened.metadata.key = SettledConflicts.original(of: opened.metadata.key) ?? opened.metadata.key
+            let name = SettledConflicts.Name(service: opened.metadata.service, key: opened.metadata.key)
+            all[name, default: []].append(Value(item: item, version: version, opened: opened))
+        }
+        return all
+    }
+
+    /// Returns the items of a file that have this value, under its key or one that a merge made of that.
+    private func places(
+        of value: TokenItem, in copy: CheckedCopy, _ copies: inout SettledConflicts.Copies
+    ) throws(TokenStorageError) -> [ItemIdentifier] {
+        let places = try copies.copies(of: value)
+        let item = try copy.codec.item(service: value.metadata.service, key: value.metadata.key)
+        var scanner = copy.scanner()
+        guard let entry = copy.entry(of: item), let there = try copy.open(item, entry, &scanner),
+            there.isSame(as: value)
+        else { return places }
+        return places + [item]
+    }
+}
+
+extension DroppedValues.Value {
+    fileprivate func isSame(as other: Self) -> Bool {
+        Bytes.areEqual(opened.metadata.service, other.opened.metadata.service)
+            && opened.metadata.key == other.opened.metadata.key && opened.isSame(as: other.opened)
+    }
+}
