@@ -62,54 +62,54 @@ public struct StorageCall: Hashable, Sendable {
     /// Creates the call of an operation.
     public init(_ operation: String, _ kind: Kind) { (self.operation, self.kind) = (operation, kind) }
 
-    static let lockState = StorageCall("status", .lockState)
-    static let secret = StorageCall("retrieve", .read)
-    static let metadata = StorageCall("info", .read)
-    static let list = StorageCall("list", .list)
-    static let deleteAll = StorageCall("delete", .write)
-    static func commit(_ changes: [TokenChange]) -> StorageCall {
+    @usableFromInline static let lockState = StorageCall("status", .lockState)
+    @usableFromInline static let secret = StorageCall("retrieve", .read)
+    @usableFromInline static let metadata = StorageCall("info", .read)
+    @usableFromInline static let list = StorageCall("list", .list)
+    @usableFromInline static let deleteAll = StorageCall("delete", .write)
+    @usableFromInline static func commit(_ changes: [TokenChange]) -> StorageCall {
         StorageCall(CommitRules.operation(changes), .write)
     }
 }
 
 extension BridgedTokenStorage {
     /// The service of the blocking view.
-    public var service: String { blocking.service }
+    @inlinable public var service: String { blocking.service }
 
     /// The policies of the blocking view.
-    public var supportedPolicies: Set<AccessPolicy> { blocking.supportedPolicies }
+    @inlinable public var supportedPolicies: Set<AccessPolicy> { blocking.supportedPolicies }
 
     /// The default policy of the blocking view.
-    public var defaultPolicy: AccessPolicy { blocking.defaultPolicy }
+    @inlinable public var defaultPolicy: AccessPolicy { blocking.defaultPolicy }
 
     /// Returns the lock state of the blocking view.
-    public func lockState() async throws(TokenStorageError) -> LockState {
+    @inlinable public func lockState() async throws(TokenStorageError) -> LockState {
         try await run(.lockState) { (blocking) throws(TokenStorageError) in try blocking.lockState() }
     }
 
     /// Returns the secret under `key` from the blocking view.
-    public func secret(for key: TokenKey) async throws(TokenStorageError) -> Secret? {
+    @inlinable public func secret(for key: TokenKey) async throws(TokenStorageError) -> Secret? {
         try await run(.secret) { (blocking) throws(TokenStorageError) in try blocking.secret(for: key) }
     }
 
     /// Returns the item under `key` from the blocking view.
-    public func item(for key: TokenKey) async throws(TokenStorageError) -> TokenItem? {
+    @inlinable public func item(for key: TokenKey) async throws(TokenStorageError) -> TokenItem? {
         try await run(.secret) { (blocking) throws(TokenStorageError) in try blocking.item(for: key) }
     }
 
     /// Returns the metadata of `key` from the blocking view.
-    public func metadata(for key: TokenKey) async throws(TokenStorageError) -> TokenMetadata? {
+    @inlinable public func metadata(for key: TokenKey) async throws(TokenStorageError) -> TokenMetadata? {
         try await run(.metadata) { (blocking) throws(TokenStorageError) in try blocking.metadata(for: key) }
     }
 
     /// Returns the items that match `query` from the blocking view.
-    public func list(_ query: TokenQuery) async throws(TokenStorageError) -> TokenListing {
+    @inlinable public func list(_ query: TokenQuery) async throws(TokenStorageError) -> TokenListing {
         try await run(.list) { (blocking) throws(TokenStorageError) in try blocking.list(query) }
     }
 
     /// Commits `changes` through the blocking view.
     @discardableResult
-    public func commit(_ changes: [TokenChange]) async throws(TokenStorageError) -> TokenCommit {
+    @inlinable public func commit(_ changes: [TokenChange]) async throws(TokenStorageError) -> TokenCommit {
         try await run(.commit(changes)) { (blocking) throws(TokenStorageError) in
             try blocking.commit(changes)
         }
@@ -117,7 +117,7 @@ extension BridgedTokenStorage {
 
     /// Deletes every item of the service through the blocking view and returns their number.
     @discardableResult
-    public func deleteAll() async throws(TokenStorageError) -> Int {
+    @inlinable public func deleteAll() async throws(TokenStorageError) -> Int {
         try await run(.deleteAll) { (blocking) throws(TokenStorageError) in try blocking.deleteAll() }
     }
 }

@@ -1,11 +1,11 @@
-package import TokenVaultCrypto
+public import TokenVaultCrypto
 
 /// Secret bytes that are wiped when the last copy is released.
 ///
 /// A secret is never printed: `description`, `debugDescription`, interpolation and mirrors give `<redacted>`.
 /// It is not `Codable`. Two secrets compare in constant time. An empty secret is valid.
 public struct Secret: Sendable {
-    package let bytes: SecretBytes
+    @usableFromInline package let bytes: SecretBytes
 
     /// The largest secret that a storage accepts: 1 MiB.
     public static let maximumLength = 1 << 20
@@ -25,7 +25,7 @@ public struct Secret: Sendable {
     public var isEmpty: Bool { count == 0 }
 
     /// Calls `body` with the bytes, which are valid only during the call.
-    public func withBytes<Result, Failure: Error>(
+    @inlinable public func withBytes<Result, Failure: Error>(
         _ body: (RawSpan) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try bytes.withBytes(body)

@@ -5,14 +5,14 @@ package import TokenVaultPlatform
 ///
 /// They live in ordinary memory. A guarded allocation costs 25 to 40 µs, and few fit under the limit on
 /// locked memory. Guarded memory is therefore kept for long-lived keys (``SymmetricKey``).
-package final class SecretBytes: @unchecked Sendable {
+@usableFromInline package final class SecretBytes: @unchecked Sendable {
     // Immutable after initialization, so sharing between threads is safe.
-    private let storage: UnsafeMutableRawBufferPointer
+    @usableFromInline let storage: UnsafeMutableRawBufferPointer
     /// The owner of the memory that this is a part of; `nil` for memory of its own.
     private let owner: SecretBytes?
 
     /// The number of bytes.
-    package let count: Int
+    @usableFromInline package let count: Int
 
     /// Creates the bytes that `fill` writes into `capacity` zero bytes. `fill` returns the number of valid
     /// bytes. The rest stays allocated and zero, and is wiped as well.
@@ -61,14 +61,14 @@ package final class SecretBytes: @unchecked Sendable {
     }
 
     /// Calls `body` with the bytes, which are valid only during the call. Do not keep the pointer.
-    package func withUnsafeBytes<Result, Failure: Error>(
+    @inlinable package func withUnsafeBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try body(UnsafeRawBufferPointer(rebasing: storage[0..<count]))
     }
 
     /// Calls `body` with the bytes as a span, which is valid only during the call.
-    package func withBytes<Result, Failure: Error>(
+    @inlinable package func withBytes<Result, Failure: Error>(
         _ body: (RawSpan) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try withUnsafeBytes { (buffer) throws(Failure) -> Result in

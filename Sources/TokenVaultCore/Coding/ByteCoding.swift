@@ -1,5 +1,5 @@
 /// Appends integers in little-endian order and bytes, for the formats of a vault.
-package struct ByteWriter {
+@usableFromInline package struct ByteWriter {
     @usableFromInline package private(set) var bytes: [UInt8] = []
 
     @inlinable package init(reserving capacity: Int = 0) { bytes.reserveCapacity(capacity) }
@@ -21,7 +21,7 @@ package struct ByteWriter {
 
 /// Reads the output of ``ByteWriter``. Every read is checked against the end: too few bytes give
 /// ``FormatError``, never a trap.
-package struct ByteReader {
+@usableFromInline package struct ByteReader {
     @usableFromInline let bytes: [UInt8]
     @usableFromInline package private(set) var position: Int
     @usableFromInline let end: Int
@@ -102,7 +102,7 @@ extension [UInt8] {
 }
 
 /// The error for bytes that do not match their format.
-package enum FormatError: Error, Equatable {
+@usableFromInline package enum FormatError: Error, Equatable {
     /// The bytes end before the value does.
     case tooShort
     /// A length, a count or a kind is outside its bounds.

@@ -5,7 +5,7 @@ internal import Glibc
 ///
 /// Jobs run one at a time in the given order. The thread ends when the last reference is released and all
 /// jobs have run.
-package final class WorkerThread: TaskExecutor {
+@usableFromInline package final class WorkerThread: TaskExecutor {
     private struct Queue {
         var jobs: [@Sendable () -> Void] = []
         var ended = false
@@ -62,7 +62,7 @@ package final class WorkerThread: TaskExecutor {
     deinit { if process == ProcessFacts.identifier { queue.announce { $0.ended = true } } }
 
     /// Runs `job` on the thread, after the earlier jobs.
-    package func run(_ job: @escaping @Sendable () -> Void) {
+    @usableFromInline package func run(_ job: @escaping @Sendable () -> Void) {
         // In a forked child the thread does not exist, and its lock may be held forever.
         guard process == ProcessFacts.identifier else { return job() }
         let taken = queue.announce { queue in
@@ -74,7 +74,7 @@ package final class WorkerThread: TaskExecutor {
     }
 
     /// Runs a part of a task on the thread, for tasks with this thread as their `executorPreference`.
-    package func enqueue(_ job: consuming ExecutorJob) {
+    @usableFromInline package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         run { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
@@ -90,7 +90,7 @@ package final class WorkerThread: TaskExecutor {
 
 extension WorkerThread {
     /// Returns the result of `body`, run on this thread.
-    package func result<Value: Sendable, Failure: Error>(
+    @inlinable package func result<Value: Sendable, Failure: Error>(
         _ body: @escaping @Sendable () throws(Failure) -> Value
     ) async throws(Failure) -> Value {
         let result: Result<Value, Failure> = await withCheckedContinuation { continuation in
