@@ -148,7 +148,18 @@ struct Login: VaultCommand {
                 .timedOut, "vaultctl-oauth did not answer in time",
                 "\(Self.unknown); end the session at the provider's own page, and sign in again")
         }
-        guard case .failed(let failure) = trouble, failure.kind == .timedOut else {
+        // Without an address, the user could not sign in. Whether the request or the whole sign-in took too long first
+        // makes no difference then.
+        if conversation.options == nil, case .failed(let failure) = trouble,
+            failure.kind == .timedOut || failure.kind == .noAnswer
+        {
+            throw CommandFailure(
+                .timedOut, "the provider did not answer in time",
+                "check --issuer and the network, and try again, with a longer --timeout if need be")
+        }
+        guard let options = conversation.options, case .failed(let failure) = trouble,
+            failure.kind == .timedOut
+        else {
             var reason = CommandFailure(trouble, isSignIn: true)
             switch trouble {
             case .ended, .misunderstood, .broken:
@@ -159,12 +170,6 @@ struct Login: VaultCommand {
             default: break
             }
             throw reason
-        }
-        // Without an address, the user could not sign in.
-        guard let options = conversation.options else {
-            throw CommandFailure(
-                .timedOut, "the provider did not answer in time",
-                "check --issuer and the network, and try again, with a longer --timeout if need be")
         }
         var reason = CommandFailure(failure)
         reason.advice += "; if the page showed a mistake, check \(options) first"

@@ -370,6 +370,15 @@ import TokenVaultAuth
         #expect(try home.run("profiles").output.isEmpty)
     }
 
+    /// Which limit ends a request first, its own or that of the whole sign-in, depends on the load of the machine.
+    @Test(arguments: ["noAnswer", "timedOut"])
+    func aSilentProviderIsOneWhateverLimitEndsFirst(_ kind: String) throws {
+        let home = try SignInHome(nil)
+        try SaidWorker(signIn: #"echo '{"failed":{"_0":{"kind":"\#(kind)"}}}'"#).place(in: home)
+        let silent = try home.signIn(at: "https://id.example.com").end()
+        #expect(silent.status == 10 && silent.error.contains("check --issuer"), "\(silent.error)")
+    }
+
     /// The browser's own failure is told, and does not end the waiting: the address can be opened by hand.
     @Test func aBrowserThatFailsIsTold() async throws {
         let provider = try RunningProvider()
