@@ -141,7 +141,7 @@ extension TokenStorageError.Reason {
     /// A thing that changed meanwhile, or has another value.
     @nonexhaustive
     public enum Changed: String, CaseIterable, Hashable, Sendable {
-        /// The slots or devices of a copy.
+        /// The keybag of a copy: by a merge, or by a change of slots or devices.
         case copy
         /// The file of a copy.
         case copyFile

@@ -133,7 +133,9 @@ extension TokenStorageError.Reason.Changed {
     var text: ReasonText {
         switch self {
         case .copy:
-            ReasonText("its unlock methods or devices were changed meanwhile", advice: "try again")
+            ReasonText(
+                "it was merged, or its unlock methods or devices were changed, meanwhile", advice: "try again"
+            )
         case .copyFile: ReasonText("the copy was replaced", advice: "try again")
         case .destination: ReasonText(advice: "choose whether to skip or to replace what is there")
         case .keybag: ReasonText(advice: "another process changed the keybag; try again")

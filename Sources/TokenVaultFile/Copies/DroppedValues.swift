@@ -12,8 +12,11 @@ struct DroppedValues {
         var version: MergePlan.Version
         /// The opened value, under the key that it had before any conflict.
         var opened: TokenItem
+        /// Whether it is read from the other file.
+        var isTheirs: Bool
     }
 
+    private var displaced: [Value] = []
     private var ours: [(item: ItemIdentifier, version: MergePlan.Version)] = []
     private var theirs: [(item: ItemIdentifier, version: MergePlan.Version)] = []
 
@@ -27,29 +30,38 @@ struct DroppedValues {
         if let version { theirs.append((item, version)) }
     }
 
-    /// Returns the values of the other file that this file has too, and that neither keeps. `isKept` says whether
-    /// the new file has the value of an item of this file, or of the other one. Throws `corrupt` where an item is
-    /// damaged.
+    /// Notes that this file's value of an item makes room for one that has to keep its key.
+    mutating func displace(_ item: ItemIdentifier, _ version: MergePlan.Version, _ opened: TokenItem) {
+        displaced.append(Value(item, version, opened, isTheirs: false))
+    }
+
+    /// Returns the values that were displaced, and those of the other file that this file has too, where the new file
+    /// has them under no key. `isKept` says whether the new file has the value of an item of this file, or of the other
+    /// one. Throws `corrupt` where an item is damaged.
     func lost(
         of our: CheckedCopy, _ their: CheckedCopy,
         isKept: (_ item: ItemIdentifier, _ isTheirs: Bool) -> Bool
     ) throws(TokenStorageError) -> [Value] {
-        guard !ours.isEmpty, !theirs.isEmpty else { return [] }
-        let (mine, others) = (try opened(ours, in: our), try opened(theirs, in: their))
+        let isInBoth = !ours.isEmpty && !theirs.isEmpty
+        guard isInBoth || !displaced.isEmpty else { return [] }
+        var candidates = displaced
+        if isInBoth {
+            let (mine, others) = (try opened(ours, in: our), try opened(theirs, in: their, isTheirs: true))
+            for (name, values) in others {
+                candidates += values.filter { value in
+                    mine[name]?.contains { $0.opened.isSame(as: value.opened) } == true
+                }
+            }
+        }
         var (ourCopies, theirCopies) = (SettledConflicts.Copies(in: our), SettledConflicts.Copies(in: their))
         var lost: [Value] = []
-        for (name, values) in others {
-            for value in values
-            where mine[name]?.contains(where: { $0.opened.isSame(as: value.opened) }) == true
-                && !lost.contains(where: { $0.isSame(as: value) })
+        for value in candidates where !lost.contains(where: { $0.isSame(as: value) }) {
+            let ourPlaces = try places(of: value.opened, in: our, &ourCopies)
+            let theirPlaces = try places(of: value.opened, in: their, &theirCopies)
+            if !ourPlaces.contains(where: { isKept($0, false) }),
+                !theirPlaces.contains(where: { isKept($0, true) })
             {
-                let ourPlaces = try places(of: value.opened, in: our, &ourCopies)
-                let theirPlaces = try places(of: value.opened, in: their, &theirCopies)
-                if !ourPlaces.contains(where: { isKept($0, false) }),
-                    !theirPlaces.contains(where: { isKept($0, true) })
-                {
-                    lost.append(value)
-                }
+                lost.append(value)
             }
         }
         return lost
@@ -57,15 +69,17 @@ struct DroppedValues {
 
     /// Returns the values that this device can open, by service and key.
     private func opened(
-        _ dropped: [(item: ItemIdentifier, version: MergePlan.Version)], in copy: CheckedCopy
+        _ dropped: [(item: ItemIdentifier, version: MergePlan.Version)], in copy: CheckedCopy,
+        isTheirs: Bool = false
     ) throws(TokenStorageError) -> [SettledConflicts.Name: [Value]] {
         var scanner = copy.scanner()
         var all: [SettledConflicts.Name: [Value]] = [:]
         for (item, version) in dropped {
-            guard var opened = try copy.open(item, version.entry, &scanner) else { continue }
-            opened.metadata.key = SettledConflicts.original(of: opened.metadata.key) ?? opened.metadata.key
-            let name = SettledConflicts.Name(service: opened.metadata.service, key: opened.metadata.key)
-            all[name, default: []].append(Value(item: item, version: version, opened: opened))
+            guard let opened = try copy.open(item, version.entry, &scanner) else { continue }
+            let value = Value(item, version, opened, isTheirs: isTheirs)
+            let name = SettledConflicts.Name(
+                service: value.opened.metadata.service, key: value.opened.metadata.key)
+            all[name, default: []].append(value)
         }
         return all
     }
@@ -85,6 +99,13 @@ struct DroppedValues {
 }
 
 extension DroppedValues.Value {
+    fileprivate init(
+        _ item: ItemIdentifier, _ version: MergePlan.Version, _ opened: TokenItem, isTheirs: Bool
+    ) {
+        (self.item, self.version, self.opened, self.isTheirs) = (item, version, opened, isTheirs)
+        self.opened.metadata.key = SettledConflicts.original(of: opened.metadata.key) ?? opened.metadata.key
+    }
+
     fileprivate func isSame(as other: Self) -> Bool {
         Bytes.areEqual(opened.metadata.service, other.opened.metadata.service)
             && opened.metadata.key == other.opened.metadata.key && opened.isSame(as: other.opened)

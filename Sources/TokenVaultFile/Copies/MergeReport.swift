@@ -7,10 +7,12 @@ public struct MergeReport: Sendable {
     public struct Conflict: Sendable, Hashable {
         /// The item's service.
         public let service: String
-        /// The item's key, which has the vault's value.
+        /// The item's key, which has the vault's value, or the copy's with ``isVaultsValueMoved``.
         public let key: TokenKey
-        /// The key that has the copy's value.
+        /// The key that has the other value.
         public let keptAs: TokenKey
+        /// Whether the copy's value kept the item's key: it is another device's, so it cannot be renamed here.
+        public let isVaultsValueMoved: Bool
     }
 
     /// An item's service and key.

@@ -92,16 +92,8 @@ struct MergedItems {
                     keep(item, our)
                 }
             case .both(let our, let their, let isSeen):
-                if isSeen, conflicts.taken.contains(item) {
-                    if try take(item, their, &theirScanner) {
-                        dropped.dropOurs(item, our)
-                    } else {
-                        keep(item, our)
-                    }
-                } else {
-                    let isKept = conflicts.kept.contains(item)
-                    try keepTwice(item, our, their, isKept: isKept, &ourScanner, &theirScanner)
-                }
+                try settle(
+                    item, our, their, isSeen: isSeen, by: conflicts, &dropped, &ourScanner, &theirScanner)
                 isSameAsTheirs = false
             case .deleted:
                 dropped.dropTheirs(item, their)
@@ -193,6 +185,28 @@ struct MergedItems {
         MergeReport.Name(service: stored.metadata.service, key: stored.metadata.key)
     }
 
+    /// Decides about an item of which each file has a value that the other one lacks.
+    private mutating func settle(
+        _ item: ItemIdentifier, _ our: MergePlan.Version, _ their: MergePlan.Version, isSeen: Bool,
+        by conflicts: SettledConflicts, _ dropped: inout DroppedValues, _ ourScanner: inout LogScanner,
+        _ theirScanner: inout LogScanner
+    ) throws(TokenStorageError) {
+        if isSeen, conflicts.taken.contains(item) {
+            guard try take(item, their, &theirScanner) else { return keep(item, our) }
+            dropped.dropOurs(item, our)
+        } else if isSeen, !theirs.opens(their.entry), canTake(their.entry),
+            let mine = try ours.open(item, our.entry, &ourScanner), canSeal(our.entry)
+        {
+            // The value that this device cannot open cannot move to another key: its own moves. Left in its file,
+            // that value would look like the newer one to the next merge.
+            _ = try take(item, their, &theirScanner)
+            dropped.displace(item, our, mine)
+        } else {
+            let isKept = conflicts.kept.contains(item)
+            try keepTwice(item, our, their, isKept: isKept, &ourScanner, &theirScanner)
+        }
+    }
+
     /// Keeps this file's value of an item, and the other file's value under another key, unless the values
     /// are the same or `isKept` says that an earlier merge kept it.
     private mutating func keepTwice(
@@ -209,7 +223,7 @@ struct MergedItems {
         if !isKept, !(mine?.isSame(as: other) ?? false) { try keepUnderAnotherKey(other, their.entry, item) }
     }
 
-    /// Keeps the values that both files have, and that the new file would have under no key.
+    /// Keeps the values that were displaced, or that both files have, and that the new file would have under no key.
     private mutating func keepLost(_ dropped: DroppedValues) throws(TokenStorageError) {
         // Made when a value is looked for: few merges have one.
         var kept: Set<Source.Place>?
@@ -221,7 +235,8 @@ struct MergedItems {
         for value in lost {
             isSameAsTheirs = false
             if canSeal(value.version.entry) {
-                try keepUnderAnotherKey(value.opened, value.version.entry, value.item)
+                try keepUnderAnotherKey(
+                    value.opened, value.version.entry, value.item, isTheirs: value.isTheirs)
             } else {
                 leave(value.item, value.version)
             }
@@ -229,12 +244,14 @@ struct MergedItems {
     }
 
     private mutating func keepUnderAnotherKey(
-        _ other: TokenItem, _ entry: IndexEntry, _ item: ItemIdentifier
+        _ other: TokenItem, _ entry: IndexEntry, _ item: ItemIdentifier, isTheirs: Bool = true
     ) throws(TokenStorageError) {
         let key = try freeKey(for: other)
-        sources.append(Source(item: item, entry: entry, isTheirs: true, isSealedAgain: true, key: key))
+        sources.append(Source(item: item, entry: entry, isTheirs: isTheirs, isSealedAgain: true, key: key))
         report.conflicts.append(
-            MergeReport.Conflict(service: other.metadata.service, key: other.metadata.key, keptAs: key))
+            MergeReport.Conflict(
+                service: other.metadata.service, key: other.metadata.key, keptAs: key,
+                isVaultsValueMoved: !isTheirs))
     }
 
     /// Returns a key that neither file has, made from that of `item`.

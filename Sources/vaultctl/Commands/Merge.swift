@@ -9,8 +9,8 @@ struct Merge: VaultCommand {
         discussion: """
             For a copy that was written to while the vault was, as a program that synchronises folders leaves it. What only \
             one of the two has changed since they parted is taken from that one, a deletion too. What both have changed \
-            keeps the vault's value; the copy's value is stored as "KEY (conflict NUMBER)" and listed. The unlock methods \
-            are the vault's. The previous file is kept. Earlier values of items ("vaultctl history") are not taken \
+            keeps the vault's value; the copy's value is stored as "KEY (conflict NUMBER)" and listed. Where only another \
+            device can open the copy's value, the vault's is stored so instead if each file has had both. The unlock methods are the vault's. The previous file is kept. Earlier values of items ("vaultctl history") are not taken \
             over. \(UnlockOptions.opensFile)
 
             With --dry-run nothing is written, and the output is the same.
@@ -71,8 +71,10 @@ struct Merge: VaultCommand {
         }
         for conflict in report.conflicts {
             let (service, key, other) = (conflict.service, conflict.key.name, conflict.keptAs.name)
-            output.line(
-                PrintedName.screen("conflict: \(service): \(key): the copy's value is \(other)"))
+            let moved =
+                conflict.isVaultsValueMoved
+                ? "another device's value has the key, and the vault's value is" : "the copy's value is"
+            output.line(PrintedName.screen("conflict: \(service): \(key): \(moved) \(other)"))
         }
         output.line(
             "taken: \(report.taken), deleted: \(report.deleted), conflicts: \(report.conflicts.count), "
@@ -105,6 +107,7 @@ struct Merge: VaultCommand {
                         json.member("service", conflict.service)
                         json.member("key", conflict.key.name)
                         json.member("keptAs", conflict.keptAs.name)
+                        json.member("vaultsValueMoved", conflict.isVaultsValueMoved)
                     }
                 }
             }

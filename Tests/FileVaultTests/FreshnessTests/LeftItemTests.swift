@@ -108,6 +108,35 @@ import TokenVault
         #expect(try mine.use { try $0.value(of: "third") } == "fake")
     }
 
+    /// Each file has seen both values, and neither has the other's. This device can neither open the other device's
+    /// value nor, so, rename it: its own moves, once.
+    @Test(arguments: [true, false]) func aValueThatCannotBeRenamedKeepsItsKey(hasCopy: Bool) throws {
+        try create()
+        try other.use { vault in
+            _ = try vault.enrolDevice()
+            try vault.storeOwn("fake own", for: "private")
+        }
+        try mine.use { try $0.store("fake mine", for: "private") }
+        let before = other.file
+        #expect(try mine.merge(before).remaining == 1)
+        let conflict = try #require(try other.merge(mine.file).conflicts.first)
+        if !hasCopy { try other.use { try $0.delete(conflict.keptAs.name) } }
+        let settled = other.file
+        other.forgetAnchor()
+        try other.receive(before)
+        try other.use { try $0.delete("private") }
+        #expect(try mine.merge(other.file).remaining == 0)
+
+        let report = try mine.merge(settled)
+        #expect(report.remaining == 0 && report.conflicts.count == (hasCopy ? 0 : 1), "\(report)")
+        let merged = mine.file
+        #expect(try mine.merge(settled).isUpToDate && mine.file == merged)
+        #expect(failure { try mine.use { _ = try $0.value(of: "private") } }?.code == .wrongDevice)
+        #expect(try mine.use { try $0.listedValues("private") } == ["fake mine"])
+        try other.receive(merged)
+        #expect(try ownValues() == ["fake own", "fake mine"])
+    }
+
     /// The same copy again brings back nothing that was deleted since, and keeps nothing twice again.
     @Test func aSecondMergeOfTheCopyTakesNothingAgain() throws {
         try begin()
