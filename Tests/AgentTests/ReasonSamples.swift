@@ -98,7 +98,10 @@ extension TokenStorageError.Reason {
         case .noCopy: .noVaultToMergeInto(path: "/p")
         case .noVaultToMergeInto: .missing(.device)
         case .missing: .deviceKeyMissing(path: "/p")
-        case .deviceKeyMissing: .noCandidate(["file: locked", "memory: empty"])
+        case .deviceKeyMissing:
+            .noCandidate([
+                .init(name: "keyring", code: .locked), .init(name: "file", code: .unavailable, reason: cause),
+            ])
         case .noCandidate: .chosenStorageMissing(cause)
         case .chosenStorageMissing: .directoryClosed(path: "/p", owner: 1_000, of: "/")
         case .directoryClosed: .ownedByAnotherUser(.stateDirectory, user: 0)

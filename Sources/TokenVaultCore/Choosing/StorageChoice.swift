@@ -32,6 +32,17 @@ extension StorageChoice: CustomStringConvertible {
     }
 }
 
+extension StorageChoice.Finding {
+    /// The reason that the candidate `name` cannot be picked; `nil` where it can.
+    func rejection(of name: String) -> TokenStorageError.Reason.RejectedCandidate? {
+        switch self {
+        case .isUnavailable(let error), .isUnusable(let error):
+            .init(name: name, code: error.code, reason: error.reason)
+        case .holdsItems, .isEmpty, .notProbed: nil
+        }
+    }
+}
+
 extension StorageChoice.Finding: CustomStringConvertible {
     /// The finding in a few words.
     public var description: String {

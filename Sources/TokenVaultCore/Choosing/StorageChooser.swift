@@ -123,7 +123,8 @@ public struct StorageChooser: Sendable {
             if look.finding == .holdsItems { break }
         }
         guard let picked else {
-            throw failure(.unavailable, .noCandidate(findings.map { "\($0.name): \($0.finding)" }))
+            throw failure(
+                .unavailable, .noCandidate(findings.compactMap { $0.finding.rejection(of: $0.name) }))
         }
         findings += candidates.dropFirst(findings.count).map { ($0.name, .notProbed) }
         var storage = picked.storage

@@ -16,6 +16,25 @@ extension TokenStorageError.Reason {
         }
     }
 
+    /// A candidate that a ``StorageChooser`` could not pick.
+    public struct RejectedCandidate: Hashable, Sendable {
+        /// The candidate's name.
+        public var name: String
+        /// The code of its error.
+        public var code: TokenStorageError.Code
+        /// The reason of its error; `nil` where none is known.
+        public var reason: TokenStorageError.Reason?
+
+        /// Creates the rejection of the candidate `name`.
+        public init(
+            name: String, code: TokenStorageError.Code, reason: TokenStorageError.Reason? = nil
+        ) {
+            self.name = name
+            self.code = code
+            self.reason = reason
+        }
+    }
+
     /// An argument that the library refuses because of its limits or its meaning.
     @nonexhaustive
     public enum Limit: String, CaseIterable, Hashable, Sendable {

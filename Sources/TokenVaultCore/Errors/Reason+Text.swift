@@ -94,8 +94,15 @@ extension TokenStorageError.Reason {
         case .missing(let missing): missing.text
         case .deviceKeyMissing(let path):
             ReasonText(path.map { "no device key at \($0)" } ?? "no state directory was given")
-        case .noCandidate(let findings):
-            ReasonText(findings.isEmpty ? nil : findings.joined(separator: "; "))
+        case .noCandidate(let candidates):
+            ReasonText(
+                candidates.isEmpty
+                    ? nil
+                    : candidates.map { candidate in
+                        let explanation = candidate.reason?.text(candidate.code).explanation
+                        return "\(candidate.name): \(candidate.code.summary)"
+                            + (explanation.map { " (\($0))" } ?? "")
+                    }.joined(separator: "; "))
         case .chosenStorageMissing(let cause):
             ReasonText(
                 cause?.text(code).explanation,

@@ -66,8 +66,8 @@ extension TokenStorageError {
         case missing(Missing)
         /// This device has no key in the state directory at the path; `nil` without a state directory.
         case deviceKeyMissing(path: String?)
-        /// No candidate for a storage can be used; one line for each candidate.
-        case noCandidate([String])
+        /// No candidate for a storage can be used.
+        case noCandidate([RejectedCandidate])
         /// The storage chosen earlier cannot be used, for the reason given.
         case chosenStorageMissing(Reason?)
         /// This user may not look into a directory; `owner` is the other user whose directory `of` prevents

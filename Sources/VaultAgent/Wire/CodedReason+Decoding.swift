@@ -39,7 +39,11 @@ extension CodedReason {
         case "noVaultToMergeInto": .noVaultToMergeInto(path: try values.text())
         case "missing": .missing(try values.part())
         case "deviceKeyMissing": .deviceKeyMissing(path: try values.optionalText())
-        case "noCandidate": .noCandidate(try values.all { values in try values.text() })
+        case "noCandidate":
+            .noCandidate(
+                try values.all { values in
+                    .init(name: try values.text(), code: try values.part(), reason: try values.cause())
+                })
         case "chosenStorageMissing": .chosenStorageMissing(try values.cause())
         case "directoryClosed":
             .directoryClosed(

@@ -59,7 +59,10 @@ package struct CodedReason: Equatable {
             case .noVaultToMergeInto(let path): Self("noVaultToMergeInto", .text(path))
             case .missing(let part): Self("missing", .raw(part))
             case .deviceKeyMissing(let path): Self("deviceKeyMissing", .optional(path))
-            case .noCandidate(let findings): Self(name: "noCandidate", values: findings.map { .text($0) })
+            case .noCandidate(let candidates):
+                Self(
+                    name: "noCandidate",
+                    values: candidates.flatMap { [.text($0.name), .raw($0.code), .cause($0.reason)] })
             case .chosenStorageMissing(let cause): Self("chosenStorageMissing", .cause(cause))
             case .directoryClosed(let path, let owner, let place):
                 Self(

@@ -90,6 +90,10 @@ final class ScriptedStore: Sendable {
         } catch {
             #expect(error.code == .unavailable)
             #expect(error.underlying == "keyring: not available; other: not available")
+            let rejected = ["keyring", "other"].map {
+                TokenStorageError.Reason.RejectedCandidate(name: $0, code: .unavailable)
+            }
+            #expect(error.reason == .noCandidate(rejected))
         }
         #expect(
             await code { () throws(TokenStorageError) in try await chooser([]).choose(service: service) }
