@@ -21,14 +21,22 @@ extension Session {
         _ path: FilePath, _ other: FilePath
     ) throws(CommandFailure) -> (VaultCopy, VaultCopy) {
         let configuration = try configuration
-        let copies = try calling { () throws(TokenStorageError) in
-            (
-                try VaultCopy.open(at: path, configuration: configuration),
-                try VaultCopy.open(at: other, configuration: configuration)
-            )
+        let vault = try calling { () throws(TokenStorageError) in
+            try VaultCopy.open(at: path, configuration: configuration)
         }
-        try unlockTogether([copies.0, copies.1], with: nil)
-        return copies
+        let copy: VaultCopy
+        do throws(TokenStorageError) {
+            copy = try VaultCopy.open(at: other, configuration: configuration)
+        } catch {
+            var failure = CommandFailure(error)
+            if error.code == .notAVault {
+                failure.happened = "the copy is not a vault"
+                failure.advice = "check its path"
+            }
+            throw failure
+        }
+        try unlockTogether([vault, copy], with: nil)
+        return (vault, copy)
     }
 
     /// Unlocks copies of one vault with `known`, or with the unlock method of the first copy.
@@ -50,8 +58,18 @@ extension Session {
         let unlocking = { (method: UnlockMethod) throws(CommandFailure) in
             if case .passphrase = method { console.progress.show("Unlocking …") }
             defer { console.progress.clear() }
-            for copy in copies {
-                try calling { () throws(TokenStorageError) in try copy.unlock(with: method) }
+            for (number, copy) in copies.enumerated() {
+                do throws(TokenStorageError) {
+                    try copy.unlock(with: method)
+                } catch {
+                    var failure = CommandFailure(error)
+                    if number > 0, error.code == .wrongPassphrase {
+                        failure.happened = "this opens the vault, but not the copy"
+                        failure.advice =
+                            "use what opens both, as the recovery key may, or give the vault the copy's passphrase first"
+                    }
+                    throw failure
+                }
             }
         }
         if let known {

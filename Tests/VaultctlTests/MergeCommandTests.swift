@@ -26,7 +26,11 @@ import Testing
         #expect(try sandbox.shell("cksum <'\(sandbox.vault)'").text == before)
         let merged = try sandbox.run("merge", copy)
         #expect(merged.status == 0, "\(merged.error)")
-        #expect(merged.error == "vaultctl: note: the previous file is kept as \(sandbox.vault).replaced\n")
+        let notes = merged.error.split(separator: "\n")
+        #expect(
+            notes.count == 2
+                && notes.first == "vaultctl: note: the previous file is kept as \(sandbox.vault).replaced"
+                && notes.last?.contains("to settle a conflict, delete the key") == true, "\(notes)")
         let lines = merged.text.split(separator: "\n").map(String.init)
         #expect(
             lines.count == 4 && lines.dropLast(2) == ["taken: default: new", "deleted: default: gone"]
@@ -78,6 +82,56 @@ import Testing
         #expect(merged.status == 0, "\(merged.error)")
         #expect(try sandbox.run("retrieve", "both").text == "fake theirs")
         #expect(try sandbox.run("retrieve", "new").text == "fake new")
+    }
+
+    /// A conflict is settled by what the note says, and the other device takes the choice over.
+    @Test func aConflictIsSettledWithTheCopysValue() throws {
+        #expect(try sandbox.run("merge", copy).status == 0)
+        let settled = try sandbox.shell(
+            """
+            moved=$("$V" list | grep conflict)
+            "$V" delete both && "$V" rename "$moved" both
+            "$V" merge '\(sandbox.vault)' --vault copy --state-dir other
+            "$V" retrieve both --vault copy --state-dir other
+            """)
+        #expect(settled.status == 0 && settled.text.hasSuffix("fake theirs"), "\(settled)")
+        #expect(settled.text.contains("conflicts: 0"), "\(settled.text)")
+    }
+
+    /// Of the names of another device's items, nothing is known here.
+    @Test func itemsOfOtherDevicesAreCounted() throws {
+        _ = try sandbox.shell(
+            """
+            "$V" device enrol --vault copy --state-dir other
+            printf 'fake own' | "$V" store own --vault copy --state-dir other
+            """)
+        let merged = try sandbox.run("merge", copy)
+        #expect(merged.status == 0 && merged.text.contains("taken: 2,"), "\(merged)")
+        #expect(
+            merged.error.contains("note: 1 item taken or deleted can be read only by other devices"),
+            "\(merged.error)")
+    }
+
+    @Test func whichFileAKeyDoesNotOpenIsSaid() throws {
+        let replaced = try sandbox.shell(
+            """
+            "$V" slot add key-file new.key --scope all --vault copy --state-dir other &&
+                "$V" slot remove 1 --key-file new.key --vault copy --state-dir other
+            """)
+        try #require(replaced.status == 0, "\(replaced)")
+        let merged = try sandbox.run("merge", copy)
+        expectOneLine(merged, status: 5)
+        #expect(merged.error.contains("this opens the vault, but not the copy: "), "\(merged.error)")
+        let other = try sandbox.run("merge", copy, "--key-file", "\(sandbox.home)/new.key")
+        expectOneLine(other, status: 5)
+        #expect(!other.error.contains("but not the copy"), "\(other.error)")
+    }
+
+    @Test func aCopyThatIsNoVaultIsToldAsThat() throws {
+        _ = try sandbox.shell("echo fake >words; chmod 600 words")
+        let merged = try sandbox.run("merge", "\(sandbox.home)/words")
+        expectOneLine(merged, status: 8)
+        #expect(merged.error == "vaultctl: the copy is not a vault: check its path\n", "\(merged.error)")
     }
 
     @Test func mistakesAreOneLineAndChangeNothing() throws {

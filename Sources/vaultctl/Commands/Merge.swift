@@ -9,9 +9,10 @@ struct Merge: VaultCommand {
         discussion: """
             For a copy that was written to while the vault was, as a program that synchronises folders leaves it. What only \
             one of the two has changed since they parted is taken from that one, a deletion too. What both have changed \
-            keeps the vault's value; the copy's value is stored as "KEY (conflict NUMBER)" and listed. Where only another \
-            device can open the copy's value, the vault's is stored so instead if each file has had both. The unlock methods are the vault's. The previous file is kept. Earlier values of items ("vaultctl history") are not taken \
-            over. \(UnlockOptions.opensFile)
+            keeps the vault's value; the copy's value is stored as "KEY (conflict NUMBER)" and listed: delete the \
+            one that you do not want. A value that only another device opens may stay in the copy, and is counted. The \
+            unlock methods are the vault's, and one of them has to open both files. The previous file is kept. Earlier \
+            values of items ("vaultctl history") are not taken over. \(UnlockOptions.opensFile)
 
             With --dry-run nothing is written, and the output is the same.
 
@@ -48,6 +49,16 @@ struct Merge: VaultCommand {
         for note in report.notes { console.note(note) }
         if let replaced = report.replaced {
             console.note("the previous file is kept as \(replaced.string)")
+        }
+        if !report.conflicts.isEmpty, !dryRun {
+            console.note(
+                "to settle a conflict, delete the key that has the value you do not want; \"vaultctl rename\" then gives "
+                    + "the other one the item's key")
+        }
+        let nameless =
+            report.taken + report.deleted - report.takenNames.count - report.deletedNames.count
+        if nameless > 0 {
+            console.note("\(counted(nameless, "item")) taken or deleted can be read only by other devices")
         }
         if report.remaining > 0 {
             console.note(
