@@ -14,7 +14,7 @@ STRIP ?= strip
 # The index of symbols takes an eighth of the time, but without it SwiftPM finds no tests and fails.
 debug := --scratch-path .build --traits OAuth -Xswiftc -warnings-as-errors -Xswiftc -O
 # Lazy binding leaves copies of vector registers on the stack, where the tests that search memory find them.
-run_tests = LD_BIND_NOW=1 Scripts/test.sh swift test $(debug) --skip-build --disable-xctest
+run_tests = TOKENVAULT_TESTS=all LD_BIND_NOW=1 Scripts/test.sh swift test $(debug) --skip-build --disable-xctest
 # Static links of the standard library warn about `mktemp` with any linker but lld.
 # libstdc++, which the Swift runtime uses, is linked statically too where the compiler has it: a fifth of the time of a
 # command was the loading of it. The linker takes what it finds in this directory before the shared library.

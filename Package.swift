@@ -234,6 +234,8 @@ let package = Package(
             dependencies: ["TokenVault", "TokenVaultCore", "TokenVaultPlatform", "TokenVaultCrypto"],
             swiftSettings: settings
         ),
+        // Which tests a run covers.
+        .target(name: "TestLanes", path: "Tests/Support/TestLanes", swiftSettings: settings),
         .executableTarget(
             name: "VaultWorker",
             dependencies: ["TokenVault", .product(name: "SystemPackage", package: "swift-system")],
@@ -298,6 +300,7 @@ let package = Package(
         .testTarget(
             name: "FileVaultTests",
             dependencies: [
+                "TestLanes",
                 "VaultWorker", "VaultObserver", "CrashWriter", "VaultMover", "MemoryProbe", "ForkProbe",
                 "LimitProbe", "HookedStorage",
                 "TokenVault", "TokenVaultCore", "TokenVaultFile", "TokenVaultPlatform", "TokenVaultCrypto",
@@ -308,6 +311,7 @@ let package = Package(
         .testTarget(
             name: "AgentTests",
             dependencies: [
+                "TestLanes",
                 "vaultctl", "vaultctl-agent",
                 "ProgramSupport", "TokenVault", "TokenVaultPlatform", "TokenVaultTesting", "VaultAgent",
                 "VaultAgentServer",
@@ -326,6 +330,7 @@ let package = Package(
         .testTarget(
             name: "BackendConformanceTests",
             dependencies: [
+                "TestLanes",
                 "TokenVault", "TokenVaultTesting",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
@@ -340,6 +345,7 @@ let package = Package(
         .testTarget(
             name: "DesktopTests",
             dependencies: [
+                "TestLanes",
                 "KeyringWorker", "vaultctl", "vaultctl-benchmark",
                 "TokenVault", "TokenVaultDesktop", "TokenVaultPlatform", "TokenVaultCrypto",
                 "TokenVaultTesting",
@@ -364,6 +370,7 @@ let package = Package(
         .testTarget(
             name: "TokenVaultOAuthTests",
             dependencies: [
+                "TestLanes",
                 "CLinux", "RefreshWorker", "TokenVault", "TokenVaultAuth", "TokenVaultCrypto",
                 "TokenVaultOAuth",
                 "ProgramSupport", "TokenVaultPlatform", "vaultctl", "vaultctl-agent", "vaultctl-oauth",
@@ -376,6 +383,7 @@ let package = Package(
         .testTarget(
             name: "VaultctlTests",
             dependencies: [
+                "TestLanes",
                 "OAuthWire", "ProgramSupport", "TokenVault", "TokenVaultAuth", "TokenVaultPlatform",
                 "vaultctl",
                 "vaultctl-agent",

@@ -1,13 +1,14 @@
 import Glibc
 import Synchronization
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
 import TokenVaultTesting
 import VaultAgent
 
-@Suite struct AgentOrFileTests {
+@Suite(.tags(.programs), .from(.usual)) struct AgentOrFileTests {
     let home: TestHome
     let openings: Counter
 

@@ -1,11 +1,12 @@
 import Glibc
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVaultPlatform
 import VaultAgent
 
 /// `XDG_RUNTIME_DIR` that is of no use to this user: another's, not there, or with an agent that says nothing.
-@Suite struct ClosedPlaceTests {
+@Suite(.tags(.programs), .from(.usual)) struct ClosedPlaceTests {
     @Test(.enabled(if: geteuid() == 0, "only root can be somebody else"))
     func anothersDirectoryIsToldAtOnce() throws {
         let person = try Person()

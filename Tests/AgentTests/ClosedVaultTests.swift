@@ -1,6 +1,7 @@
 import Glibc
 import Synchronization
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
@@ -9,7 +10,7 @@ import VaultAgent
 @testable import VaultAgentServer
 
 /// A vault that is locked and has nothing to read: the agent has no file of it open, and answers that it is locked.
-@Suite(.timeLimit(.minutes(20))) struct ClosedVaultTests {
+@Suite(.tags(.programs), .from(.usual), .timeLimit(.minutes(20))) struct ClosedVaultTests {
     private let home: TestHome
     private let agent: LocalAgent
     private let vault: BlockingAgentVault

@@ -1,12 +1,13 @@
 import Glibc
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
 import VaultAgent
 
 /// `vaultctl` with an agent, each in a home of its own.
-@Suite struct CommandTests {
+@Suite(.tags(.programs), .from(.usual)) struct CommandTests {
     let home: CommandHome
 
     init() throws { home = try CommandHome() }

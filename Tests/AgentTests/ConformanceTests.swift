@@ -1,9 +1,10 @@
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultTesting
 import VaultAgent
 
-@Suite struct AgentConformanceTests {
+@Suite(.tags(.programs), .from(.usual)) struct AgentConformanceTests {
     @Test(arguments: TokenStorageConformance.checks)
     func keepsTheContract(_ check: ConformanceCheck) async throws {
         let subject = try AgentSubject(sharedWithFile: false)

@@ -1,12 +1,13 @@
 import Glibc
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
 import VaultAgent
 
 /// Vaults that are unlocked when the agent starts, with what systemd gave it: a directory plays that.
-@Suite struct CredentialTests {
+@Suite(.tags(.programs), .from(.usual)) struct CredentialTests {
     private static let passphrase = UnlockMethod.passphrase(Secret(utf8: "not a real passphrase"))
     private static let key = "not a real credential: 0123456789abcdef"
 

@@ -1,5 +1,6 @@
 import Glibc
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
@@ -8,7 +9,7 @@ import VaultAgent
 @testable import VaultAgentServer
 
 /// A program that asks for much at once, and the others.
-@Suite(.timeLimit(.minutes(20))) struct CrowdTests {
+@Suite(.tags(.programs), .from(.usual), .timeLimit(.minutes(20))) struct CrowdTests {
     private let home: CommandHome
     private var vault: FilePath { FilePath("\(home.path)/.local/share/tokenvault/default.vault") }
 

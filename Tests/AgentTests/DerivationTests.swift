@@ -1,4 +1,5 @@
 import Synchronization
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
@@ -7,7 +8,7 @@ import VaultAgent
 @testable import VaultAgentServer
 
 /// The memory that clients can make the agent derive keys in.
-@Suite(.timeLimit(.minutes(20))) struct DerivationTests {
+@Suite(.tags(.programs), .from(.usual), .timeLimit(.minutes(20))) struct DerivationTests {
     private static let words = UnlockMethod.passphrase(Secret(utf8: "fake correct horse"))
     private let home: TestHome
 

@@ -1,6 +1,7 @@
 import Glibc
 import Synchronization
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
@@ -9,7 +10,7 @@ import VaultAgent
 @testable import VaultAgentServer
 
 /// An agent that clients cannot find: it holds keys, and nobody can tell it to lock.
-@Suite(.timeLimit(.minutes(20))) struct DisplacedAgentTests {
+@Suite(.tags(.programs), .from(.usual), .timeLimit(.minutes(20))) struct DisplacedAgentTests {
     let home: TestHome
 
     init() throws { home = try TestHome() }

@@ -1,10 +1,12 @@
 import Glibc
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVaultPlatform
 
 /// Commands in the home of another user, as sudo runs them.
-@Suite(.enabled(if: geteuid() == 0, "only root can be two users")) struct ForeignHomeTests {
+@Suite(.tags(.programs), .from(.usual), .enabled(if: geteuid() == 0, "only root can be two users"))
+struct ForeignHomeTests {
     let person: Person
 
     init() throws { person = try Person() }

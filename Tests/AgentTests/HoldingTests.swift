@@ -1,6 +1,7 @@
 import Glibc
 import Synchronization
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
@@ -8,7 +9,7 @@ import VaultAgent
 
 @testable import VaultAgentServer
 
-@Suite struct HoldingTests {
+@Suite(.tags(.programs), .from(.usual)) struct HoldingTests {
     @Test func whatIsStoredThroughTheAgentIsInTheFile() throws {
         let agent = try TestAgent()
         let vault = try agent.unlockedVault()

@@ -1,6 +1,7 @@
 import Glibc
 import Synchronization
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
@@ -10,7 +11,7 @@ import VaultAgent
 
 /// A vault that the agent lets go of, or holds anew, while others use it: what they hear is of the vault as it is, and no item
 /// is taken for one that cannot be shown.
-@Suite struct LetGoOfTests {
+@Suite(.tags(.programs), .from(.usual)) struct LetGoOfTests {
     private let home: TestHome
     private let agent: LocalAgent
 
@@ -221,7 +222,7 @@ import VaultAgent
 }
 
 /// An agent to which the system gives no more threads.
-@Suite struct NoThreadTests {
+@Suite(.tags(.programs), .from(.usual)) struct NoThreadTests {
     @Test func itCanBeLockedAllTheSame() throws {
         let hasThreads = Mutex(true)
         let home = try TestHome()

@@ -1,11 +1,12 @@
 import Glibc
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
 import VaultAgent
 
 /// Many clients at once, a sixteenth of them misbehaving, for a minute.
-@Suite struct LoadTests {
+@Suite(.tags(.endurance), .from(.all)) struct LoadTests {
     private static let clients = 64
     private static let misbehaving = 4
     private static let big = TokenKey("big")

@@ -1,12 +1,13 @@
 import Glibc
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
 import VaultAgent
 
 /// `vaultctl lock` says that it is done when nothing of the vault can be read any more, whatever it is called.
-@Suite struct LockNamesTests {
+@Suite(.tags(.programs), .from(.usual)) struct LockNamesTests {
     let home: CommandHome
     private var directory: String { "\(home.path)/.local/share/tokenvault" }
     private var file: String { "\(directory)/default.vault" }

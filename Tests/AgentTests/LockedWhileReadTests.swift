@@ -1,4 +1,5 @@
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
@@ -7,7 +8,7 @@ import VaultAgent
 @testable import VaultAgentServer
 
 /// What was asked for before a lock and has not gone out is not told after it.
-@Suite(.timeLimit(.minutes(20))) struct LockedWhileReadTests {
+@Suite(.tags(.programs), .from(.usual), .timeLimit(.minutes(20))) struct LockedWhileReadTests {
     private let home: TestHome
     private let agent: LocalAgent
     private let vault: BlockingAgentVault

@@ -1,5 +1,6 @@
 import Glibc
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
@@ -7,7 +8,7 @@ import VaultAgent
 
 /// Names of items that a lock makes dark are not told after it.
 // One after the other: each blocks a thread of those that changes are told on.
-@Suite(.serialized, .timeLimit(.minutes(20))) struct LockedWhileToldTests {
+@Suite(.tags(.programs), .from(.usual), .serialized, .timeLimit(.minutes(20))) struct LockedWhileToldTests {
     private let home: TestHome
     private let agent: LocalAgent
     private let vault: BlockingAgentVault

@@ -1,5 +1,6 @@
 import Glibc
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
@@ -7,7 +8,7 @@ import VaultAgent
 import VaultAgentServer
 
 /// Agents that do not do what they say, or say nothing: a client is neither misled nor kept.
-@Suite struct LyingAgentTests {
+@Suite(.tags(.programs), .from(.usual)) struct LyingAgentTests {
     let home: TestHome
 
     init() throws { home = try TestHome() }

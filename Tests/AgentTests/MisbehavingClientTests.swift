@@ -1,5 +1,6 @@
 import Glibc
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
@@ -7,7 +8,7 @@ import VaultAgent
 
 @testable import VaultAgentServer
 
-@Suite struct MisbehavingClientTests {
+@Suite(.tags(.programs), .from(.usual)) struct MisbehavingClientTests {
     let home: TestHome
 
     init() throws { home = try TestHome() }

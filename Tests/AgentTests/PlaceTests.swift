@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import VaultAgent
@@ -8,7 +9,7 @@ import VaultAgentServer
 
 @testable import TokenVaultPlatform
 
-@Suite struct PlaceTests {
+@Suite(.tags(.programs), .from(.usual)) struct PlaceTests {
     let home: TestHome
 
     init() throws { home = try TestHome() }

@@ -1,10 +1,12 @@
 import Glibc
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVaultPlatform
 
 /// A user without `XDG_RUNTIME_DIR`, whose agent's place in `/tmp` anybody can guess and take first.
-@Suite(.enabled(if: geteuid() == 0, "only root can be somebody else")) struct PlantedPlaceTests {
+@Suite(.tags(.programs), .from(.usual), .enabled(if: geteuid() == 0, "only root can be somebody else"))
+struct PlantedPlaceTests {
     let person: Person
 
     init() throws { person = try Person() }
@@ -91,7 +93,8 @@ import TokenVaultPlatform
 }
 
 /// An agent that began while there was no other place, and the directory of a login that comes into being afterwards.
-@Suite(.enabled(if: geteuid() == 0, "only root can make one")) struct LatePlaceTests {
+@Suite(.tags(.programs), .from(.usual), .enabled(if: geteuid() == 0, "only root can make one"))
+struct LatePlaceTests {
     let person: Person
     private var runtime: String { "/run/user/\(person.user)" }
 

@@ -1,9 +1,10 @@
+import TestLanes
 import Testing
 import TokenVault
 import VaultAgent
 
 /// What a program stores through a locked agent does not choose the policy of what comes later.
-@Suite struct PolicyOriginTests {
+@Suite(.tags(.programs), .from(.usual)) struct PolicyOriginTests {
     @Test func aLockedAgentChoosesNoPolicyForTheOwner() throws {
         let home = try TestHome()
         let agent = try LocalAgent(in: home)

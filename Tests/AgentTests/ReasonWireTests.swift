@@ -1,9 +1,10 @@
+import TestLanes
 import Testing
 import TokenVault
 import VaultAgent
 
 /// The reasons of errors, on their way from the agent to a client.
-@Suite struct ReasonWireTests {
+@Suite(.tags(.programs), .from(.usual)) struct ReasonWireTests {
     private func transferred(_ reason: TokenStorageError.Reason?) throws -> TokenStorageError.Reason? {
         let error = TokenStorageError(.ioFailure, operation: "o", backend: "b", reason: reason)
         return try transferred { $0.append(error) }.reason

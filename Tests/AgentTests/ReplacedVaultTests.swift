@@ -1,10 +1,11 @@
 import Glibc
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVaultPlatform
 
 /// A vault that goes away with its directory while the agent holds it, and one that is put in its place.
-@Suite struct ReplacedVaultTests {
+@Suite(.tags(.programs), .from(.usual)) struct ReplacedVaultTests {
     let home: CommandHome
     private var directory: String { "\(home.path)/.local/share/tokenvault" }
     private var backup: String { "\(home.path)/backup.vault" }

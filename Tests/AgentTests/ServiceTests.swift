@@ -1,6 +1,7 @@
 import Glibc
 import Synchronization
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import VaultAgent
@@ -8,7 +9,7 @@ import VaultAgent
 @testable import TokenVaultPlatform
 
 /// The agent as a service manager runs it: the test plays systemd.
-@Suite struct ServiceTests {
+@Suite(.tags(.programs), .from(.usual)) struct ServiceTests {
     let home: TestHome
 
     init() throws { home = try TestHome() }

@@ -1,5 +1,6 @@
 import Glibc
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
@@ -7,7 +8,7 @@ import VaultAgent
 import VaultAgentServer
 
 /// What logind says, and what is locked for it.
-@Suite struct SessionTests {
+@Suite(.tags(.programs), .from(.usual)) struct SessionTests {
     /// Counts locks.
     private final class Locks: Sendable {
         private let count = Monitor(0)

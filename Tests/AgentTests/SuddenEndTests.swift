@@ -1,12 +1,13 @@
 import Glibc
 import Synchronization
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
 import VaultAgent
 
 /// What an agent leaves that is killed while clients write.
-@Suite struct SuddenEndTests {
+@Suite(.tags(.crash, .endurance), .from(.all)) struct SuddenEndTests {
     /// One client that stores ever greater numbers under a key of its own.
     private final class Writer: Sendable {
         let key: TokenKey

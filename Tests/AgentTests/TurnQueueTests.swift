@@ -1,10 +1,11 @@
 import Synchronization
+import TestLanes
 import Testing
 import TokenVaultPlatform
 
 @testable import VaultAgentServer
 
-@Suite(.timeLimit(.minutes(20))) final class TurnQueueTests: Sendable {
+@Suite(.tags(.programs), .from(.usual), .timeLimit(.minutes(20))) final class TurnQueueTests: Sendable {
     private let order = Mutex<[Int32]>([])
 
     /// A thread that waits for a turn, notes it and gives it back.

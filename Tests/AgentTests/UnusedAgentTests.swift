@@ -1,6 +1,7 @@
 import Glibc
 import Synchronization
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import VaultAgent
@@ -9,7 +10,7 @@ import VaultAgent
 @testable import VaultAgentServer
 
 /// An agent that holds nothing and that no client is at: it ends, and no client is lost to that.
-@Suite(.timeLimit(.minutes(20))) struct UnusedAgentTests {
+@Suite(.tags(.programs), .from(.usual), .timeLimit(.minutes(20))) struct UnusedAgentTests {
     private let home: TestHome
 
     init() throws { home = try TestHome() }

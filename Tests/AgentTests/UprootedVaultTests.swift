@@ -1,5 +1,6 @@
 import Glibc
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
@@ -7,7 +8,7 @@ import VaultAgent
 
 /// What happens to a vault's file under an agent that holds the vault: clients hear of it, are told no old item, and the
 /// agent goes on.
-@Suite struct UprootedVaultTests {
+@Suite(.tags(.programs), .from(.usual)) struct UprootedVaultTests {
     let agent: TestAgent
     let vault: BlockingAgentVault
     var home: TestHome { agent.home }

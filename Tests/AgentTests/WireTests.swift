@@ -1,10 +1,11 @@
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
 import VaultAgent
 
-@Suite struct WireTests {
+@Suite(.tags(.programs), .from(.usual)) struct WireTests {
     @Test(arguments: Samples.requests)
     func aRequestIsReadAsItWasWritten(_ operation: AgentOperation) throws {
         let bytes = try Samples.frame(operation)

@@ -1,9 +1,10 @@
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 
 /// `vaultctl` on a desktop: its keyring as a backend, as the keeper of a vault's key, and as an end of a move.
-@Suite struct CommandTests {
+@Suite(.tags(.desktop), .from(.usual)) struct CommandTests {
     private let desktop: PrivateDesktop
 
     init() throws { desktop = try PrivateDesktop.withKeyring() }
@@ -281,7 +282,7 @@ import TokenVault
 }
 
 /// The chooser among real stores.
-@Suite struct DesktopChoiceTests {
+@Suite(.tags(.desktop), .from(.usual)) struct DesktopChoiceTests {
     @Test func theKeyringComesFirstAndIsNotReplacedWhenItIsAway() async throws {
         let desktop = try PrivateDesktop.withKeyring()
         let keyring = StorageCandidate.secretService(desktop.configuration())

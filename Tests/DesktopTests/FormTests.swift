@@ -1,3 +1,4 @@
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultCrypto
@@ -5,7 +6,7 @@ import TokenVaultCrypto
 @testable import TokenVaultDesktop
 
 /// How an item is written in the keyring, without one.
-@Suite struct FormTests {
+@Suite(.tags(.desktop), .from(.usual)) struct FormTests {
     @Test(
         arguments: [
             nil, "label", " ", "a (generation 5)", "(generation 5)", " (generation 5)",

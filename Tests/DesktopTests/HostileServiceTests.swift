@@ -1,10 +1,11 @@
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
 
 /// Services that ask first, and programs that lie.
-@Suite struct HostileServiceTests {
+@Suite(.tags(.desktop), .from(.usual)) struct HostileServiceTests {
     private let desktop: PrivateDesktop
 
     init() throws { desktop = try PrivateDesktop() }

@@ -1,10 +1,11 @@
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
 
 /// `vaultctl` and several keyrings: what it finds, how it ends, and how it makes one, with nothing to ask.
-@Suite struct KeyringCommandTests {
+@Suite(.tags(.desktop), .from(.usual)) struct KeyringCommandTests {
     private let desktop: PrivateDesktop
     private let other: String
     private static let login = "/org/freedesktop/secrets/collection/login"

@@ -1,10 +1,11 @@
 import Glibc
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultTesting
 
 /// The real keyring is held against the whole contract.
-@Suite struct KeyringConformanceTests {
+@Suite(.tags(.desktop), .from(.usual)) struct KeyringConformanceTests {
     @Test(arguments: TokenStorageConformance.checks)
     func keepsTheContract(_ check: ConformanceCheck) async throws {
         let subject = KeyringSubject(try desktop(for: check))

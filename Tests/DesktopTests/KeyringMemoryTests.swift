@@ -1,10 +1,11 @@
+import TestLanes
 import Testing
 import TokenVault
 
 @testable import TokenVaultDesktop
 
 /// What signals that come between a question and its answer leave of what is remembered.
-@Suite struct KeyringMemoryTests {
+@Suite(.tags(.desktop), .from(.usual)) struct KeyringMemoryTests {
     private let memory = KeyringMemory()
     private let path = "/org/freedesktop/secrets/collection/Other/1"
 

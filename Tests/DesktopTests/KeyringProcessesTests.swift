@@ -1,10 +1,11 @@
 import Glibc
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 
 /// Real processes on one real keyring.
-@Suite struct KeyringProcessesTests {
+@Suite(.tags(.desktop), .from(.usual)) struct KeyringProcessesTests {
     @Test func eightProcessesOfTwoHundredStoresLoseNothing() throws {
         let desktop = try PrivateDesktop.withKeyring()
         let workers = try (0..<8).map { number in

@@ -1,8 +1,9 @@
+import TestLanes
 import Testing
 import TokenVault
 
 /// The real keyring, as a program that uses the library meets it.
-@Suite struct KeyringTests {
+@Suite(.tags(.desktop), .from(.usual)) struct KeyringTests {
     private let desktop: PrivateDesktop
 
     init() throws { desktop = try PrivateDesktop.withKeyring() }

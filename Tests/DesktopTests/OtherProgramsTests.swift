@@ -1,8 +1,9 @@
+import TestLanes
 import Testing
 import TokenVault
 
 /// What other programs of the desktop do to the same keyring.
-@Suite struct OtherProgramsTests {
+@Suite(.tags(.desktop), .from(.usual)) struct OtherProgramsTests {
     private let desktop: PrivateDesktop
     private let storage: SecretServiceTokenStorage
     private static let ours = ["xdg:schema", "org.tokenvault.Token", "service", "app", "account", "key"]

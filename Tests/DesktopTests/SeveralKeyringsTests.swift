@@ -1,8 +1,9 @@
+import TestLanes
 import Testing
 import TokenVault
 
 /// A desktop with two keyrings: the login keyring, which is the default one, and "Other".
-@Suite struct SeveralKeyringsTests {
+@Suite(.tags(.desktop), .from(.usual)) struct SeveralKeyringsTests {
     private let desktop: PrivateDesktop
     private let other: String
     private let login: String

@@ -1,10 +1,11 @@
 import Glibc
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVaultPlatform
 
 /// `vaultctl login`, `token` and `logout` with the desktop's keyring instead of a vault.
-@Suite struct SignInTests {
+@Suite(.tags(.desktop), .from(.usual)) struct SignInTests {
     private let desktop: PrivateDesktop
     /// A directory on the file system of the programs, which are linked into it.
     private let programs: Directory

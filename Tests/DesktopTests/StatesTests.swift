@@ -1,12 +1,13 @@
 import Glibc
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
 
 /// What a desktop can be like when it is not well: each state has an error of its own, and no call waits
 /// longer than it may.
-@Suite(.timeLimit(.minutes(20))) struct StatesTests {
+@Suite(.tags(.desktop), .from(.usual), .timeLimit(.minutes(20))) struct StatesTests {
     private let desktop: PrivateDesktop
 
     init() throws { desktop = try PrivateDesktop() }

@@ -1,3 +1,4 @@
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultCrypto
@@ -6,7 +7,7 @@ import TokenVaultPlatform
 @testable import TokenVaultDesktop
 
 /// A writer that died in the middle of a commit of several changes.
-@Suite struct UnfinishedCommitTests {
+@Suite(.tags(.desktop), .from(.usual)) struct UnfinishedCommitTests {
     private let desktop: PrivateDesktop
 
     init() throws { desktop = try PrivateDesktop.withKeyring() }

@@ -1,10 +1,11 @@
+import TestLanes
 import Testing
 import TokenVault
 
 @testable import TokenVaultDesktop
 
 /// Names as the keyring has them.
-@Suite struct WireNameTests {
+@Suite(.tags(.desktop), .from(.usual)) struct WireNameTests {
     @Test(arguments: [
         "", "a", "é", "a b", " ", "a\\b", "\n", "a\nb", "\u{0}", "\u{7f}", "\u{9f}", "tokenvault:base64:",
         "tokenvault:base64:YQ==", "tokenvault:", "tokenvault:base64", String(repeating: "\n", count: 1_024),

@@ -1,4 +1,5 @@
 #if OAuth
+import TestLanes
 import Foundation
 import Testing
 import TokenVault
@@ -6,7 +7,7 @@ import TokenVaultAuth
 @testable import TokenVaultOAuth
 
 /// The request a browser carries and the answer it brings back.
-@Suite struct AuthorizationTests {
+@Suite(.tags(.provider), .from(.all)) struct AuthorizationTests {
     let transport = OAuthTransport()
 
     private func client(

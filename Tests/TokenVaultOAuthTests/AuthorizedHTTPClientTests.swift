@@ -1,4 +1,5 @@
 #if OAuth
+import TestLanes
 import AsyncHTTPClient
 import Foundation
 import NIOCore
@@ -10,7 +11,7 @@ import TokenVaultAuth
 @testable import TokenVaultOAuth
 
 /// Where a token goes, and above all where not.
-@Suite struct AuthorizedHTTPClientTests {
+@Suite(.tags(.provider), .from(.all)) struct AuthorizedHTTPClientTests {
     /// A manager with a session whose tokens are numbered: each refresh gives the next.
     private func manager() async throws -> TokenManager {
         let number = Mutex(1)

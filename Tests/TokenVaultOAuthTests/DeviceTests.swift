@@ -1,4 +1,5 @@
 #if OAuth
+import TestLanes
 import Foundation
 import Synchronization
 import Testing
@@ -7,7 +8,7 @@ import TokenVaultAuth
 @testable import TokenVaultOAuth
 
 /// The device grant (RFC 8628) against a server that says what is told, on a clock that does not wait.
-@Suite struct DeviceTests {
+@Suite(.tags(.provider), .from(.all)) struct DeviceTests {
     private static let codes = #"""
         {"device_code":"fake-device","user_code":"FAKE-CODE","expires_in":600,"interval":5,
          "verification_uri":"https://a.example/device","verification_uri_complete":"https://a.example/device?c=1"}

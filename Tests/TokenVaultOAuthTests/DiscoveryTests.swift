@@ -1,4 +1,5 @@
 #if OAuth
+import TestLanes
 import Foundation
 import NIOHTTP1
 import Testing
@@ -7,7 +8,7 @@ import TokenVaultAuth
 @testable import TokenVaultOAuth
 
 /// What a provider says of itself, and what is believed of that.
-@Suite struct DiscoveryTests {
+@Suite(.tags(.provider), .from(.all)) struct DiscoveryTests {
     let transport = OAuthTransport()
 
     private func discover(

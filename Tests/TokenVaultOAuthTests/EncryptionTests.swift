@@ -1,4 +1,5 @@
 #if OAuth
+import TestLanes
 import AsyncHTTPClient
 import Foundation
 import NIOHTTP1
@@ -9,7 +10,7 @@ import TokenVaultAuth
 @testable import TokenVaultOAuth
 
 /// Nothing is sent to a server that does not prove who it is.
-@Suite(.serialized) struct EncryptionTests {
+@Suite(.tags(.provider), .from(.all), .serialized) struct EncryptionTests {
     private static let path = "/o/.well-known/openid-configuration"
     private let provider: RunningProvider
 

@@ -1,4 +1,5 @@
 #if OAuth
+import TestLanes
 import Foundation
 import Testing
 import TokenVault
@@ -7,7 +8,7 @@ import TokenVaultCrypto
 @testable import TokenVaultOAuth
 
 /// What goes over the wire and comes from it, without a wire.
-@Suite struct FormTests {
+@Suite(.tags(.provider), .from(.all)) struct FormTests {
     /// RFC 7636 appendix B.
     @Test func theChallengeOfTheStandardsVerifier() {
         let key = ProofKey(verifier: Secret(utf8: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"))

@@ -1,4 +1,5 @@
 #if OAuth
+import TestLanes
 import Crypto
 import CryptoExtras
 import Foundation
@@ -73,7 +74,7 @@ final class KeyProvider: Sendable {
 }
 
 /// ID tokens that are right, and every way in which one is not.
-@Suite struct IDTokenTests {
+@Suite(.tags(.provider), .from(.all)) struct IDTokenTests {
     @Test(arguments: ["RS256", "PS256", "ES256", "ES384", "EdDSA"])
     func aTokenThatIsRightIsTaken(_ algorithm: String) async throws {
         let key = try #require(SigningKey.make(algorithm))

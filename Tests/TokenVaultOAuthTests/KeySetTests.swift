@@ -1,4 +1,5 @@
 #if OAuth
+import TestLanes
 import Foundation
 import Testing
 import TokenVault
@@ -6,7 +7,7 @@ import TokenVaultAuth
 @testable import TokenVaultOAuth
 
 /// When a provider's keys are fetched, and when not.
-@Suite struct KeySetTests {
+@Suite(.tags(.provider), .from(.all)) struct KeySetTests {
     @Test func keysAreFetchedOnceAndKept() async throws {
         let key = try #require(SigningKey.make("ES256"))
         let provider = try await KeyProvider([key])

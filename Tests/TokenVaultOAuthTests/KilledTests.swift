@@ -1,4 +1,5 @@
 #if OAuth
+import TestLanes
 import Foundation
 import Glibc
 import Testing
@@ -8,7 +9,7 @@ import TokenVault
 
 /// Processes that are killed at each step of a refresh, and what the next one finds: new tokens, or the knowledge that the
 /// old one may have been used, which it tries once. The provider ends the session of whoever uses a token twice.
-@Suite(.serialized) struct KilledTests {
+@Suite(.tags(.provider), .from(.all), .serialized) struct KilledTests {
     /// Where a process is killed, and what is so afterwards.
     struct Place: Sendable, CustomTestStringConvertible {
         let name: String

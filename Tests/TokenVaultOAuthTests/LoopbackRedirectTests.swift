@@ -1,4 +1,5 @@
 #if OAuth
+import TestLanes
 import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
@@ -8,7 +9,7 @@ import TokenVault
 @testable import TokenVaultOAuth
 
 /// The port that a browser brings an answer to, and everybody else who finds it.
-@Suite struct LoopbackRedirectTests {
+@Suite(.tags(.provider), .from(.all)) struct LoopbackRedirectTests {
     static let issuer = "https://id.example"
     /// It says at once that a connection is refused.
     private static let browser: HTTPClient = {

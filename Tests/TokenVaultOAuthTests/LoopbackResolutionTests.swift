@@ -1,4 +1,5 @@
 #if OAuth
+import TestLanes
 import AsyncHTTPClient
 import Testing
 import TokenVaultAuth
@@ -6,7 +7,7 @@ import TokenVaultAuth
 @testable import TokenVaultOAuth
 
 /// `localhost` is this machine, whatever a resolver says of it.
-@Suite struct LoopbackResolutionTests {
+@Suite(.tags(.provider), .from(.all)) struct LoopbackResolutionTests {
     @Test func noResolverIsAskedOfIt() {
         #expect(OAuthTransport.settings(for: .init()).dnsOverride == ["localhost": "127.0.0.1"])
         var configuration = HTTPClient.Configuration()

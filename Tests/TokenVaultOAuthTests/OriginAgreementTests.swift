@@ -1,4 +1,5 @@
 #if OAuth
+import TestLanes
 import AsyncHTTPClient
 import Foundation
 import NIOCore
@@ -9,7 +10,7 @@ import TokenVaultAuth
 @testable import TokenVaultOAuth
 
 /// What is taken for a request's origin is where AsyncHTTPClient connects to.
-@Suite struct OriginAgreementTests {
+@Suite(.tags(.provider), .from(.all)) struct OriginAgreementTests {
     /// Addresses from pieces that are right, and wrong, and from those with a byte changed.
     private func addresses(_ count: Int) -> [String] {
         var generator = SeededNumbers(seed: 1)

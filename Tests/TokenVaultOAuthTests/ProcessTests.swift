@@ -1,4 +1,5 @@
 #if OAuth
+import TestLanes
 import Foundation
 import Testing
 import TokenVault
@@ -6,7 +7,7 @@ import TokenVault
 @testable import TokenVaultOAuth
 
 /// Many processes with one vault and one session, and a provider that ends the session of whoever uses a refresh token twice.
-@Suite struct ProcessTests {
+@Suite(.tags(.provider), .from(.all)) struct ProcessTests {
     @Test func fiftyProcessesRefreshOnce() async throws {
         let scene = try await WorkerScene()
         let signedIn = try await scene.provider.signIn(scene.client)

@@ -1,4 +1,5 @@
 #if OAuth
+import TestLanes
 import AsyncHTTPClient
 import Foundation
 import NIOCore
@@ -9,7 +10,7 @@ import TokenVault
 @testable import TokenVaultOAuth
 
 /// All of it against a real provider: django-oauth-toolkit, with rotation and reuse detection on.
-@Suite(.serialized) struct ProviderTests {
+@Suite(.tags(.provider), .from(.all), .serialized) struct ProviderTests {
     let provider: RunningProvider
 
     init() throws { provider = try RunningProvider() }

@@ -1,4 +1,5 @@
 #if OAuth
+import TestLanes
 import Foundation
 import Testing
 import TokenVault
@@ -6,7 +7,7 @@ import TokenVault
 @testable import TokenVaultOAuth
 
 /// Whatever is printed, dumped or mirrored of all this has no secret in it.
-@Suite struct RedactionTests {
+@Suite(.tags(.provider), .from(.all)) struct RedactionTests {
     private func everything(_ value: Any) -> String {
         var dumped = ""
         dump(value, to: &dumped)

@@ -1,4 +1,5 @@
 #if OAuth
+import TestLanes
 import AsyncHTTPClient
 import NIOCore
 import NIOHPACK
@@ -11,7 +12,7 @@ import TokenVaultAuth
 @testable import TokenVaultOAuth
 
 /// A server of HTTP/2 does not end the process by what it gives as a status: AsyncHTTPClient, or NIO, would.
-@Suite(.serialized) struct StreamStatusTests {
+@Suite(.tags(.provider), .from(.all), .serialized) struct StreamStatusTests {
     private let provider: RunningProvider
 
     init() throws { provider = try RunningProvider() }

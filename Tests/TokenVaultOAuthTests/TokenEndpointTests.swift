@@ -1,4 +1,5 @@
 #if OAuth
+import TestLanes
 import AsyncHTTPClient
 import Foundation
 import NIOCore
@@ -11,7 +12,7 @@ import TokenVault
 @testable import TokenVaultOAuth
 
 /// What each answer of a token endpoint means for a refresh, and what is sent to it.
-@Suite struct TokenEndpointTests {
+@Suite(.tags(.provider), .from(.all)) struct TokenEndpointTests {
     private func outcome(
         _ reply: ScriptedServer.Reply, clock: TestClock = TestClock()
     ) async throws -> Result<TokenRefreshResponse, RefreshFailure> {

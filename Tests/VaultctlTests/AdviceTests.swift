@@ -1,12 +1,13 @@
 import Glibc
 import ProgramSupport
+import TestLanes
 import Testing
 import TokenVault
 
 @testable import vaultctl
 
 /// Error lines say what is at fault and what to do about it here.
-@Suite struct AdviceTests {
+@Suite(.tags(.programs), .from(.usual)) struct AdviceTests {
     @Test func anExportToNowhereSpeaksOfStandardOutput() throws {
         let sandbox = try Sandbox.withVault()
         let words = try sandbox.file("words", "fake words\n")

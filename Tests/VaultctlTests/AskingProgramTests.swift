@@ -1,12 +1,13 @@
 import Glibc
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVaultPlatform
 
 @testable import vaultctl
 
 /// Programs that ask in a window, where there is no terminal: scripts play them.
-@Suite struct AskingProgramTests {
+@Suite(.tags(.programs), .from(.usual)) struct AskingProgramTests {
     private static let passphrase = "fake correct 100% horse"
 
     /// A home with a vault for which a person has to be asked: nothing is derived before somebody answers.

@@ -1,10 +1,11 @@
 import Foundation
 import ProgramSupport
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVaultPlatform
 
-@Suite struct BackgroundProgramTests {
+@Suite(.tags(.programs), .from(.usual)) struct BackgroundProgramTests {
     /// One that says nothing is not left running where nobody knows of it.
     @Test func whatIsNotReadyInTimeIsEnded() throws {
         let mark = "not ready \(UUID().uuidString)"

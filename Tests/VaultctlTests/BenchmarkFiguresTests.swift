@@ -1,9 +1,10 @@
+import TestLanes
 import Testing
 
 @testable import vaultctl_benchmark
 
 /// What `vaultctl benchmark` makes of latencies.
-@Suite struct BenchmarkFiguresTests {
+@Suite(.tags(.programs), .from(.all)) struct BenchmarkFiguresTests {
     private func latencies(_ microseconds: some Sequence<Int>) -> Latencies {
         var latencies = Latencies()
         for number in microseconds { latencies.record(.microseconds(number)) }

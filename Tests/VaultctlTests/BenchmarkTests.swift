@@ -1,4 +1,5 @@
 import Glibc
+import TestLanes
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -8,7 +9,7 @@ import Foundation
 #endif
 
 /// `vaultctl benchmark`: what it prints and writes, and that nothing of it stays. How fast anything is, no test says.
-@Suite struct BenchmarkTests {
+@Suite(.tags(.programs), .from(.all)) struct BenchmarkTests {
     private struct Row: Decodable, Equatable {
         var backend: String
         var operation: String

@@ -1,8 +1,9 @@
 import Glibc
+import TestLanes
 import Testing
 
 /// What `--timeout` bounds beside locks: pipes that nobody writes to, and pipes that nobody reads.
-@Suite struct BoundedWaitTests {
+@Suite(.tags(.programs), .from(.usual)) struct BoundedWaitTests {
     /// The program, ended with status 124 if it does not end by itself.
     private static func bounded(
         _ sandbox: Sandbox, _ arguments: [String], output: Child.Output = .captured

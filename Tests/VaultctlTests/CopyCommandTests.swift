@@ -1,7 +1,8 @@
+import TestLanes
 import Testing
 
 /// `restore`, `adopt` and `salvage` on the command line.
-@Suite struct CopyCommandTests {
+@Suite(.tags(.programs), .from(.usual)) struct CopyCommandTests {
     private let sandbox: Sandbox
     private var vault: String { "\(sandbox.home)/.local/share/tokenvault/default.vault" }
 

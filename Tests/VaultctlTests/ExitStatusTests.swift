@@ -1,10 +1,11 @@
 import ProgramSupport
+import TestLanes
 import Testing
 import TokenVault
 
 @testable import vaultctl
 
-@Suite struct ExitStatusTests {
+@Suite(.tags(.programs), .from(.usual)) struct ExitStatusTests {
     /// The contract's table, for every code there is.
     @Test func everyErrorHasItsStatus() {
         let table: [Int32: Set<TokenStorageError.Code>] = [

@@ -1,9 +1,10 @@
 import Glibc
+import TestLanes
 import Testing
 
 /// Export and import, as people and scripts use them. Deriving the export's key costs the better part of a
 /// second each time.
-@Suite struct ExportCommandTests {
+@Suite(.tags(.programs), .from(.usual)) struct ExportCommandTests {
     @Test func anExportMovesToAnotherVault() throws {
         let sandbox = try Sandbox.withVault()
         _ = try sandbox.run("store", "here", input: "fake-here")
@@ -70,7 +71,7 @@ import Testing
 }
 
 /// `import --format ndjson`: what other programs kept, one object a line.
-@Suite struct ImportLinesTests {
+@Suite(.tags(.programs), .from(.usual)) struct ImportLinesTests {
     @Test func linesAreStoredAsOneCommit() throws {
         let sandbox = try Sandbox.withVault()
         let lines = """

@@ -1,7 +1,8 @@
+import TestLanes
 import Testing
 
 /// A vault whose file is gone: none is made in its place before it is put back or forgotten.
-@Suite struct ForgetCommandTests {
+@Suite(.tags(.programs), .from(.usual)) struct ForgetCommandTests {
     private let sandbox: Sandbox
     private var state: String { "\(sandbox.home)/.local/state/tokenvault" }
 

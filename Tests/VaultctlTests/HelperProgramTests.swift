@@ -1,10 +1,11 @@
 import ProgramSupport
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVaultPlatform
 
 /// What is read of a program that is asked something, and until when.
-@Suite struct HelperProgramTests {
+@Suite(.tags(.programs), .from(.usual)) struct HelperProgramTests {
     private func program(_ script: String) throws -> HelperProgram {
         try HelperProgram("/bin/sh", ["-c", script], environment: ["PATH=/usr/bin:/bin"], isSpokenTo: true)
     }

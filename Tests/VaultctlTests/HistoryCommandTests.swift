@@ -1,7 +1,8 @@
+import TestLanes
 import Testing
 
 /// `history`, `undo` and how many values a vault keeps.
-@Suite struct HistoryCommandTests {
+@Suite(.tags(.programs), .from(.usual)) struct HistoryCommandTests {
     private let sandbox: Sandbox
 
     init() throws {

@@ -1,6 +1,7 @@
+import TestLanes
 import Testing
 
-@Suite struct ItemCommandTests {
+@Suite(.tags(.programs), .from(.usual)) struct ItemCommandTests {
     @Test func storedRetrievedReplacedDeleted() throws {
         let sandbox = try Sandbox.withVault()
         #expect(try sandbox.run("store", "k", input: "fake-1\n").status == 0)

@@ -1,8 +1,9 @@
 import Glibc
+import TestLanes
 import Testing
 
 /// What `status` says of the memory that keys lie in.
-@Suite struct KeyMemoryTests {
+@Suite(.tags(.programs), .from(.usual)) struct KeyMemoryTests {
     @Test func statusTellsThatKeysAreLocked() throws {
         let sandbox = try Sandbox.withVault()
         #expect(try sandbox.run("status", "--json").text.contains(#""keyMemory":"locked""#))

@@ -1,5 +1,6 @@
 import ProgramSupport
 import Synchronization
+import TestLanes
 import Testing
 import TokenVault
 
@@ -34,7 +35,7 @@ private final class MemoryKeyring: KeyringItems {
     }
 }
 
-@Suite struct KeyringTests {
+@Suite(.tags(.programs), .from(.usual)) struct KeyringTests {
     private let sandbox: Sandbox
     private let keyring = MemoryKeyring()
 

@@ -1,7 +1,8 @@
+import TestLanes
 import Testing
 
 /// `merge` of a copy that another device wrote to while the vault was written to as well.
-@Suite struct MergeCommandTests {
+@Suite(.tags(.programs), .from(.usual)) struct MergeCommandTests {
     private let sandbox: Sandbox
     private var copy: String { "\(sandbox.home)/copy" }
 

@@ -1,12 +1,13 @@
 import Glibc
 import ProgramSupport
+import TestLanes
 import Testing
 import TokenVault
 
 @testable import vaultctl
 
 /// Moving items with the program: real vaults, real processes.
-@Suite struct MigrateTests {
+@Suite(.tags(.programs), .from(.usual)) struct MigrateTests {
     private let sandbox: Sandbox
     private var old: String { "\(sandbox.home)/old.vault" }
 

@@ -1,9 +1,10 @@
+import TestLanes
 import Testing
 
 @testable import vaultctl
 
 /// Keys, services and attributes of any characters, on the command line.
-@Suite struct NameTests {
+@Suite(.tags(.programs), .from(.usual)) struct NameTests {
     private let sandbox: Sandbox
 
     init() throws { sandbox = try Sandbox.withVault() }

@@ -1,10 +1,11 @@
 import ArgumentParser
+import TestLanes
 import Testing
 
 @testable import vaultctl
 
 /// `retrieve` and `token` have two parsers. They must never disagree.
-@Suite struct ParserAgreementTests {
+@Suite(.tags(.programs), .from(.usual)) struct ParserAgreementTests {
     @Test func bothParsersUnderstandEveryLineAlike() {
         expectAgreement(of: "retrieve", options: Self.names, seed: 20_261_121, FastRetrieve.parse) {
             CommandLineParser.retrieveArguments($0, root: Root.self)

@@ -1,7 +1,8 @@
+import TestLanes
 import Testing
 
 /// Passphrase files as editors write them.
-@Suite struct PassphraseFileTests {
+@Suite(.tags(.programs), .from(.usual)) struct PassphraseFileTests {
     @Test func aCarriageReturnBelongsToTheEndOfTheLine() throws {
         let sandbox = try Sandbox()
         let unix = try sandbox.file("unix", "fake correct horse\n")

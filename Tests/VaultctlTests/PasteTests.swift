@@ -1,8 +1,9 @@
 import Glibc
+import TestLanes
 import Testing
 
 /// Several lines at a prompt that takes one: the shell receives none of them.
-@Suite struct PasteTests {
+@Suite(.tags(.programs), .from(.usual)) struct PasteTests {
     /// A secret with line ends, and commands that leave a trace if a shell runs them.
     private static func lines(_ sandbox: Sandbox, bytes: Int) -> String {
         let command = "touch \(sandbox.home)/spilled\r"

@@ -1,7 +1,8 @@
+import TestLanes
 import Testing
 
 /// Items that a session without the root key stored, on the command line.
-@Suite struct PolicyOriginCommandTests {
+@Suite(.tags(.programs), .from(.usual)) struct PolicyOriginCommandTests {
     private let sandbox: Sandbox
 
     /// A vault with a key file that opens everything, and one, `limited`, that opens what may be read after first unlock.

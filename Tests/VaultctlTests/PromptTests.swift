@@ -1,9 +1,10 @@
 import Glibc
+import TestLanes
 import Testing
 import TokenVaultPlatform
 
 /// Prompts on a terminal, at which a script types.
-@Suite struct PromptTests {
+@Suite(.tags(.programs), .from(.usual)) struct PromptTests {
     private static let passphrase = "fake correct horse"
 
     /// The first minute, as a person types it. One test: each passphrase costs the better part of a second.

@@ -1,7 +1,8 @@
+import TestLanes
 import Testing
 
 /// `--revoke` and `device` on the command line.
-@Suite struct RevocationCommandTests {
+@Suite(.tags(.programs), .from(.usual)) struct RevocationCommandTests {
     private let sandbox: Sandbox
 
     init() throws { sandbox = try Sandbox.withVault() }

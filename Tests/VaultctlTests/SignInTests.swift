@@ -1,6 +1,7 @@
 import Foundation
 import OAuthWire
 import ProgramSupport
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultAuth
@@ -8,7 +9,7 @@ import TokenVaultAuth
 @testable import vaultctl
 
 /// What `login` and `token` make of what they are told, without a provider.
-@Suite struct SignInTests {
+@Suite(.tags(.programs), .from(.usual)) struct SignInTests {
     /// What became of a refresh crosses the two programs without loss: whether the token may have been used hangs on it.
     @Test(arguments: [
         RefreshFailure.Kind.invalidGrant, .refused("invalid_client"), .throttled, .notSent, .serverError(503),

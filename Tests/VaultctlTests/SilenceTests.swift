@@ -1,8 +1,9 @@
 import Glibc
+import TestLanes
 import Testing
 
 /// What is typed at a terminal while the key of a passphrase is derived, and passphrases that are mistyped.
-@Suite struct SilenceTests {
+@Suite(.tags(.programs), .from(.usual)) struct SilenceTests {
     private static let passphrase = "fake correct horse"
     let sandbox: Sandbox
 

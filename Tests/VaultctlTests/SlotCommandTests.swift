@@ -1,4 +1,5 @@
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
@@ -6,7 +7,7 @@ import TokenVaultPlatform
 @testable import vaultctl
 
 /// Recovery keys and scopes on the command line.
-@Suite struct SlotCommandTests {
+@Suite(.tags(.programs), .from(.usual)) struct SlotCommandTests {
     private let sandbox: Sandbox
 
     init() throws { sandbox = try Sandbox.withVault() }

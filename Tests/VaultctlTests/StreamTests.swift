@@ -1,8 +1,9 @@
 import Glibc
+import TestLanes
 import Testing
 
 /// Standard streams that are closed, full, or whose reader went away.
-@Suite struct StreamTests {
+@Suite(.tags(.programs), .from(.usual)) struct StreamTests {
     @Test func aFullOrClosedOutputIsAFailure() throws {
         let sandbox = try Sandbox.withVault()
         _ = try sandbox.run("store", "k", input: "fake")

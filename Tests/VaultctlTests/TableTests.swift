@@ -1,3 +1,4 @@
+import TestLanes
 import Testing
 import TokenVault
 
@@ -8,7 +9,7 @@ import FoundationEssentials
 #endif
 
 /// What a terminal shows of texts that other programs chose.
-@Suite struct TableTests {
+@Suite(.tags(.programs), .from(.usual)) struct TableTests {
     @Test func wideAndCombiningCharactersTakeTheirColumns() {
         #expect(DisplayWidth.columns(of: "abc") == 3)
         #expect(DisplayWidth.columns(of: "日本") == 4 && DisplayWidth.columns(of: "ﾊ") == 1)
@@ -47,7 +48,7 @@ import FoundationEssentials
 }
 
 /// Paths that the shell was to expand, and did not.
-@Suite struct TildeTests {
+@Suite(.tags(.programs), .from(.usual)) struct TildeTests {
     @Test(arguments: [
         ["status", "--vault=~/a.vault"], ["status", "--state-dir", "~/state"], ["list", "--key-file=~/key"],
         ["restore", "~/copy"], ["merge", "~/copy"], ["import", "~/file"],

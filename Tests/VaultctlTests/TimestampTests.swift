@@ -1,4 +1,5 @@
 import ProgramSupport
+import TestLanes
 import Testing
 import TokenVault
 
@@ -10,7 +11,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite struct TimestampTests {
+@Suite(.tags(.programs), .from(.usual)) struct TimestampTests {
     @Test(arguments: [
         (0.0, "1970-01-01T00:00:00Z"), (951_782_400, "2000-02-29T00:00:00Z"),
         (-1, "1969-12-31T23:59:59Z"), (4_107_542_399, "2100-02-28T23:59:59Z"),

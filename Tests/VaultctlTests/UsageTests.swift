@@ -1,10 +1,11 @@
 import Glibc
+import TestLanes
 import Testing
 
 @testable import vaultctl
 
 /// Mistakes on the command line: one line, status 64, and nothing repeated that was typed.
-@Suite struct UsageTests {
+@Suite(.tags(.programs), .from(.usual)) struct UsageTests {
     private static let typed = "fake-secret-typed-by-mistake"
 
     @Test(arguments: [

@@ -1,7 +1,8 @@
 import Glibc
+import TestLanes
 import Testing
 
-@Suite struct VaultCommandTests {
+@Suite(.tags(.programs), .from(.usual)) struct VaultCommandTests {
     @Test func initNeverOverwrites() throws {
         let sandbox = try Sandbox.withVault()
         let key = try String(contentsOfFile: "\(sandbox.home)/vault.key")

@@ -1,7 +1,8 @@
+import TestLanes
 import Testing
 
 /// `verify` of what does not open: it says where all the same, and what to do, in the report that it always gives.
-@Suite struct VerifyCommandTests {
+@Suite(.tags(.programs), .from(.usual)) struct VerifyCommandTests {
     private let sandbox: Sandbox
 
     init() throws {

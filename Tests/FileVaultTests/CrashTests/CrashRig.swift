@@ -1,3 +1,4 @@
+import TestLanes
 import TokenVaultPlatform
 
 /// What is put on a disk that crashed, and what must be true of it then.
@@ -24,6 +25,10 @@ struct CrashRig: Sendable {
     var samples = 12
     /// At most this many states; the others are left out evenly.
     var limit = Int.max
+    /// At most as many in a run that does not cover ``TestLane/all``.
+    static let sampled = 40
+    /// Whether each run explores all.
+    var isWhole = false
     /// How many violations are told in full.
     var told = 5
     /// How many inspections run at once.
@@ -38,6 +43,7 @@ struct CrashRig: Sendable {
     func explore(_ history: History, from start: DiskContents, subject: some CrashSubject) async -> Report {
         var report = Report()
         for complaint in history.complaints { report.add("in the workload: \(complaint)", told: told) }
+        let limit = isWhole || TestLane.all.isCovered ? limit : min(limit, Self.sampled)
         let states = CrashStates(
             of: history, from: start, first: from, samples: samples, limit: limit, seed: seed)
         report.states = states.count
@@ -70,6 +76,11 @@ struct CrashRig: Sendable {
         }
         return queue.withLock { $0.report }
     }
+}
+
+extension CrashRig {
+    /// The least number of states that a run has to find where all have `states`.
+    static func least(_ states: Int) -> Int { TestLane.all.isCovered ? states : min(states, sampled / 4) }
 }
 
 extension CrashRig.Report {

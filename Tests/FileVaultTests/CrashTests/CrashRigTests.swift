@@ -1,9 +1,10 @@
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVaultPlatform
 
 /// The rig itself: it finds nothing wrong with a log that is right, and something with each that is not.
-@Suite struct CrashRigTests {
+@Suite(.tags(.crash)) struct CrashRigTests {
     private func start() throws -> DiskContents {
         let disk = SimulatedDisk()
         try ToyLog.create(disk.directory(0), disk.directory(1))
@@ -49,7 +50,7 @@ import TokenVaultPlatform
     @Test func aRightLogHasNoViolation() async throws {
         let start = try start()
         let history = try run(from: start, lie: nil)
-        let report = await CrashRig().explore(history, from: start, subject: ToySubject())
+        let report = await CrashRig(isWhole: true).explore(history, from: start, subject: ToySubject())
         #expect(report.violations == [])
         #expect(report.states > 250)
         #expect(history.calls.count == 11)
@@ -59,7 +60,8 @@ import TokenVaultPlatform
     func everyLieIsCaught(_ lie: Lie) async throws {
         let start = try start()
         let history = try run(from: start, lie: lie)
-        let report = await CrashRig(stopsAtFirst: true).explore(history, from: start, subject: ToySubject())
+        let report = await CrashRig(isWhole: true, stopsAtFirst: true).explore(
+            history, from: start, subject: ToySubject())
         // The workload itself saw nothing: only a crash shows the lie.
         #expect(history.complaints == [])
         #expect(report.violationCount > 0)

@@ -1,4 +1,5 @@
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
@@ -7,7 +8,7 @@ import TokenVaultPlatform
 
 /// Crashes of making a vault and of forgetting one that is gone: at its path a new one is refused with a way out, or can be
 /// made, and never is a key left that nothing tells of.
-@Suite struct ForgetCrashTests {
+@Suite(.tags(.crash)) struct ForgetCrashTests {
     private static let place: FilePath = "/simulated/test.vault"
 
     private static func location(on disk: SimulatedDisk) -> VaultLocation {

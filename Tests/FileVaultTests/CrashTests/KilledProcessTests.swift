@@ -1,9 +1,10 @@
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVaultPlatform
 
 /// Real processes killed on the real disk. `make crash-test` does thousands of rounds of the same.
-@Suite struct KilledProcessTests {
+@Suite(.tags(.crash)) struct KilledProcessTests {
     @Test func killedWritersLoseNothing() throws {
         let sandbox = try Sandbox()
         let child = try Child(

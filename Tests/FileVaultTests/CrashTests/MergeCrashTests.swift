@@ -1,9 +1,10 @@
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
 
 /// Crashes of merging: what is at the vault's path is the old vault or the merged one, whole, and opens on this device.
-@Suite struct MergeCrashTests {
+@Suite(.tags(.crash)) struct MergeCrashTests {
     /// The vault with what this device has stored, a copy with what another one has, and what both come to.
     /// With `isSuccessor`, the copy has all of the vault's commits, and takes its place as it is.
     private static func start(
@@ -72,11 +73,13 @@ import TokenVaultPlatform
             subject: RestoreCrashTests.Subject(base: VaultSubject(), generations: merged))
         print("crash states of merging: \(report.states) of \(report.crashPoints) crash points")
         #expect(report.violations == [])
-        #expect(report.states > 50)
+        #expect(report.states >= CrashRig.least(50))
     }
 
     /// One who merges is killed after each operation, and another goes on with what is there then.
-    @Test(arguments: [false, true]) func whoIsKilledLeavesOneOfTheTwo(isSuccessor: Bool) async throws {
+    @Test(.tags(.endurance), .from(.all), arguments: [false, true]) func whoIsKilledLeavesOneOfTheTwo(
+        isSuccessor: Bool
+    ) async throws {
         let (start, vault, merged) = try Self.start(isSuccessor: isSuccessor)
         var (life, isDead, states) = (0, true, 0)
         while isDead {

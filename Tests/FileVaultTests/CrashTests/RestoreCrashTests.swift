@@ -1,11 +1,12 @@
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
 
 /// Crashes of restoring, adopting and salvaging: what is at the vault's path is the old vault or the new one, whole, and
 /// what somebody was told is there.
-@Suite struct RestoreCrashTests {
+@Suite(.tags(.crash)) struct RestoreCrashTests {
     /// A copy that lies beside the vault.
     static let copy = "copy.vault"
     private static let out = "out.vault"
@@ -118,7 +119,7 @@ import TokenVaultPlatform
             }
         }
         print(table + "  in all: \(states)")
-        #expect(states >= 10_000)
+        #expect(states >= CrashRig.least(10_000))
     }
 
     private static func explore(_ exploration: Exploration) async throws -> CrashRig.Report {

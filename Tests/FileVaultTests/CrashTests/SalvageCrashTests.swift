@@ -1,10 +1,11 @@
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
 
 /// What a crash leaves is no damage: salvaging it saves what opening it shows, and says that nothing is lost.
-@Suite struct SalvageCrashTests {
+@Suite(.tags(.crash)) struct SalvageCrashTests {
     @Test(
         arguments: [
             VaultWorkload.stores, .batches, .deletions, .compactions, .indexed, .slots,

@@ -1,10 +1,11 @@
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
 
 /// Crash safety: every state that a crash can leave on the disk is a vault that opens, holds all that was
 /// acknowledged and nothing else, verifies, and goes on.
-@Suite struct VaultCrashTests {
+@Suite(.tags(.crash)) struct VaultCrashTests {
     /// What one exploration found.
     struct Line: Sendable {
         var name: String
@@ -41,7 +42,7 @@ import TokenVaultPlatform
         }
         let states = lines.reduce(0) { $0 + $1.states }
         print(table + "  in all: \(states)")
-        #expect(states >= 10_000)
+        #expect(states >= CrashRig.least(10_000))
     }
 
     /// Runs all of `explorations`, some at once; their lines in order.

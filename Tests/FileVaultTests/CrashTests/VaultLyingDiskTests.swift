@@ -1,11 +1,12 @@
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
 
 /// The rig again, with the vault on lying disks: the states that it explores are those that tell a vault
 /// which forgets a step from one that does not.
-@Suite struct VaultLyingDiskTests {
+@Suite(.tags(.crash)) struct VaultLyingDiskTests {
     /// A little of everything that a lie could spoil.
     static let workload = VaultWorkload(name: "under a liar", samples: 4) { script in
         let first = try script.open()
@@ -29,7 +30,7 @@ import TokenVaultPlatform
     @Test func theTruthHasNoViolation() async throws {
         let start = try Self.workload.start()
         let history = try Self.workload.history(from: start)
-        let report = await CrashRig(samples: 4, limit: 300).explore(
+        let report = await CrashRig(samples: 4, limit: 300, isWhole: true).explore(
             history, from: start, subject: Self.workload.subject)
         #expect(report.violations == [])
     }
@@ -48,7 +49,7 @@ import TokenVaultPlatform
         }
         // The calls themselves saw nothing: only a crash, or opening anew, shows the lie.
         #expect(history.complaints == [])
-        let report = await CrashRig(samples: 4, stopsAtFirst: true).explore(
+        let report = await CrashRig(samples: 4, isWhole: true, stopsAtFirst: true).explore(
             history, from: start, subject: Self.workload.subject)
         #expect(report.violationCount > 0)
         print("\(lie.rawValue): \(report.violations.first ?? "nothing")")

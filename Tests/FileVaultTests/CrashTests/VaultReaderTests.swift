@@ -1,10 +1,11 @@
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
 
 /// A reader that looks after every single operation of the writers: it sees what was acknowledged, or with it
 /// what is under way, never a half.
-@Suite struct VaultReaderTests {
+@Suite(.tags(.crash)) struct VaultReaderTests {
     /// Workloads whose readers need no key derivation.
     static let workloads = [
         VaultWorkload.stores, .replacements, .deletions, .batches, .growth, .compactions, .twoWriters,

@@ -2,6 +2,7 @@ import Glibc
 import HookedStorage
 import Synchronization
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
@@ -74,7 +75,7 @@ import Foundation
     }
 
     /// One that comes upon nothing, upon what was stored and deleted since the index, and upon a new index.
-    @Test func largeBatchesFollowEachOther() throws {
+    @Test(.tags(.endurance), .from(.all)) func largeBatchesFollowEachOther() throws {
         let sandbox = try Sandbox()
         let vault = try vault(sandbox)
         let storage = vault.storage(service: Self.service)

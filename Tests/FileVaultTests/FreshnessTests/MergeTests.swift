@@ -1,3 +1,4 @@
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
@@ -538,7 +539,9 @@ import TokenVaultPlatform
 
     /// One history is so long that older commits were left out of it. Nothing then tells whether that file had an
     /// item and deleted it.
-    @Test(arguments: [true, false]) func whatACutHistoryCannotTellIsKept(isInPlace: Bool) throws {
+    @Test(.tags(.endurance), .from(.all), arguments: [true, false]) func whatACutHistoryCannotTellIsKept(
+        isInPlace: Bool
+    ) throws {
         try begin()
         try other.use { try $0.store("fake precious", for: "precious") }
         func storeMany(_ count: Int) throws {

@@ -1,4 +1,5 @@
 import Glibc
+import TestLanes
 import Testing
 import TokenVault
 
@@ -6,7 +7,7 @@ import TokenVault
 ///
 /// `make test-all` takes at least 100,000 steps; `TOKENVAULT_FRESHNESS_SEED` and `TOKENVAULT_FRESHNESS_STEPS` repeat a run. The
 /// test expects a history without a bound. The file lists 8,192 commits, and a run of 9,000 steps makes fewer.
-@Suite struct RandomFreshnessTests {
+@Suite(.tags(.endurance)) struct RandomFreshnessTests {
     private static let seeds: [UInt64] =
         number("TOKENVAULT_FRESHNESS_SEED").map { [UInt64($0)] }
         ?? Array(1...UInt64(number("TOKENVAULT_FRESHNESS_RUNS") ?? 3))

@@ -1,3 +1,4 @@
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultPlatform
@@ -113,7 +114,7 @@ import TokenVaultPlatform
         try expectWhole(indexed, reported: true, "pages of another vault")
     }
 
-    @Test func noBitOfAVaultWithAnIndexGoesUnnoticed() async throws {
+    @Test(.tags(.endurance), .from(.all)) func noBitOfAVaultWithAnIndexGoesUnnoticed() async throws {
         let vault = try TamperedVault.make(tailBound: 3).withFewZeros()
         for subject in [vault, vault.withoutAnchor()] {
             let wrong = await subject.unaccepted(

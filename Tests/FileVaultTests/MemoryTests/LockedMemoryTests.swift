@@ -1,12 +1,13 @@
 import Glibc
 import SystemPackage
+import TestLanes
 import Testing
 
 /// What is left in memory after a lock: looked for by a process of its own, from inside.
 @Suite struct LockedMemoryTests {
     /// A reader of another process would see no page of `memfd_secret`, and root no limit on
     /// locked memory: the probe reads its own, and has no capabilities.
-    @Test(arguments: [nil, "secret", "agent"] as [String?])
+    @Test(.tags(.endurance), .from(.all), arguments: [nil, "secret", "agent"] as [String?])
     func nothingIsLeftAfterTwoHundredLocks(_ variant: String?) throws {
         let sandbox = try Sandbox()
         let output = sandbox.path.appending("output")

@@ -1,3 +1,4 @@
+import TestLanes
 import Testing
 import TokenVault
 
@@ -24,7 +25,7 @@ import TokenVault
         contents.directories[0][SimulatedVault.name]?[flip.offset] ^= 1 << flip.bit
     }
 
-    @Test(arguments: [true, false])
+    @Test(.tags(.endurance), .from(.all), arguments: [true, false])
     func inTheKeybagCopies(withAnchor: Bool) async throws {
         let vault = try TamperedVault.make().withFewZeros()
         let subject = withAnchor ? vault : vault.withoutAnchor()
@@ -35,7 +36,7 @@ import TokenVault
         #expect(wrong == [])
     }
 
-    @Test(arguments: [true, false])
+    @Test(.tags(.endurance), .from(.all), arguments: [true, false])
     func inTheFrames(withAnchor: Bool) async throws {
         let vault = try TamperedVault.make().withFewZeros()
         let subject = withAnchor ? vault : vault.withoutAnchor()

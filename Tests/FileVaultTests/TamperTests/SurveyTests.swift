@@ -1,3 +1,4 @@
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultCrypto
@@ -167,7 +168,7 @@ import TokenVaultPlatform
 
     // MARK: - Which frames are newest
 
-    @Test func theNewestOfManyFramesAreThoseOfTheIndex() throws {
+    @Test(.tags(.endurance), .from(.all)) func theNewestOfManyFramesAreThoseOfTheIndex() throws {
         var random = SeededGenerator(seed: 19)
         for size in [1, 500, 3_000, 40_000] {
             var log = SurveyedLog(expecting: 0)

@@ -1,4 +1,5 @@
 #if OAuth
+import TestLanes
 import Foundation
 import Glibc
 import SystemPackage
@@ -27,7 +28,7 @@ private struct HeldWorker {
 }
 
 /// `vaultctl login`, and `vaultctl token`, ended by a signal while they have what the provider gave: it is given back first.
-@Suite struct EndedSignInTests {
+@Suite(.tags(.provider), .from(.all)) struct EndedSignInTests {
     /// The attempt to store them hangs.
     @Test(arguments: [SIGINT, SIGTERM, SIGHUP])
     func whatIsBeingStoredIsRevoked(_ signal: Int32) throws {

@@ -1,4 +1,5 @@
 #if OAuth
+import TestLanes
 import Foundation
 import Glibc
 import SystemPackage
@@ -8,7 +9,7 @@ import TokenVaultAuth
 import TokenVaultPlatform
 
 /// `vaultctl` with a `vaultctl-oauth` or a provider that does not answer: it ends in time, and nothing of it is left.
-@Suite struct EndedWorkerTests {
+@Suite(.tags(.provider), .from(.all)) struct EndedWorkerTests {
     /// Says that it is there, and hangs; whoever watches the pipe sees it end.
     private static func hanging(_ pipe: Gate) -> String {
         "exec 9>'\(pipe.path)'; echo >&9; while :; do sleep 1000; done"

@@ -1,10 +1,11 @@
 #if OAuth
+import TestLanes
 import Glibc
 import Testing
 import TokenVault
 
 /// Signing in, renewing and signing out where nothing can be written to the vault: what is told, and what is left where.
-@Suite struct FailingDiskTests {
+@Suite(.tags(.provider), .from(.all)) struct FailingDiskTests {
     private func signedIn() throws -> SignInHome {
         let home = try SignInHome(nil)
         try SaidWorker(

@@ -1,4 +1,5 @@
 #if OAuth
+import TestLanes
 import Foundation
 import Glibc
 import SystemPackage
@@ -7,7 +8,7 @@ import TokenVault
 import TokenVaultAuth
 
 /// What becomes of new tokens when the vault goes while the provider is asked.
-@Suite struct LockedMeanwhileTests {
+@Suite(.tags(.provider), .from(.all)) struct LockedMeanwhileTests {
     /// A home whose agent holds the vault, and whose worker does `command` with `vaultctl` before it answers.
     private func home(before command: String, then answer: String = answer) throws -> SignInHome {
         try home(answering: answer) { home in

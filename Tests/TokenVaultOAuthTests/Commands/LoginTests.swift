@@ -1,4 +1,5 @@
 #if OAuth
+import TestLanes
 import Foundation
 import Glibc
 import Testing
@@ -6,7 +7,7 @@ import TokenVault
 import TokenVaultAuth
 
 /// `vaultctl login`, against a real provider.
-@Suite struct LoginTests {
+@Suite(.tags(.provider), .from(.all)) struct LoginTests {
     @Test func aBrowserSignsInAndTheTokenIsPrinted() throws {
         let provider = try RunningProvider()
         let home = try SignInHome(provider)

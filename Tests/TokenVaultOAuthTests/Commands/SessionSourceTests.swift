@@ -1,11 +1,12 @@
 #if OAuth
+import TestLanes
 import Foundation
 import Testing
 import TokenVault
 @testable import TokenVaultAuth
 
 /// A session's tokens go to the provider that gave them, and to no other.
-@Suite struct SessionSourceTests {
+@Suite(.tags(.provider), .from(.all)) struct SessionSourceTests {
     private static let origins = ["https://id-a.example.com", "https://id-b.example.com"]
 
     /// Signs in at one of the two, and says a token that is called after it and is over already.

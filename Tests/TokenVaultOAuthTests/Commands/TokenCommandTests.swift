@@ -1,4 +1,5 @@
 #if OAuth
+import TestLanes
 import Foundation
 import Glibc
 import Testing
@@ -6,7 +7,7 @@ import TokenVault
 import TokenVaultAuth
 
 /// `vaultctl token` and `vaultctl logout`, against a real provider.
-@Suite struct TokenCommandTests {
+@Suite(.tags(.provider), .from(.all)) struct TokenCommandTests {
     /// While the token is good nobody is started, and the provider's program need not even be there.
     @Test func aTokenThatIsGoodStartsNothing() async throws {
         let provider = try RunningProvider()

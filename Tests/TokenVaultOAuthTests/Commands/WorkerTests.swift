@@ -1,4 +1,5 @@
 #if OAuth
+import TestLanes
 import Foundation
 import Glibc
 import Testing
@@ -6,7 +7,7 @@ import TokenVault
 import TokenVaultAuth
 
 /// `vaultctl` with a `vaultctl-oauth` that does not do what it should, and what others see of the real one.
-@Suite struct WorkerTests {
+@Suite(.tags(.provider), .from(.all)) struct WorkerTests {
     @Test(arguments: [
         ("exit 3", 8, "ended without an answer (exit status 3)"),
         ("read line; kill -9 $$", 8, "ended without an answer (exit status 137)"),

@@ -1,4 +1,5 @@
 #if OAuth
+import TestLanes
 import AsyncHTTPClient
 import Foundation
 import Glibc
@@ -13,7 +14,7 @@ import TokenVaultCrypto
 
 /// No token, code, verifier, nonce, state or client's secret is in anything that is logged, thrown, printed or left by a
 /// crash.
-@Suite(.serialized) struct SilenceTests {
+@Suite(.tags(.provider), .from(.all), .serialized) struct SilenceTests {
     private let search = SecretSearch()
     private let listener = Listener()
     private let log = LogCapture.shared
