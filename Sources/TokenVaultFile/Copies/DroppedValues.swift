@@ -67,6 +67,36 @@ struct DroppedValues {
         return lost
     }
 
+    /// Returns the values of either file that this device cannot open, where both files have such a value that looks
+    /// the same from outside: of one service, under the same keys, and as long.
+    func unread(
+        of our: CheckedCopy, _ their: CheckedCopy
+    ) -> (ours: [(ItemIdentifier, MergePlan.Version)], theirs: [(ItemIdentifier, MergePlan.Version)]) {
+        func looks(_ values: [(item: ItemIdentifier, version: MergePlan.Version)]) -> Set<Look> {
+            Set(values.map { Look($0.version.entry) })
+        }
+        let ours = ours.filter { !our.opens($0.version.entry) }
+        let theirs = theirs.filter { !their.opens($0.version.entry) }
+        let inBoth = looks(ours).intersection(looks(theirs))
+        func isInBoth(_ value: (item: ItemIdentifier, version: MergePlan.Version)) -> Bool {
+            inBoth.contains(Look(value.version.entry))
+        }
+        return (ours.filter(isInBoth), theirs.filter(isInBoth))
+    }
+
+    /// What can be known of a value without its keys.
+    private struct Look: Hashable {
+        var service: UInt64
+        var set: UInt64
+        var policy: UInt8
+        var length: Int32
+
+        init(_ entry: IndexEntry) {
+            (service, set, policy) = (entry.serviceTag, entry.setTag, entry.policy)
+            length = entry.bodyLength
+        }
+    }
+
     /// Returns the values that this device can open, by service and key.
     private func opened(
         _ dropped: [(item: ItemIdentifier, version: MergePlan.Version)], in copy: CheckedCopy,
@@ -77,9 +107,7 @@ struct DroppedValues {
         for (item, version) in dropped {
             guard let opened = try copy.open(item, version.entry, &scanner) else { continue }
             let value = Value(item, version, opened, isTheirs: isTheirs)
-            let name = SettledConflicts.Name(
-                service: value.opened.metadata.service, key: value.opened.metadata.key)
-            all[name, default: []].append(value)
+            all[SettledConflicts.Name(opened.metadata), default: []].append(value)
         }
         return all
     }
@@ -103,7 +131,7 @@ extension DroppedValues.Value {
         _ item: ItemIdentifier, _ version: MergePlan.Version, _ opened: TokenItem, isTheirs: Bool
     ) {
         (self.item, self.version, self.opened, self.isTheirs) = (item, version, opened, isTheirs)
-        self.opened.metadata.key = SettledConflicts.original(of: opened.metadata.key) ?? opened.metadata.key
+        self.opened.metadata.key = SettledConflicts.original(of: opened.metadata.key)
     }
 
     fileprivate func isSame(as other: Self) -> Bool {

@@ -118,6 +118,7 @@ struct MergedItems {
             }
         }
         try keepLost(dropped)
+        keepUnread(dropped)
         report.items = sources.count
         let (mine, other) = (keybag, theirs.keybag)
         if report.remaining > 0 || mine.slots != other.slots || mine.nextSlot != other.nextSlot
@@ -243,6 +244,22 @@ struct MergedItems {
         }
     }
 
+    /// Keeps the values of other devices that both files may have, and that the new file would have under no key.
+    private mutating func keepUnread(_ dropped: DroppedValues) {
+        let unread = dropped.unread(of: ours, theirs)
+        guard !unread.ours.isEmpty else { return }
+        isSameAsTheirs = false
+        let used = Set(sources.map(\.item))
+        for (item, version) in unread.ours where !used.contains(item) {
+            keep(item, version)
+            report.deleted -= 1
+        }
+        // A value whose key is in use cannot move to another without being opened.
+        if unread.ours.contains(where: { used.contains($0.0) }) {
+            for (item, version) in unread.theirs { leave(item, version) }
+        }
+    }
+
     private mutating func keepUnderAnotherKey(
         _ other: TokenItem, _ entry: IndexEntry, _ item: ItemIdentifier, isTheirs: Bool = true
     ) throws(TokenStorageError) {
@@ -259,8 +276,10 @@ struct MergedItems {
         var number = 1
         while true {
             let end = SettledConflicts.ending(generation, number)
-            var name = item.metadata.key.name
-            while name.utf8.count + end.utf8.count > TokenKey.maximumLength { name.removeLast() }
+            var name = SettledConflicts.original(of: item.metadata.key).name
+            while name.utf8.count + end.utf8.count > TokenKey.maximumLength {
+                name.unicodeScalars.removeLast()
+            }
             let key = TokenKey(name + end)
             let identifier = try ours.codec.item(service: item.metadata.service, key: key)
             if ours.entry(of: identifier) == nil, theirs.entry(of: identifier) == nil,

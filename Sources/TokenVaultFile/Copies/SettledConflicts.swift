@@ -63,16 +63,28 @@ struct SettledConflicts {
         " (conflict \(generation)\(number == 1 ? "" : ", \(number)"))"
     }
 
-    /// Returns the key that `key` was made of; `nil` for a key that no merge made.
-    static func original(of key: TokenKey) -> TokenKey? {
-        key.name.wholeMatch(of: #/(.*) \(conflict [0-9]+(, [0-9]+)?\)/#.dotMatchesNewlines())
-            .map { TokenKey(String($0.1)) }
+    /// Returns the key that a person gave: `key` without the ends that merges made.
+    static func original(of key: TokenKey) -> TokenKey {
+        var name = key.name[...]
+        while let made = name.wholeMatch(of: #/(.*) \(conflict [0-9]+(, [0-9]+)?\)/#.dotMatchesNewlines()) {
+            name = made.1
+        }
+        return TokenKey(String(name))
     }
 
-    /// A service and a key.
+    /// What the keys of a conflict have in common. A key that a merge makes of a long one has only its beginning.
     struct Name: Hashable {
-        var service: String
-        var key: TokenKey
+        private let service: String
+        private let beginning: [UInt8]
+
+        /// The longest end that a merge makes, with a character that is left out whole.
+        private static let longestEnding = 64
+
+        init(_ metadata: TokenMetadata) {
+            service = metadata.service
+            beginning = Array(
+                original(of: metadata.key).name.utf8.prefix(TokenKey.maximumLength - Self.longestEnding))
+        }
     }
 
     /// The values of a file that earlier merges kept under another key. They are read when they are asked for
@@ -87,8 +99,7 @@ struct SettledConflicts {
         mutating func copies(of item: TokenItem) throws(TokenStorageError) -> [ItemIdentifier] {
             let all = if let found { found } else { try read() }
             found = all
-            let name = Name(service: item.metadata.service, key: item.metadata.key)
-            return (all[name] ?? []).filter { $0.1.isSame(as: item) }.map(\.0)
+            return (all[Name(item.metadata)] ?? []).filter { $0.1.isSame(as: item) }.map(\.0)
         }
 
         private func read() throws(TokenStorageError) -> [Name: [(ItemIdentifier, TokenItem)]] {
@@ -96,10 +107,10 @@ struct SettledConflicts {
             var scanner = copy.scanner()
             for (item, entry) in copy.items {
                 guard let metadata = try copy.metadata(of: item, entry, &scanner)?.metadata,
-                    let key = SettledConflicts.original(of: metadata.key),
+                    SettledConflicts.original(of: metadata.key) != metadata.key,
                     let opened = try copy.open(item, entry, &scanner)
                 else { continue }
-                all[Name(service: metadata.service, key: key), default: []].append((item, opened))
+                all[Name(metadata), default: []].append((item, opened))
             }
             return all
         }

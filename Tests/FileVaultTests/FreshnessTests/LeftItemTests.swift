@@ -137,6 +137,34 @@ import TokenVault
         #expect(try ownValues() == ["fake own", "fake mine"])
     }
 
+    /// Each file has another device's value under a key that the other file has dropped. What this device cannot open
+    /// it cannot compare either: it stays.
+    @Test func aValueOfAnotherDeviceThatBothFilesHaveStays() throws {
+        try create()
+        try other.use { _ = try $0.enrolDevice() }
+        try mine.receive(other.file)
+        try mine.use { try $0.store("fake mine", for: "private") }
+        try other.use { try $0.storeOwn("fake own", for: "private") }
+        let (ours, theirs) = (mine.file, other.file)
+        _ = try other.merge(ours)
+        let first = other.file
+        #expect(try mine.merge(theirs).remaining == 1)
+        // The other device goes back, and settles the conflict the other way round.
+        other.forgetAnchor()
+        try other.receive(mine.file)
+        _ = try other.merge(theirs)
+        let second = other.file
+        try mine.receive(second)
+        other.forgetAnchor()
+        try other.receive(first)
+        _ = try other.merge(second)
+        try mine.use { try $0.store("fake newer", for: "private") }
+        let report = try mine.merge(other.file)
+        #expect(try mine.use { try $0.value(of: "private") } == "fake newer", "\(report)")
+        try other.receive(mine.file)
+        #expect(try ownValues().isSuperset(of: ["fake own", "fake newer"]))
+    }
+
     /// The same copy again brings back nothing that was deleted since, and keeps nothing twice again.
     @Test func aSecondMergeOfTheCopyTakesNothingAgain() throws {
         try begin()

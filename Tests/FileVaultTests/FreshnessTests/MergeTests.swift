@@ -511,17 +511,19 @@ import TokenVaultPlatform
 
     /// After a conflict, the files have the same two values under exchanged keys. A new value of one of the keys
     /// replaces what its own file has there, and nothing else.
-    @Test(arguments: [true, false], [true, false])
-    func aValueThatBothFilesHaveStays(isDeleted: Bool, isInPlace: Bool) throws {
+    @Test(
+        arguments: [(true, true), (true, false), (false, true), (false, false)],
+        ["both", "both (conflict 6)", "both" + String(repeating: "ü", count: 510)])
+    func aValueThatBothFilesHaveStays(_ variant: (isDeleted: Bool, isInPlace: Bool), key: String) throws {
         try begin()
-        try mine.use { try $0.store("fake mine", for: "both") }
-        try other.use { try $0.store("fake other", for: "both") }
+        try mine.use { try $0.store("fake mine", for: key) }
+        try other.use { try $0.store("fake other", for: key) }
         let (old, copy) = (mine.file, other.file)
         _ = try mine.merge(copy)
         _ = try other.merge(old)
         _ = try other.merge(mine.file)
         try mine.use { vault in
-            if isDeleted { try vault.delete("both") } else { try vault.store("fake newer", for: "both") }
+            if variant.isDeleted { try vault.delete(key) } else { try vault.store("fake newer", for: key) }
         }
         func merge(isInPlace: Bool) throws -> Set<String> {
             let (device, copy) = isInPlace ? (other, mine.file) : (mine, other.file)
@@ -530,11 +532,31 @@ import TokenVaultPlatform
             #expect(announced.conflicts.count == report.conflicts.count)
             return try device.use { Set(try $0.listedValues("both")) }
         }
-        for isInPlace in [isInPlace, !isInPlace] {
+        for isInPlace in [variant.isInPlace, !variant.isInPlace] {
             let values = try merge(isInPlace: isInPlace)
-            #expect(values.contains("fake other") && values.contains("fake newer") != isDeleted, "\(values)")
+            #expect(
+                values.contains("fake other") && values.contains("fake newer") != variant.isDeleted,
+                "\(values)")
         }
         #expect(mine.file == other.file)
+    }
+
+    /// Devices that merge each other's files at the same time keep a conflict once, however long its key is.
+    @Test(arguments: [10, TokenKey.maximumLength - 4, TokenKey.maximumLength])
+    func aConflictDoesNotGrow(length: Int) throws {
+        let key = String(repeating: "k", count: length)
+        try begin()
+        try mine.use { try $0.store("fake mine", for: key) }
+        try other.use { try $0.store("fake other", for: key) }
+        for _ in 1...4 {
+            let (ours, theirs) = (mine.file, other.file)
+            _ = try mine.merge(theirs)
+            _ = try other.merge(ours)
+        }
+        for device in [mine, other] {
+            let values = try device.use { try $0.listedValues("kkk") }
+            #expect(values.count <= 3 && Set(values) == ["fake mine", "fake other"], "\(values)")
+        }
     }
 
     /// One history is so long that older commits were left out of it. Nothing then tells whether that file had an
