@@ -330,7 +330,6 @@ let package = Package(
         .testTarget(
             name: "BackendConformanceTests",
             dependencies: [
-                "TestLanes",
                 "TokenVault", "TokenVaultTesting",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],

@@ -7,7 +7,7 @@ import VaultAgent
 
 /// `XDG_RUNTIME_DIR` that is of no use to this user: another's, not there, or with an agent that says nothing.
 @Suite(.tags(.programs), .from(.usual)) struct ClosedPlaceTests {
-    @Test(.enabled(if: geteuid() == 0, "only root can be somebody else"))
+    @Test(.enabled(if: geteuid() == 0, "only root can act as another user"))
     func anothersDirectoryIsToldAtOnce() throws {
         let person = try Person()
         let runtime = FilePath(person.home).removingLastComponent().appending("another").string

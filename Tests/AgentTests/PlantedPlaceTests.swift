@@ -5,7 +5,7 @@ import Testing
 import TokenVaultPlatform
 
 /// A user without `XDG_RUNTIME_DIR`, whose agent's place in `/tmp` anybody can guess and take first.
-@Suite(.tags(.programs), .from(.usual), .enabled(if: geteuid() == 0, "only root can be somebody else"))
+@Suite(.tags(.programs), .from(.usual), .enabled(if: geteuid() == 0, "only root can act as another user"))
 struct PlantedPlaceTests {
     let person: Person
 

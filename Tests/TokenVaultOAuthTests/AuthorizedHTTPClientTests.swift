@@ -1,10 +1,10 @@
 #if OAuth
-import TestLanes
 import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
 import Synchronization
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultAuth

@@ -1,7 +1,7 @@
 #if OAuth
-import TestLanes
 import Foundation
 import Synchronization
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultAuth

@@ -1,9 +1,9 @@
 #if OAuth
-import TestLanes
 import AsyncHTTPClient
 import Foundation
 import NIOHTTP1
 import NIOSSL
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultAuth

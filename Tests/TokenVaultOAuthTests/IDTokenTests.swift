@@ -1,9 +1,9 @@
 #if OAuth
-import TestLanes
 import Crypto
 import CryptoExtras
 import Foundation
 import Synchronization
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultCrypto

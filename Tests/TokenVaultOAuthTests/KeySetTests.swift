@@ -1,6 +1,6 @@
 #if OAuth
-import TestLanes
 import Foundation
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultAuth

@@ -1,9 +1,9 @@
 #if OAuth
-import TestLanes
 import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import TestLanes
 import Testing
 import TokenVault
 @testable import TokenVaultOAuth

@@ -1,6 +1,6 @@
 #if OAuth
-import TestLanes
 import AsyncHTTPClient
+import TestLanes
 import Testing
 import TokenVaultAuth
 

@@ -1,11 +1,11 @@
 #if OAuth
-import TestLanes
 import AsyncHTTPClient
 import NIOCore
 import NIOHPACK
 import NIOHTTP1
 import NIOSSL
 import Synchronization
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultAuth

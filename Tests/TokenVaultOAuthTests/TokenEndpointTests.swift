@@ -1,11 +1,11 @@
 #if OAuth
-import TestLanes
 import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import Synchronization
+import TestLanes
 import Testing
 import TokenVault
 @testable import TokenVaultAuth

@@ -142,6 +142,6 @@ import TokenVaultPlatform
             subject: ImportSubject(base: VaultSubject(tailBound: tailBound), items: items))
         print("crash states of importing: \(report.states) of \(report.crashPoints) crash points")
         #expect(report.violations == [])
-        #expect(report.states >= CrashRig.least(100))
+        #expect(report.states > 100)
     }
 }

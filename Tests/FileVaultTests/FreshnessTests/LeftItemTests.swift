@@ -129,6 +129,7 @@ import TokenVault
 
         let report = try mine.merge(settled)
         #expect(report.remaining == 0 && report.conflicts.count == (hasCopy ? 0 : 1), "\(report)")
+        #expect(report.conflicts.allSatisfy { $0.isVaultsValueMoved })
         let merged = mine.file
         #expect(try mine.merge(settled).isUpToDate && mine.file == merged)
         #expect(failure { try mine.use { _ = try $0.value(of: "private") } }?.code == .wrongDevice)
@@ -138,8 +139,9 @@ import TokenVault
     }
 
     /// Each file has another device's value under a key that the other file has dropped. What this device cannot open
-    /// it cannot compare either: it stays.
-    @Test func aValueOfAnotherDeviceThatBothFilesHaveStays() throws {
+    /// it cannot compare either: it stays, in the vault where its key is free, and else in the copy.
+    @Test(arguments: [false, true])
+    func aValueOfAnotherDeviceThatBothFilesHaveStays(isKeyInUse: Bool) throws {
         try create()
         try other.use { _ = try $0.enrolDevice() }
         try mine.receive(other.file)
@@ -152,16 +154,26 @@ import TokenVault
         // The other device goes back, and settles the conflict the other way round.
         other.forgetAnchor()
         try other.receive(mine.file)
-        _ = try other.merge(theirs)
+        let conflicts = try other.merge(theirs).conflicts
+        let moved = try #require(conflicts.first).keptAs
         let second = other.file
         try mine.receive(second)
         other.forgetAnchor()
         try other.receive(first)
         _ = try other.merge(second)
+        if isKeyInUse { try other.use { try $0.store("fake other", for: moved.name) } }
+        let copy = other.file
         try mine.use { try $0.store("fake newer", for: "private") }
-        let report = try mine.merge(other.file)
+        let report = try mine.merge(copy)
+        #expect(report.remaining == (isKeyInUse ? 1 : 0), "\(report)")
         #expect(try mine.use { try $0.value(of: "private") } == "fake newer", "\(report)")
-        try other.receive(mine.file)
+        let merged = mine.file
+        try other.receive(merged)
+        if isKeyInUse {
+            // As the documentation has it: what stayed in the copy is merged where it was stored.
+            #expect(failure { try other.use { _ in } }?.code == .forked)
+            _ = try other.merge(copy)
+        }
         #expect(try ownValues().isSuperset(of: ["fake own", "fake newer"]))
     }
 

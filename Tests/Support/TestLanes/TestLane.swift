@@ -3,7 +3,7 @@ public import Testing
 
 /// How much of the tests a run covers. The environment variable `TOKENVAULT_TESTS` says it by name.
 public enum TestLane: String, CaseIterable, Sendable {
-    /// What needs no other program and no minutes: a bare `swift test`.
+    /// What needs neither a keyring, the agent nor `vaultctl`, and takes a few seconds: a bare `swift test`.
     case fast
     /// With the real keyring, the agent and `vaultctl`.
     case usual
@@ -30,7 +30,7 @@ extension Tag {
     @Tag public static var crash: Self
     /// Needs a real keyring, on a private D-Bus.
     @Tag public static var desktop: Self
-    /// Goes on for a minute or more, with many processes or steps.
+    /// Takes many seconds, or more: many processes, steps or states.
     @Tag public static var endurance: Self
     /// Runs `vaultctl` or the agent.
     @Tag public static var programs: Self

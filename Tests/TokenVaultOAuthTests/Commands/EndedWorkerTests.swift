@@ -1,8 +1,8 @@
 #if OAuth
-import TestLanes
 import Foundation
 import Glibc
 import SystemPackage
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultAuth

@@ -1,6 +1,6 @@
 #if OAuth
-import TestLanes
 import Glibc
+import TestLanes
 import Testing
 import TokenVault
 

@@ -1,7 +1,7 @@
 #if OAuth
-import TestLanes
 import Foundation
 import Glibc
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultAuth

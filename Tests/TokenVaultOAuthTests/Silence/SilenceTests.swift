@@ -1,11 +1,11 @@
 #if OAuth
-import TestLanes
 import AsyncHTTPClient
 import Foundation
 import Glibc
 import Logging
 import NIOCore
 import NIOHTTP1
+import TestLanes
 import Testing
 import TokenVault
 import TokenVaultCrypto
