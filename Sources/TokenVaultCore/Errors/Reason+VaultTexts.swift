@@ -119,11 +119,15 @@ extension TokenStorageError.Reason.Ancestry {
         case .slotReplacedInCopy:
             ReasonText(
                 "a slot of the vault was replaced in the copy, and the keys rotated",
-                advice: "\"vaultctl slot remove --revoke\" it, merge, and add it again")
+                advice:
+                    "\"vaultctl slot remove NUMBER --revoke\", then merge, then add it again; \"vaultctl slot list\" shows the numbers"
+            )
         case .slotRemovedInCopy:
             ReasonText(
                 "a slot of the vault was removed in the copy, and the keys rotated",
-                advice: "remove the slot here as well: \"vaultctl slot list\", then \"slot remove --revoke\"")
+                advice:
+                    "remove it here as well: \"vaultctl slot remove NUMBER --revoke\"; \"vaultctl slot list\" shows the numbers"
+            )
         case .tookPlace: ReasonText("another file took the vault's place")
         }
     }

@@ -64,7 +64,7 @@ struct MergePlan {
     /// Returns the outcome for `item`, which this file has as `our`, and the other file as `their`; `nil`
     /// where it is absent.
     func choice(_ item: ItemIdentifier, ours our: Version?, theirs their: Version?) -> Choice {
-        func isKnown(_ our: Version) -> Bool { isIn(theirs, item, our) }
+        func isKnown(_ our: Version) -> Bool { isKnownToTheirs(item, our) }
         func isKnownHere(_ their: Version) -> Bool { isIn(ours, item, their) }
         switch (our, their) {
         case (nil, nil): return .deleted
@@ -91,6 +91,9 @@ struct MergePlan {
             }
         }
     }
+
+    /// Returns whether the other file is known to have had this file's value of an item.
+    func isKnownToTheirs(_ item: ItemIdentifier, _ our: Version) -> Bool { isIn(theirs, item, our) }
 
     /// Returns whether `other` is known to have had this value, even if it was replaced or deleted since. A
     /// history that was cut does not tell whether it had an older commit: the value then counts as new to it.

@@ -56,14 +56,21 @@ struct MergedItems {
         keybag = ours.keybag
         hasSameRoot = (try? KeybagKeys.check(theirs.keybag, roots: ours.roots)) != nil
         try checkSlots()
-        takeDevices()
+        try takeDevices()
+        // Without its device's keys an item is absent, and neither wins nor is kept.
+        let (devices, ourDevices, theirDevices) = (keybag.setTags, ours.keybag.setTags, theirs.keybag.setTags)
+        func isAbsent(_ entry: IndexEntry, without devices: Set<UInt64>) -> Bool {
+            AccessPolicy(number: entry.policy)?.isThisDeviceOnly == true && !devices.contains(entry.setTag)
+        }
         var (ourScanner, theirScanner) = (ours.scanner(), theirs.scanner())
         var dropped = DroppedValues()
         let conflicts = try SettledConflicts(plan, ours: ours, theirs: theirs, canTake: canTake)
         for (item, entry) in ours.items {
-            var our: MergePlan.Version? = try plan.ours.version(entry, &ourScanner)
-            let their = try theirs.entry(of: item).map { (entry) throws(TokenStorageError) in
-                try plan.theirs.version(entry, &theirScanner)
+            let isGone = isAbsent(entry, without: devices)
+            var our = isGone ? nil : try plan.ours.version(entry, &ourScanner)
+            var their: MergePlan.Version?
+            if let there = theirs.entry(of: item), !isAbsent(there, without: theirDevices) {
+                their = try plan.theirs.version(there, &theirScanner)
             }
             if let our, conflicts.needlessOfTheirs.contains(item) {
                 dropped.dropTheirs(item, their)
@@ -97,7 +104,7 @@ struct MergedItems {
                 isSameAsTheirs = false
             case .deleted:
                 dropped.dropTheirs(item, their)
-                if our == nil { continue }
+                if our == nil, !isGone || isAbsent(entry, without: ourDevices) { continue }
                 dropped.dropOurs(item, our)
                 report.deleted += 1
                 if let stored = try ours.metadata(of: item, entry, &ourScanner) {
@@ -106,7 +113,7 @@ struct MergedItems {
             }
         }
         for (item, entry) in theirs.items
-        where ours.entry(of: item) == nil {
+        where ours.entry(of: item) == nil && !isAbsent(entry, without: theirDevices) {
             let their = try plan.theirs.version(entry, &theirScanner)
             if conflicts.needlessOfTheirs.contains(item) {
                 dropped.dropTheirs(item, their)
@@ -374,13 +381,20 @@ struct MergedItems {
         keybag.nextSlot = max(mine.nextSlot, other.nextSlot)
     }
 
-    /// Takes over the devices that were enrolled, renewed or removed in the other file.
-    private mutating func takeDevices() {
+    /// Takes over the devices that were enrolled, renewed or removed in the other file. A device whose items that
+    /// file has never had stays: nobody decided about these. To remove it again is easy, and its items would be lost.
+    private mutating func takeDevices() throws(TokenStorageError) {
         let (own, other) = (ours.ring.facts.deviceTag, theirs.keybag)
         for set in keybag.sets where other.removedDevices.contains(where: { $0.isOf(set) }) {
             let name = set.device.hexadecimal
             guard DeviceKey.setTag(of: set.device) != own else {
                 report.notes.append("device \(name), this one, was removed in the copy, and stays enrolled")
+                continue
+            }
+            guard try !hasItemsUnknownToTheirs(of: set) else {
+                report.notes.append(
+                    "device \(name) was removed in the copy, has stored items since, and stays enrolled: \"vaultctl device "
+                        + "remove \(name)\" removes it with them")
                 continue
             }
             keybag.removeDevice(set)
@@ -404,5 +418,15 @@ struct MergedItems {
             }
         }
         keybag.remember(removed: other.removedDevices)
+    }
+
+    /// Returns whether this file has items of a device that the other file has never had.
+    private func hasItemsUnknownToTheirs(of set: Keybag.ClassSet) throws(TokenStorageError) -> Bool {
+        let tag = DeviceKey.setTag(of: set.device)
+        var scanner = ours.scanner()
+        for (item, entry) in ours.items where entry.setTag == tag {
+            if try !plan.isKnownToTheirs(item, plan.ours.version(entry, &scanner)) { return true }
+        }
+        return false
     }
 }

@@ -65,11 +65,28 @@ struct SettledConflicts {
 
     /// Returns the key that a person gave: `key` without the ends that merges made.
     static func original(of key: TokenKey) -> TokenKey {
-        var name = key.name[...]
-        while let made = name.wholeMatch(of: #/(.*) \(conflict [0-9]+(, [0-9]+)?\)/#.dotMatchesNewlines()) {
-            name = made.1
-        }
+        var name = Substring(key.name)
+        while let shorter = withoutEnding(name) { name = shorter }
         return TokenKey(String(name))
+    }
+
+    /// Returns `name` without the end that ``ending(_:_:)`` makes; `nil` where it has none. Looks at no more than that
+    /// end: a key may have many.
+    private static func withoutEnding(_ name: Substring) -> Substring? {
+        func dropDigits(_ text: Substring.UTF8View) -> Substring.UTF8View? {
+            let digits = text.reversed().prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }.count
+            return digits > 0 ? text.dropLast(digits) : nil
+        }
+        func drop(_ end: String, from text: Substring.UTF8View) -> Substring.UTF8View? {
+            text.suffix(end.utf8.count).elementsEqual(end.utf8) ? text.dropLast(end.utf8.count) : nil
+        }
+        guard let number = drop(")", from: name.utf8), let beginning = dropDigits(number) else { return nil }
+        let start = " (conflict "
+        if let rest = drop(start, from: beginning) { return Substring(rest) }
+        guard let generation = drop(", ", from: beginning),
+            let start = dropDigits(generation).flatMap({ drop(start, from: $0) })
+        else { return nil }
+        return Substring(start)
     }
 
     /// What the keys of a conflict have in common. A key that a merge makes of a long one has only its beginning.

@@ -45,6 +45,7 @@ struct VaultMerge {
     private func merge(
         into existing: ExistingFile, until deadline: Deadline
     ) throws(TokenStorageError) -> MergeReport {
+        try requirePlace(of: existing)
         try HardLinks(location: place).requireNone(of: existing.file)
         let copied = theirs.file
         let identity = try onDisk { () throws(SystemFailure) in try copied.attributes().identity }
@@ -68,6 +69,7 @@ struct VaultMerge {
         let anchored = try anchor.read()
         if plan.hasAllOfTheirs, history.left.isEmpty {
             try requireDescent(history, our.state, from: anchored)
+            noteReading(our, of: existing, anchor)
             var report = MergeReport()
             report.items = our.items.count
             report.isUpToDate = true
@@ -89,6 +91,7 @@ struct VaultMerge {
         if plan.hasAllOfTheirs, items.isSameAsOurs, history == before,
             isAccepted(before, our.state, by: anchored)
         {
+            noteReading(our, of: existing, anchor)
             var report = items.report
             report.isUpToDate = true
             return report
@@ -123,6 +126,28 @@ struct VaultMerge {
             try items.write(to: &builder, progress: progress)
             return try builder.finish()
         }
+    }
+
+    /// Throws `unexpectedVault` where this device expects another vault, and `duplicateVault` where the vault itself is
+    /// at another path: a merge decides neither.
+    private func requirePlace(of existing: ExistingFile) throws(TokenStorageError) {
+        guard let state = place.state else { return }
+        let store = StateStore(directory: state, vault: ours.vault)
+        try VaultPlaces.requireExpected(store, rememberedAt: store.place(), at: place)
+        guard let here = place.absolutePath,
+            let other = try VaultPlaces.living(
+                store, here: here, identity: existing.identity, vault: ours.vault)
+        else { return }
+        throw .duplicate(other.path)
+    }
+
+    /// Notes that this device has seen the file in the vault's place, which no merge has to replace. Where that cannot
+    /// be noted, the next use of the vault does.
+    private func noteReading(_ our: CheckedCopy, of existing: ExistingFile, _ anchor: Anchor) {
+        guard !ours.configuration.isReadOnly, (try? existing.file.synchronize()) != nil,
+            (try? place.directory.synchronize()) != nil
+        else { return }
+        anchor.advance(to: our.state)
     }
 
     /// Takes over the other file as it is, which has all of this file's commits and the same unlock methods.

@@ -143,6 +143,9 @@ struct Keybag: Equatable, Sendable {
         return writer.bytes
     }
 
+    /// The tags of the sets, by which entries name them.
+    var setTags: Set<UInt64> { Set(sets.map { DeviceKey.setTag(of: $0.device) }) }
+
     /// Removes a device's set, and remembers that it was removed.
     mutating func removeDevice(_ set: ClassSet) {
         sets.removeAll { $0.device == set.device }

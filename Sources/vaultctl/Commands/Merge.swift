@@ -62,7 +62,8 @@ struct Merge: VaultCommand {
         }
         if report.remaining > 0 {
             console.note(
-                "\(counted(report.remaining, "item")) stayed in the copy. Keep it; on the device that stored them, merge it into this vault"
+                "\(counted(report.remaining, "item")) stayed in the copy. Keep it, and merge it into this vault on the device that stored them, with a passphrase if "
+                    + "their policy needs one"
             )
         }
         if format.json { writeJSON(report, console.output) } else { show(report, console.output) }

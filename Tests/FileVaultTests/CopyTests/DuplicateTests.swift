@@ -96,6 +96,18 @@ import TokenVaultPlatform
         #expect(failure { _ = try sandbox.opened() }?.code == .rolledBack)
     }
 
+    /// A merge does not decide which of the two is the vault.
+    @Test(arguments: [false, true]) func nothingIsMergedIntoACopy(isRehearsal: Bool) throws {
+        let vault = try sandbox.made()
+        try sandbox.keepCopy(as: "copy.vault")
+        try vault.storage(service: "s").store(token: "only there", for: "c")
+        vault.close()
+        let (copy, original) = (try sandbox.copy("copy.vault"), try sandbox.copy(nil))
+        #expect(failure { _ = try copy.merge(original, isRehearsal: isRehearsal) }?.code == .duplicateVault)
+        #expect(try values(in: sandbox.opened()).count == 3)
+        #expect(try original.merge(copy, isRehearsal: isRehearsal).isUpToDate)
+    }
+
     /// Both files begin a life of the same number.
     @Test func aCompactionOfTheOtherMovesNothing() throws {
         let vault = try sandbox.made()

@@ -50,6 +50,21 @@ import TokenVaultPlatform
         #expect(try values(in: try sandbox.opened("second.vault")) == ["a": "of the second"])
     }
 
+    /// A merge does not settle which vault is at a path.
+    @Test(arguments: [false, true]) func nothingIsMergedIntoAnotherVault(isRehearsal: Bool) throws {
+        try makeSecond()
+        let second = try sandbox.opened("second.vault")
+        try PosixCopy(of: sandbox.path(of: "second.vault"), state: sandbox.path.appending("state"))
+            .write(to: "older.vault")
+        try second.storage(service: "s").store(token: "newer", for: "b", policy: .whenUnlocked)
+        second.close()
+        try swap()
+        let (there, older) = (try sandbox.copy(nil), try sandbox.copy("older.vault"))
+        #expect(failure { _ = try there.merge(older, isRehearsal: isRehearsal) }?.code == .unexpectedVault)
+        try swap()
+        #expect(try values(in: sandbox.opened("second.vault")).count == 2)
+    }
+
     /// A link took the place of the vault's directory and leads to another vault of the same name.
     @Test func aLinkedDirectoryIsRefusedUntilItIsSettled() throws {
         let (home, evil) = (directory, sandbox.path.appending("evil"))

@@ -438,6 +438,20 @@ import TokenVaultPlatform
         #expect(values["both"] == "fake newest" && values.values.contains("fake theirs"), "\(values)")
     }
 
+    @Test func theKeyOfAConflictIsFoundWithoutTheEndsThatMergesMade() {
+        for (key, original) in [
+            ("k", "k"), ("k (conflict 7)", "k"), ("k (conflict 7, 2)", "k"), (" (conflict 7)", ""), ("", ""),
+            ("k (conflict 7) (conflict 8, 3)", "k"), ("k (conflict 7", "k (conflict 7"),
+            ("k (conflict )", "k (conflict )"), ("k (conflict 7,2)", "k (conflict 7,2)"),
+            ("k (conflict 7, )", "k (conflict 7, )"), ("k(conflict 7)", "k(conflict 7)"),
+            ("7)", "7)"), (", 7)", ", 7)"), ("k\n (conflict 7)", "k\n"),
+            ("\u{65}\u{301} (conflict 7)", "\u{65}\u{301}"),
+            ("k (conflict 7) ", "k (conflict 7) "),
+        ] {
+            #expect(SettledConflicts.original(of: TokenKey(key)).name == original, "\(key)")
+        }
+    }
+
     /// Two devices that merge each other's previous file keep a conflict once each.
     @Test func mergesAtTheSameTimeDoubleNothing() throws {
         try begin()
@@ -465,6 +479,7 @@ import TokenVaultPlatform
                 _ = try vault.removeDevice(device.id)
             }
         }
+        let enrolled = other.file
         try other.use { vault in
             try vault.storage(service: SimulatedVault.service).store(
                 token: "fake", for: "private", policy: .whenUnlockedThisDeviceOnly)
@@ -475,8 +490,8 @@ import TokenVaultPlatform
         #expect(try mine.use { try $0.devices().map(\.isThisDevice) } == [true])
         // A third device that has both takes the removal over, and the device can enrol again.
         let third = TestDevice()
-        try third.receive(other.file)
-        try third.use { _ in }
+        try third.receive(enrolled)
+        try third.use { try $0.store("fake", for: "third") }
         _ = try third.merge(copy)
         #expect(try third.use { try $0.devices().count } == 1)
         try other.receive(mine.file)

@@ -57,8 +57,8 @@ private struct FreshnessRun {
         var origins: [String: Int] = [:]
         /// Whether it got new keys, after which a device that opens it renews its own.
         var isRotated = false
-        /// The changes that removed a device, with its items.
-        var removals: Set<Int> = []
+        /// The changes that removed a device with its items, each with the changes that the file had then.
+        var removals: [Int: Set<Int>] = [:]
         /// The item of the device's own that the change at hand stored or deleted.
         var ownChange: (key: String, value: String?)?
 
@@ -75,8 +75,9 @@ private struct FreshnessRun {
     /// The file that each device opened last.
     private var good: [[UInt8]] = []
     private var lastChange = 0
-    /// The values of each device's own items as that device stored them last.
-    private var own: [[String: String]] = [[:], [:], [:]]
+    /// The values of each device's own items as that device stored them last, with the change that did; `nil` where that is
+    /// not known.
+    private var own: [[String: (value: String, change: Int?)]] = [[:], [:], [:]]
     /// Whether each device has taken a file that lacks what it had seen.
     private var hasAdopted = [false, false, false]
     /// The removals that each device knew of when it stored items of its own.
@@ -134,12 +135,12 @@ private struct FreshnessRun {
                 if let own = devices.first(where: \.isThisDevice) {
                     guard devices.count > 1 else { return }
                     _ = try vault.removeDevice(own.id)
-                    version.removals.insert(next)
+                    version.removals[next] = version.allChanges
                 } else {
                     // A file that was put back has lost its device: without this they would fill the keybag.
                     if devices.count > 3 {
                         _ = try vault.removeDevice(devices[0].id)
-                        version.removals.insert(next)
+                        version.removals[next] = version.allChanges
                     }
                     _ = try vault.enrolDevice()
                 }
@@ -183,9 +184,12 @@ private struct FreshnessRun {
                 values[key] = try vault.value(of: key)
             }
         }
-        if !version.removals.isSubset(of: knownRemovals[place]) { own[place] = [:] }
+        // A device that was removed takes those items along that the file had which removed it.
+        for (removal, changes) in version.removals where !knownRemovals[place].contains(removal) {
+            own[place] = own[place].filter { $0.value.change.map { !changes.contains($0) } ?? false }
+        }
         for (key, stored) in own[place] {
-            guard ownItems.contains(where: { $0.key.hasPrefix(key) && $0.value == stored }) else {
+            guard ownItems.contains(where: { $0.key.hasPrefix(key) && $0.value == stored.value }) else {
                 throw Complaint(description: "\(key) of device \(place) is not \(stored): \(ownItems)")
             }
             ownValues += 1
@@ -250,7 +254,7 @@ private struct FreshnessRun {
             throw Complaint(description: "opening it changed it")
         }
         try body(vault, &version)
-        if let (key, value) = version.ownChange { own[place][key] = value }
+        if let (key, value) = version.ownChange { own[place][key] = value.map { ($0, lastChange + 1) } }
         version.ownChange = nil
         if devices[place].file != untouched {
             lastChange += 1
@@ -263,7 +267,7 @@ private struct FreshnessRun {
         guard try self.values(vault, place, version) == version.values else {
             throw Complaint(description: "after it")
         }
-        knownRemovals[place] = version.removals
+        knownRemovals[place] = Set(version.removals.keys)
     }
 
     /// Any file that ever was is merged into the one at the path. Nothing that one of the two has is lost, unless the other one
@@ -308,13 +312,13 @@ private struct FreshnessRun {
         if report.remaining == 0 { result.changes.formUnion(theirs.changes) }
         let vault = try devices[place].opened()
         defer { vault.close() }
-        result.removals = ours.removals.union(theirs.removals)
+        result.removals = ours.removals.merging(theirs.removals) { mine, _ in mine }
         if hasAdopted[place] || report.notes.contains(where: { $0.contains("device enrol") }) {
             // After an adoption, the copy may have newer values. After a key rotation, this device's items stay in the copy.
-            own[place] = try vault.ownItems()
+            own[place] = try vault.ownItems().mapValues { ($0, nil) }
         }
         let values = try values(vault, place, result)
-        knownRemovals[place] = result.removals
+        knownRemovals[place] = Set(result.removals.keys)
         result.values = values
         result.isRotated = ours.isRotated || theirs.isRotated
         lastChange += 1
@@ -408,8 +412,8 @@ private struct FreshnessRun {
         log.append("adopt at \(place)")
         try devices[place].adopt()
         hasAdopted[place] = true
-        knownRemovals[place] = version.removals
-        own[place] = try devices[place].use { try $0.ownItems() }
+        knownRemovals[place] = Set(version.removals.keys)
+        own[place] = try devices[place].use { try $0.ownItems().mapValues { ($0, nil) } }
         lastChange += 1
         version.changes.insert(lastChange)
         versions[devices[place].file] = version

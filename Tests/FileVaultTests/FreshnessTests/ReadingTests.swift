@@ -24,6 +24,16 @@ import TokenVaultPlatform
         #expect(failure { try reader.use { _ in } }?.code == .rolledBack)
     }
 
+    /// A merge that finds nothing to take has read the vault's file too.
+    @Test func aMergeThatFindsNothingCounts() throws {
+        try reader.receive(old)
+        try reader.use { _ = try $0.value(of: "token") }
+        try reader.receive(writer.file)
+        #expect(try reader.merge(old).isUpToDate)
+        try reader.receive(old)
+        #expect(failure { try reader.use { _ in } }?.code == .rolledBack)
+    }
+
     /// Also of what came while a program had the vault open, and no other program has opened it since.
     @Test func whatCameWhileItWasOpenCounts() throws {
         try reader.receive(old)

@@ -1,0 +1,100 @@
+import Testing
+import TokenVault
+
+@testable import TokenVaultFile
+
+/// A merge with a file in which a device was removed. What that device stored goes with it only where the file that
+/// removed it has had it.
+@Suite struct RemovedDeviceTests {
+    private let mine = TestDevice()
+    private let other = TestDevice()
+    private let third = TestDevice()
+
+    /// All three devices have the vault with the item "both"; the third device is enrolled.
+    private func create() throws {
+        try mine.create()
+        try mine.use { try $0.store("fake first", for: "both") }
+        try third.receive(mine.file)
+        try third.use { _ = try $0.enrolDevice() }
+        for device in [mine, other] {
+            try device.receive(third.file)
+            try device.use { _ = try $0.values() }
+        }
+    }
+
+    /// The other device removes the third; returns the number of items that go with it.
+    private func removeThird() throws -> Int {
+        let id = try thirdID()
+        return try other.use { try $0.removeDevice(id) }
+    }
+
+    @Test func aDeviceThatStoredSinceItWasRemovedStays() throws {
+        try create()
+        try third.use { try $0.storeOwn("fake own", for: "private") }
+        try mine.merge(third.file)
+        #expect(try removeThird() == 0)
+        let report = try mine.merge(other.file)
+        #expect(report.deleted == 0 && report.items == 2, "\(report)")
+        #expect(report.notes.contains { $0.contains("stays enrolled") }, "\(report.notes)")
+        #expect(failure { try mine.use { _ = try $0.value(of: "private") } }?.code == .wrongDevice)
+        #expect(try third.merge(mine.file).deleted == 0)
+        #expect(try third.use { try $0.value(of: "private") } == "fake own")
+        // The file of the other device does not claim to have the item.
+        #expect(try other.merge(mine.file).remaining == 1)
+        #expect(try third.merge(other.file).deleted == 0)
+        #expect(try third.use { try $0.value(of: "private") } == "fake own")
+    }
+
+    /// The device that was removed replaces a value that everybody reads by one of its own.
+    @Test func aValueThatEverybodyReadsStaysBesideItsOwn() throws {
+        try create()
+        try third.use { try $0.storeOwn("fake own", for: "both") }
+        try mine.merge(third.file)
+        _ = try removeThird()
+        try mine.merge(other.file)
+        #expect(failure { try mine.use { _ = try $0.value(of: "both") } }?.code == .wrongDevice)
+        #expect(try other.merge(mine.file).deleted == 0)
+        #expect(try other.use { try $0.value(of: "both") } == "fake first")
+        #expect(try third.use { try $0.value(of: "both") } == "fake own")
+    }
+
+    /// The other device has had the item when it removed its device.
+    @Test(arguments: [false, true]) func whatTheOtherDeviceHasSeenGoesWithIt(isReplaced: Bool) throws {
+        try create()
+        try third.use { try $0.storeOwn("fake own", for: "private") }
+        for device in [mine, other] { try device.merge(third.file) }
+        #expect(try removeThird() == 1)
+        if isReplaced { try other.use { try $0.store("fake new", for: "private") } }
+        let report = try mine.merge(other.file)
+        #expect(report.deleted == (isReplaced ? 0 : 1), "\(report)")
+        #expect(report.items == (isReplaced ? 2 : 1), "\(report)")
+        #expect(report.notes.contains { $0.contains("is removed, as in the copy") }, "\(report.notes)")
+        let value = try mine.use { try $0.value(of: "private") }
+        #expect(value == (isReplaced ? "fake new" : nil))
+        #expect(try mine.use { try $0.devices().count } == 1)
+    }
+
+    /// The file that removed the device still has its item: a crash came before that was deleted.
+    @Test func anItemWithoutItsDeviceCountsAsAbsent() throws {
+        try create()
+        try third.use { try $0.storeOwn("fake own", for: "private") }
+        for device in [mine, other] { try device.merge(third.file) }
+        try other.use { vault in
+            let id = try thirdID()
+            let session = try vault.session()
+            let roots = try vault.heldRoots(session)
+            try vault.replaceKeybag(session, roots: roots) { keybag in
+                guard let set = keybag.sets.first(where: { $0.device.hexadecimal == id }) else { return }
+                keybag.removeDevice(set)
+            }
+        }
+        let report = try mine.merge(other.file)
+        #expect(report.deleted == 1 && report.items == 1 && report.remaining == 0, "\(report)")
+        #expect(try mine.use { try $0.value(of: "private") } == nil)
+    }
+
+    private func thirdID() throws -> VaultDevice.ID {
+        let devices = try third.use { try $0.devices() }
+        return try #require(devices.first { $0.isThisDevice }?.id)
+    }
+}
