@@ -305,6 +305,9 @@ private struct FreshnessRun {
             guard theirs.changes.isSubset(of: ours.allChanges) || report.remaining > 0 else {
                 throw Complaint(description: "up to date, without changes of the copy")
             }
+            // The merge has read the file at the path.
+            seen[place].formUnion(ours.changes)
+            good[place] = devices[place].file
             return
         }
         left += report.remaining
@@ -338,14 +341,23 @@ private struct FreshnessRun {
                 origin = value == nil ? lastChange : ours.origins[key] ?? 0
             }
             guard values[key] == value else {
+                let name = Self.original(of: key)
+                let sides = [("ours", ours.values), ("theirs", theirs.values), ("now", values)].map {
+                    side, all in
+                    "\(side): \(all.filter { Self.original(of: $0.key) == name }.sorted { $0.key < $1.key })"
+                }
                 throw Complaint(
-                    description: "\(key) is \(values[key] ?? "absent") and not \(value ?? "absent")")
+                    description: "\(key) is \(values[key] ?? "absent") and not \(value ?? "absent"); "
+                        + sides.joined(separator: "; "))
             }
             result.origins[key] = origin
         }
         for conflict in report.conflicts where !conflict.key.name.hasPrefix("own") {
             let key = conflict.key.name
-            guard values[conflict.keptAs.name] == theirs.values[key], ours.values[key] != nil else {
+            let inBoth = Array(ours.values) + Array(theirs.values)
+            let known = Set(
+                inBoth.filter { Self.original(of: $0.key) == Self.original(of: key) }.map(\.value))
+            guard let kept = values[conflict.keptAs.name], known.contains(kept) else {
                 throw Complaint(description: "the conflict of \(key) has another value")
             }
         }
@@ -384,9 +396,16 @@ private struct FreshnessRun {
                 && copies(of: key, ours.values[key], in: theirs).isEmpty
     }
 
-    /// The keys under which earlier merges kept a value of `key`.
+    /// The key without the ends that merges made.
+    private static func original(of key: String) -> String {
+        key.firstRange(of: " (conflict ").map { String(key[..<$0.lowerBound]) } ?? key
+    }
+
+    /// The keys under which earlier merges kept a value of `key`, or of the key that a conflict had there.
     private func copies(of key: String, _ value: String?, in version: Version) -> [String] {
-        version.values.filter { $0.key.hasPrefix(key + " (conflict ") && $0.value == value }.map(\.key)
+        let name = Self.original(of: key)
+        return version.values.filter { $0.key.hasPrefix(name + " (conflict ") && $0.value == value }.map(
+            \.key)
     }
 
     /// Returns the keys of kept values that a merge drops, of either file: the value is under its own key.

@@ -32,6 +32,8 @@ import TokenVaultPlatform
         #expect(try reader.merge(old).isUpToDate)
         try reader.receive(old)
         #expect(failure { try reader.use { _ in } }?.code == .rolledBack)
+        try reader.receive(writer.file)
+        #expect(try reader.use { try $0.value(of: "token") } == "new")
     }
 
     /// Also of what came while a program had the vault open, and no other program has opened it since.
