@@ -4,17 +4,19 @@ SHELL := /bin/bash
 PREFIX ?= /usr/local
 STRIP ?= strip
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all model build release install uninstall soundness format docs bench bench-thresholds bench-peers latency \
+.PHONY: help run test test-optimized test-all model build build-all release install uninstall soundness format docs bench bench-thresholds bench-peers latency \
 	keyring-limits crash-test fuzz vectors clean
 
-# One scratch path and one set of flags per configuration: other flags would build everything anew.
-# The tests are optimized: those of crashes and tampering look at so many states that it saves most of their time.
-# The trait is on everywhere: TokenVaultOAuth is built and tested with the rest, and what the programs link is what it is
-# for those who build all of them.
+# One scratch path and one set of flags per configuration: other flags would build everything anew. What `build` and `test` use
+# is what a bare `swift build` and `swift test` use.
+# What `test-all` adds is optimized: the tests of crashes and tampering look at so many states that it saves most of their time.
+# The trait is on there: TokenVaultOAuth is built and tested with the rest, and what the programs link is what it is for those
+# who build all of them.
 # The index of symbols takes an eighth of the time, but without it SwiftPM finds no tests and fails.
-debug := --scratch-path .build --traits OAuth -Xswiftc -warnings-as-errors -Xswiftc -O
+whole := --scratch-path .build-all --traits OAuth -Xswiftc -O
 # Lazy binding leaves copies of vector registers on the stack, where the tests that search memory find them.
-run_tests = TOKENVAULT_TESTS=all LD_BIND_NOW=1 Scripts/test.sh swift test $(debug) --skip-build --disable-xctest
+usual_tests = TOKENVAULT_TESTS=usual LD_BIND_NOW=1 Scripts/test.sh swift test --skip-build --disable-xctest
+all_tests = TOKENVAULT_TESTS=all LD_BIND_NOW=1 Scripts/test.sh swift test $(whole) --skip-build --disable-xctest
 # Static links of the standard library warn about `mktemp` with any linker but lld.
 # libstdc++, which the Swift runtime uses, is linked statically too where the compiler has it: a fifth of the time of a
 # command was the loading of it. The linker takes what it finds in this directory before the shared library.
@@ -37,25 +39,38 @@ run: $(vaultctl).stamp ## Build vaultctl and walk through storing, reading and d
 	@Scripts/demo.sh $(vaultctl)
 
 # Tests that wait for one another go first; those that keep every core busy for minutes come one kind after the other.
-endurance := ^AgentTests.(LoadTests|SuddenEndTests)
-test: build ## Build and run every test; FILTER=NAME for some
+test: build ## Build and run the tests but those that take minutes and OAuth's; FILTER=REGEX for some
 	@Scripts/setup --tests
 ifdef FILTER
-	$(run_tests) --filter '$(FILTER)'
+	$(usual_tests) --filter '$(FILTER)'
 else
-	$(run_tests) --skip '^FileVaultTests' --skip '$(endurance)'
-	$(run_tests) --filter '$(endurance)'
-	$(run_tests) --filter '^FileVaultTests'
-	VAULTCTL=$(CURDIR)/.build/debug/vaultctl /usr/bin/python3 -B -m unittest discover --start-directory Tests/IndependentReader
+	$(usual_tests) --skip '^FileVaultTests'
+	$(usual_tests) --filter '^FileVaultTests'
+endif
+
+endurance := ^AgentTests.(LoadTests|SuddenEndTests)
+test-optimized: build-all ## Build and run every test, optimized, with OAuth; FILTER=REGEX for some
+	@Scripts/setup --tests
+ifdef FILTER
+	$(all_tests) --filter '$(FILTER)'
+else
+	$(all_tests) --skip '^FileVaultTests' --skip '$(endurance)'
+	$(all_tests) --filter '$(endurance)'
+	$(all_tests) --filter '^FileVaultTests'
+	VAULTCTL=$(CURDIR)/.build-all/debug/vaultctl /usr/bin/python3 -B -m unittest discover --start-directory Tests/IndependentReader
 	.build-oauth-server/bin/python -B -m unittest discover --start-directory Tests/Support/OAuth
 endif
 
-test-all: test keyring-limits model ## Run every test with those that take minutes: 100,000 random steps of three devices, full keyrings, the model
-	TOKENVAULT_FRESHNESS_RUNS=12 TOKENVAULT_FRESHNESS_STEPS=9000 $(run_tests) --filter '^FileVaultTests.RandomFreshnessTests'
+test-all: test test-optimized keyring-limits model ## Run all tests, with those that take minutes: 100,000 random steps of three devices, full keyrings, the model
+	TOKENVAULT_FRESHNESS_RUNS=12 TOKENVAULT_FRESHNESS_STEPS=9000 $(all_tests) --filter '^FileVaultTests.RandomFreshnessTests'
 
-build: ## Build everything with its tests, for debugging; warnings are errors
+build: ## Build everything but OAuth with its tests, for debugging
 	@Scripts/setup
-	swift build $(debug) --build-tests
+	swift build --build-tests
+
+build-all: ## Build everything with its tests and OAuth, optimized
+	@Scripts/setup
+	swift build $(whole) --build-tests
 
 release: $(vaultctl).stamp $(vaultctl)-benchmark.stamp $(vaultctl)-oauth.stamp ## Build vaultctl and its programs, for `install`
 
@@ -84,17 +99,17 @@ install: release ## Install vaultctl, its programs and units, completions and ma
 uninstall: ## Remove what `install` installed
 	@DESTDIR='$(DESTDIR)' Scripts/install.sh --remove '$(PREFIX)'
 
-soundness: build release ## Check format, warnings, imports, linkage, documentation, README, versions
+soundness: build-all release ## Check format, warnings, imports, linkage, documentation, README, versions
 	@Scripts/setup --tests
 	@Scripts/soundness/all.sh
 
 format: ## Format the sources in place
 	swift format --in-place --parallel --recursive Package.swift Sources Tests Fuzzing Benchmarks
 
-docs: build ## Build the documentation into .build/documentation
-	@Scripts/docs.sh .build/documentation
-	@Scripts/docs.sh .build/documentation-auth Sources/TokenVaultAuth/Documentation.docc TokenVaultAuth
-	@Scripts/docs.sh .build/documentation-oauth Sources/TokenVaultOAuth/Documentation.docc TokenVaultOAuth
+docs: build-all ## Build the documentation into .build-all/documentation
+	@Scripts/docs.sh .build-all/documentation
+	@Scripts/docs.sh .build-all/documentation-auth Sources/TokenVaultAuth/Documentation.docc TokenVaultAuth
+	@Scripts/docs.sh .build-all/documentation-oauth Sources/TokenVaultOAuth/Documentation.docc TokenVaultOAuth
 
 # FILTER='file-.*' measures some operations only.
 benchmarks := .build-benchmarks/release
@@ -118,14 +133,14 @@ latency: release ## Measure the vault and a gnome-keyring by size and draw the R
 	@Scripts/setup --tests
 	Scripts/measure-latency.sh $(vaultctl)
 
-keyring-limits: build ## Hold the keyring on the disk against the check of thousands of items, which takes it minutes
+keyring-limits: build-all ## Hold the keyring on the disk against the check of thousands of items, which takes it minutes
 	@Scripts/setup --tests
-	TOKENVAULT_KEYRING_LIMITS=1 $(run_tests) --filter '^DesktopTests.KeyringConformanceTests'
+	TOKENVAULT_KEYRING_LIMITS=1 $(all_tests) --filter '^DesktopTests.KeyringConformanceTests'
 
 crash-test: release ## Kill a real writer thousands of times and check what is left; ROUNDS=10000 for more
 	@Scripts/crash-test.sh $(vaultctl)
-	swift build $(debug) --product CrashWriter
-	.build/debug/CrashWriter $(or $(ROUNDS),2000)
+	swift build $(whole) --product CrashWriter
+	.build-all/debug/CrashWriter $(or $(ROUNDS),2000)
 
 fuzz: release ## Fuzz the parsers of the vault's format and the agent's protocol for a minute each; SECONDS_TO_RUN=600 for longer
 	@Scripts/fuzz.sh $(vaultctl)
@@ -138,4 +153,4 @@ vectors: ## Write the test vectors of the file format anew; the same bytes come 
 	/usr/bin/python3 -B Tests/Vectors/make.py
 
 clean: ## Remove what was built
-	rm -rf .build .build-release .build-fuzz .build-benchmarks .build-model .build-oauth-server
+	rm -rf .build .build-all .build-release .build-fuzz .build-benchmarks .build-model .build-oauth-server

@@ -8,6 +8,8 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     // An async call runs where its caller runs: a read of an unlocked vault costs no hop between threads.
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    // In our own builds only: SwiftPM silences the warnings of dependencies.
+    .treatAllWarnings(as: .error),
 ]
 
 /// Rooms that may not touch memory by hand: the compiler reports every unsafe use in them.

@@ -1,7 +1,7 @@
 # Sourced from the package's root: sets `module_flags`, with which the compiler and its tools find the modules
-# of the debug build, and the C modules that those were built against.
-[[ -e .build/debug/Modules/TokenVault.swiftmodule ]] || { echo "run make build first" >&2; exit 1; }
-module_flags=(-I .build/debug/Modules)
-for map in Sources/CSodium/module.modulemap .build/debug/*.build/module.modulemap \
-    .build/checkouts/*/Sources/*/include/module.modulemap
+# of the build that has everything, and the C modules that those were built against.
+[[ -e .build-all/debug/Modules/TokenVault.swiftmodule ]] || { echo "run make build-all first" >&2; exit 1; }
+module_flags=(-I .build-all/debug/Modules)
+for map in Sources/CSodium/module.modulemap .build-all/debug/*.build/module.modulemap \
+    .build-all/checkouts/*/Sources/*/include/module.modulemap
 do module_flags+=(-Xcc "-fmodule-map-file=$map"); done

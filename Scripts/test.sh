@@ -8,8 +8,8 @@ trap 'rm -f "$output"' EXIT
 
 "$@" 2>&1 | tee "$output"
 status=${PIPESTATUS[0]}
-# make runs everything: a lane that is left out would pass without having been looked at.
-if grep --quiet 'TOKENVAULT_TESTS=[a-z]* runs it' "$output"; then
+# A lane that is left out of all would pass without having been looked at.
+if [[ ${TOKENVAULT_TESTS:-} == all ]] && grep --quiet 'TOKENVAULT_TESTS=[a-z]* runs it' "$output"; then
     printf '\n== tests were left out of a run of all\n'
     status=1
 fi

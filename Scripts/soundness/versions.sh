@@ -28,7 +28,7 @@ fi
 {
     printf '%s\n' "libsodium $(pkg-config --modversion libsodium)" \
         "libsecret $(pkg-config --modversion libsecret-1)" "glib $(pkg-config --modversion glib-2.0)"
-    swift package --scratch-path .build --traits OAuth show-dependencies --format text | from_tree
+    swift package --scratch-path .build-all --traits OAuth show-dependencies --format text | from_tree
 } | sort >"$directory/resolved"
 compare Scripts/tested-versions.txt "$directory/resolved" || {
     echo "when 'make test' passes with these, change Scripts/tested-versions.txt"

@@ -53,7 +53,7 @@ import VaultAgent
 
     @Test func reasonsBehindReasonsHaveABound() throws {
         var reason = TokenStorageError.Reason.agentDirectoryClosed
-        for _ in 0..<1_000 { reason = .damagedCopy(reason) }
+        for _ in 0..<20 { reason = .damagedCopy(reason) }
         let arrived = try #require(try transferred(reason))
         #expect(arrived == .damagedCopy(.damagedCopy(.damagedCopy(.damagedCopy(.damagedCopy(nil))))))
     }

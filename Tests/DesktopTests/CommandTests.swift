@@ -197,14 +197,14 @@ import TokenVault
         #expect(try run("retrieve", "here", "--service", "first", "--key-file", key) == "fake")
     }
 
-    @Test func aBenchmarkLeavesNothing() throws {
+    @Test(.tags(.endurance), .from(.all)) func aBenchmarkLeavesNothing() throws {
         let table = try keyring("benchmark", "--items", "3", "--samples", "3")
         #expect(table?.contains("secret-service") == true)
         #expect(try keyring("list", "--all-services") == "")
     }
 
     /// A keyring writes all that is in it with each store: whoever wants a vault of thousands beside it need not wait for that.
-    @Test func aBenchmarkOfAKeyringGoesNoFurtherThanAskedFor() throws {
+    @Test(.tags(.endurance), .from(.all)) func aBenchmarkOfAKeyringGoesNoFurtherThanAskedFor() throws {
         let outcome = try keyring(
             "benchmark", "--backend", "memory", "--items", "2", "--items", "5", "--keyring-items", "4",
             "--samples", "3",
@@ -217,7 +217,7 @@ import TokenVault
     }
 
     /// Locked while it measures, the keyring deletes nothing: what stays is said, with what removes it.
-    @Test func aBenchmarkThatCannotDeleteSaysWhatStays() throws {
+    @Test(.tags(.endurance), .from(.all)) func aBenchmarkThatCannotDeleteSaysWhatStays() throws {
         let place = try startBenchmark()
         _ = try desktop.tell("lock")
         while contents(of: FilePath("\(place).status")) == nil {}
@@ -234,7 +234,7 @@ import TokenVault
     }
 
     /// The shell tells its jobs that the terminal is gone, and so does the kernel: nobody is in a hurry for that.
-    @Test func aBenchmarkWhoseTerminalIsClosedLeavesNothing() throws {
+    @Test(.tags(.endurance), .from(.all)) func aBenchmarkWhoseTerminalIsClosedLeavesNothing() throws {
         let place = try startBenchmark()
         let process = contents(of: FilePath("\(place).process")) ?? ""
         #expect(try desktop.run("bash", "-c", "for _ in {1..50}; do kill -HUP $0 || :; done", process) != nil)
@@ -245,7 +245,7 @@ import TokenVault
     }
 
     /// Whoever presses Ctrl-C twice does not wait for a keyring that does not answer.
-    @Test func aSecondSignalEndsABenchmarkWhoseKeyringHangs() throws {
+    @Test(.tags(.endurance), .from(.all)) func aSecondSignalEndsABenchmarkWhoseKeyringHangs() throws {
         let place = try startBenchmark()
         try desktop.tell("pause_keyring")
         defer { _ = try? desktop.tell("resume_keyring") }
@@ -265,7 +265,11 @@ import TokenVault
             "bash", "-c",
             "exec >/dev/null 2>&1; (\"$0\" benchmark --backend secret-service --items 3 --seconds 3000 2>$1.said & "
                 + "echo $! >$1.process; wait $!; echo $? >$1.new; mv $1.new $1.status) &", vaultctl, place)
-        while try desktop.tell("items").count < 3 {}
+        while try desktop.tell("items").count < 3 {
+            let status = contents(of: FilePath("\(place).status"))
+            let said = contents(of: FilePath("\(place).said"))
+            try #require(status == nil, "it ended: \(said ?? "")")
+        }
         return place
     }
 
