@@ -9,7 +9,7 @@ STRIP ?= strip
 
 # One scratch path and one set of flags per configuration: other flags would build everything anew. What `build` and `test` use
 # is what a bare `swift build` and `swift test` use.
-# What `test-all` adds is optimized: the tests of crashes and tampering look at so many states that it saves most of their time.
+# What `test-optimized` uses is optimized: the tests of crashes and tampering look at so many states that it saves most of their time.
 # The trait is on there: TokenVaultOAuth is built and tested with the rest, and what the programs link is what it is for those
 # who build all of them.
 # The index of symbols takes an eighth of the time, but without it SwiftPM finds no tests and fails.

@@ -26,18 +26,20 @@ struct MergedItems {
         var place: Place { Place(item: item, isTheirs: isTheirs) }
     }
 
-    private let plan: MergePlan
+    let plan: MergePlan
     let ours: CheckedCopy
     let theirs: CheckedCopy
     let generation: UInt64
-    private let hasSameRoot: Bool
+    let hasSameRoot: Bool
     private(set) var sources: [Source] = []
-    private(set) var keybag: Keybag
+    var keybag: Keybag
+    /// The classes of that keybag.
+    private var classes: Set<KeyRing.ClassName> = []
     /// Whether the new file has what the other file has, and nothing else.
     private(set) var isSameAsTheirs = true
     /// Whether the keys were rotated in the other file, which descends from this one. Only that file as it is
     /// can be the new one.
-    private(set) var hasKeysOfTheirs = false
+    var hasKeysOfTheirs = false
     /// The values of the other file that this merge had the keys for.
     private var taken: Set<Ancestry.LeftValue> = []
     /// The values of the other file that stay in it.
@@ -57,20 +59,24 @@ struct MergedItems {
         hasSameRoot = (try? KeybagKeys.check(theirs.keybag, roots: ours.roots)) != nil
         try checkSlots()
         try takeDevices()
-        // Without its device's keys an item is absent, and neither wins nor is kept.
-        let (devices, ourDevices, theirDevices) = (keybag.setTags, ours.keybag.setTags, theirs.keybag.setTags)
-        func isAbsent(_ entry: IndexEntry, without devices: Set<UInt64>) -> Bool {
-            AccessPolicy(number: entry.policy)?.isThisDeviceOnly == true && !devices.contains(entry.setTag)
-        }
+        classes = keybag.classNames
+        let (ourClasses, theirClasses) = (ours.keybag.classNames, theirs.keybag.classNames)
         var (ourScanner, theirScanner) = (ours.scanner(), theirs.scanner())
         var dropped = DroppedValues()
         let conflicts = try SettledConflicts(plan, ours: ours, theirs: theirs, canTake: canTake)
         for (item, entry) in ours.items {
-            let isGone = isAbsent(entry, without: devices)
-            var our = isGone ? nil : try plan.ours.version(entry, &ourScanner)
+            var our = Self.isAbsent(entry, ourClasses) ? nil : try plan.ours.version(entry, &ourScanner)
             var their: MergePlan.Version?
-            if let there = theirs.entry(of: item), !isAbsent(there, without: theirDevices) {
-                their = try plan.theirs.version(there, &theirScanner)
+            if let there = theirs.entry(of: item) {
+                if Self.isAbsent(there, theirClasses) {
+                    isSameAsTheirs = false
+                } else {
+                    their = try plan.theirs.version(there, &theirScanner)
+                }
+            }
+            if our != nil, !canKeep(entry) {
+                try takeInstead(item, their, &theirScanner)
+                continue
             }
             if let our, conflicts.needlessOfTheirs.contains(item) {
                 dropped.dropTheirs(item, their)
@@ -104,7 +110,7 @@ struct MergedItems {
                 isSameAsTheirs = false
             case .deleted:
                 dropped.dropTheirs(item, their)
-                if our == nil, !isGone || isAbsent(entry, without: ourDevices) { continue }
+                if our == nil { continue }
                 dropped.dropOurs(item, our)
                 report.deleted += 1
                 if let stored = try ours.metadata(of: item, entry, &ourScanner) {
@@ -113,7 +119,11 @@ struct MergedItems {
             }
         }
         for (item, entry) in theirs.items
-        where ours.entry(of: item) == nil && !isAbsent(entry, without: theirDevices) {
+        where ours.entry(of: item) == nil {
+            if Self.isAbsent(entry, theirClasses) {
+                isSameAsTheirs = false
+                continue
+            }
             let their = try plan.theirs.version(entry, &theirScanner)
             if conflicts.needlessOfTheirs.contains(item) {
                 dropped.dropTheirs(item, their)
@@ -136,12 +146,38 @@ struct MergedItems {
         }
     }
 
+    /// Decides on an item whose value in this file goes with the enrolment of its device, which the other file ended or
+    /// replaced. What that file has counts, whatever the two have seen; without keys for that it stays there.
+    private mutating func takeInstead(
+        _ item: ItemIdentifier, _ their: MergePlan.Version?, _ scanner: inout LogScanner
+    ) throws(TokenStorageError) {
+        if let their {
+            _ = try take(item, their, &scanner)
+        } else {
+            report.deleted += 1
+        }
+    }
+
+    /// Returns whether the new file can have this file's value of an item.
+    private func canKeep(_ entry: IndexEntry) -> Bool {
+        !Self.isAbsent(entry, classes) || ours.opens(entry) && canSeal(entry)
+    }
+
+    /// Returns whether an item reads as absent, as its device's keys are not among `classes`.
+    private static func isAbsent(_ entry: IndexEntry, _ classes: Set<KeyRing.ClassName>) -> Bool {
+        guard AccessPolicy(number: entry.policy)?.isThisDeviceOnly == true else { return false }
+        return !classes.contains(
+            KeyRing.ClassName(policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion))
+    }
+
     private mutating func keep(_ item: ItemIdentifier, _ version: MergePlan.Version) {
         let entry = version.entry
         let isAmbiguous = plan.isAmbiguous(entry.generation)
+        let needsNewKeys = Self.isAbsent(entry, classes)
         sources.append(
             Source(
-                item: item, entry: entry, isSealedAgain: isAmbiguous && ours.opens(entry) && canSeal(entry),
+                item: item, entry: entry,
+                isSealedAgain: (isAmbiguous || needsNewKeys) && ours.opens(entry) && canSeal(entry),
                 storedBy: isAmbiguous || entry.isMerged ? version.storedBy ?? 0 : 0))
     }
 
@@ -257,7 +293,7 @@ struct MergedItems {
         guard !unread.ours.isEmpty else { return }
         isSameAsTheirs = false
         let used = Set(sources.map(\.item))
-        for (item, version) in unread.ours where !used.contains(item) {
+        for (item, version) in unread.ours where !used.contains(item) && canKeep(version.entry) {
             keep(item, version)
             report.deleted -= 1
         }
@@ -332,101 +368,5 @@ struct MergedItems {
         }
         guard let theirs = key(in: theirs.keybag) else { return false }
         return key(in: keybag) == theirs
-    }
-
-    /// Throws `conflict` where the new file would open with an unlock method that a key rotation in the other
-    /// file locked out.
-    private mutating func checkSlots() throws(TokenStorageError) {
-        let (mine, other, hasSameRoot) = (keybag, theirs.keybag, hasSameRoot)
-        func isSame(_ slot: Keybag.Slot, _ another: Keybag.Slot) -> Bool {
-            // A rotation writes every slot again.
-            slot.identifier == another.identifier
-                && (hasSameRoot ? slot.commitment == another.commitment : slot.created == another.created)
-        }
-        let removed = mine.slots.filter { slot in
-            slot.identifier < other.nextSlot && !other.slots.contains { isSame($0, slot) }
-        }
-        guard hasSameRoot else {
-            func version(_ keybag: Keybag) -> UInt32 {
-                let portable = keybag.sets.first { $0.device == Keybag.ClassSet.portable }
-                return portable?.keys.map(\.version).max() ?? 0
-            }
-            if version(other) > version(mine) {
-                // A copy that has all of this file's commits can take its place, with its keys.
-                guard plan.hasAllOfOurs else { throw .file(.conflict, .ancestry(.keysRotatedInCopy)) }
-                keybag = other
-                hasKeysOfTheirs = true
-                report.notes.append("the keys were rotated in the copy: the unlock methods are the copy's")
-                for slot in removed {
-                    let isReplaced = other.slots.contains { $0.identifier == slot.identifier }
-                    report.notes.append(
-                        "slot \(slot.identifier) of the vault is \(isReplaced ? "replaced" : "removed"), as in the copy"
-                    )
-                }
-                return
-            }
-            if let slot = removed.first {
-                let isReplaced = other.slots.contains { $0.identifier == slot.identifier }
-                throw .file(.conflict, .ancestry(isReplaced ? .slotReplacedInCopy : .slotRemovedInCopy))
-            }
-            keybag.nextSlot = max(mine.nextSlot, other.nextSlot)
-            return
-        }
-        for slot in removed {
-            report.notes.append("slot \(slot.identifier) of the vault is not in the copy, and stays")
-        }
-        for slot in other.slots where !mine.slots.contains(where: { isSame($0, slot) }) {
-            report.notes.append("slot \(slot.identifier) of the copy is not taken over")
-        }
-        keybag.nextSlot = max(mine.nextSlot, other.nextSlot)
-    }
-
-    /// Takes over the devices that were enrolled, renewed or removed in the other file. A device whose items that
-    /// file has never had stays: nobody decided about these. To remove it again is easy, and its items would be lost.
-    private mutating func takeDevices() throws(TokenStorageError) {
-        let (own, other) = (ours.ring.facts.deviceTag, theirs.keybag)
-        for set in keybag.sets where other.removedDevices.contains(where: { $0.isOf(set) }) {
-            let name = set.device.hexadecimal
-            guard DeviceKey.setTag(of: set.device) != own else {
-                report.notes.append("device \(name), this one, was removed in the copy, and stays enrolled")
-                continue
-            }
-            guard try !hasItemsUnknownToTheirs(of: set) else {
-                report.notes.append(
-                    "device \(name) was removed in the copy, has stored items since, and stays enrolled: \"vaultctl device "
-                        + "remove \(name)\" removes it with them")
-                continue
-            }
-            keybag.removeDevice(set)
-            report.notes.append("device \(name) is removed, as in the copy")
-        }
-        for set in other.sets where set.device != Keybag.ClassSet.portable {
-            let name = set.device.hexadecimal
-            if let index = keybag.sets.firstIndex(where: { $0.device == set.device }) {
-                if hasSameRoot, set.replaces(keybag.sets[index]) { keybag.sets[index] = set }
-            } else if keybag.removedDevices.contains(where: { $0.isOf(set) }) {
-                report.notes.append("device \(name) of the copy was removed from the vault")
-            } else if hasSameRoot, keybag.sets.count < Keybag.maximumSets {
-                keybag.sets.append(set)
-                report.notes.append("device \(name) of the copy is taken over")
-            } else if !hasSameRoot, DeviceKey.setTag(of: set.device) == theirs.ring.facts.deviceTag {
-                report.notes.append(
-                    "the keys were rotated since this device enrolled in the copy: run \"vaultctl device enrol\", "
-                        + "then merge the copy again")
-            } else {
-                report.notes.append("device \(name) of the copy is not in the vault: enrol it again")
-            }
-        }
-        keybag.remember(removed: other.removedDevices)
-    }
-
-    /// Returns whether this file has items of a device that the other file has never had.
-    private func hasItemsUnknownToTheirs(of set: Keybag.ClassSet) throws(TokenStorageError) -> Bool {
-        let tag = DeviceKey.setTag(of: set.device)
-        var scanner = ours.scanner()
-        for (item, entry) in ours.items where entry.setTag == tag {
-            if try !plan.isKnownToTheirs(item, plan.ours.version(entry, &scanner)) { return true }
-        }
-        return false
     }
 }

@@ -143,8 +143,14 @@ struct Keybag: Equatable, Sendable {
         return writer.bytes
     }
 
-    /// The tags of the sets, by which entries name them.
-    var setTags: Set<UInt64> { Set(sets.map { DeviceKey.setTag(of: $0.device) }) }
+    /// The names of all classes, by which entries name their keys.
+    var classNames: Set<KeyRing.ClassName> {
+        Set(
+            sets.flatMap { set in
+                let tag = DeviceKey.setTag(of: set.device)
+                return set.keys.map { KeyRing.ClassName(policy: $0.policy, setTag: tag, version: $0.version) }
+            })
+    }
 
     /// Removes a device's set, and remembers that it was removed.
     mutating func removeDevice(_ set: ClassSet) {

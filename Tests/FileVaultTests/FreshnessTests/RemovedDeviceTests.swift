@@ -93,6 +93,44 @@ import TokenVault
         #expect(try mine.use { try $0.value(of: "private") } == nil)
     }
 
+    /// The third device stores an item, which this one has; it was removed elsewhere meanwhile, takes that file, enrols
+    /// again, and brings its item along, under new keys.
+    private func enrolAgain() throws {
+        try create()
+        try third.use { try $0.storeOwn("fake own", for: "private") }
+        let before = third.file
+        try mine.merge(before)
+        try mine.use { try $0.store("fake mine", for: "mine") }
+        _ = try removeThird()
+        try third.receive(other.file)
+        try third.adopt()
+        try third.use { _ = try $0.enrolDevice() }
+        #expect(try third.merge(before).taken == 1)
+        #expect(try third.use { try $0.value(of: "private") } == "fake own")
+    }
+
+    @Test func anItemUnderTheKeysOfANewEnrolmentIsTaken() throws {
+        try enrolAgain()
+        let report = try mine.merge(third.file)
+        #expect(report.deleted == 0 && report.remaining == 0 && report.items == 3, "\(report)")
+        try third.receive(mine.file)
+        #expect(try third.use { try $0.value(of: "private") } == "fake own")
+        #expect(try third.use { try $0.value(of: "mine") } == "fake mine")
+    }
+
+    /// After a key rotation here, the new enrolment cannot be taken.
+    @Test func anItemUnderTheKeysOfANewEnrolmentIsLeftAfterARotation() throws {
+        try enrolAgain()
+        try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key]) }
+        let report = try mine.merge(third.file)
+        #expect(report.deleted == 0 && report.remaining == 1, "\(report)")
+        let theirs = third.file
+        try third.receive(mine.file)
+        #expect(failure { try third.use { _ in } }?.code == .forked)
+        try third.receive(theirs)
+        #expect(try third.use { try $0.value(of: "private") } == "fake own")
+    }
+
     private func thirdID() throws -> VaultDevice.ID {
         let devices = try third.use { try $0.devices() }
         return try #require(devices.first { $0.isThisDevice }?.id)
