@@ -50,8 +50,9 @@ extension MergedItems {
         keybag.nextSlot = max(mine.nextSlot, other.nextSlot)
     }
 
-    /// Takes over the devices that were enrolled, renewed or removed in the other file. A device whose items that
-    /// file has never had stays: nobody decided about these. To remove it again is easy, and its items would be lost.
+    /// Takes over the devices that were enrolled, renewed or removed in the other file. A removed device stays
+    /// while this file has items of it that the other file never had. A removal can be repeated; a lost item
+    /// cannot be stored again.
     mutating func takeDevices() throws(TokenStorageError) {
         let (own, other) = (ours.ring.facts.deviceTag, theirs.keybag)
         func isOwn(_ set: Keybag.ClassSet) -> Bool { DeviceKey.setTag(of: set.device) == own }

@@ -146,8 +146,9 @@ struct MergedItems {
         }
     }
 
-    /// Decides on an item whose value in this file goes with the enrolment of its device, which the other file ended or
-    /// replaced. What that file has counts, whatever the two have seen; without keys for that it stays there.
+    /// Decides on an item that loses its keys here, because the other file ended or replaced its device's
+    /// enrolment. Takes the other file's value, or leaves it there without keys for it. Without a value there,
+    /// counts a deletion.
     private mutating func takeInstead(
         _ item: ItemIdentifier, _ their: MergePlan.Version?, _ scanner: inout LogScanner
     ) throws(TokenStorageError) {

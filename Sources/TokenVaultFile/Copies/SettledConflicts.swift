@@ -70,8 +70,8 @@ struct SettledConflicts {
         return TokenKey(String(name))
     }
 
-    /// Returns `name` without the end that ``ending(_:_:)`` makes; `nil` where it has none. Looks at no more than that
-    /// end: a key may have many.
+    /// Returns `name` without the end that ``ending(_:_:)`` makes; `nil` where it has none. Reads only that end,
+    /// since a key may have many.
     private static func withoutEnding(_ name: Substring) -> Substring? {
         func dropDigits(_ text: Substring.UTF8View) -> Substring.UTF8View? {
             let digits = text.reversed().prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }.count

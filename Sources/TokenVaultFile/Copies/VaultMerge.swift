@@ -129,7 +129,7 @@ struct VaultMerge {
     }
 
     /// Throws `unexpectedVault` where this device expects another vault, and `duplicateVault` where the vault itself is
-    /// at another path: a merge decides neither.
+    /// at another path. A merge must not decide which file is the vault.
     private func requirePlace(of existing: ExistingFile) throws(TokenStorageError) {
         guard let state = place.state else { return }
         let store = StateStore(directory: state, vault: ours.vault)
@@ -141,8 +141,8 @@ struct VaultMerge {
         throw .duplicate(other.path)
     }
 
-    /// Notes that this device has seen the file in the vault's place, which no merge has to replace. Where that cannot
-    /// be noted, the next use of the vault does.
+    /// Moves the anchor to the file in the vault's place, which the merge has read and does not replace. After a
+    /// failure, the next use of the vault moves the anchor.
     private func noteReading(_ our: CheckedCopy, of existing: ExistingFile, _ anchor: Anchor) {
         guard !ours.configuration.isReadOnly, (try? existing.file.synchronize()) != nil,
             (try? place.directory.synchronize()) != nil

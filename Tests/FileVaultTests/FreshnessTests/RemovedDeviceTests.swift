@@ -3,8 +3,8 @@ import TokenVault
 
 @testable import TokenVaultFile
 
-/// A merge with a file in which a device was removed. What that device stored goes with it only where the file that
-/// removed it has had it.
+/// A merge with a file in which a device was removed. The merge removes the device's items only where the other file
+/// had them.
 @Suite struct RemovedDeviceTests {
     private let mine = TestDevice()
     private let other = TestDevice()
@@ -45,8 +45,8 @@ import TokenVault
         #expect(try third.use { try $0.value(of: "private") } == "fake own")
     }
 
-    /// The device that was removed replaces a value that everybody reads by one of its own.
-    @Test func aValueThatEverybodyReadsStaysBesideItsOwn() throws {
+    /// The removed device replaces a portable value by one that only it can read.
+    @Test func aPortableValueStaysBesideTheDevicesOwn() throws {
         try create()
         try third.use { try $0.storeOwn("fake own", for: "both") }
         try mine.merge(third.file)
