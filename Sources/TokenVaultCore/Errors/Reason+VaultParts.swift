@@ -134,6 +134,8 @@ extension TokenStorageError.Reason {
         case slotRemovedInCopy
         /// A copy has another slot in the place of one of the vault, and their root keys differ.
         case slotReplacedInCopy
+        /// A merge would leave more values in the copy than the merged file can note.
+        case tooManyLeft
         /// Another file took the vault's place.
         case tookPlace
     }

@@ -128,6 +128,10 @@ extension TokenStorageError.Reason.Ancestry {
                 advice:
                     "remove it here as well: \"vaultctl slot remove NUMBER --revoke\"; \"vaultctl slot list\" shows the numbers"
             )
+        case .tooManyLeft:
+            ReasonText(
+                "more items than a merged file can note would stay in the copy",
+                advice: "merge the two files on the device that stored these items")
         case .tookPlace: ReasonText("another file took the vault's place")
         }
     }

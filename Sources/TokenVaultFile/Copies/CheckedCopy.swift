@@ -11,6 +11,7 @@ struct CheckedCopy {
     let codec: FrameCodec
     let place: VaultLocation
     let keybag: Keybag
+    let classes: KeybagClasses
     /// The keys that the keybag in use gives.
     let ring: KeyRing
     /// The roots, in separate memory.
@@ -60,6 +61,7 @@ struct CheckedCopy {
                 ? .damagedCopy(.damaged(.keybagInUse)) : .file(.wrongPassphrase)
         }
         keybag = opened.keybag
+        classes = KeybagClasses(opened.keybag)
         let ring = opened.ring
         self.ring = ring
         foreignItems = surveyed.log.itemsByOffset().count { _, entry in
@@ -82,10 +84,15 @@ struct CheckedCopy {
         }
     }
 
-    /// Every item with its newest entry, in the order of their places in the file.
-    var items: [(ItemIdentifier, IndexEntry)] { log.itemsByOffset() }
+    /// Every item that does not read as absent with its newest entry, in the order of their places in the file.
+    var items: [(ItemIdentifier, IndexEntry)] {
+        log.itemsByOffset().filter { !classes.lacksKeys(of: $0.1) }
+    }
 
-    func entry(of item: ItemIdentifier) -> IndexEntry? { log.entry(of: item) }
+    /// Returns the newest entry of an item; `nil` where it reads as absent.
+    func entry(of item: ItemIdentifier) -> IndexEntry? {
+        log.entry(of: item).flatMap { classes.lacksKeys(of: $0) ? nil : $0 }
+    }
 
     /// Returns all commits of the file: those that it descends from, and its own.
     func history() throws(TokenStorageError) -> Ancestry {
@@ -163,7 +170,7 @@ struct CheckedCopy {
             keybagCopy: bytes,
             keybag: KeybagRecord(generation: generation, digest: Keybag.digest(of: bytes)),
             ancestry: try history())
-        let items = items
+        let items = log.itemsByOffset()
         var scanner = scanner()
         for (position, (item, entry)) in items.enumerated() {
             try builder.copy(IndexRecord(item, entry, .newest), from: &scanner)

@@ -32,9 +32,11 @@ struct MergedItems {
     let generation: UInt64
     let hasSameRoot: Bool
     private(set) var sources: [Source] = []
-    var keybag: Keybag
-    /// The classes of that keybag.
-    private var classes: Set<KeyRing.ClassName> = []
+    var keybag: Keybag {
+        didSet { classes = KeybagClasses(keybag) }
+    }
+    /// The class keys of that keybag.
+    private var classes: KeybagClasses
     /// Whether the new file has what the other file has, and nothing else.
     private(set) var isSameAsTheirs = true
     /// Whether the keys were rotated in the other file, which descends from this one. Only that file as it is
@@ -56,27 +58,17 @@ struct MergedItems {
         self.theirs = theirs
         self.generation = generation
         keybag = ours.keybag
+        classes = ours.classes
         hasSameRoot = (try? KeybagKeys.check(theirs.keybag, roots: ours.roots)) != nil
         try checkSlots()
         try takeDevices()
-        classes = keybag.classNames
-        let (ourClasses, theirClasses) = (ours.keybag.classNames, theirs.keybag.classNames)
         var (ourScanner, theirScanner) = (ours.scanner(), theirs.scanner())
         var dropped = DroppedValues()
         let conflicts = try SettledConflicts(plan, ours: ours, theirs: theirs, canTake: canTake)
         for (item, entry) in ours.items {
-            var our = Self.isAbsent(entry, ourClasses) ? nil : try plan.ours.version(entry, &ourScanner)
-            var their: MergePlan.Version?
-            if let there = theirs.entry(of: item) {
-                if Self.isAbsent(there, theirClasses) {
-                    isSameAsTheirs = false
-                } else {
-                    their = try plan.theirs.version(there, &theirScanner)
-                }
-            }
-            if our != nil, !canKeep(entry) {
-                try takeInstead(item, their, &theirScanner)
-                continue
+            var our: MergePlan.Version? = try plan.ours.version(entry, &ourScanner)
+            let their = try theirs.entry(of: item).map { (entry) throws(TokenStorageError) in
+                try plan.theirs.version(entry, &theirScanner)
             }
             if let our, conflicts.needlessOfTheirs.contains(item) {
                 dropped.dropTheirs(item, their)
@@ -93,7 +85,12 @@ struct MergedItems {
                 our = nil
             }
             switch plan.choice(item, ours: our, theirs: their) {
-            case .same(let our): keep(item, our)
+            case .same(let our):
+                if let their, !canKeep(our.entry) {
+                    takeSame(item, their)
+                } else {
+                    keep(item, our)
+                }
             case .ours(let our):
                 keep(item, our)
                 dropped.dropTheirs(item, their)
@@ -120,10 +117,6 @@ struct MergedItems {
         }
         for (item, entry) in theirs.items
         where ours.entry(of: item) == nil {
-            if Self.isAbsent(entry, theirClasses) {
-                isSameAsTheirs = false
-                continue
-            }
             let their = try plan.theirs.version(entry, &theirScanner)
             if conflicts.needlessOfTheirs.contains(item) {
                 dropped.dropTheirs(item, their)
@@ -146,35 +139,10 @@ struct MergedItems {
         }
     }
 
-    /// Decides on an item that loses its keys here, because the other file ended or replaced its device's
-    /// enrolment. Takes the other file's value, or leaves it there without keys for it. Without a value there,
-    /// counts a deletion.
-    private mutating func takeInstead(
-        _ item: ItemIdentifier, _ their: MergePlan.Version?, _ scanner: inout LogScanner
-    ) throws(TokenStorageError) {
-        if let their {
-            _ = try take(item, their, &scanner)
-        } else {
-            report.deleted += 1
-        }
-    }
-
-    /// Returns whether the new file can have this file's value of an item.
-    private func canKeep(_ entry: IndexEntry) -> Bool {
-        !Self.isAbsent(entry, classes) || ours.opens(entry) && canSeal(entry)
-    }
-
-    /// Returns whether an item reads as absent, as its device's keys are not among `classes`.
-    private static func isAbsent(_ entry: IndexEntry, _ classes: Set<KeyRing.ClassName>) -> Bool {
-        guard AccessPolicy(number: entry.policy)?.isThisDeviceOnly == true else { return false }
-        return !classes.contains(
-            KeyRing.ClassName(policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion))
-    }
-
     private mutating func keep(_ item: ItemIdentifier, _ version: MergePlan.Version) {
         let entry = version.entry
         let isAmbiguous = plan.isAmbiguous(entry.generation)
-        let needsNewKeys = Self.isAbsent(entry, classes)
+        let needsNewKeys = !hasKeys(of: entry)
         sources.append(
             Source(
                 item: item, entry: entry,
@@ -192,16 +160,27 @@ struct MergedItems {
             leave(item, version)
             return false
         }
-        taken.insert(version.asLeft(item))
-        sources.append(
-            Source(
-                item: item, entry: entry, isTheirs: true,
-                isSealedAgain: theirs.opens(entry) && canSeal(entry), storedBy: version.storedBy ?? 0))
+        addTheirs(item, version)
         report.taken += 1
         if let stored = try theirs.metadata(of: item, entry, &scanner) {
             report.takenNames.append(Self.name(of: stored))
         }
         return true
+    }
+
+    /// Takes the other file's form of a value that both files have: the new keybag has keys for that form only.
+    private mutating func takeSame(_ item: ItemIdentifier, _ version: MergePlan.Version) {
+        guard canTake(version.entry) else { return leave(item, version) }
+        addTheirs(item, version)
+    }
+
+    private mutating func addTheirs(_ item: ItemIdentifier, _ version: MergePlan.Version) {
+        taken.insert(version.asLeft(item))
+        sources.append(
+            Source(
+                item: item, entry: version.entry, isTheirs: true,
+                isSealedAgain: theirs.opens(version.entry) && canSeal(version.entry),
+                storedBy: version.storedBy ?? 0))
     }
 
     /// Notes that a value of the other file stays in it.
@@ -338,36 +317,38 @@ struct MergedItems {
     // MARK: - Keys
 
     /// Returns whether an item of the other file can be in the new one.
-    private func canTake(_ entry: IndexEntry) -> Bool {
-        theirs.opens(entry) && canSeal(entry) || hasSameKeys(entry)
+    func canTake(_ entry: IndexEntry) -> Bool {
+        theirs.opens(entry) && canSeal(entry)
+            || theirs.classes.hasSameKey(as: classes, under: .init(of: entry), hasSameRoot: hasSameRoot)
+    }
+
+    /// Returns whether this file's value of an item can be in the new one.
+    func canKeep(_ entry: IndexEntry) -> Bool { hasKeys(of: entry) || ours.opens(entry) && canSeal(entry) }
+
+    /// Returns whether the new keybag has the keys that an item of this file is sealed under.
+    private func hasKeys(of entry: IndexEntry) -> Bool {
+        guard AccessPolicy(number: entry.policy)?.isThisDeviceOnly == true else { return true }
+        let name = KeyRing.ClassName(of: entry)
+        // A key rotation in the other file, which descends from this one, has wrapped all keys again.
+        return hasKeysOfTheirs
+            ? classes.hasKey(name) : ours.classes.hasSameKey(as: classes, under: name, hasSameRoot: true)
     }
 
     private func canSeal(_ entry: IndexEntry) -> Bool { sealing(entry) != nil }
 
-    /// Returns the keys to seal an item again with: those of its class set in the new keybag, which is of one of
-    /// the files. Returns `nil` where neither file's unlock method has them.
+    /// Returns the newest keys of the new keybag for an item's policy and device, to seal the item again with.
+    /// Returns `nil` where neither file's unlock method has them.
     func sealing(_ entry: IndexEntry) -> (ring: KeyRing, keys: ClassKeys)? {
-        // An item of another device stays that device's.
-        func set(in keybag: Keybag) -> Keybag.ClassSet? {
-            keybag.sets.first { DeviceKey.setTag(of: $0.device) == entry.setTag }
+        guard let policy = AccessPolicy(number: entry.policy) else { return nil }
+        var newest: (ring: KeyRing, keys: ClassKeys)?
+        for copy in [ours, theirs] {
+            // An item of another device stays that device's.
+            guard case .keys(let keys) = copy.ring.accessForWriting(policy), keys.setTag == entry.setTag,
+                copy.classes.hasSameKey(as: classes, under: .init(of: keys), hasSameRoot: hasSameRoot),
+                keys.version > newest?.keys.version ?? 0
+            else { continue }
+            newest = (copy.ring, keys)
         }
-        guard let policy = AccessPolicy(number: entry.policy), let set = set(in: keybag) else { return nil }
-        for copy in [ours, theirs] where copy.keybag.sets.contains(set) {
-            if case .keys(let keys) = copy.ring.accessForWriting(policy), keys.setTag == entry.setTag {
-                return (copy.ring, keys)
-            }
-        }
-        return nil
-    }
-
-    /// Returns whether the new keybag has the same keys that an item of the other file is sealed under.
-    private func hasSameKeys(_ entry: IndexEntry) -> Bool {
-        func key(in keybag: Keybag) -> Keybag.WrappedClass? {
-            keybag.sets.first { DeviceKey.setTag(of: $0.device) == entry.setTag }?.keys.first {
-                $0.policy == entry.policy && $0.version == entry.keyVersion
-            }
-        }
-        guard let theirs = key(in: theirs.keybag) else { return false }
-        return key(in: keybag) == theirs
+        return newest
     }
 }

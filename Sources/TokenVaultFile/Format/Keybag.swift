@@ -143,15 +143,6 @@ struct Keybag: Equatable, Sendable {
         return writer.bytes
     }
 
-    /// The names of all classes, by which entries name their keys.
-    var classNames: Set<KeyRing.ClassName> {
-        Set(
-            sets.flatMap { set in
-                let tag = DeviceKey.setTag(of: set.device)
-                return set.keys.map { KeyRing.ClassName(policy: $0.policy, setTag: tag, version: $0.version) }
-            })
-    }
-
     /// Removes a device's set, and remembers that it was removed.
     mutating func removeDevice(_ set: ClassSet) {
         sets.removeAll { $0.device == set.device }
@@ -282,15 +273,6 @@ extension Keybag.Slot {
 }
 
 extension Keybag.ClassSet {
-    /// Returns whether this set is a later state of `other`, the same device's: it has every class of the
-    /// other one, and no roots that the other one has left behind.
-    func replaces(_ other: Keybag.ClassSet) -> Bool {
-        guard enrolled == other.enrolled, olderRoots == nil || other.olderRoots != nil else { return false }
-        return other.keys.allSatisfy { key in
-            keys.contains { $0.policy == key.policy && $0.version == key.version }
-        }
-    }
-
     fileprivate init(_ reader: inout ByteReader) throws(FormatError) {
         device = try reader.bytes(16)
         enrolled = try reader.integer(Int64.self)

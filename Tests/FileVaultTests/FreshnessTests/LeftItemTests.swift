@@ -177,6 +177,49 @@ import TokenVault
         #expect(try ownValues().isSuperset(of: ["fake own", "fake newer"]))
     }
 
+    /// The file can note only so many values that stay in copies. A merge that would leave more of those whose commits
+    /// it counts as seen is refused: the next one would take them for deleted.
+    @Test(arguments: [0, 1])
+    func aMergeThatCouldNotNoteWhatItLeavesIsRefused(more: Int) throws {
+        let numbers = 0..<Ancestry.mostLeftValues + more
+        func store(_ value: String, _ vault: BlockingFileVault, _ policy: AccessPolicy, _ keys: [TokenKey])
+            throws
+        {
+            _ = try vault.storage(service: SimulatedVault.service).commit(
+                keys.map { .store(Secret(utf8: value), for: $0, details: TokenDetails(policy: policy)) })
+        }
+        let keys = numbers.map { TokenKey("private \($0)") }
+        try create()
+        try other.use { _ = try $0.enrolDevice() }
+        try mine.receive(other.file)
+        try mine.use { try store("fake mine", $0, .whenUnlocked, keys) }
+        try other.use { try store("fake own", $0, .whenUnlockedThisDeviceOnly, keys) }
+        let (ours, theirs) = (mine.file, other.file)
+        _ = try other.merge(ours)
+        let first = other.file
+        #expect(try mine.merge(theirs).remaining == numbers.count)
+        other.forgetAnchor()
+        try other.receive(mine.file)
+        let conflicts = try other.merge(theirs).conflicts
+        let second = other.file
+        try mine.receive(second)
+        other.forgetAnchor()
+        try other.receive(first)
+        _ = try other.merge(second)
+        try other.use { try store("fake other", $0, .whenUnlocked, conflicts.map(\.keptAs)) }
+        try mine.use { try store("fake newer", $0, .whenUnlocked, keys) }
+        let before = mine.file
+        guard more > 0 else {
+            #expect(try mine.merge(other.file).remaining == numbers.count)
+            return
+        }
+        for isRehearsal in [true, false] {
+            let refused = failure { try mine.merge(other.file, isRehearsal: isRehearsal) }
+            #expect(refused?.reason == .ancestry(.tooManyLeft) && refused?.code == .conflict)
+        }
+        #expect(mine.file == before)
+    }
+
     /// The same copy again brings back nothing that was deleted since, and keeps nothing twice again.
     @Test func aSecondMergeOfTheCopyTakesNothingAgain() throws {
         try begin()
@@ -433,12 +476,18 @@ import TokenVault
         #expect(MergePlan(ours: theirs, theirs: ours) != nil)
     }
 
-    /// More left values than the record holds: nothing in part is noted, and no merge is refused.
+    /// More left values than the record holds: nothing in part is noted. That is enough while their commits do not
+    /// count as seen.
     @Test func tooManyLeftValuesAreNotNoted() throws {
         var history = commits(1..<10, of: 1)
         let left = values(Ancestry.mostLeftValues + 1)
         history.merge(commits(1..<10, of: 2), left: left, leftNow: left)
         #expect(history == commits(1..<10, of: 1))
+        #expect(history.tellsLeft(left))
+        for tag in [0, history.commits[3].tag] {
+            let seen = Ancestry.LeftValue(item: ItemIdentifier(high: 1, low: 2), storedBy: tag)
+            #expect(!history.tellsLeft(left.union([seen])))
+        }
     }
 
     /// Commits that count in full later do not push out the newest of either file.

@@ -118,17 +118,24 @@ import TokenVault
         #expect(try third.use { try $0.value(of: "mine") } == "fake mine")
     }
 
-    /// After a key rotation here, the new enrolment cannot be taken.
-    @Test func anItemUnderTheKeysOfANewEnrolmentIsLeftAfterARotation() throws {
+    /// After a key rotation here, the new enrolment cannot be taken: the earlier one keeps its item, and what the
+    /// device stored since stays in the copy.
+    @Test(arguments: [false, true]) func anEarlierEnrolmentStaysAfterARotation(hasStored: Bool) throws {
         try enrolAgain()
+        if hasStored { try third.use { try $0.storeOwn("fake new", for: "new") } }
         try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key]) }
         let report = try mine.merge(third.file)
-        #expect(report.deleted == 0 && report.remaining == 1, "\(report)")
+        #expect(report.deleted == 0 && report.remaining == (hasStored ? 1 : 0), "\(report)")
+        #expect(report.notes.contains { $0.contains("stays enrolled") }, "\(report.notes)")
         let theirs = third.file
         try third.receive(mine.file)
-        #expect(failure { try third.use { _ in } }?.code == .forked)
-        try third.receive(theirs)
+        if hasStored {
+            #expect(failure { try third.use { _ in } }?.code == .forked)
+            #expect(try third.merge(theirs).remaining == 0)
+            #expect(try third.use { try $0.value(of: "new") } == "fake new")
+        }
         #expect(try third.use { try $0.value(of: "private") } == "fake own")
+        #expect(try third.use { try $0.value(of: "mine") } == "fake mine")
     }
 
     private func thirdID() throws -> VaultDevice.ID {

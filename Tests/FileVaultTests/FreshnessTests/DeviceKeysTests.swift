@@ -1,0 +1,187 @@
+import Testing
+import TokenVault
+
+@testable import TokenVaultFile
+
+/// A merge of files that have different keys for the items of one device. What no key opens reads as absent, or as
+/// damaged: an item stays with keys that open it, or in a file that has them.
+@Suite struct DeviceKeysTests {
+    private let mine = TestDevice()
+    private let third = TestDevice()
+
+    /// Both devices have the vault; the third is enrolled, and has stored the item "first".
+    private func create() throws {
+        try mine.create()
+        try third.receive(mine.file)
+        try third.use { vault in
+            _ = try vault.enrolDevice()
+            try vault.storeOwn("fake first", for: "first")
+        }
+        try mine.receive(third.file)
+        try mine.use { _ = try $0.devices() }
+    }
+
+    /// Puts `file` on the third device, which forgets what it has seen.
+    private func returnThird(to file: [UInt8]) throws {
+        third.forgetAnchor()
+        try third.receive(file)
+    }
+
+    private func thirdsOwnValues(_ keys: String...) throws -> [String?] {
+        try third.use { vault in try keys.map { try vault.value(of: $0) } }
+    }
+
+    /// Each device merges the other's file until neither has anything new.
+    private func mergeInTurn() throws {
+        for _ in 1...2 {
+            #expect(try third.merge(mine.file).remaining == 0)
+            #expect(try mine.merge(third.file).remaining == 0)
+        }
+        #expect(mine.file == third.file)
+    }
+
+    /// The vault has no passphrase any more, and the copy has an item that only a passphrase may open.
+    @Test(arguments: [false, true]) func aDestroyedPasscodeClassStaysDestroyed(isSeen: Bool) throws {
+        let words = SimulatedVault.key("old words")
+        let policy = AccessPolicy.whenPasscodeSetThisDeviceOnly
+        try mine.create()
+        let slot = try mine.use { try $0.addSlot(words).id }
+        try third.receive(mine.file)
+        try third.use { vault in
+            try vault.unlock(with: words)
+            _ = try vault.enrolDevice()
+            let storage = vault.storage(service: SimulatedVault.service)
+            try storage.store(token: "fake first", for: "first", policy: policy)
+        }
+        try mine.receive(third.file)
+        try mine.use { try $0.removeSlot(slot) }
+        try third.use { vault in
+            try vault.unlock(with: words)
+            let storage = vault.storage(service: SimulatedVault.service)
+            if isSeen { try vault.storeOwn("fake own", for: "own") }
+            try storage.store(token: "fake second", for: "second", policy: policy)
+        }
+        let report = try mine.merge(third.file)
+        #expect(report.remaining == 1 && report.taken == (isSeen ? 1 : 0), "\(report)")
+        let theirs = third.file
+        try third.receive(mine.file)
+        #expect(failure { try third.use { _ in } }?.code == .forked)
+        try third.receive(theirs)
+        try third.use { vault in
+            try vault.unlock(with: words)
+            #expect(try vault.value(of: "second") == "fake second")
+        }
+    }
+
+    /// The device takes new keys on two branches: both are the second version of their class.
+    @Test(arguments: [false, true]) func keysOfOneVersionOnTwoBranchesAreTold(isReversed: Bool) throws {
+        try create()
+        try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key]) }
+        let rotated = mine.file
+        var branches: [[UInt8]] = []
+        for name in ["one", "two"] {
+            try returnThird(to: rotated)
+            try third.use { try $0.storeOwn("fake \(name)", for: TokenKey(name)) }
+            branches.append(third.file)
+        }
+        if isReversed { branches.reverse() }
+        for branch in branches { _ = try mine.merge(branch) }
+        _ = try third.merge(mine.file)
+        for branch in branches {
+            _ = try third.merge(branch)
+            #expect(try thirdsOwnValues("first")[0] == "fake first")
+        }
+        #expect(try thirdsOwnValues("one", "two") == ["fake one", "fake two"])
+        try mergeInTurn()
+        #expect(try thirdsOwnValues("first", "one", "two") == ["fake first", "fake one", "fake two"])
+    }
+
+    /// A compaction seals the items under the new keys, and removes the earlier ones.
+    @Test func keysThatLostTheirEarlierVersionsAreTaken() throws {
+        try create()
+        try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key]) }
+        try third.receive(mine.file)
+        try mine.use { try $0.store("fake mine", for: "mine") }
+        try third.use { vault in
+            try vault.storeOwn("fake own", for: "own")
+            _ = try vault.compact()
+        }
+        let report = try mine.merge(third.file)
+        #expect(report.remaining == 0 && report.deleted == 0 && report.taken == 1, "\(report)")
+        try third.receive(mine.file)
+        #expect(try thirdsOwnValues("first", "own", "mine") == ["fake first", "fake own", "fake mine"])
+    }
+
+    /// An item under the earlier keys that only the vault has keeps those.
+    @Test func anItemUnderEarlierKeysKeepsThem() throws {
+        try create()
+        try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key]) }
+        try third.receive(mine.file)
+        try third.use { try $0.storeOwn("fake own", for: "own") }
+        let before = third.file
+        try third.use { try $0.storeOwn("fake second", for: "second") }
+        try mine.receive(third.file)
+        try mine.use { try $0.store("fake mine", for: "mine") }
+        try returnThird(to: before)
+        try third.use { vault in
+            try vault.storeOwn("fake other", for: "other")
+            _ = try vault.rotateKeys(keeping: [TestDevice.key])
+        }
+        #expect(failure { try mine.merge(third.file) }?.reason == .ancestry(.keysRotatedInCopy))
+        #expect(try third.merge(mine.file).remaining == 0)
+        #expect(
+            try thirdsOwnValues("first", "own", "other", "second") == [
+                "fake first", "fake own", "fake other", "fake second",
+            ])
+        #expect(try mine.merge(third.file).remaining == 0)
+        #expect(mine.file == third.file)
+    }
+
+    /// The device enrols on two branches.
+    @Test(arguments: [false, true]) func anEnrolmentOnTwoBranchesIsSettledByItsDevice(isReversed: Bool) throws
+    {
+        try mine.create()
+        let before = mine.file
+        var later = third
+        later.secondsAhead = 60
+        var branches: [[UInt8]] = []
+        for (device, name) in [(third, "one"), (later, "two")] {
+            try returnThird(to: before)
+            try device.use { vault in
+                _ = try vault.enrolDevice()
+                try vault.storeOwn("fake \(name)", for: TokenKey(name))
+            }
+            branches.append(third.file)
+        }
+        if isReversed { branches.reverse() }
+        for branch in branches { _ = try mine.merge(branch) }
+        _ = try third.merge(mine.file)
+        for branch in branches { _ = try third.merge(branch) }
+        #expect(try thirdsOwnValues("one", "two") == ["fake one", "fake two"])
+        try mergeInTurn()
+        #expect(try thirdsOwnValues("one", "two") == ["fake one", "fake two"])
+        let report = try mine.merge(branches[1])
+        #expect(report.isUpToDate && report.notes.isEmpty, "\(report)")
+    }
+
+    /// The device was removed and has enrolled again; a file from before has an item that it stored since.
+    @Test func aDeviceTakesItsItemsAlongToANewEnrolment() throws {
+        try create()
+        let before = third.file
+        let id = try #require(try third.use { try $0.devices().first(where: \.isThisDevice)?.id })
+        #expect(try mine.use { try $0.removeDevice(id) } == 1)
+        try third.receive(mine.file)
+        try third.use { vault in
+            _ = try vault.enrolDevice()
+            try vault.storeOwn("fake new", for: "new")
+        }
+        let enrolledAgain = third.file
+        try returnThird(to: before)
+        try third.use { try $0.storeOwn("fake own", for: "own") }
+        let report = try third.merge(enrolledAgain)
+        #expect(report.remaining == 0 && report.taken == 1 && report.deleted == 1, "\(report)")
+        #expect(try thirdsOwnValues("first", "own", "new") == [nil, "fake own", "fake new"])
+        #expect(try mine.merge(third.file).remaining == 0)
+        #expect(mine.file == third.file)
+    }
+}
