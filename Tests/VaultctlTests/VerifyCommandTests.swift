@@ -56,6 +56,19 @@ import Testing
         #expect(try sandbox.shell("cat out").text.contains("byte 1"))
     }
 
+    /// Another vault is at the path, whole: that is no clean vault.
+    @Test func anotherVaultInItsPlace() throws {
+        let made = try sandbox.shell(
+            """
+            "$V" init --vault "$PWD/second.vault" --key-file vault.key
+            mv '\(sandbox.vault)' kept && mv second.vault '\(sandbox.vault)'
+            """)
+        try #require(made.status == 0, "\(made.error)")
+        let found = try sandbox.run("verify")
+        expectOneLine(found, status: 7)
+        #expect(found.error.contains("another vault"), "\(found.error)")
+    }
+
     @Test func anOldCopyThatIsDamagedToo() throws {
         _ = try sandbox.shell("cp -p old '\(sandbox.vault)'")
         let old = try sandbox.run("verify", "--json")

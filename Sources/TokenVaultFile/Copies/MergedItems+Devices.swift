@@ -72,7 +72,8 @@ extension MergedItems {
         if keybag.removedDevices.contains(where: { $0.isOf(set) }) {
             report.notes.append(
                 isOwn(set)
-                    ? "device \(name), this one, was removed from the vault: run \"vaultctl device enrol\", then merge the copy again"
+                    ? "device \(name), this one, was removed from the vault: run \"vaultctl device enrol\", then merge "
+                        + "the copy again"
                     : "device \(name) of the copy was removed from the vault: to have its items here, put this vault on it, "
                         + "run \"vaultctl device enrol\" there, then merge the copy there")
         } else if hasSameRoot, keybag.sets.count < Keybag.maximumSets {

@@ -14,7 +14,8 @@ extension VaultCopy {
     /// ``restore(to:progress:)``.
     ///
     /// The copy must be unlocked (`locked`) by a slot that opens everything (`notPermitted`). `progress` gets
-    /// the bytes or items done and the total. Throws `alreadyExists` rather than overwriting, `conflict` when
+    /// the bytes or items done and the total. Throws `alreadyExists` rather than overwriting, `unexpectedVault` where
+    /// this device expects another vault at `path`, `conflict` when
     /// another file took the copy's place meanwhile, and `wrongPassphrase` when the slot was removed before.
     /// Also throws `noSpace`, `timedOut`, and the system's failures. After an error there is no file.
     public func salvage(
@@ -34,6 +35,7 @@ extension VaultCopy {
     ) throws(TokenStorageError) -> SalvageReport {
         try during("salvage") { () throws(TokenStorageError) in
             try VaultCreation(location: place, configuration: configuration).refuseExisting()
+            try VaultPlaces.requireExpected(vault, at: place, knownTo: location.state)
             let keybags = try openedKeybags()
             guard let first = keybags.first else { throw .file(.locked) }
             // As for restoring: a new epoch of the log requires all of the keys.

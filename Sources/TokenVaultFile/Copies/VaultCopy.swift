@@ -258,13 +258,14 @@ extension VaultCopy {
     /// When an item could not be taken (``MergeReport/remaining``), a device that has seen it accepts the result
     /// only once it has merged its own file. The vault's previous file is kept beside the new one.
     ///
-    /// Both must be unlocked (`locked`) by a slot that opens everything (`notPermitted`). `progress` gets the
-    /// items done and the total. Throws `unexpectedVault` for a copy of another vault, or where this device
-    /// expects another vault at the path, and `duplicateVault` where this file is a copy of the vault itself.
-    /// Throws `invalidArgument` where the two have no commit in common, and `corrupt` for a damaged file. Throws `forked` where neither
-    /// file has all that this device has seen. Throws `conflict` when a file was replaced meanwhile, or the
-    /// copy's keys were rotated. Throws `tooManySlots`, `noSpace` and `timedOut`. After these errors nothing has
-    /// changed; after `outcomeUnknown` a power cut may take the merge back.
+    /// Both must be unlocked (`locked`) by a slot that opens everything (`notPermitted`). `progress` gets the items
+    /// done and the total. Throws `unexpectedVault` for a copy of another vault, or where this device expects another
+    /// vault at the path, and `duplicateVault` where this file is a copy of the vault itself. Throws `invalidArgument`
+    /// where the two have no commit in common, and `corrupt` for a damaged file. Throws `forked` where neither file has
+    /// all that this device has seen. Throws `conflict` when a file was replaced meanwhile, when the copy's keys were
+    /// rotated, or when the merged file could not note all that would stay in the copy. Throws `tooManySlots`,
+    /// `noSpace` and `timedOut`. After these errors nothing has changed; after `outcomeUnknown` a power cut may take
+    /// the merge back.
     public func merge(
         _ other: VaultCopy, isRehearsal: Bool = false, progress: ((Int, Int) -> Void)? = nil
     ) throws(TokenStorageError) -> MergeReport {

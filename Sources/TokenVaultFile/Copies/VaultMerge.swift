@@ -45,7 +45,11 @@ struct VaultMerge {
     private func merge(
         into existing: ExistingFile, until deadline: Deadline
     ) throws(TokenStorageError) -> MergeReport {
-        try requirePlace(of: existing)
+        // A merge must not decide which file is the vault.
+        try VaultPlaces.requireExpected(ours.vault, at: place, knownTo: place.state)
+        if let other = try VaultPlaces.otherFile(of: ours.vault, than: place, existing) {
+            throw .duplicate(other.path)
+        }
         try HardLinks(location: place).requireNone(of: existing.file)
         let copied = theirs.file
         let identity = try onDisk { () throws(SystemFailure) in try copied.attributes().identity }
@@ -127,19 +131,6 @@ struct VaultMerge {
             try items.write(to: &builder, progress: progress)
             return try builder.finish()
         }
-    }
-
-    /// Throws `unexpectedVault` where this device expects another vault, and `duplicateVault` where the vault itself is
-    /// at another path. A merge must not decide which file is the vault.
-    private func requirePlace(of existing: ExistingFile) throws(TokenStorageError) {
-        guard let state = place.state else { return }
-        let store = StateStore(directory: state, vault: ours.vault)
-        try VaultPlaces.requireExpected(store, rememberedAt: store.place(), at: place)
-        guard let here = place.absolutePath,
-            let other = try VaultPlaces.living(
-                store, here: here, identity: existing.identity, vault: ours.vault)
-        else { return }
-        throw .duplicate(other.path)
     }
 
     /// Moves the anchor to the file in the vault's place, which the merge has read and does not replace. After a

@@ -26,6 +26,26 @@ enum VaultPlaces {
         }
     }
 
+    /// Returns the file of the vault `vault` that is at another path than `place`, as far as this device knows.
+    /// `existing` is the file at `place`. Throws as ``living(_:here:identity:vault:)``.
+    static func otherFile(
+        of vault: VaultIdentifier, than place: VaultLocation, _ existing: ExistingFile?
+    ) throws(TokenStorageError) -> (path: FilePath, file: any DiskFile)? {
+        guard let state = place.state, let here = place.absolutePath else { return nil }
+        return try living(
+            StateStore(directory: state, vault: vault), here: here, identity: existing?.identity, vault: vault
+        )
+    }
+
+    /// Throws `unexpectedVault` when this device remembers another vault than `vault` at `place`.
+    static func requireExpected(
+        _ vault: VaultIdentifier, at place: VaultLocation, knownTo state: (any DiskDirectory)?
+    ) throws(TokenStorageError) {
+        guard let state else { return }
+        let store = StateStore(directory: state, vault: vault)
+        try requireExpected(store, rememberedAt: store.place(), at: place)
+    }
+
     /// Returns whether the file at `here` is a copy of the vault of `store`, which itself is where this
     /// device remembers it. The device's state then belongs to the vault, and no change of the copy may make
     /// the vault's items unreadable. Throws as ``living(_:here:identity:vault:)``.

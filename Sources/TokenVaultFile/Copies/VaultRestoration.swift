@@ -43,10 +43,7 @@ struct VaultRestoration {
     ) throws(TokenStorageError) -> RestoreReport {
         try place.requireTrustedDirectory()
         try existing?.check(is: copy.vault)
-        if !isAdopting, let state = place.state {
-            let store = StateStore(directory: state, vault: copy.vault)
-            try VaultPlaces.requireExpected(store, rememberedAt: store.place(), at: place)
-        }
+        if !isAdopting { try VaultPlaces.requireExpected(copy.vault, at: place, knownTo: place.state) }
         if let existing { try HardLinks(location: place).requireNone(of: existing.file) }
         let identity = try onDisk { () throws(SystemFailure) in try copy.file.attributes().identity }
         // The paths are compared: a compaction may have put another file there since the copy was opened.
@@ -58,7 +55,8 @@ struct VaultRestoration {
 
         let loaded = try CheckedCopy(copy, file: source, progress: progress)
         defer { loaded.wipe() }
-        let other = try otherFile(beside: existing)
+        let other = try VaultPlaces.otherFile(of: copy.vault, than: place, existing)
+        if let other, !isAdopting { throw .duplicate(other.path) }
         var reach = HighWaterMark()
         reach.include(loaded.state)
         if let other { try? reach.include(other.file, loaded.codec) }
@@ -108,21 +106,6 @@ struct VaultRestoration {
         anchor.advance(to: state)
         try rememberPlace()
         return report
-    }
-
-    /// Returns the same vault's file at another path that this device knows. Throws `duplicateVault` unless
-    /// the restoration is to decide.
-    private func otherFile(
-        beside existing: ExistingFile?
-    ) throws(TokenStorageError) -> (path: FilePath, file: any DiskFile)? {
-        guard let state = place.state, let here = place.absolutePath else { return nil }
-        let store = StateStore(directory: state, vault: copy.vault)
-        guard
-            let other = try VaultPlaces.living(
-                store, here: here, identity: existing?.identity, vault: copy.vault)
-        else { return nil }
-        guard isAdopting else { throw .duplicate(other.path) }
-        return other
     }
 
     /// Returns the note that not all items can be read here: worth knowing before the other device is given

@@ -53,7 +53,9 @@ struct Verify: VaultCommand {
                 try calling { () throws(TokenStorageError) in try vault.verify(progress: progress) }, true
             )
         } catch {
-            guard error.status == .damaged, let cause = error.cause else { throw error }
+            guard error.status == .damaged, let cause = error.cause, cause.code != .unexpectedVault else {
+                throw error
+            }
             let (path, known) = (try session.vaultPath, method)
             do throws(CommandFailure) {
                 let copy = try session.openUnlockedCopy(at: path, with: known)

@@ -65,6 +65,15 @@ import TokenVaultPlatform
         #expect(try values(in: sandbox.opened("second.vault")).count == 2)
     }
 
+    /// The place of a vault whose file is missing takes no other vault.
+    @Test func nothingIsSalvagedIntoThePlaceOfAnotherVault() throws {
+        try makeSecond()
+        try PosixDirectory(directory).remove("test.vault")
+        let second = try sandbox.copy("second.vault")
+        #expect(failure { _ = try second.salvage(to: sandbox.vault) }?.code == .unexpectedVault)
+        #expect(try second.salvage(to: sandbox.path(of: "out.vault")).isComplete)
+    }
+
     /// A link took the place of the vault's directory and leads to another vault of the same name.
     @Test func aLinkedDirectoryIsRefusedUntilItIsSettled() throws {
         let (home, evil) = (directory, sandbox.path.appending("evil"))
