@@ -32,7 +32,7 @@ extension BlockingFileVault {
                 try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
                     try KeybagKeys.sign(&keybag, roots: fresh ?? roots)
                 }
-                guard let bytes = keybag.encoded() else { throw .file(.tooManySlots) }
+                guard let bytes = keybag.encoded() else { throw .file(.tooManySlots, .slots(.keysFull)) }
                 changed = keybag
                 return bytes
             }

@@ -84,6 +84,7 @@ extension BlockingFileVault {
         }
         let session = try session()
         let held = try heldRoots(session)
+        if isResealing { try? makeRoomForKeys(session) }
         let before = try currentKeybag(session)
         if isResealing {
             // Without the new file that the items move to, only half of the change would be done.
@@ -192,18 +193,18 @@ extension BlockingFileVault {
         let before = try currentKeybag(session)
         guard session.ring.roots?.all != nil, let store = secretStore else { return }
         let secrets = try store.load()
-        guard before.sets.contains(where: { $0.device == secrets.device?.identifier && $0.olderRoots != nil })
-        else { return }
+        func isBehind(_ set: Keybag.ClassSet) -> Bool {
+            set.device == secrets.device?.identifier && set.olderRoots != nil
+        }
+        guard let set = before.sets.first(where: isBehind) else { return }
+        try makeRoomForKeys(session)
         let roots = try heldRoots(session)
         // Without the passcode root key its class stays: an unlock with the passphrase takes the step.
-        guard roots.passcode != nil || !before.hasPassphrase else { return }
+        guard roots.passcode != nil || !set.keys.contains(where: \.isPasscodeClass) else { return }
         let held = session.ring.held
         try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
             let vault = keybag.vault
-            for index in keybag.sets.indices
-            where keybag.sets[index].device == secrets.device?.identifier
-                && keybag.sets[index].olderRoots != nil
-            {
+            for index in keybag.sets.indices where isBehind(keybag.sets[index]) {
                 let set = keybag.sets[index]
                 keybag.sets[index] = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
                     try KeybagKeys.renewed(set, held: held, vault: vault, roots: roots, secrets: secrets)
@@ -211,9 +212,44 @@ extension BlockingFileVault {
             }
         }
     }
+
+    /// Seals the items again whose keys are held, and removes the class keys that no item needs then, where the
+    /// keybag has no room for a new version of each class. Each key rotation adds one, and a device that only
+    /// stores never removes the earlier ones.
+    private func makeRoomForKeys(_ session: VaultSession) throws(TokenStorageError) {
+        guard try !currentKeybag(session).hasRoomForNewVersions(besides: session.ring.facts.deviceTag) else {
+            return
+        }
+        _ = try session.queue.alone { () throws(TokenStorageError) in
+            try session.log.compact(progress: nil, resealing: session.resealing())
+        }
+        try removeUnusedKeys(session)
+    }
 }
 
 extension Keybag {
+    /// Returns whether the portable set and that of the device `tag` can get a new version of each class, and the others
+    /// older roots.
+    fileprivate func hasRoomForNewVersions(besides tag: UInt64?) -> Bool {
+        var renewed = self
+        for index in sets.indices {
+            let set = sets[index]
+            guard set.device == ClassSet.portable || DeviceKey.setTag(of: set.device) == tag else {
+                let root = [UInt8](repeating: 0, count: Self.wrappedRootLength)
+                renewed.sets[index].olderRoots = OlderRoots(all: root, holder: root, passcode: root)
+                continue
+            }
+            for policy in Set(set.keys.map(\.policy)) {
+                let newest = set.keys.filter { $0.policy == policy }.map(\.version).max() ?? 0
+                renewed.sets[index].keys.append(
+                    WrappedClass(
+                        policy: policy, version: newest &+ 1,
+                        wrapped: [UInt8](repeating: 0, count: Self.wrappedClassLength)))
+            }
+        }
+        return renewed.encoded() != nil
+    }
+
     /// Whether a class has more keys than its newest.
     var hasSeveralVersions: Bool {
         sets.contains { set in Set(set.keys.map(\.policy)).count < set.keys.count }

@@ -50,6 +50,11 @@ extension BlockingFileVault {
                     "the index is damaged and was done without; the next write makes another, verify tells more"
                 )
             }
+            let own = session.ring.facts.deviceTag
+            if keybag.sets.contains(where: { $0.olderRoots != nil && DeviceKey.setTag(of: $0.device) == own })
+            {
+                status.notes.append(Self.noteOnOlderKeys)
+            }
             if keybag.hasSeveralVersions, try itemsUnderOlderKeys(session) > 0 {
                 status.notes.append(
                     "items from before a revocation are still under the old keys: compact the vault")
@@ -63,6 +68,10 @@ extension BlockingFileVault {
             return status
         }
     }
+
+    private static let noteOnOlderKeys =
+        "what this device stores for itself is under its keys from before a revocation: unlock with the passphrase, "
+        + "or compact the vault and unlock it again"
 
     private static func note(onLeftValues count: Int) -> String? {
         guard count > 0 else { return nil }

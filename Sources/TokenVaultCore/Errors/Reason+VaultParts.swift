@@ -219,6 +219,8 @@ extension TokenStorageError.Reason {
         case devicesOfBothFiles
         /// A crash interrupted a change of the slots.
         case interruptedChange
+        /// The keybag has no room for more class keys or slots.
+        case keysFull
         /// The keyring returns another key than the one stored there.
         case keyringGivesOtherKey
         /// The keyring has no key of the vault.

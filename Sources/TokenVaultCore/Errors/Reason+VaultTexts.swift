@@ -219,6 +219,10 @@ extension TokenStorageError.Reason.Slots {
             ReasonText(
                 "a crash interrupted a change of the unlock methods",
                 advice: "unlock the vault once where it can be written to")
+        case .keysFull:
+            ReasonText(
+                "the keys of the vault leave no room",
+                advice: "\"vaultctl compact\" on each device that stores in it, or remove a slot or a device")
         case .keyringGivesOtherKey: ReasonText("the keyring does not give back what was stored")
         case .keyringHasNoKey:
             ReasonText(

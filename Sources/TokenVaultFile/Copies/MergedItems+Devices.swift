@@ -40,7 +40,7 @@ extension MergedItems {
 
     /// Decides between this file's set of a device and the other file's.
     private mutating func settle(_ set: Keybag.ClassSet) throws(TokenStorageError) {
-        let isRemoved = theirs.keybag.removedDevices.contains { $0.isOf(set) }
+        let isRemoved = theirs.keybag.removedDevices.contains { $0.covers(set) }
         let name = set.device.hexadecimal
         guard let other = theirs.keybag.sets.first(where: { $0.device == set.device }), hasSameRoot else {
             guard isRemoved else { return }
@@ -58,7 +58,9 @@ extension MergedItems {
             return
         }
         let candidate = usable(other, beside: set)
-        guard candidate.precedes(set) else { return try extend(set, by: candidate) }
+        guard candidate.precedes(set), !keybag.removedDevices.contains(where: { $0.covers(candidate) }) else {
+            return try extend(set, by: candidate)
+        }
         guard try !replace(set, by: candidate) else { return }
         try extend(set, by: candidate)
         report.notes.append(
@@ -69,15 +71,15 @@ extension MergedItems {
     /// Takes over a device that only the other file has, if possible.
     private mutating func add(_ set: Keybag.ClassSet) {
         let name = set.device.hexadecimal
-        if keybag.removedDevices.contains(where: { $0.isOf(set) }) {
+        let candidate = usable(set, beside: nil)
+        if keybag.removedDevices.contains(where: { $0.covers(set) }) {
             report.notes.append(
                 isOwn(set)
                     ? "device \(name), this one, was removed from the vault: run \"vaultctl device enrol\", then merge "
                         + "the copy again"
                     : "device \(name) of the copy was removed from the vault: to have its items here, put this vault on it, "
                         + "run \"vaultctl device enrol\" there, then merge the copy there")
-        } else if hasSameRoot, keybag.sets.count < Keybag.maximumSets {
-            keybag.sets.append(usable(set, beside: nil))
+        } else if hasSameRoot, keybag.change({ $0.sets.append(candidate) }) {
             report.notes.append("device \(name) of the copy is taken over")
         } else if !hasSameRoot, DeviceKey.setTag(of: set.device) == theirs.ring.facts.deviceTag {
             report.notes.append(
@@ -121,11 +123,14 @@ extension MergedItems {
         _ set: Keybag.ClassSet, by other: Keybag.ClassSet?
     ) throws(TokenStorageError) -> Bool {
         let before = keybag
-        if let other {
-            keybag.put(other)
-        } else {
-            keybag.removeDevice(set)
+        let hasRoom = keybag.change { keybag in
+            if let other {
+                keybag.put(other)
+            } else {
+                keybag.removeDevice(set)
+            }
         }
+        guard hasRoom else { return false }
         let tag = DeviceKey.setTag(of: set.device)
         var (ourScanner, theirScanner) = (ours.scanner(), theirs.scanner())
         for (item, entry) in ours.items where entry.setTag == tag && !canKeep(entry) {
@@ -172,6 +177,15 @@ extension Keybag {
         sets[index] = set
     }
 
+    /// Makes a change unless the keybag would outgrow its bounds. Returns whether it did.
+    fileprivate mutating func change(_ body: (inout Keybag) -> Void) -> Bool {
+        var changed = self
+        body(&changed)
+        guard changed.encoded() != nil else { return false }
+        self = changed
+        return true
+    }
+
     /// Adds the keys of an item to its device's set, with the key that proves the origin of its policy. Returns false
     /// where they cannot be in that set, or `set` does not have them.
     fileprivate mutating func addKeys(of entry: IndexEntry, from set: ClassSet) -> Bool {
@@ -180,9 +194,7 @@ extension Keybag {
             let key = set.keys.first { $0.policy == policy && $0.version == entry.keyVersion }
             guard let key else { return false }
             if sets[index].keys.contains(key) { return true }
-            guard sets[index].hasRoom(for: key, of: set) else { return false }
-            sets[index].keys.append(key)
-            return true
+            return sets[index].hasRoom(for: key, of: set) && change { $0.sets[index].keys.append(key) }
         }
         guard add(entry.policy) else { return false }
         if let gate = AccessPolicy(number: entry.policy).flatMap(PolicyProof.gate) { _ = add(gate.number) }

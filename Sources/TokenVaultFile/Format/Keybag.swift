@@ -25,6 +25,9 @@ struct Keybag: Equatable, Sendable {
         var enrolled: Int64
 
         func isOf(_ set: ClassSet) -> Bool { set.device == device && set.enrolled == enrolled }
+
+        /// Whether the removal also covers the enrolment of `set`, which may be an earlier one on another branch.
+        func covers(_ set: ClassSet) -> Bool { set.device == device && set.enrolled <= enrolled }
     }
     /// The log key, wrapped.
     var logKey: [UInt8]
@@ -159,13 +162,14 @@ struct Keybag: Equatable, Sendable {
     }
 
     /// Returns one copy as it stands in the file, ``VaultFormat/keybagLength`` bytes; `nil` when the contents
-    /// have outgrown it.
+    /// have outgrown it, or a bound that readers insist on.
     func encoded() -> [UInt8]? {
         var bytes = authenticatedBytes() + rootCode + holderCode
         let room = VaultFormat.keybagLength - Self.checksumLength
         guard bytes.count <= room else { return nil }
         bytes += repeatElement(0, count: room - bytes.count)
-        return bytes + Hash.digest(bytes, length: Self.checksumLength)
+        bytes += Hash.digest(bytes, length: Self.checksumLength)
+        return (try? Keybag(decoding: bytes)) == nil ? nil : bytes
     }
 
     /// Returns the checksum of an encoded copy, which names it in the log.

@@ -86,7 +86,7 @@ extension Keybag.ClassSet {
 
     /// Returns whether a key of `other` can be in this set: it is under the same roots, and its name is free.
     func hasRoom(for key: Keybag.WrappedClass, of other: Self) -> Bool {
-        enrolled == other.enrolled && olderRoots == other.olderRoots && keys.count < Keybag.maximumClasses
+        enrolled == other.enrolled && olderRoots == other.olderRoots
             && !keys.contains { $0.policy == key.policy && $0.version == key.version }
     }
 }

@@ -102,6 +102,7 @@ struct RootChange {
         }
         after = made
         try after.checkBounds()
+        guard after.encoded() != nil else { throw .file(.tooManySlots, .slots(.keysFull)) }
     }
 
     /// Wipes the roots: the ring has copies of its own.

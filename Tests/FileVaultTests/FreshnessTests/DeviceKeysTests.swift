@@ -184,4 +184,59 @@ import TokenVault
         #expect(try mine.merge(third.file).remaining == 0)
         #expect(mine.file == third.file)
     }
+
+    /// Returns files of two branches on which the third device enrolled: the earlier enrolment, and the later one.
+    private func enrolTwice(storing: Bool) throws -> (earlier: [UInt8], later: [UInt8]) {
+        try mine.create()
+        let before = mine.file
+        var later = third
+        later.secondsAhead = 60
+        var branches: [[UInt8]] = []
+        for (device, name) in [(third, "one"), (later, "two")] {
+            try returnThird(to: before)
+            try device.use { vault in
+                _ = try vault.enrolDevice()
+                if storing || name == "two" { try vault.storeOwn("fake \(name)", for: TokenKey(name)) }
+            }
+            branches.append(third.file)
+        }
+        return (branches[0], branches[1])
+    }
+
+    /// The later enrolment was removed here. Neither it nor the earlier one comes back with another file.
+    @Test(arguments: [false, true]) func aRemovalCoversEarlierEnrolments(hasItem: Bool) throws {
+        let (earlier, later) = try enrolTwice(storing: hasItem)
+        try mine.merge(later)
+        let id = try #require(try third.use { try $0.devices().first(where: \.isThisDevice)?.id })
+        #expect(try mine.use { try $0.removeDevice(id) } == 1)
+        let report = try mine.merge(earlier)
+        #expect(report.remaining == (hasItem ? 1 : 0), "\(report)")
+        #expect(report.notes.contains { $0.contains("was removed from the vault") }, "\(report.notes)")
+        try third.use { try $0.storeOwn("fake new", for: "new") }
+        let next = try mine.merge(third.file)
+        #expect(next.remaining == 1 && next.deleted == 0, "\(next)")
+        #expect(try mine.use { try $0.devices() }.allSatisfy(\.isThisDevice))
+        #expect(try mine.use { try $0.values() }.isEmpty)
+        // As the note has it, the items come along once the device has enrolled in this vault.
+        let own = third.file
+        try third.receive(mine.file)
+        try third.adopt()
+        try third.use { _ = try $0.enrolDevice() }
+        #expect(try third.merge(own).remaining == 0)
+        #expect(try thirdsOwnValues("new") == ["fake new"])
+    }
+
+    /// The earlier enrolment gives way to the later one, which is removed then.
+    @Test func anEnrolmentThatGaveWayDoesNotComeBack() throws {
+        let (earlier, later) = try enrolTwice(storing: true)
+        try third.receive(later)
+        try third.merge(earlier)
+        for file in [earlier, third.file] { try mine.merge(file) }
+        let id = try #require(try third.use { try $0.devices().first(where: \.isThisDevice)?.id })
+        #expect(try mine.use { try $0.removeDevice(id) } == 2)
+        try returnThird(to: earlier)
+        try third.use { try $0.storeOwn("fake new", for: "new") }
+        #expect(try mine.merge(third.file).remaining == 1)
+        #expect(try mine.use { try $0.devices() }.allSatisfy(\.isThisDevice))
+    }
 }

@@ -1,0 +1,108 @@
+import Synchronization
+import Testing
+import TokenVault
+
+@testable import TokenVaultFile
+
+/// A vault whose keys are rotated again and again, while a device stores under its own keys and never compacts.
+@Suite struct ManyRotationsTests {
+    private let mine = TestDevice()
+    private let third = TestDevice()
+
+    private func create() throws {
+        try mine.create()
+        try third.receive(mine.file)
+        try third.use { _ = try $0.enrolDevice() }
+    }
+
+    /// Rotates the keys here, and stores an item of each policy on the third device.
+    private func rotate(_ round: Int) throws {
+        try mine.receive(third.file)
+        try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key]) }
+        try third.receive(mine.file)
+        try third.use { vault in
+            for policy in [AccessPolicy.whenUnlockedThisDeviceOnly, .afterFirstUnlockThisDeviceOnly] {
+                try vault.storage(service: SimulatedVault.service).store(
+                    token: "fake \(round)", for: TokenKey("\(round) \(policy)"), policy: policy)
+            }
+        }
+    }
+
+    /// A set has room for so many versions. Beyond, no reader accepts the keybag, in either of its copies.
+    @Test func aDeviceThatOnlyStoresHasRoomForItsKeys() throws {
+        try create()
+        for round in 1...20 {
+            try rotate(round)
+            let (keys, items) = try third.use { vault in
+                (
+                    vault.state.withLock { $0.keybag.sets.map(\.keys.count).max() ?? 0 },
+                    try vault.values().count
+                )
+            }
+            #expect(keys <= Keybag.maximumClasses && items == 2 * round, "\(round): \(keys), \(items)")
+        }
+    }
+
+    @Test func aKeybagThatNoReaderAcceptsIsNotWritten() throws {
+        try create()
+        try third.use { vault in
+            var keybag = vault.state.withLock { $0.keybag }
+            #expect(keybag.encoded() != nil)
+            let key = try #require(keybag.sets.last?.keys.last)
+            for version in 100...115 {
+                keybag.sets[keybag.sets.count - 1].keys.append(
+                    Keybag.WrappedClass(policy: key.policy, version: UInt32(version), wrapped: key.wrapped))
+            }
+            #expect(keybag.encoded() == nil)
+            let session = try vault.session()
+            let roots = try vault.heldRoots(session)
+            let full = keybag
+            let refused = failure {
+                try vault.replaceKeybag(session, roots: roots) { $0.sets = full.sets }
+            }
+            #expect(refused?.code == .tooManySlots && refused?.reason == .slots(.keysFull))
+        }
+        #expect(try third.use { try $0.values() }.isEmpty)
+    }
+
+    /// With its key file the device opens no passcode class. It has none, and renews its keys all the same.
+    @Test func aDeviceWithoutAPasscodeClassRenewsItsKeysWithAKeyFile() throws {
+        let words = SimulatedVault.key("old words")
+        try mine.create()
+        try mine.use { _ = try $0.addSlot(words) }
+        try third.receive(mine.file)
+        try third.use { _ = try $0.enrolDevice() }
+        try mine.receive(third.file)
+        try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key, words]) }
+        try third.receive(mine.file)
+        let isRenewed = try third.use { vault in
+            try vault.storeOwn("fake own", for: "own")
+            return vault.state.withLock { $0.keybag.sets.allSatisfy { $0.olderRoots == nil } }
+        }
+        #expect(isRenewed)
+        #expect(try third.use { try $0.value(of: "own") } == "fake own")
+    }
+
+    /// With a passcode class it takes the passphrase. Until then the status says which keys hold.
+    @Test func aDeviceThatKeepsItsEarlierKeysSaysSo() throws {
+        let words = SimulatedVault.key("old words")
+        try mine.create()
+        try mine.use { _ = try $0.addSlot(words) }
+        try third.receive(mine.file)
+        try third.use { vault in
+            try vault.unlock(with: words)
+            _ = try vault.enrolDevice()
+        }
+        try mine.receive(third.file)
+        try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key, words]) }
+        try third.receive(mine.file)
+        func hasNote(_ key: String) throws -> Bool {
+            let vault = try SimulatedVault.open(at: SimulatedVault.location(on: third.disk), key: key)
+            defer { vault.close() }
+            return try vault.status().notes.contains { $0.contains("from before a revocation") }
+        }
+        #expect(try hasNote("first"))
+        #expect(try !hasNote("old words"))
+        #expect(try !hasNote("first"))
+    }
+}
