@@ -26,7 +26,7 @@ struct CrashRig: Sendable {
     /// At most this many states; the others are left out evenly.
     var limit = Int.max
     /// At most as many in a run that does not cover ``TestLane/all``.
-    static let sampled = 40
+    static let sampled = 20
     /// Whether each run explores all.
     var isWhole = false
     /// How many violations are told in full.
