@@ -136,7 +136,7 @@ extension ClientConnection {
         guard incoming.count > 16 << 10, become({ .waiting(since: $0) }) else { return nil }
         do throws(TurnQueue.Refusal) {
             return try context.handler.vaults.decodingTurns.turn(
-                atMost: context.limits.turnTime
+                for: process, atMost: context.limits.turnTime
             ) {
                 guard case .waiting = current else { return false }
                 return !socket.isPeerGone
@@ -213,7 +213,7 @@ extension ClientConnection {
         guard become({ .waiting(since: $0) }) else { throw .nobodyWaits }
         do throws(TurnQueue.Refusal) {
             return try queue.turn(
-                atMost: context.limits.turnTime, whileWaiting: context.endUnreadListings
+                for: process, atMost: context.limits.turnTime, whileWaiting: context.endUnreadListings
             ) {
                 guard case .waiting = current else { return false }
                 return !socket.isPeerGone

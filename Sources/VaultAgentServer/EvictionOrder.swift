@@ -2,8 +2,10 @@ internal import TokenVaultPlatform
 
 /// The order in which connections end to make room for a new one.
 ///
-/// These connections end first, in this order:
-/// - without a client, which their threads have yet to notice
+/// Connections without a client come first, which their threads have yet to notice. Next come the connections
+/// of the process that has the most: such a program takes room from itself, not from others.
+///
+/// Within one process, these connections end first, in this order:
 /// - idle for longest
 /// - with a request that is arriving or waits for its turn
 /// - with an answer that the client has not read for half a second
@@ -16,18 +18,21 @@ struct EvictionOrder: Comparable {
     }
 
     private let kind: Kind
+    private let siblings: Int
     private let since: ContinuousClock.Instant
 
     /// Returns the connections that may end, in the order in which they end.
     static func order(_ connections: [UInt64: ClientConnection]) -> [(UInt64, ClientConnection)] {
-        connections.compactMap { number, connection in
-            EvictionOrder(connection).map { ($0, number, connection) }
+        let siblings = connections.values.reduce(into: [Int32: Int]()) { $0[$1.process, default: 0] += 1 }
+        return connections.compactMap { number, connection in
+            EvictionOrder(connection, siblings[connection.process] ?? 0).map { ($0, number, connection) }
         }
         .sorted { $0.0 < $1.0 }
         .map { ($0.1, $0.2) }
     }
 
-    private init?(_ connection: ClientConnection) {
+    private init?(_ connection: ClientConnection, _ siblings: Int) {
+        self.siblings = siblings
         switch connection.current {
         case .working, .ended: return nil
         case .sending(let since):
@@ -48,6 +53,8 @@ struct EvictionOrder: Comparable {
     }
 
     static func < (left: EvictionOrder, right: EvictionOrder) -> Bool {
-        (left.kind.rawValue, left.since) < (right.kind.rawValue, right.since)
+        if (left.kind == .gone) != (right.kind == .gone) { return left.kind == .gone }
+        if left.siblings != right.siblings { return left.siblings > right.siblings }
+        return (left.kind.rawValue, left.since) < (right.kind.rawValue, right.since)
     }
 }

@@ -67,10 +67,10 @@ package final class HeldVaults: Sendable {
     /// The single turn for unlocking: deriving a key needs much memory.
     let unlockTurns: TurnQueue
     /// The turns for listing: a listing keeps the memory of its items until its client has read it.
-    let listTurns = TurnQueue(6)
+    let listTurns = TurnQueue(6, share: 2)
     /// The turns for decoding requests: the memory of a request is known to ``CommitBudget`` only after
     /// decoding.
-    let decodingTurns = TurnQueue(2)
+    let decodingTurns = TurnQueue(2, share: 1)
     /// The memory budget of all key derivations. A derivation uses it until it ends, even if its client is
     /// gone or its turn has passed on.
     let derivations: DerivationBudget
@@ -80,7 +80,7 @@ package final class HeldVaults: Sendable {
         self.limits = limits
         derivations = DerivationBudget(
             limits.derivationLength, patience: limits.derivationTime, available: limits.availableMemory)
-        unlockTurns = TurnQueue(1, longest: limits.longestTurn)
+        unlockTurns = TurnQueue(1, share: 1, longest: limits.longestTurn)
     }
 
     /// Returns the vault in `reference`, if it is held.
@@ -257,7 +257,7 @@ package final class HeldVaults: Sendable {
         let order = UnlockOrder(method: method, stateDirectory: stateDirectory, idleTime: nil)
         let turn: TurnQueue.Turn
         do throws(TurnQueue.Refusal) {
-            turn = try unlockTurns.turn(atMost: limits.turnTime) { true }
+            turn = try unlockTurns.turn(for: ProcessFacts.identifier, atMost: limits.turnTime) { true }
         } catch {
             throw .othersUnlock
         }

@@ -49,7 +49,7 @@ import VaultAgent
         try #require(try home.run("store", "k", "--policy", "when-unlocked", input: "a").status == 0)
         // Deriving a key that takes for ever.
         let queue = agent.server.vaults.unlockTurns
-        var turn: TurnQueue.Turn? = try queue.turn(atMost: .seconds(300), isWanted: { true })
+        var turn: TurnQueue.Turn? = try queue.turn(for: 1, atMost: .seconds(300), isWanted: { true })
         var crowd: [RawClient] = []
         for _ in 0..<12 { crowd.append(try ask(unlock(), count: 50)) }
         waitForWaiters(queue) { $0 >= 11 }
@@ -61,7 +61,7 @@ import VaultAgent
         #expect(agent.server.clients <= 12)
         withExtendedLifetime(turn) {}
         turn = nil
-        // All the others had their turn by then, or have no connection any more.
+        // One of another process is next, not the last of them all.
         let again = try home.run("unlock", "--key-file", home.keyFile)
         #expect(again.status == 0, "\(again.error)")
         withExtendedLifetime(crowd) {}
@@ -92,7 +92,7 @@ import VaultAgent
     @Test func whatDeadClientsAskedForIsNotDone() throws {
         let agent = try LocalServer(at: home.place)
         let queue = agent.server.vaults.unlockTurns
-        var turn: TurnQueue.Turn? = try queue.turn(atMost: .seconds(300), isWanted: { true })
+        var turn: TurnQueue.Turn? = try queue.turn(for: 1, atMost: .seconds(300), isWanted: { true })
         let key = try SmallFile.read(FilePath(home.keyFile), limit: 8_192).bytes
         let right = AgentOperation.unlock(
             UnlockOrder(
@@ -165,11 +165,11 @@ import VaultAgent
         try fill()
         let queue = agent.server.vaults.listTurns
         let deaf = try (0..<20).map { _ in try ask(.list(service: "default", query: .all), count: 3) }
-        // Six of them are sent; the others take no memory.
-        waitForWaiters(queue) { $0 == 14 }
-        let retrieved = try home.run("retrieve", "7")
-        #expect(retrieved.status == 0, "\(retrieved.error)")
-        #expect(queue.waiters == 14)
+        // Two of them are sent; the others take no memory.
+        waitForWaiters(queue) { $0 == 18 }
+        let listed = try home.run("list")
+        #expect(listed.status == 0 && listed.output.split(separator: "\n").count == 8_000, "\(listed.error)")
+        #expect(queue.waiters == 18)
         withExtendedLifetime(deaf) {}
     }
 
@@ -177,11 +177,30 @@ import VaultAgent
         let agent = try LocalServer(at: home.place) { $0.answerTime = .seconds(1_200) }
         try fill()
         let queue = agent.server.vaults.listTurns
-        let taken = try (0..<4).map { _ in try queue.turn(atMost: .zero, isWanted: { true }) }
+        // Of processes that have theirs.
+        let taken = try [1, 1, 2, 2].map { try queue.turn(for: $0, atMost: .zero, isWanted: { true }) }
         let deaf = try (0..<3).map { _ in try ask(.list(service: "default", query: .all), count: 3) }
         waitForWaiters(queue) { $0 == 1 }
         let listed = try home.run("list")
         #expect(listed.status == 0 && listed.output.split(separator: "\n").count == 8_000, "\(listed.error)")
         withExtendedLifetime((taken, deaf)) {}
+    }
+
+    @Test func subscriptionsOfAProcessThatHasManyMakeRoomFirst() throws {
+        let pairs = try (0..<5).map { _ in try UnixSocket.pair() }
+        let server = try AgentServer()
+        let context = ClientConnection.Context(
+            handler: RequestHandler(vaults: server.vaults), limits: AgentLimits(),
+            budget: CommitBudget(1, share: 1), endUnreadListings: {}, maySubscribe: { true },
+            goesOn: { true }, endAgent: {})
+        var connections: [UInt64: ClientConnection] = [:]
+        // The oldest is another process's.
+        for (number, process) in [7, 8, 8, 8, 9].enumerated() {
+            let connection = ClientConnection(pairs[number].0, from: Int32(process), context)
+            #expect(connection.become { .subscribed(since: $0) })
+            connections[UInt64(number)] = connection
+        }
+        #expect(EvictionOrder.order(connections).first?.0 == 1)
+        withExtendedLifetime(pairs) {}
     }
 }

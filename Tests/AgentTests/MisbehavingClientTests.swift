@@ -190,6 +190,30 @@ import VaultAgent
         try expectService(vault, "after")
     }
 
+    /// A program that opens ever more connections takes room from itself.
+    @Test func aFloodOfAnotherProcessEndsNoConnectionOfThisOne() throws {
+        let agent = try LocalAgent(in: home) { $0.connections = 8 }
+        let first = try (0..<3).map { _ in try RawClient(home.place) }
+        // The oldest, and idle.
+        for client in first { try client.ask(.vaults, home) }
+        #expect(agent.server.waitForClients(3, atMost: .seconds(300)))
+        let flood = """
+            import socket, sys
+            held = []
+            for number in range(100):
+                client = socket.socket(socket.AF_UNIX)
+                client.connect(sys.argv[1])
+                held.append(client)
+            """
+        let program = try Program.start(
+            "/usr/bin/python3", ["-c", flood, "\(home.place.directory)/\(AgentEndpoint.socketName)"])
+        #expect(Program.wait(for: program) == 0)
+        // Whoever comes next is taken after all of them.
+        try expectService(try agent.unlockedVault(), "one")
+        for client in first { #expect(client.socket.arrival == .bytes) }
+        for client in first { try client.ask(.vaults, home) }
+    }
+
     @Test func aFloodOfSubscriptionsLeavesRoomForRequests() throws {
         let agent = try LocalAgent(in: home) {
             $0.connections = 12

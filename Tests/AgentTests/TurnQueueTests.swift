@@ -6,14 +6,14 @@ import TokenVaultPlatform
 @testable import VaultAgentServer
 
 @Suite(.tags(.programs), .from(.usual), .timeLimit(.minutes(20))) final class TurnQueueTests: Sendable {
-    private let order = Mutex<[Int]>([])
+    private let order = Mutex<[Int32]>([])
 
     /// A thread that waits for a turn, notes it and gives it back.
-    private func wait(_ queue: TurnQueue, _ number: Int, _ group: Monitor<Int>) {
+    private func wait(_ queue: TurnQueue, _ process: Int32, _ group: Monitor<Int>) {
         let before = queue.waiters
         WorkerThread(name: "waiter").run { [self] in
-            if let turn = try? queue.turn(atMost: .seconds(300), isWanted: { true }) {
-                order.withLock { $0.append(number) }
+            if let turn = try? queue.turn(for: process, atMost: .seconds(300), isWanted: { true }) {
+                order.withLock { $0.append(process) }
                 withExtendedLifetime(turn) {}
             }
             group.announce { $0 += 1 }
@@ -28,53 +28,61 @@ import TokenVaultPlatform
         #expect(queue.waiters == count)
     }
 
-    @Test func turnsComeInTheOrderOfAsking() throws {
-        let queue = TurnQueue(1)
+    @Test func eachProcessHasItsTurn() throws {
+        let queue = TurnQueue(1, share: 1)
         let group = Monitor(0)
-        var first: TurnQueue.Turn? = try queue.turn(atMost: .zero, isWanted: { true })
-        for number in 0..<8 { wait(queue, number, group) }
+        var first: TurnQueue.Turn? = try queue.turn(for: 9, atMost: .zero, isWanted: { true })
+        for _ in 0..<5 { wait(queue, 1, group) }
+        for _ in 0..<2 { wait(queue, 2, group) }
+        wait(queue, 3, group)
         withExtendedLifetime(first) {}
         first = nil
         _ = group.wait(atMost: .seconds(300)) { $0 == 8 ? () : nil }
-        #expect(order.withLock { $0 } == Array(0..<8))
+        #expect(order.withLock { $0 } == [1, 2, 3, 1, 2, 1, 1, 1])
     }
 
-    @Test func thereAreNoMoreTurnsThanTheQueueHas() throws {
-        let queue = TurnQueue(2)
-        let one = try queue.turn(atMost: .zero, isWanted: { true })
-        var two: TurnQueue.Turn? = try queue.turn(atMost: .zero, isWanted: { true })
-        #expect(throws: TurnQueue.Refusal.timedOut) { try queue.turn(atMost: .zero, isWanted: { true }) }
+    @Test func oneProcessHasItsShareAndNoMore() throws {
+        let queue = TurnQueue(3, share: 2)
+        let one = try queue.turn(for: 1, atMost: .zero, isWanted: { true })
+        var two: TurnQueue.Turn? = try queue.turn(for: 1, atMost: .zero, isWanted: { true })
+        #expect(throws: TurnQueue.Refusal.timedOut) {
+            try queue.turn(for: 1, atMost: .zero, isWanted: { true })
+        }
+        let other = try queue.turn(for: 2, atMost: .zero, isWanted: { true })
+        #expect(throws: TurnQueue.Refusal.timedOut) {
+            try queue.turn(for: 3, atMost: .zero, isWanted: { true })
+        }
         withExtendedLifetime(two) {}
         two = nil
-        let three = try queue.turn(atMost: .zero, isWanted: { true })
-        withExtendedLifetime((one, three)) {}
+        let three = try queue.turn(for: 1, atMost: .zero, isWanted: { true })
+        withExtendedLifetime((one, other, three)) {}
     }
 
     @Test func oneThatIsHadForTooLongIsAnothers() throws {
-        let queue = TurnQueue(1, longest: .zero)
-        let first = try queue.turn(atMost: .seconds(300), isWanted: { true })
-        var second: TurnQueue.Turn? = try queue.turn(atMost: .seconds(300), isWanted: { true })
+        let queue = TurnQueue(1, share: 1, longest: .zero)
+        let first = try queue.turn(for: 1, atMost: .seconds(300), isWanted: { true })
+        var second: TurnQueue.Turn? = try queue.turn(for: 1, atMost: .seconds(300), isWanted: { true })
         withExtendedLifetime((first, second)) {}
         // Given back twice, they are one turn all the same.
         second = nil
         _ = consume first
-        let patient = TurnQueue(1, longest: .seconds(3_600))
-        let held = try patient.turn(atMost: .seconds(300), isWanted: { true })
+        let patient = TurnQueue(1, share: 1, longest: .seconds(3_600))
+        let held = try patient.turn(for: 1, atMost: .seconds(300), isWanted: { true })
         #expect(throws: TurnQueue.Refusal.timedOut) {
-            try patient.turn(atMost: .zero, isWanted: { true })
+            try patient.turn(for: 2, atMost: .zero, isWanted: { true })
         }
         withExtendedLifetime(held) {}
     }
 
     @Test func whoDoesNotWantItAnyMoreHasNone() throws {
-        let queue = TurnQueue(1)
-        var first: TurnQueue.Turn? = try queue.turn(atMost: .zero, isWanted: { true })
+        let queue = TurnQueue(1, share: 1)
+        var first: TurnQueue.Turn? = try queue.turn(for: 9, atMost: .zero, isWanted: { true })
         let isWanted = Atomic(true)
         let result = Monitor<TurnQueue.Refusal?>(nil)
         WorkerThread(name: "waiter").run {
             do throws(TurnQueue.Refusal) {
                 _ = try queue.turn(
-                    atMost: .seconds(300), isWanted: { isWanted.load(ordering: .relaxed) })
+                    for: 1, atMost: .seconds(300), isWanted: { isWanted.load(ordering: .relaxed) })
             } catch {
                 result.announce { $0 = error }
             }
@@ -87,13 +95,13 @@ import TokenVaultPlatform
         withExtendedLifetime(first) {}
         first = nil
         // Nothing of the turn was lost.
-        _ = try queue.turn(atMost: .zero, isWanted: { true })
+        _ = try queue.turn(for: 1, atMost: .zero, isWanted: { true })
     }
 
     @Test func whoWaitsLooksAtThoseWhoHaveTurns() throws {
-        let queue = TurnQueue(1)
-        let first = Mutex<TurnQueue.Turn?>(try queue.turn(atMost: .zero, isWanted: { true }))
+        let queue = TurnQueue(1, share: 1)
+        let first = Mutex<TurnQueue.Turn?>(try queue.turn(for: 9, atMost: .zero, isWanted: { true }))
         _ = try queue.turn(
-            atMost: .seconds(300), whileWaiting: { first.withLock { $0 = nil } }, isWanted: { true })
+            for: 1, atMost: .seconds(300), whileWaiting: { first.withLock { $0 = nil } }, isWanted: { true })
     }
 }
