@@ -84,20 +84,30 @@ extension BlockingFileVault {
         }
         let session = try session()
         let held = try heldRoots(session)
-        if isResealing { try? makeRoomForKeys(session) }
-        let before = try currentKeybag(session)
         if isResealing {
             // Without the new file that the items move to, only half of the change would be done.
             try HardLinks(location: location).requireNone(of: session.log.state.withLock { $0.file })
         }
-        var change = RootChange(
-            before: before, cost: try configuration.keyDerivationCost.checked(),
-            created: configuration.clock(), limit: configuration.derivationLimit)
-        try change.choose(methods, removing: ids, droppingOthers: droppingOthers)
-        let secrets = try secretStore?.load() ?? KeybagKeys.DeviceSecrets()
-        try change.derive(from: held, slot: session.ring.facts.slot, secrets: secrets)
+        func prepared() throws(TokenStorageError) -> RootChange {
+            var change = RootChange(
+                before: try currentKeybag(session), cost: try configuration.keyDerivationCost.checked(),
+                created: configuration.clock(), limit: configuration.derivationLimit)
+            try change.choose(methods, removing: ids, droppingOthers: droppingOthers)
+            try change.derive(
+                from: held, slot: session.ring.facts.slot,
+                secrets: try secretStore?.load() ?? KeybagKeys.DeviceSecrets())
+            return change
+        }
+        let change: RootChange
+        do throws(TokenStorageError) {
+            change = try prepared()
+        } catch {
+            guard error.code == .tooManySlots, isResealing else { throw error }
+            try makeRoomForKeys(session)
+            change = try prepared()
+        }
+        let before = change.before
         guard let fresh = change.fresh else { throw .file(.internalError) }
-        let prepared = change
         let losesPasscode = before.hasPassphrase && fresh.passcode == nil
         var isPepperGone = false
         do throws(TokenStorageError) {
@@ -113,15 +123,15 @@ extension BlockingFileVault {
                     if try !isCopy() { try secretStore?.removePepper() }
                     isPepperGone = true
                 }
-                keybag = prepared.after
+                keybag = change.after
             }
         } catch {
             guard isPepperGone else { throw error }
             throw .file(.outcomeUnknown, .passcodeItemsDeleted(until: .keyRotation, error.reason))
         }
-        prepared.wipe()
+        change.wipe()
         if losesPasscode { try session.removeDestroyedItems() }
-        var report = RevocationReport(removed: prepared.removed, resealed: 0, remaining: 0)
+        var report = RevocationReport(removed: change.removed, resealed: 0, remaining: 0)
         if isResealing { reseal(session, &report, progress: progress) }
         report.remaining = try itemsUnderOlderKeys(session)
         return report
@@ -158,29 +168,37 @@ extension BlockingFileVault {
 
     /// Removes the class keys from the keybag that are not the newest of their class and that no item needs.
     func removeUnusedKeys(_ session: VaultSession) throws(TokenStorageError) {
-        guard session.ring.roots?.all != nil, try currentKeybag(session).hasSeveralVersions else { return }
-        let roots = try heldRoots(session)
-        try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
-            var used: Set<KeyRing.ClassName> = []
-            for entry in try session.log.lastingEntries() {
-                var name = KeyRing.ClassName(
-                    policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion)
-                used.insert(name)
-                // The key that proves the origin of the item's policy.
-                guard let policy = AccessPolicy(number: entry.policy),
-                    let gate = PolicyProof.gate(of: policy)
-                else { continue }
-                name.policy = gate.number
-                used.insert(name)
-            }
-            for index in keybag.sets.indices {
-                let tag = DeviceKey.setTag(of: keybag.sets[index].device)
-                let newest = keybag
-                keybag.sets[index].keys.removeAll { key in
-                    key.version != newest.newestVersion(of: key.policy, setTag: tag)
-                        && !used.contains(
-                            KeyRing.ClassName(policy: key.policy, setTag: tag, version: key.version))
-                }
+        let current = try currentKeybag(session)
+        guard session.ring.roots?.all != nil, current.hasSeveralVersions else { return }
+        var pruned = current
+        try removeUnusedKeys(from: &pruned, session)
+        guard pruned != current else { return }
+        try replaceKeybag(session, roots: try heldRoots(session)) { (keybag) throws(TokenStorageError) in
+            try removeUnusedKeys(from: &keybag, session)
+        }
+    }
+
+    private func removeUnusedKeys(
+        from keybag: inout Keybag, _ session: VaultSession
+    ) throws(TokenStorageError) {
+        var used: Set<KeyRing.ClassName> = []
+        for entry in try session.log.lastingEntries() {
+            var name = KeyRing.ClassName(of: entry)
+            used.insert(name)
+            // The key that proves the origin of the item's policy.
+            guard let policy = AccessPolicy(number: entry.policy),
+                let gate = PolicyProof.gate(of: policy)
+            else { continue }
+            name.policy = gate.number
+            used.insert(name)
+        }
+        for index in keybag.sets.indices {
+            let tag = DeviceKey.setTag(of: keybag.sets[index].device)
+            let newest = keybag
+            keybag.sets[index].keys.removeAll { key in
+                key.version != newest.newestVersion(of: key.policy, setTag: tag)
+                    && !used.contains(
+                        KeyRing.ClassName(policy: key.policy, setTag: tag, version: key.version))
             }
         }
     }
@@ -197,59 +215,55 @@ extension BlockingFileVault {
             set.device == secrets.device?.identifier && set.olderRoots != nil
         }
         guard let set = before.sets.first(where: isBehind) else { return }
-        try makeRoomForKeys(session)
         let roots = try heldRoots(session)
         // Without the passcode root key its class stays: an unlock with the passphrase takes the step.
         guard roots.passcode != nil || !set.keys.contains(where: \.isPasscodeClass) else { return }
-        let held = session.ring.held
-        try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
-            let vault = keybag.vault
-            for index in keybag.sets.indices where isBehind(keybag.sets[index]) {
-                let set = keybag.sets[index]
-                keybag.sets[index] = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
-                    try KeybagKeys.renewed(set, held: held, vault: vault, roots: roots, secrets: secrets)
+        func renew() throws(TokenStorageError) {
+            let held = session.ring.held
+            try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
+                let vault = keybag.vault
+                for index in keybag.sets.indices where isBehind(keybag.sets[index]) {
+                    let set = keybag.sets[index]
+                    keybag.sets[index] = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+                        try KeybagKeys.renewed(set, held: held, vault: vault, roots: roots, secrets: secrets)
+                    }
                 }
             }
         }
+        do throws(TokenStorageError) {
+            try renew()
+        } catch {
+            guard error.code == .tooManySlots else { throw error }
+            try makeRoomForKeys(session)
+            try renew()
+        }
     }
 
-    /// Seals the items again whose keys are held, and removes the class keys that no item needs then, where the
-    /// keybag has no room for a new version of each class. Each key rotation adds one, and a device that only
-    /// stores never removes the earlier ones.
+    /// Seals the items again that are under earlier keys which are held, and removes the class keys that no item
+    /// needs. Each key rotation adds a version of each class, and a device that only stores never removes the
+    /// earlier ones.
     private func makeRoomForKeys(_ session: VaultSession) throws(TokenStorageError) {
-        guard try !currentKeybag(session).hasRoomForNewVersions(besides: session.ring.facts.deviceTag) else {
-            return
+        let keybag = try currentKeybag(session)
+        let isBehind = try session.log.entries().0.contains { _, entry in
+            guard let newest = keybag.newestVersion(of: entry.policy, setTag: entry.setTag) else {
+                return false
+            }
+            guard entry.keyVersion < newest else { return false }
+            let access = session.ring.access(
+                policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion)
+            if case .keys = access { return true }
+            return false
         }
-        _ = try session.queue.alone { () throws(TokenStorageError) in
-            try session.log.compact(progress: nil, resealing: session.resealing())
+        if isBehind {
+            _ = try session.queue.alone { () throws(TokenStorageError) in
+                try session.log.compact(progress: nil, resealing: session.resealing())
+            }
         }
         try removeUnusedKeys(session)
     }
 }
 
 extension Keybag {
-    /// Returns whether the portable set and that of the device `tag` can get a new version of each class, and the others
-    /// older roots.
-    fileprivate func hasRoomForNewVersions(besides tag: UInt64?) -> Bool {
-        var renewed = self
-        for index in sets.indices {
-            let set = sets[index]
-            guard set.device == ClassSet.portable || DeviceKey.setTag(of: set.device) == tag else {
-                let root = [UInt8](repeating: 0, count: Self.wrappedRootLength)
-                renewed.sets[index].olderRoots = OlderRoots(all: root, holder: root, passcode: root)
-                continue
-            }
-            for policy in Set(set.keys.map(\.policy)) {
-                let newest = set.keys.filter { $0.policy == policy }.map(\.version).max() ?? 0
-                renewed.sets[index].keys.append(
-                    WrappedClass(
-                        policy: policy, version: newest &+ 1,
-                        wrapped: [UInt8](repeating: 0, count: Self.wrappedClassLength)))
-            }
-        }
-        return renewed.encoded() != nil
-    }
-
     /// Whether a class has more keys than its newest.
     var hasSeveralVersions: Bool {
         sets.contains { set in Set(set.keys.map(\.policy)).count < set.keys.count }

@@ -51,9 +51,14 @@ extension BlockingFileVault {
                 )
             }
             let own = session.ring.facts.deviceTag
-            if keybag.sets.contains(where: { $0.olderRoots != nil && DeviceKey.setTag(of: $0.device) == own })
+            if let set = keybag.sets.first(where: { DeviceKey.setTag(of: $0.device) == own }),
+                set.olderRoots != nil
             {
-                status.notes.append(Self.noteOnOlderKeys)
+                let needsPassphrase = set.keys.contains(where: \.isPasscodeClass)
+                status.notes.append(
+                    Self.noteOnOlderKeys
+                        + (needsPassphrase
+                            ? "unlock it with the passphrase" : "compact the vault, then unlock it again"))
             }
             if keybag.hasSeveralVersions, try itemsUnderOlderKeys(session) > 0 {
                 status.notes.append(
@@ -70,8 +75,7 @@ extension BlockingFileVault {
     }
 
     private static let noteOnOlderKeys =
-        "what this device stores for itself is under its keys from before a revocation: unlock with the passphrase, "
-        + "or compact the vault and unlock it again"
+        "what this device stores for itself is under its keys from before a revocation: "
 
     private static func note(onLeftValues count: Int) -> String? {
         guard count > 0 else { return nil }

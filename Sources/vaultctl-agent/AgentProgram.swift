@@ -17,10 +17,6 @@ enum AgentProgram {
     /// The Swift runtime and libdispatch end the process when no descriptor is left at the start.
     private static let neededDescriptors = 64
 
-    /// The number of threads that must be available, which is more than the agent starts with. The threads of
-    /// the test may not have ended when the first real thread starts.
-    private static let neededThreads = 16
-
     /// Runs the agent with `arguments` until the agent ends; `nil` stands for arguments that are not UTF-8.
     static func run(_ arguments: [String]?) -> Int32 {
         var place = AgentEndpoints.own
@@ -66,12 +62,6 @@ enum AgentProgram {
             return 8
         }
         ProcessFacts.shareHeapWhereLimited()
-        guard ProcessFacts.hasRoom(forThreads: neededThreads) else {
-            say(
-                "vaultctl-agent: no room for threads: allow this process more of them, and of memory, with \"ulimit\""
-            )
-            return 8
-        }
         // The first timer makes libdispatch open its descriptors, and libdispatch ends the process when none
         // is left. This timer runs now, while descriptors are free, rather than when a client subscribes.
         Task.detached { try? await Task.sleep(for: .nanoseconds(1)) }

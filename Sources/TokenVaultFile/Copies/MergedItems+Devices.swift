@@ -16,6 +16,8 @@ extension MergedItems {
     /// Takes over the devices that were enrolled, renewed or removed in the other file, unless this file has items
     /// that would lose their keys. A removal can be repeated; a lost item cannot be stored again.
     mutating func takeDevices() throws(TokenStorageError) {
+        // They come first: what does not fit beside them stays out.
+        keybag.remember(removed: theirs.keybag.removedDevices)
         if hasKeysOfTheirs {
             noteOwnRemoval()
         } else {
@@ -24,7 +26,11 @@ extension MergedItems {
         for set in theirs.keybag.sets where !keybag.sets.contains(where: { $0.device == set.device }) {
             add(set)
         }
-        keybag.remember(removed: theirs.keybag.removedDevices)
+    }
+
+    /// Whether the vault's removed devices cover an enrolment.
+    private func hasRemoved(_ set: Keybag.ClassSet) -> Bool {
+        ours.keybag.removedDevices.contains { $0.covers(set) }
     }
 
     private func isOwn(_ set: Keybag.ClassSet) -> Bool {
@@ -58,7 +64,7 @@ extension MergedItems {
             return
         }
         let candidate = usable(other, beside: set)
-        guard candidate.precedes(set), !keybag.removedDevices.contains(where: { $0.covers(candidate) }) else {
+        guard candidate.precedes(set), candidate.enrolled == set.enrolled || !hasRemoved(candidate) else {
             return try extend(set, by: candidate)
         }
         guard try !replace(set, by: candidate) else { return }
@@ -72,7 +78,7 @@ extension MergedItems {
     private mutating func add(_ set: Keybag.ClassSet) {
         let name = set.device.hexadecimal
         let candidate = usable(set, beside: nil)
-        if keybag.removedDevices.contains(where: { $0.covers(set) }) {
+        if hasRemoved(set) {
             report.notes.append(
                 isOwn(set)
                     ? "device \(name), this one, was removed from the vault: run \"vaultctl device enrol\", then merge "
@@ -123,9 +129,11 @@ extension MergedItems {
         _ set: Keybag.ClassSet, by other: Keybag.ClassSet?
     ) throws(TokenStorageError) -> Bool {
         let before = keybag
+        let removed = theirs.keybag.removedDevices
         let hasRoom = keybag.change { keybag in
             if let other {
                 keybag.put(other)
+                keybag.remember(removed: removed)
             } else {
                 keybag.removeDevice(set)
             }

@@ -239,4 +239,23 @@ import TokenVault
         #expect(try mine.merge(third.file).remaining == 1)
         #expect(try mine.use { try $0.devices() }.allSatisfy(\.isThisDevice))
     }
+
+    /// The later enrolment was removed, and the device, which is in the earlier one, stays enrolled. Its keys are
+    /// renewed after a rotation, and taken.
+    @Test func aDeviceThatStaysEnrolledTakesPartInRotations() throws {
+        let (earlier, later) = try enrolTwice(storing: true)
+        try mine.merge(later)
+        let id = try #require(try third.use { try $0.devices().first(where: \.isThisDevice)?.id })
+        _ = try mine.use { try $0.removeDevice(id) }
+        try returnThird(to: earlier)
+        try third.merge(mine.file)
+        let other = TestDevice()
+        try other.receive(third.file)
+        try other.use { _ = try $0.rotateKeys(keeping: [TestDevice.key]) }
+        try third.receive(other.file)
+        try third.use { try $0.storeOwn("fake new", for: "new") }
+        #expect(try other.merge(third.file).remaining == 0)
+        try third.receive(other.file)
+        #expect(try thirdsOwnValues("one", "new") == ["fake one", "fake new"])
+    }
 }

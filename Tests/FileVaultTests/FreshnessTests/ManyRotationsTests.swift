@@ -99,10 +99,43 @@ import TokenVault
         func hasNote(_ key: String) throws -> Bool {
             let vault = try SimulatedVault.open(at: SimulatedVault.location(on: third.disk), key: key)
             defer { vault.close() }
-            return try vault.status().notes.contains { $0.contains("from before a revocation") }
+            return try vault.status().notes.contains {
+                $0.hasSuffix("keys from before a revocation: unlock it with the passphrase")
+            }
         }
         #expect(try hasNote("first"))
         #expect(try !hasNote("old words"))
         #expect(try !hasNote("first"))
+    }
+
+    /// With its key file the device cannot take new keys, whatever room there is: reading changes nothing.
+    @Test func anUnlockThatCannotRenewChangesNothing() throws {
+        let words = SimulatedVault.key("old words")
+        let policies: [AccessPolicy] = [
+            .whenUnlockedThisDeviceOnly, .afterFirstUnlockThisDeviceOnly, .whenPasscodeSetThisDeviceOnly,
+        ]
+        try mine.create()
+        try mine.use { _ = try $0.addSlot(words) }
+        try third.receive(mine.file)
+        try third.use { vault in
+            try vault.unlock(with: words)
+            _ = try vault.enrolDevice()
+        }
+        for round in 1...8 {
+            try mine.receive(third.file)
+            try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key, words]) }
+            try third.receive(mine.file)
+            try third.use { _ in }
+            let file = third.file
+            try third.use { _ in }
+            #expect(third.file == file, "\(round)")
+            let vault = try SimulatedVault.open(at: SimulatedVault.location(on: third.disk), key: "old words")
+            for policy in policies {
+                try vault.storage(service: SimulatedVault.service).store(
+                    token: "fake \(round)", for: TokenKey("\(round) \(policy)"), policy: policy)
+            }
+            #expect(try vault.values().count == round * policies.count)
+            vault.close()
+        }
     }
 }
