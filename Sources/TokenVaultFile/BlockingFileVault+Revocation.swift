@@ -25,7 +25,8 @@ extension BlockingFileVault {
     ///
     /// A slot leads to the root key through a key that only its own passphrase or key file gives. `methods`
     /// must open the slots that stay, including the slot of the unlock. A slot that no method opens is an
-    /// error, or is removed with `droppingOthers`. The keybag changes first, durably. From then on, other
+    /// error, or is removed with `droppingOthers`. The keybag changes first, durably. Where it has no room for the new
+    /// keys, items are sealed again before that, so that earlier keys can go. From then on, other
     /// processes that have the vault open are locked out until they unlock again. Then a compaction seals
     /// again every item whose keys are held; `progress` gets the items done and the total. Items of other
     /// devices stay under their own keys until that device opens the vault.
@@ -35,7 +36,7 @@ extension BlockingFileVault {
     ///
     /// The vault must be unlocked (`locked`) by a slot that opens everything (`notPermitted`). Throws
     /// `slotNotFound`, `lastSlot`, `notPermitted` for a slot that would be lost, `conflict` when the slots
-    /// changed meanwhile.
+    /// changed meanwhile, and `tooManySlots` where the keybag has no room for the new keys.
     public func rotateKeys(
         keeping methods: [UnlockMethod], removing ids: Set<Int> = [], droppingOthers: Bool = false,
         progress: ((Int, Int) -> Void)? = nil
@@ -102,7 +103,7 @@ extension BlockingFileVault {
         do throws(TokenStorageError) {
             change = try prepared()
         } catch {
-            guard error.code == .tooManySlots, isResealing else { throw error }
+            guard error.reason == .slots(.keysFull), isResealing else { throw error }
             try makeRoomForKeys(session)
             change = try prepared()
         }
@@ -208,6 +209,7 @@ extension BlockingFileVault {
     func renewOwnSet(_ session: VaultSession) throws(TokenStorageError) {
         // The keybag that the unlock found; hardly ever is there anything to do.
         guard state.withLock({ $0.keybag }).sets.contains(where: { $0.olderRoots != nil }) else { return }
+        guard location.readOnlyReason == nil, try !isCopy() else { return }
         let before = try currentKeybag(session)
         guard session.ring.roots?.all != nil, let store = secretStore else { return }
         let secrets = try store.load()
@@ -233,7 +235,7 @@ extension BlockingFileVault {
         do throws(TokenStorageError) {
             try renew()
         } catch {
-            guard error.code == .tooManySlots else { throw error }
+            guard error.reason == .slots(.keysFull) else { throw error }
             try makeRoomForKeys(session)
             try renew()
         }
@@ -244,17 +246,14 @@ extension BlockingFileVault {
     /// earlier ones.
     private func makeRoomForKeys(_ session: VaultSession) throws(TokenStorageError) {
         let keybag = try currentKeybag(session)
-        let isBehind = try session.log.entries().0.contains { _, entry in
-            guard let newest = keybag.newestVersion(of: entry.policy, setTag: entry.setTag) else {
-                return false
-            }
-            guard entry.keyVersion < newest else { return false }
+        let hasEarlier = try session.log.entries().0.contains { _, entry in
+            let newest = keybag.newestVersion(of: entry.policy, setTag: entry.setTag) ?? 0
             let access = session.ring.access(
                 policy: entry.policy, setTag: entry.setTag, version: entry.keyVersion)
-            if case .keys = access { return true }
+            if entry.keyVersion < newest, case .keys = access { return true }
             return false
         }
-        if isBehind {
+        if hasEarlier {
             _ = try session.queue.alone { () throws(TokenStorageError) in
                 try session.log.compact(progress: nil, resealing: session.resealing())
             }

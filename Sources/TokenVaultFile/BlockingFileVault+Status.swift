@@ -50,16 +50,7 @@ extension BlockingFileVault {
                     "the index is damaged and was done without; the next write makes another, verify tells more"
                 )
             }
-            let own = session.ring.facts.deviceTag
-            if let set = keybag.sets.first(where: { DeviceKey.setTag(of: $0.device) == own }),
-                set.olderRoots != nil
-            {
-                let needsPassphrase = set.keys.contains(where: \.isPasscodeClass)
-                status.notes.append(
-                    Self.noteOnOlderKeys
-                        + (needsPassphrase
-                            ? "unlock it with the passphrase" : "compact the vault, then unlock it again"))
-            }
+            status.note(location.readOnlyReason == nil ? Self.noteOnEarlierKeys(session, keybag) : nil)
             if keybag.hasSeveralVersions, try itemsUnderOlderKeys(session) > 0 {
                 status.notes.append(
                     "items from before a revocation are still under the old keys: compact the vault")
@@ -74,8 +65,15 @@ extension BlockingFileVault {
         }
     }
 
-    private static let noteOnOlderKeys =
-        "what this device stores for itself is under its keys from before a revocation: "
+    /// Returns the note that this device's set is not renewed since a key rotation; `nil` where this session cannot
+    /// renew it anyway.
+    private static func noteOnEarlierKeys(_ session: VaultSession, _ keybag: Keybag) -> String? {
+        let own = keybag.sets.first { DeviceKey.setTag(of: $0.device) == session.ring.facts.deviceTag }
+        guard let own, own.olderRoots != nil, session.ring.roots?.all != nil else { return nil }
+        return "what this device stores for itself is under its keys from before a key rotation: "
+            + (own.keys.contains(where: \.isPasscodeClass)
+                ? "unlock it with the passphrase" : "compact the vault, then unlock it again")
+    }
 
     private static func note(onLeftValues count: Int) -> String? {
         guard count > 0 else { return nil }

@@ -46,6 +46,7 @@ extension BlockingFileVault {
                 state.withLock { $0.keybag = current }
                 try countAgain()
                 tellObservers(ofFirstUnlock: false)
+                if repairing { try? renewOwnSet(session) }
                 return
             }
             try unlockFirst(repairing: repairing) { (copy) throws(TokenStorageError) in

@@ -104,7 +104,7 @@ import TokenVaultPlatform
         }
         keybag.sets[0].olderRoots = keybag.sets[1].olderRoots
         #expect(keybag.encoded() == nil)
-        let bytes = try #require(keybag.copyBytes())
+        let bytes = try #require(keybag.uncheckedEncoding())
         #expect(throws: FormatError.outOfBounds) { try Keybag(decoding: bytes) }
         // As many devices and slots as there may be, with all that they can carry, fit a copy.
         keybag.sets[0].olderRoots = nil

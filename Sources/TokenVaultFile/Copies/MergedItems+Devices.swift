@@ -9,7 +9,10 @@ internal import TokenVaultCrypto
 // | a set | none, removed | the set, while this file has items that need it or it is this device's; else none |
 // | none | a set | the set, while there is room |
 // | none, removed | a set | none |
-// | a set | a set | the one that precedes, with those keys of the other that items need; this file's, if that would lose items |
+// | a set | a set | the one that precedes, with those keys of the other that items need |
+// | a set | a set, in a file that has all of this one, or has removed this one | the other file's |
+//
+// Where the last two would lose items, this file's set stays.
 //
 // A set of other roots is never taken.
 extension MergedItems {
@@ -17,7 +20,8 @@ extension MergedItems {
     /// that would lose their keys. A removal can be repeated; a lost item cannot be stored again.
     mutating func takeDevices() throws(TokenStorageError) {
         // They come first: what does not fit beside them stays out.
-        keybag.remember(removed: theirs.keybag.removedDevices)
+        let removed = theirs.keybag.removedDevices
+        _ = keybag.change { $0.remember(removed: removed) }
         if hasKeysOfTheirs {
             noteOwnRemoval()
         } else {
@@ -64,9 +68,10 @@ extension MergedItems {
             return
         }
         let candidate = usable(other, beside: set)
-        guard candidate.precedes(set), candidate.enrolled == set.enrolled || !hasRemoved(candidate) else {
-            return try extend(set, by: candidate)
-        }
+        // A copy that has all of this file has decided already.
+        guard isRemoved || plan.isDescendantOfOurs || candidate.precedes(set),
+            candidate.enrolled == set.enrolled || !hasRemoved(candidate)
+        else { return try extend(set, by: candidate) }
         guard try !replace(set, by: candidate) else { return }
         try extend(set, by: candidate)
         report.notes.append(
@@ -106,7 +111,7 @@ extension MergedItems {
         if set?.olderRoots?.all != other.olderRoots?.all { result.olderRoots?.passcode = [] }
         result.keys.removeAll(where: \.isPasscodeClass)
         for key in set?.keys ?? [] where key.isPasscodeClass {
-            if let set, result.hasRoom(for: key, of: set) { result.keys.append(key) }
+            if let set, result.canHold(key, of: set) { result.keys.append(key) }
         }
         return result
     }
@@ -129,11 +134,11 @@ extension MergedItems {
         _ set: Keybag.ClassSet, by other: Keybag.ClassSet?
     ) throws(TokenStorageError) -> Bool {
         let before = keybag
-        let removed = theirs.keybag.removedDevices
+        let ended = theirs.keybag.removedDevices.filter { $0.isOf(set) }
         let hasRoom = keybag.change { keybag in
             if let other {
                 keybag.put(other)
-                keybag.remember(removed: removed)
+                keybag.remember(removed: ended)
             } else {
                 keybag.removeDevice(set)
             }
@@ -202,7 +207,7 @@ extension Keybag {
             let key = set.keys.first { $0.policy == policy && $0.version == entry.keyVersion }
             guard let key else { return false }
             if sets[index].keys.contains(key) { return true }
-            return sets[index].hasRoom(for: key, of: set) && change { $0.sets[index].keys.append(key) }
+            return sets[index].canHold(key, of: set) && change { $0.sets[index].keys.append(key) }
         }
         guard add(entry.policy) else { return false }
         if let gate = AccessPolicy(number: entry.policy).flatMap(PolicyProof.gate) { _ = add(gate.number) }

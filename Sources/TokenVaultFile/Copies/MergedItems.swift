@@ -277,8 +277,9 @@ struct MergedItems {
             keep(item, version)
             report.deleted -= 1
         }
-        // A value whose key is in use cannot move to another without being opened.
-        if unread.ours.contains(where: { used.contains($0.0) }) {
+        // A value whose key is in use cannot move to another without being opened. For another one the new keybag has
+        // no keys.
+        if unread.ours.contains(where: { used.contains($0.0) || !canKeep($0.1.entry) }) {
             for (item, version) in unread.theirs { leave(item, version) }
         }
     }

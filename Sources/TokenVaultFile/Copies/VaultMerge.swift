@@ -88,7 +88,7 @@ struct VaultMerge {
         let items = try MergedItems(plan, ours: our, theirs: their, generation: life.sequence)
         let before = history
         history.merge(theirHistory, left: items.left, leftNow: items.leftNow)
-        guard history.tellsLeft(items.left) else { throw .file(.conflict, .ancestry(.tooManyLeft)) }
+        guard history.knowsAsLeft(items.left) else { throw .file(.conflict, .ancestry(.tooManyLeft)) }
         // What this device has seen in the copy is in the new file, or the report counts it as left.
         if !isAccepted(theirHistory, our.state, by: anchored) {
             try requireDescent(history, our.state, from: anchored)

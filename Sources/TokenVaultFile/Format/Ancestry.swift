@@ -112,9 +112,9 @@ struct Ancestry: Equatable, Sendable {
         commits += inPart.suffix(room)
     }
 
-    /// Returns whether a later merge can tell that these values were left in a copy: they are noted, or no commit that
-    /// stored one counts as seen.
-    func tellsLeft(_ values: Set<LeftValue>) -> Bool {
+    /// Returns whether a later merge finds that these values were left in a copy. That takes a note, unless no commit
+    /// that stored one counts as seen.
+    func knowsAsLeft(_ values: Set<LeftValue>) -> Bool {
         if values.isSubset(of: left) { return true }
         let tags = Set(commits.map(\.tag))
         return values.allSatisfy { $0.storedBy != 0 && !tags.contains($0.storedBy) }

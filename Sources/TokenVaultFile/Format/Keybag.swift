@@ -164,11 +164,11 @@ struct Keybag: Equatable, Sendable {
     /// Returns one copy as it stands in the file, ``VaultFormat/keybagLength`` bytes; `nil` when the contents
     /// have outgrown it, or a bound that readers insist on.
     func encoded() -> [UInt8]? {
-        copyBytes().flatMap { (try? Keybag(decoding: $0)) == nil ? nil : $0 }
+        uncheckedEncoding().flatMap { (try? Keybag(decoding: $0)) == nil ? nil : $0 }
     }
 
     /// Returns the bytes of one copy, whether or not readers accept them; `nil` when they have outgrown it.
-    func copyBytes() -> [UInt8]? {
+    func uncheckedEncoding() -> [UInt8]? {
         var bytes = authenticatedBytes() + rootCode + holderCode
         let room = VaultFormat.keybagLength - Self.checksumLength
         guard bytes.count <= room else { return nil }

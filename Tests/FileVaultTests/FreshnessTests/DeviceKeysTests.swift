@@ -74,7 +74,7 @@ import TokenVault
     }
 
     /// The device takes new keys on two branches: both are the second version of their class.
-    @Test(arguments: [false, true]) func keysOfOneVersionOnTwoBranchesAreTold(isReversed: Bool) throws {
+    @Test(arguments: [false, true]) func keysOfOneVersionOnTwoBranchesStayApart(isReversed: Bool) throws {
         try create()
         try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key]) }
         let rotated = mine.file
@@ -140,20 +140,8 @@ import TokenVault
     /// The device enrols on two branches.
     @Test(arguments: [false, true]) func anEnrolmentOnTwoBranchesIsSettledByItsDevice(isReversed: Bool) throws
     {
-        try mine.create()
-        let before = mine.file
-        var later = third
-        later.secondsAhead = 60
-        var branches: [[UInt8]] = []
-        for (device, name) in [(third, "one"), (later, "two")] {
-            try returnThird(to: before)
-            try device.use { vault in
-                _ = try vault.enrolDevice()
-                try vault.storeOwn("fake \(name)", for: TokenKey(name))
-            }
-            branches.append(third.file)
-        }
-        if isReversed { branches.reverse() }
+        let (earlier, later) = try enrolTwice(storing: true)
+        let branches = isReversed ? [later, earlier] : [earlier, later]
         for branch in branches { _ = try mine.merge(branch) }
         _ = try third.merge(mine.file)
         for branch in branches { _ = try third.merge(branch) }
@@ -257,5 +245,88 @@ import TokenVault
         #expect(try other.merge(third.file).remaining == 0)
         try third.receive(other.file)
         #expect(try thirdsOwnValues("one", "new") == ["fake one", "fake new"])
+    }
+
+    /// The device stays in its earlier enrolment, since the later one was removed. A file that has the later one
+    /// takes over both.
+    @Test(arguments: [false, true]) func aLaterEnrolmentThatWasRemovedGivesWay(hasNewItem: Bool) throws {
+        let (earlier, later) = try enrolTwice(storing: true)
+        let other = TestDevice()
+        try other.receive(later)
+        if hasNewItem {
+            try returnThird(to: later)
+            try third.use { try $0.storeOwn("fake new", for: "new") }
+            try other.receive(third.file)
+        }
+        try other.use { _ = try $0.devices() }
+        try mine.merge(later)
+        let id = try #require(try third.use { try $0.devices().first(where: \.isThisDevice)?.id })
+        #expect(try mine.use { try $0.removeDevice(id) } == 1)
+        try returnThird(to: earlier)
+        try third.merge(mine.file)
+        #expect(try other.merge(third.file).remaining == (hasNewItem ? 1 : 0))
+        for _ in 1...2 {
+            #expect(try third.merge(other.file).remaining == 0)
+            #expect(try other.merge(third.file).remaining == 0)
+        }
+        #expect(other.file == third.file)
+        #expect(try thirdsOwnValues("one", "two", "new") == ["fake one", nil, hasNewItem ? "fake new" : nil])
+    }
+
+    /// Both files have the passphrase that leads to the passcode class, which the device has added since.
+    @Test func aPasscodeClassThatThePassphraseOpensIsTaken() throws {
+        let words = SimulatedVault.key("old words")
+        try mine.create()
+        try mine.use { _ = try $0.addSlot(words) }
+        try third.receive(mine.file)
+        try third.use { _ = try $0.enrolDevice() }
+        try mine.receive(third.file)
+        try mine.use { try $0.store("fake mine", for: "mine") }
+        try third.use { vault in
+            try vault.unlock(with: words)
+            _ = try vault.enrolDevice()
+            try vault.storage(service: SimulatedVault.service).store(
+                token: "fake own", for: "own", policy: .whenPasscodeSetThisDeviceOnly)
+        }
+        let report = try mine.merge(third.file)
+        #expect(report.remaining == 0 && report.taken == 1, "\(report)")
+        try third.receive(mine.file)
+        try third.use { vault in
+            try vault.unlock(with: words)
+            #expect(try vault.value(of: "own") == "fake own")
+        }
+    }
+
+    /// The device stays in its earlier enrolment, since only that has keys for an item. Other devices follow.
+    @Test func anEarlierEnrolmentWithAPasscodeItemStays() throws {
+        let words = SimulatedVault.key("old words")
+        try mine.create()
+        try mine.use { _ = try $0.addSlot(words) }
+        let before = mine.file
+        try third.receive(before)
+        try third.use { vault in
+            try vault.unlock(with: words)
+            _ = try vault.enrolDevice()
+            try vault.storage(service: SimulatedVault.service).store(
+                token: "fake one", for: "one", policy: .whenPasscodeSetThisDeviceOnly)
+        }
+        let earlier = third.file
+        var later = third
+        later.secondsAhead = 60
+        try returnThird(to: before)
+        try later.use { vault in
+            _ = try vault.enrolDevice()
+            try vault.storeOwn("fake two", for: "two")
+        }
+        try mine.merge(third.file)
+        try returnThird(to: earlier)
+        #expect(try third.merge(mine.file).remaining == 0)
+        #expect(try mine.merge(third.file).remaining == 0)
+        try mergeInTurn()
+        try third.use { vault in
+            try vault.unlock(with: words)
+            #expect(try vault.value(of: "one") == "fake one")
+            #expect(try vault.value(of: "two") == "fake two")
+        }
     }
 }

@@ -73,10 +73,10 @@ import TokenVault
         let left = values(Ancestry.mostLeftValues + 1)
         history.merge(commits(1..<10, of: 2), left: left, leftNow: left)
         #expect(history == commits(1..<10, of: 1))
-        #expect(history.tellsLeft(left))
+        #expect(history.knowsAsLeft(left))
         for tag in [0, history.commits[3].tag] {
             let seen = Ancestry.LeftValue(item: ItemIdentifier(high: 1, low: 2), storedBy: tag)
-            #expect(!history.tellsLeft(left.union([seen])))
+            #expect(!history.knowsAsLeft(left.union([seen])))
         }
     }
 

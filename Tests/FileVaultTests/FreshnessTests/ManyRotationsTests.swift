@@ -33,13 +33,11 @@ import TokenVault
         try create()
         for round in 1...20 {
             try rotate(round)
-            let (keys, items) = try third.use { vault in
-                (
-                    vault.state.withLock { $0.keybag.sets.map(\.keys.count).max() ?? 0 },
-                    try vault.values().count
-                )
+            let (sets, items) = try third.use { vault in
+                (vault.state.withLock { $0.keybag.sets }, try vault.values().count)
             }
-            #expect(keys <= Keybag.maximumClasses && items == 2 * round, "\(round): \(keys), \(items)")
+            #expect(sets.allSatisfy { $0.keys.count <= Keybag.maximumClasses }, "\(round)")
+            #expect(sets.allSatisfy { $0.olderRoots == nil } && items == 2 * round, "\(round): \(items)")
         }
     }
 
@@ -100,7 +98,7 @@ import TokenVault
             let vault = try SimulatedVault.open(at: SimulatedVault.location(on: third.disk), key: key)
             defer { vault.close() }
             return try vault.status().notes.contains {
-                $0.hasSuffix("keys from before a revocation: unlock it with the passphrase")
+                $0.hasSuffix("keys from before a key rotation: unlock it with the passphrase")
             }
         }
         #expect(try hasNote("first"))
@@ -135,7 +133,42 @@ import TokenVault
                     token: "fake \(round)", for: TokenKey("\(round) \(policy)"), policy: policy)
             }
             #expect(try vault.values().count == round * policies.count)
+            #expect(vault.state.withLock { $0.keybag.sets.allSatisfy { $0.olderRoots == nil } }, "\(round)")
             vault.close()
         }
+    }
+
+    /// The keys were rotated here again and again, and each time a crash kept the items from being sealed again.
+    @Test func aRotationMakesRoomForItself() throws {
+        try mine.create()
+        for round in 1...8 {
+            try mine.use { vault in
+                for policy in [AccessPolicy.whenUnlockedThisDeviceOnly, .afterFirstUnlockThisDeviceOnly] {
+                    try vault.storage(service: SimulatedVault.service).store(
+                        token: "fake \(round)", for: TokenKey("\(round) \(policy)"), policy: policy)
+                }
+                guard round < 8 else { return }
+                _ = try vault.replaceRoot(
+                    [(old: TestDevice.key, new: TestDevice.key)], removing: [], droppingOthers: false,
+                    isResealing: false)
+            }
+        }
+        let full = try mine.use { vault in vault.state.withLock { $0.keybag.sets.map(\.keys.count) } }
+        #expect(full.max() == Keybag.maximumClasses)
+        let report = try mine.use { try $0.rotateKeys(keeping: [TestDevice.key]) }
+        #expect(report.remaining == 0 && report.deferredReason == nil, "\(report)")
+        #expect(try mine.use { try $0.values().count } == 16)
+    }
+
+    /// A program that has had the vault open, as the agent has, takes the new keys with its next unlock.
+    @Test func aVaultThatIsUnlockedAgainRenewsItsKeys() throws {
+        try create()
+        let vault = try third.opened()
+        defer { vault.close() }
+        try mine.receive(third.file)
+        try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key]) }
+        try third.receive(mine.file)
+        try vault.unlock(with: TestDevice.key)
+        #expect(vault.state.withLock { $0.keybag.sets.allSatisfy { $0.olderRoots == nil } })
     }
 }
