@@ -72,7 +72,7 @@ extension BlockingFileVault {
         guard let own, own.olderRoots != nil, session.ring.roots?.all != nil else { return nil }
         return "what this device stores for itself is under its keys from before a key rotation: "
             + (own.keys.contains(where: \.isPasscodeClass)
-                ? "unlock it with the passphrase" : "compact the vault, then unlock it again")
+                ? "unlock the vault with the passphrase" : "compact the vault, then unlock it again")
     }
 
     private static func note(onLeftValues count: Int) -> String? {

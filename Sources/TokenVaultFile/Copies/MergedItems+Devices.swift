@@ -68,9 +68,10 @@ extension MergedItems {
             return
         }
         let candidate = usable(other, beside: set)
+        let isSameEnrolment = candidate.enrolled == set.enrolled
         // A copy that has all of this file has decided already.
-        guard isRemoved || plan.isDescendantOfOurs || candidate.precedes(set),
-            candidate.enrolled == set.enrolled || !hasRemoved(candidate)
+        guard candidate.precedes(set) || plan.isDescendantOfOurs || isRemoved && !isSameEnrolment,
+            isSameEnrolment || !hasRemoved(candidate)
         else { return try extend(set, by: candidate) }
         guard try !replace(set, by: candidate) else { return }
         try extend(set, by: candidate)

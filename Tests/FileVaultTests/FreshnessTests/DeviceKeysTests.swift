@@ -12,11 +12,8 @@ import TokenVault
     /// Both devices have the vault; the third is enrolled, and has stored the item "first".
     private func create() throws {
         try mine.create()
-        try third.receive(mine.file)
-        try third.use { vault in
-            _ = try vault.enrolDevice()
-            try vault.storeOwn("fake first", for: "first")
-        }
+        try third.enrol(in: mine)
+        try third.use { try $0.storeOwn("fake first", for: "first") }
         try mine.receive(third.file)
         try mine.use { _ = try $0.devices() }
     }
@@ -328,5 +325,24 @@ import TokenVault
             #expect(try vault.value(of: "one") == "fake one")
             #expect(try vault.value(of: "two") == "fake two")
         }
+    }
+
+    /// The same device: keys that it has renewed do not give way to those from before.
+    @Test func renewedKeysStayOfADeviceThatStaysEnrolled() throws {
+        let (earlier, later) = try enrolTwice(storing: true)
+        try mine.merge(later)
+        let id = try #require(try third.use { try $0.devices().first(where: \.isThisDevice)?.id })
+        _ = try mine.use { try $0.removeDevice(id) }
+        try returnThird(to: earlier)
+        try third.merge(mine.file)
+        let (renewed, behind) = (TestDevice(), TestDevice())
+        try behind.receive(third.file)
+        try behind.use { _ = try $0.rotateKeys(keeping: [TestDevice.key]) }
+        try third.receive(behind.file)
+        try third.use { try $0.store("fake", for: "third") }
+        try renewed.receive(third.file)
+        try behind.use { try $0.store("fake", for: "behind") }
+        #expect(try renewed.merge(behind.file).remaining == 0)
+        try renewed.use { #expect($0.hasRenewedKeys) }
     }
 }

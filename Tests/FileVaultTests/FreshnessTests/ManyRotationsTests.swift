@@ -8,11 +8,19 @@ import TokenVault
 @Suite struct ManyRotationsTests {
     private let mine = TestDevice()
     private let third = TestDevice()
+    private let words = SimulatedVault.key("old words")
+    private let policies: [AccessPolicy] = [.whenUnlockedThisDeviceOnly, .afterFirstUnlockThisDeviceOnly]
 
     private func create() throws {
         try mine.create()
-        try third.receive(mine.file)
-        try third.use { _ = try $0.enrolDevice() }
+        try third.enrol(in: mine)
+    }
+
+    /// Both devices have a vault with a passphrase, which the third has enrolled with.
+    private func createWithPassphrase() throws {
+        try mine.create()
+        try mine.use { _ = try $0.addSlot(words) }
+        try third.enrol(in: mine, with: words)
     }
 
     /// Rotates the keys here, and stores an item of each policy on the third device.
@@ -20,12 +28,7 @@ import TokenVault
         try mine.receive(third.file)
         try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key]) }
         try third.receive(mine.file)
-        try third.use { vault in
-            for policy in [AccessPolicy.whenUnlockedThisDeviceOnly, .afterFirstUnlockThisDeviceOnly] {
-                try vault.storage(service: SimulatedVault.service).store(
-                    token: "fake \(round)", for: TokenKey("\(round) \(policy)"), policy: policy)
-            }
-        }
+        try third.use { try $0.storeEach(policies, round) }
     }
 
     /// A set has room for so many versions. Beyond, no reader accepts the keybag, in either of its copies.
@@ -33,11 +36,10 @@ import TokenVault
         try create()
         for round in 1...20 {
             try rotate(round)
-            let (sets, items) = try third.use { vault in
-                (vault.state.withLock { $0.keybag.sets }, try vault.values().count)
+            try third.use { vault in
+                let items = try vault.values().count
+                #expect(vault.hasRenewedKeys && items == 2 * round, "\(round): \(items)")
             }
-            #expect(sets.allSatisfy { $0.keys.count <= Keybag.maximumClasses }, "\(round)")
-            #expect(sets.allSatisfy { $0.olderRoots == nil } && items == 2 * round, "\(round): \(items)")
         }
     }
 
@@ -65,32 +67,22 @@ import TokenVault
 
     /// With its key file the device opens no passcode class. It has none, and renews its keys all the same.
     @Test func aDeviceWithoutAPasscodeClassRenewsItsKeysWithAKeyFile() throws {
-        let words = SimulatedVault.key("old words")
         try mine.create()
         try mine.use { _ = try $0.addSlot(words) }
-        try third.receive(mine.file)
-        try third.use { _ = try $0.enrolDevice() }
+        try third.enrol(in: mine)
         try mine.receive(third.file)
         try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key, words]) }
         try third.receive(mine.file)
-        let isRenewed = try third.use { vault in
+        try third.use { vault in
+            #expect(vault.hasRenewedKeys)
             try vault.storeOwn("fake own", for: "own")
-            return vault.state.withLock { $0.keybag.sets.allSatisfy { $0.olderRoots == nil } }
         }
-        #expect(isRenewed)
         #expect(try third.use { try $0.value(of: "own") } == "fake own")
     }
 
-    /// With a passcode class it takes the passphrase. Until then the status says which keys hold.
+    /// A device with a passcode class renews its keys with the passphrase only. Until then its status says so.
     @Test func aDeviceThatKeepsItsEarlierKeysSaysSo() throws {
-        let words = SimulatedVault.key("old words")
-        try mine.create()
-        try mine.use { _ = try $0.addSlot(words) }
-        try third.receive(mine.file)
-        try third.use { vault in
-            try vault.unlock(with: words)
-            _ = try vault.enrolDevice()
-        }
+        try createWithPassphrase()
         try mine.receive(third.file)
         try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key, words]) }
         try third.receive(mine.file)
@@ -98,7 +90,7 @@ import TokenVault
             let vault = try SimulatedVault.open(at: SimulatedVault.location(on: third.disk), key: key)
             defer { vault.close() }
             return try vault.status().notes.contains {
-                $0.hasSuffix("keys from before a key rotation: unlock it with the passphrase")
+                $0.hasSuffix("keys from before a key rotation: unlock the vault with the passphrase")
             }
         }
         #expect(try hasNote("first"))
@@ -108,33 +100,20 @@ import TokenVault
 
     /// With its key file the device cannot take new keys, whatever room there is: reading changes nothing.
     @Test func anUnlockThatCannotRenewChangesNothing() throws {
-        let words = SimulatedVault.key("old words")
-        let policies: [AccessPolicy] = [
-            .whenUnlockedThisDeviceOnly, .afterFirstUnlockThisDeviceOnly, .whenPasscodeSetThisDeviceOnly,
-        ]
-        try mine.create()
-        try mine.use { _ = try $0.addSlot(words) }
-        try third.receive(mine.file)
-        try third.use { vault in
-            try vault.unlock(with: words)
-            _ = try vault.enrolDevice()
-        }
+        let policies = policies + [.whenPasscodeSetThisDeviceOnly]
+        try createWithPassphrase()
         for round in 1...8 {
             try mine.receive(third.file)
             try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key, words]) }
             try third.receive(mine.file)
-            try third.use { _ in }
             let file = third.file
             try third.use { _ in }
             #expect(third.file == file, "\(round)")
             let vault = try SimulatedVault.open(at: SimulatedVault.location(on: third.disk), key: "old words")
-            for policy in policies {
-                try vault.storage(service: SimulatedVault.service).store(
-                    token: "fake \(round)", for: TokenKey("\(round) \(policy)"), policy: policy)
-            }
+            defer { vault.close() }
+            try vault.storeEach(policies, round)
             #expect(try vault.values().count == round * policies.count)
-            #expect(vault.state.withLock { $0.keybag.sets.allSatisfy { $0.olderRoots == nil } }, "\(round)")
-            vault.close()
+            #expect(vault.hasRenewedKeys, "\(round)")
         }
     }
 
@@ -143,10 +122,7 @@ import TokenVault
         try mine.create()
         for round in 1...8 {
             try mine.use { vault in
-                for policy in [AccessPolicy.whenUnlockedThisDeviceOnly, .afterFirstUnlockThisDeviceOnly] {
-                    try vault.storage(service: SimulatedVault.service).store(
-                        token: "fake \(round)", for: TokenKey("\(round) \(policy)"), policy: policy)
-                }
+                try vault.storeEach(policies, round)
                 guard round < 8 else { return }
                 _ = try vault.replaceRoot(
                     [(old: TestDevice.key, new: TestDevice.key)], removing: [], droppingOthers: false,
@@ -169,6 +145,6 @@ import TokenVault
         try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key]) }
         try third.receive(mine.file)
         try vault.unlock(with: TestDevice.key)
-        #expect(vault.state.withLock { $0.keybag.sets.allSatisfy { $0.olderRoots == nil } })
+        #expect(vault.hasRenewedKeys)
     }
 }

@@ -1,7 +1,10 @@
 import FoundationEssentials
+import Synchronization
 import SystemPackage
 import TokenVault
 import TokenVaultPlatform
+
+@testable import TokenVaultFile
 
 /// A device with a disk of its own: the vault's file in one directory, what the device remembers in another.
 struct TestDevice {
@@ -78,6 +81,15 @@ struct TestDevice {
         return try ours.merge(other, isRehearsal: isRehearsal)
     }
 
+    /// Receives the vault of `owner`, and enrols.
+    func enrol(in owner: TestDevice, with method: UnlockMethod = Self.key) throws {
+        try receive(owner.file)
+        try use { vault in
+            try vault.unlock(with: method)
+            _ = try vault.enrolDevice()
+        }
+    }
+
     /// Loses what the device remembers of how far the vault had come.
     func forgetAnchor() {
         let state = disk.directory(1)
@@ -111,6 +123,17 @@ extension BlockingFileVault {
         try storage(service: SimulatedVault.service).store(
             token: value, for: key, policy: .whenUnlockedThisDeviceOnly)
     }
+
+    /// Stores an item of each of these policies.
+    func storeEach(_ policies: [AccessPolicy], _ round: Int) throws {
+        for policy in policies {
+            try storage(service: SimulatedVault.service).store(
+                token: "fake \(round)", for: TokenKey("\(round) \(policy)"), policy: policy)
+        }
+    }
+
+    /// Whether every device has renewed its keys since the last key rotation.
+    var hasRenewedKeys: Bool { state.withLock { $0.keybag.sets.allSatisfy { $0.olderRoots == nil } } }
 
     /// The keys of the items that this device can read.
     func listedKeys() throws -> Set<String> {
