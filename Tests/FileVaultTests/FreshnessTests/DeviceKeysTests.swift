@@ -343,6 +343,11 @@ import TokenVault
         try renewed.receive(third.file)
         try behind.use { try $0.store("fake", for: "behind") }
         #expect(try renewed.merge(behind.file).remaining == 0)
-        try renewed.use { #expect($0.hasRenewedKeys) }
+        // The first device has not opened the vault since: only its set is behind.
+        let set = try Keybag(
+            decoding: Array(renewed.file[VaultFormat.keybagLength..<2 * VaultFormat.keybagLength])
+        )
+        .sets.first { $0.device.hexadecimal == id }
+        #expect(set != nil && set?.olderRoots == nil)
     }
 }
