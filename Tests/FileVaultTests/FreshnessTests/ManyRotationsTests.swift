@@ -144,6 +144,8 @@ import TokenVault
         try mine.receive(third.file)
         try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key]) }
         try third.receive(mine.file)
+        try? vault.refresh()
+        #expect(try vault.lockState() != .unlocked)
         try vault.unlock(with: TestDevice.key)
         #expect(vault.hasRenewedKeys)
     }
