@@ -131,7 +131,8 @@ extension BlockingFileVault {
             keybag.sets.append(
                 Keybag.ClassSet(
                     device: device.identifier,
-                    enrolled: max(KeybagKeys.milliseconds(configuration.clock()), (ended ?? -1) + 1),
+                    enrolled: max(
+                        VaultFormat.milliseconds(configuration.clock()), ended.map { $0 + 1 } ?? .min),
                     keys: keys))
         }
         let passcode = AccessPolicy.whenPasscodeSetThisDeviceOnly.number

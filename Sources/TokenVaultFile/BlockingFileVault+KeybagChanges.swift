@@ -22,9 +22,7 @@ extension BlockingFileVault {
             var changed: Keybag?
             try session.log.replaceKeybag { (current) throws(TokenStorageError) in
                 var keybag = current
-                do throws(KeybagKeys.Failure) {
-                    try KeybagKeys.check(current, roots: roots)
-                } catch {
+                guard try KeybagKeys.isAuthentic(current, under: roots) else {
                     throw .file(.conflict, .changedMeanwhile(.root))
                 }
                 try change(&keybag)

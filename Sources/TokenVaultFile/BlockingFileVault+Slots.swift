@@ -182,6 +182,7 @@ extension Keybag {
 
     /// Adds a slot within the bounds that readers insist on. Throws `tooManySlots`.
     fileprivate mutating func append(_ slot: Slot) throws(TokenStorageError) {
+        guard nextSlot < .max else { throw .file(.tooManySlots) }
         slots.append(slot)
         nextSlot += 1
         try checkBounds()

@@ -68,9 +68,15 @@ final class VaultSession: Sendable {
             ring.markStale(keybag, unlessReplacedSince: replacements)
             return
         }
-        do throws(KeybagKeys.Failure) {
-            try KeybagKeys.check(keybag, roots: roots)
+        let isAuthentic: Bool
+        do throws(TokenStorageError) {
+            isAuthentic = try KeybagKeys.isAuthentic(keybag, under: roots)
         } catch {
+            // The keys were wiped meanwhile, by a lock or because newer keys are there already.
+            guard ring.locks == locks, ring.replacements == replacements else { return }
+            throw error
+        }
+        guard isAuthentic else {
             // Only a holder of the log key can name a copy there: another root key, or a forgery. The next
             // unlock tells them apart.
             ring.loseRoot(keybag, unlessReplacedSince: replacements)
@@ -84,7 +90,7 @@ final class VaultSession: Sendable {
                     of: keybag, slot: facts.slot, roots: try roots.copied(), secrets: secrets)
             }
         } catch {
-            // The keys were wiped meanwhile, by a lock or because newer keys are there already.
+            // As above.
             guard ring.locks == locks, ring.replacements == replacements else { return }
             throw error
         }

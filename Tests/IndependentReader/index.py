@@ -67,6 +67,8 @@ def read_index(file, log, keys, frame):
     cursor = Cursor(plain, where)
     identifier = cursor.bytes(16)
     start, sequence, keybag_generation = cursor.integers("QQQ")
+    if max(sequence, keybag_generation) >= 1 << 53:
+        raise corrupt(where)
     keybag_checksum = cursor.bytes(32)
     count, live_bytes = cursor.integers("QQ")
     class_count, page_count = cursor.integers("II")

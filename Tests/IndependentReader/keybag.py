@@ -68,6 +68,10 @@ def read_copies(file):
     return sorted(keybags.values(), key=lambda keybag: -keybag.generation)
 
 
+def is_date(milliseconds):
+    return abs(milliseconds) < 1 << 53
+
+
 def _parse(copy):
     if not copy.startswith(MAGIC):
         raise Failure("notAVault", "keybag: no copy begins like one")
@@ -80,6 +84,8 @@ def _parse(copy):
         raise Failure("unsupportedFormat", "keybag: version")
     vault = cursor.bytes(16)
     generation, next_slot, count = cursor.integers("QIH")
+    if generation >= 1 << 53:
+        raise corrupt("keybag: generation")
     slots = [_slot(cursor) for _ in range(count)] if 1 <= count <= 16 else []
     _check_slots(slots, next_slot)
     count = cursor.integer("H")
@@ -88,7 +94,7 @@ def _parse(copy):
         raise corrupt("keybag: class sets")
     removed = [(cursor.bytes(16), cursor.integer("q")) for _ in range(removed_count)]
     enrolments = {(device, one.enrolled) for device, one in sets}
-    if len(set(removed)) != len(removed) or set(removed) & enrolments:
+    if len(set(removed)) != len(removed) or set(removed) & enrolments or not all(is_date(date) for _, date in removed):
         raise corrupt("keybag: removed devices")
     sealed_log_key = cursor.bytes(72)
     fields = copy[: cursor.position]
@@ -99,7 +105,9 @@ def _parse(copy):
 
 def _slot(cursor):
     start = cursor.position
-    identifier, kind, scope, _created, passes, memory = cursor.integers("IBBqIQ")
+    identifier, kind, scope, created, passes, memory = cursor.integers("IBBqIQ")
+    if not is_date(created):
+        raise corrupt("keybag: date of a slot")
     salt = cursor.bytes(16)
     fields = cursor.data[start : cursor.position]
     commitment = cursor.bytes(32)
@@ -133,6 +141,8 @@ def _class_set(cursor):
     device = cursor.bytes(16)
     classes = []
     enrolled, older = cursor.integers("qB")
+    if not is_date(enrolled):
+        raise corrupt("keybag: date of enrolment")
     if older > 2:
         raise Failure("unsupportedFormat", "keybag: older roots")
     if device == PORTABLE and older:

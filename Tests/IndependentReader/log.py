@@ -105,7 +105,11 @@ def _controls(file, frames, keys):
             cursor = _control(file, frame, keys, where)
             if frame.type == GENESIS:
                 epoch = cursor.integer("Q"), cursor.bytes(16), cursor.integer("Q")
+                if max(epoch[0], epoch[2]) >= 1 << 53:
+                    raise corrupt(where)
             named = cursor.integer("Q"), cursor.bytes(32)
+            if named[0] >= 1 << 53:
+                raise corrupt(where)
             cursor.zeros_to(cursor.position + 7 & ~7)
             if cursor.position != len(cursor.data):
                 raise corrupt(where)

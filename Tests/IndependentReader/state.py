@@ -56,4 +56,6 @@ def read_anchor(contents, key):
 def _slot(data, key):
     if len(data) != 512 or data[:8] != b"TVANCHR1" or any(data[160:]) or keyed(key, data[:128]) != data[128:160]:
         return None
-    return Anchor(*struct.unpack("<QQ16sQ32sQQQQ16s", data[8:128]))
+    anchor = Anchor(*struct.unpack("<QQ16sQ32sQQQQ16s", data[8:128]))
+    numbers = [anchor.counter, anchor.epoch, anchor.sequence, anchor.keybag_generation, anchor.coming]
+    return anchor if max(numbers) < 1 << 53 else None

@@ -97,6 +97,9 @@ class ForgedTests(ComparisonTests):
             ("another keybag", "wrongPassphrase", keybag.generation, bytes(32)),
             ("the next keybag", "wrongPassphrase", keybag.generation + 1, bytes(32)),
             ("the keybag before", None, keybag.generation - 1, bytes(32)),
+            ("the largest number", "wrongPassphrase", (1 << 53) - 1, bytes(32)),
+            ("a number out of bounds", "corrupt", 1 << 53, bytes(32)),
+            ("the largest number of its size", "corrupt", (1 << 64) - 1, bytes(32)),
         ]:
             frame = forger.item("", "", type=4, policy=0, version=0, item=bytes(16), service_tag=0)
             state = {} if number < keybag.generation else self.state
@@ -117,6 +120,10 @@ class ForgedTests(ComparisonTests):
             ("forked", earlier | {"chain": bytes(32)}),
             ("forked", earlier | {"sequence": log.sequence + 1}),
             ("forked", earlier | {"keybag_generation": log.keybag_generation + 1}),
+            (None, later | {"counter": 1 << 53}),
+            (None, later | {"sequence": 1 << 53}),
+            (None, {"keybag_generation": (1 << 64) - 1}),
+            (None, {"epoch": 1 << 53}),
         ]:
             state = {name: self.forger.anchor(**changes) if name.endswith(".anchor") else contents
                      for name, contents in self.state.items()}

@@ -130,6 +130,8 @@ extension TokenStorageError.Reason {
         case nothingInCommon
         /// The file is a copy, which can only be read.
         case readOnlyCopy
+        /// The keys were rotated in the copy, which has a device that the vault has removed.
+        case removedDeviceInCopy
         /// A copy does not have a slot of the vault any more, and their root keys differ.
         case slotRemovedInCopy
         /// A copy has another slot in the place of one of the vault, and their root keys differ.

@@ -53,7 +53,12 @@ extension TokenStorageError.Reason.Damaged {
                 advice: "import those with \"vaultctl import --format ndjson\"")
         case .migratedItem:
             ReasonText(advice: "it does not give back what was stored; nothing of that was deleted")
-        case .numbers: ReasonText("the log's numbers have come to their end")
+        case .numbers:
+            ReasonText(
+                "its numbers are beyond what any vault comes to",
+                advice:
+                    "use another copy; for the vault itself, \"vaultctl export\" its items, and import them into a new vault"
+            )
         case .secretNotReadBack: ReasonText("a secret was not read back as it was stored")
         case .tokenFile:
             ReasonText(
@@ -116,6 +121,12 @@ extension TokenStorageError.Reason.Ancestry {
                 "the two files have no commit in common",
                 advice: "\"vaultctl export\" and \"vaultctl import\" bring items from one to the other")
         case .readOnlyCopy: ReasonText("a copy is only read")
+        case .removedDeviceInCopy:
+            ReasonText(
+                "the copy's keys were rotated, and the copy has a device that the vault has removed",
+                advice:
+                    "where the copy is the vault: \"vaultctl device remove DEVICE\", then merge here again; \"vaultctl device list\" shows the devices"
+            )
         case .slotReplacedInCopy:
             ReasonText(
                 "a slot of the vault was replaced in the copy, and the keys rotated",

@@ -46,12 +46,7 @@ struct DroppedValues {
         guard isInBoth || !displaced.isEmpty else { return [] }
         var candidates = displaced
         if isInBoth {
-            let (mine, others) = (try opened(ours, in: our), try opened(theirs, in: their, isTheirs: true))
-            for (name, values) in others {
-                candidates += values.filter { value in
-                    mine[name]?.contains { $0.opened.isSame(as: value.opened) } == true
-                }
-            }
+            candidates += try inBoth(our, their)
         }
         var (ourCopies, theirCopies) = (SettledConflicts.Copies(in: our), SettledConflicts.Copies(in: their))
         var lost: [Value] = []
@@ -97,19 +92,32 @@ struct DroppedValues {
         }
     }
 
-    /// Returns the values that this device can open, by service and key.
-    private func opened(
-        _ dropped: [(item: ItemIdentifier, version: MergePlan.Version)], in copy: CheckedCopy,
-        isTheirs: Bool = false
-    ) throws(TokenStorageError) -> [SettledConflicts.Name: [Value]] {
-        var scanner = copy.scanner()
-        var all: [SettledConflicts.Name: [Value]] = [:]
-        for (item, version) in dropped {
-            guard let opened = try copy.open(item, version.entry, &scanner) else { continue }
-            let value = Value(item, version, opened, isTheirs: isTheirs)
-            all[SettledConflicts.Name(opened.metadata), default: []].append(value)
+    /// Returns the other file's values that this file has too. Memory holds these, and hashes of the others.
+    private func inBoth(_ our: CheckedCopy, _ their: CheckedCopy) throws(TokenStorageError) -> [Value] {
+        var (ourScanner, theirScanner) = (our.scanner(), their.scanner())
+        var mine: [SettledConflicts.Name: [Int: [Int]]] = [:]
+        for (number, dropped) in ours.enumerated() {
+            guard let opened = try our.open(dropped.item, dropped.version.entry, &ourScanner) else {
+                continue
+            }
+            mine[SettledConflicts.Name(opened.metadata), default: [:]][opened.valueHash, default: []]
+                .append(number)
         }
-        return all
+        var values: [Value] = []
+        for (item, version) in theirs {
+            guard let opened = try their.open(item, version.entry, &theirScanner),
+                let numbers = mine[SettledConflicts.Name(opened.metadata)]?[opened.valueHash]
+            else { continue }
+            let value = Value(item, version, opened, isTheirs: true)
+            for number in numbers {
+                let (item, version) = ours[number]
+                guard let other = try our.open(item, version.entry, &ourScanner), other.isSame(as: opened)
+                else { continue }
+                values.append(value)
+                break
+            }
+        }
+        return values
     }
 
     /// Returns the items of a file that have this value, under its key or one that a merge made of that.

@@ -20,8 +20,12 @@ extension MergedItems {
     /// that would lose their keys. A removal can be repeated; a lost item cannot be stored again.
     mutating func takeDevices() throws(TokenStorageError) {
         // They come first: what does not fit beside them stays out.
-        let removed = theirs.keybag.removedDevices
-        _ = keybag.change { $0.remember(removed: removed) }
+        let removed = theirs.keybag.removedDevices.filter {
+            hasSameRoot || keybag.sets.contains(where: $0.isOf)
+        }
+        if !keybag.change({ $0.remember(removed: removed) }) {
+            report.notes.append("the vault has no room to note which devices were removed in the copy")
+        }
         if hasKeysOfTheirs {
             noteOwnRemoval()
         } else {
@@ -32,9 +36,10 @@ extension MergedItems {
         }
     }
 
-    /// Whether the vault's removed devices cover an enrolment.
-    private func hasRemoved(_ set: Keybag.ClassSet) -> Bool {
-        ours.keybag.removedDevices.contains { $0.covers(set) }
+    /// Whether an enrolment of the vault ended in the other file. Under other roots only that enrolment counts, no
+    /// later one: a holder of keys that were rotated since may have made that file.
+    private func isRemovedInTheirs(_ set: Keybag.ClassSet) -> Bool {
+        hasSameRoot ? theirs.keybag.hasRemoved(set) : theirs.keybag.removedDevices.contains { $0.isOf(set) }
     }
 
     private func isOwn(_ set: Keybag.ClassSet) -> Bool {
@@ -50,7 +55,7 @@ extension MergedItems {
 
     /// Decides between this file's set of a device and the other file's.
     private mutating func settle(_ set: Keybag.ClassSet) throws(TokenStorageError) {
-        let isRemoved = theirs.keybag.removedDevices.contains { $0.covers(set) }
+        let isRemoved = isRemovedInTheirs(set)
         let name = set.device.hexadecimal
         guard let other = theirs.keybag.sets.first(where: { $0.device == set.device }), hasSameRoot else {
             guard isRemoved else { return }
@@ -71,7 +76,7 @@ extension MergedItems {
         let isSameEnrolment = candidate.enrolled == set.enrolled
         // A copy that has all of this file has decided already.
         guard candidate.precedes(set) || plan.isDescendantOfOurs || isRemoved && !isSameEnrolment,
-            isSameEnrolment || !hasRemoved(candidate)
+            isSameEnrolment || !ours.keybag.hasRemoved(candidate)
         else { return try extend(set, by: candidate) }
         guard try !replace(set, by: candidate) else { return }
         try extend(set, by: candidate)
@@ -84,7 +89,7 @@ extension MergedItems {
     private mutating func add(_ set: Keybag.ClassSet) {
         let name = set.device.hexadecimal
         let candidate = usable(set, beside: nil)
-        if hasRemoved(set) {
+        if ours.keybag.hasRemoved(set) {
             report.notes.append(
                 isOwn(set)
                     ? "device \(name), this one, was removed from the vault: run \"vaultctl device enrol\", then merge "

@@ -23,6 +23,10 @@ extension MergedItems {
             if version(other) > version(mine) {
                 // A copy that has all of this file's commits can take its place, with its keys.
                 guard plan.hasAllOfOurs else { throw .file(.conflict, .ancestry(.keysRotatedInCopy)) }
+                // Nothing can be left out of a file that is taken as it is.
+                guard !other.sets.contains(where: mine.hasRemoved) else {
+                    throw .file(.conflict, .ancestry(.removedDeviceInCopy))
+                }
                 keybag = other
                 hasKeysOfTheirs = true
                 report.notes.append("the keys were rotated in the copy: the unlock methods are the copy's")
@@ -48,5 +52,16 @@ extension MergedItems {
             report.notes.append("slot \(slot.identifier) of the copy is not taken over")
         }
         keybag.nextSlot = max(mine.nextSlot, other.nextSlot)
+    }
+
+    /// Takes over how many replaced values the vault keeps: from the copy, where that has all of this file's commits.
+    /// Where both devices may have decided, the larger number loses nothing.
+    mutating func takeKeptValues() {
+        let number = theirs.keybag.keptValues
+        guard hasSameRoot, number != keybag.keptValues, !plan.hasAllOfTheirs,
+            plan.hasAllOfOurs || number > keybag.keptValues
+        else { return }
+        keybag.keptValues = number
+        report.notes.append("the vault keeps \(number) replaced values of each item, as the copy does")
     }
 }

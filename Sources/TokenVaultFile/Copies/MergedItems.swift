@@ -47,6 +47,8 @@ struct MergedItems {
     /// The values of the other file that stay in it.
     private(set) var leftNow: Set<Ancestry.LeftValue> = []
     var report = MergeReport()
+    /// The last number that a key of a conflict got. Keys that are cut to one beginning count together.
+    private var conflictNumbers: [SettledConflicts.Name: Int] = [:]
 
     /// Decides on every item of both files. Opens the items that either has changed. Throws `corrupt` where
     /// such an item is damaged.
@@ -59,8 +61,9 @@ struct MergedItems {
         self.generation = generation
         keybag = ours.keybag
         classes = ours.classes
-        hasSameRoot = (try? KeybagKeys.check(theirs.keybag, roots: ours.roots)) != nil
+        hasSameRoot = try KeybagKeys.isAuthentic(theirs.keybag, under: ours.roots)
         try checkSlots()
+        takeKeptValues()
         try takeDevices()
         var (ourScanner, theirScanner) = (ours.scanner(), theirs.scanner())
         var dropped = DroppedValues()
@@ -296,9 +299,11 @@ struct MergedItems {
     }
 
     /// Returns a key that neither file has, made from that of `item`.
-    private func freeKey(for item: TokenItem) throws(TokenStorageError) -> TokenKey {
-        var number = 1
+    private mutating func freeKey(for item: TokenItem) throws(TokenStorageError) -> TokenKey {
+        let original = SettledConflicts.Name(item.metadata)
         while true {
+            let number = conflictNumbers[original, default: 0] + 1
+            conflictNumbers[original] = number
             let end = SettledConflicts.ending(generation, number)
             var name = SettledConflicts.original(of: item.metadata.key).name
             while name.utf8.count + end.utf8.count > TokenKey.maximumLength {
@@ -306,12 +311,7 @@ struct MergedItems {
             }
             let key = TokenKey(name + end)
             let identifier = try ours.codec.item(service: item.metadata.service, key: key)
-            if ours.entry(of: identifier) == nil, theirs.entry(of: identifier) == nil,
-                !report.conflicts.contains(where: { $0.keptAs == key && $0.service == item.metadata.service })
-            {
-                return key
-            }
-            number += 1
+            if ours.entry(of: identifier) == nil, theirs.entry(of: identifier) == nil { return key }
         }
     }
 

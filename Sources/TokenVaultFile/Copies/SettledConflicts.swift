@@ -105,10 +105,10 @@ struct SettledConflicts {
     }
 
     /// The values of a file that earlier merges kept under another key. They are read when they are asked for
-    /// first.
+    /// first; memory holds a hash of each.
     struct Copies {
         private let copy: CheckedCopy
-        private var found: [Name: [(ItemIdentifier, TokenItem)]]?
+        private var found: [Name: [Int: [ItemIdentifier]]]?
 
         init(in copy: CheckedCopy) { self.copy = copy }
 
@@ -116,20 +116,44 @@ struct SettledConflicts {
         mutating func copies(of item: TokenItem) throws(TokenStorageError) -> [ItemIdentifier] {
             let all = if let found { found } else { try read() }
             found = all
-            return (all[Name(item.metadata)] ?? []).filter { $0.1.isSame(as: item) }.map(\.0)
+            guard let candidates = all[Name(item.metadata)]?[item.valueHash] else { return [] }
+            var scanner = copy.scanner()
+            var same: [ItemIdentifier] = []
+            for candidate in candidates {
+                guard let entry = copy.entry(of: candidate),
+                    let opened = try copy.open(candidate, entry, &scanner), opened.isSame(as: item)
+                else { continue }
+                same.append(candidate)
+            }
+            return same
         }
 
-        private func read() throws(TokenStorageError) -> [Name: [(ItemIdentifier, TokenItem)]] {
-            var all: [Name: [(ItemIdentifier, TokenItem)]] = [:]
+        private func read() throws(TokenStorageError) -> [Name: [Int: [ItemIdentifier]]] {
+            var all: [Name: [Int: [ItemIdentifier]]] = [:]
             var scanner = copy.scanner()
             for (item, entry) in copy.items {
                 guard let metadata = try copy.metadata(of: item, entry, &scanner)?.metadata,
                     SettledConflicts.original(of: metadata.key) != metadata.key,
                     let opened = try copy.open(item, entry, &scanner)
                 else { continue }
-                all[Name(metadata), default: []].append((item, opened))
+                all[Name(metadata), default: [:]][opened.valueHash, default: []].append(item)
             }
             return all
         }
+    }
+}
+
+extension TokenItem {
+    /// A hash of what ``isSame(as:)`` compares. It is keyed anew in every process, and so tells nothing of the secret.
+    var valueHash: Int {
+        var hasher = Hasher()
+        secret.withBytes { unsafe $0.withUnsafeBytes { unsafe hasher.combine(bytes: $0) } }
+        hasher.combine(metadata.policy)
+        hasher.combine(metadata.expires)
+        for (name, value) in metadata.attributes {
+            hasher.combine(TokenKey(name))
+            hasher.combine(TokenKey(value))
+        }
+        return hasher.finalize()
     }
 }

@@ -64,6 +64,7 @@ struct VaultMerge {
         defer { our.wipe() }
         let their = try CheckedCopy(theirs, file: copied, progress: progress)
         defer { their.wipe() }
+        try HighWaterMark.requirePlausible(their, beside: our)
         var history = try our.history()
         let theirHistory = try their.history()
         guard let plan = MergePlan(ours: history, theirs: theirHistory) else {
@@ -150,7 +151,13 @@ struct VaultMerge {
     ) throws(TokenStorageError) -> MergeReport {
         try replace(existing, our, anchor, reach, report) { (file) throws(TokenStorageError) in
             try onDisk { () throws(SystemFailure) in try their.state.file.copyBytes(to: file) }
-            return their.state
+            // A program that synchronises folders takes no lock, and may have written to the copy meanwhile.
+            let copied = try CheckedCopy(theirs, file: file, progress: nil)
+            defer { copied.wipe() }
+            guard copied.state.head == their.state.head, copied.keybag == their.keybag else {
+                throw .file(.conflict, .changedMeanwhile(.copyFile))
+            }
+            return copied.state
         }
     }
 

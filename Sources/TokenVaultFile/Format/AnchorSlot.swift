@@ -60,6 +60,8 @@ struct AnchorSlot: Equatable, Sendable {
         sequence = try reader.integer(UInt64.self)
         head = try Digest(&reader)
         keybagGeneration = try reader.integer(UInt64.self)
+        let numbers = [counter, sequence, keybagGeneration]
+        guard numbers.allSatisfy({ $0 <= VaultFormat.largestSequence }) else { throw .outOfBounds }
         file = FileIdentity(
             device: try reader.integer(UInt64.self), inode: try reader.integer(UInt64.self))
         let coming = try Epoch(&reader)

@@ -52,6 +52,7 @@ struct Epoch: Equatable, Sendable {
     init(_ reader: inout ByteReader) throws(FormatError) {
         number = try reader.integer(UInt64.self)
         identifier = try reader.bytes(Self.identifierLength)
+        guard number <= VaultFormat.largestSequence else { throw .outOfBounds }
     }
 }
 
@@ -75,6 +76,7 @@ struct KeybagRecord: Equatable, Sendable {
     init(_ reader: inout ByteReader) throws(FormatError) {
         generation = try reader.integer(UInt64.self)
         digest = try reader.bytes(32)
+        guard generation <= VaultFormat.largestSequence else { throw .outOfBounds }
     }
 
     init(decoding bytes: [UInt8]) throws(FormatError) {

@@ -178,10 +178,6 @@ struct ItemIdentifier: Hashable, Sendable {
 
     static let none = ItemIdentifier(high: 0, low: 0)
 
-    // The value is a keyed hash already: eight of its bytes spread well, and without the key nothing can make
-    // them collide.
-    func hash(into hasher: inout Hasher) { hasher.combine(low) }
-
     func append(to writer: inout ByteWriter) {
         writer.append(high)
         writer.append(low)

@@ -60,6 +60,9 @@ struct IndexSummary: Equatable, Sendable {
         }
     }
 
+    /// The most classes of an index: many more than a keybag has room for, and few enough for ``roomForFrame(pages:)``.
+    static let mostClasses = 320
+
     /// Returns the most bytes that the frame of a summary of `pages` pages takes, with a class for each
     /// policy and set.
     static func roomForFrame(pages: Int) -> Int { Frame.overhead + 8 * pages + (8 << 10) }

@@ -19,10 +19,10 @@ enum ItemCoding {
         writer.append(UInt32(length))
         writer.append(text: service)
         writer.append(text: key.name)
-        writer.append(milliseconds(item.created))
-        writer.append(milliseconds(item.modified))
+        writer.append(VaultFormat.milliseconds(item.created))
+        writer.append(VaultFormat.milliseconds(item.modified))
         writer.append(UInt8(item.expires == nil ? 0 : 1))
-        writer.append(item.expires.map(milliseconds) ?? 0)
+        writer.append(item.expires.map(VaultFormat.milliseconds) ?? 0)
         writer.append(UInt8(label == nil ? 0 : 1))
         writer.append(text: label ?? "")
         writer.append(UInt16(attributes.count))
@@ -117,12 +117,6 @@ enum ItemCoding {
     static func decodeBody(_ bytes: SecretBytes) throws(FormatError) -> Secret {
         guard let secret = bytes.unprefixed() else { throw .outOfBounds }
         return Secret(secret)
-    }
-
-    // Milliseconds, so that a date written as RFC 3339 with milliseconds comes back the same.
-    private static func milliseconds(_ date: Date) -> Int64 {
-        let value = (date.timeIntervalSince1970 * 1_000).rounded()
-        return Int64(exactly: max(-9e15, min(9e15, value.isNaN ? 0 : value))) ?? 0
     }
 
     private static func date(_ milliseconds: Int64) -> Date {

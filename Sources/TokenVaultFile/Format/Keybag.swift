@@ -152,6 +152,9 @@ struct Keybag: Equatable, Sendable {
         remember(removed: [RemovedDevice(device: set.device, enrolled: set.enrolled)])
     }
 
+    /// Returns whether an enrolment ended, or one that follows it.
+    func hasRemoved(_ set: ClassSet) -> Bool { removedDevices.contains { $0.covers(set) } }
+
     /// Remembers enrolments that ended. Beyond ``mostRemovedDevices`` the oldest are forgotten; at least half of
     /// those that stay were remembered before.
     mutating func remember(removed devices: [RemovedDevice]) {
@@ -198,6 +201,7 @@ struct Keybag: Equatable, Sendable {
         vault = VaultIdentifier(bytes: try reader.bytes(VaultIdentifier.length))
         generation = try reader.integer(UInt64.self)
         nextSlot = try reader.integer(UInt32.self)
+        guard generation <= VaultFormat.largestSequence else { throw .outOfBounds }
         let slotCount = Int(try reader.integer(UInt16.self))
         guard (1...Self.maximumSlots).contains(slotCount) else { throw .outOfBounds }
         var slots: [Slot] = []
@@ -225,9 +229,9 @@ struct Keybag: Equatable, Sendable {
         for _ in 0..<removedCount {
             let removed = RemovedDevice(
                 device: try reader.bytes(16), enrolled: try reader.integer(Int64.self))
-            guard !removedDevices.contains(removed), !sets.contains(where: removed.isOf) else {
-                throw .outOfBounds
-            }
+            guard !removedDevices.contains(removed), !sets.contains(where: removed.isOf),
+                VaultFormat.isDate(removed.enrolled)
+            else { throw .outOfBounds }
             removedDevices.append(removed)
         }
         logKey = try reader.bytes(Self.wrappedLogKeyLength)
@@ -260,6 +264,7 @@ extension Keybag.Slot {
         self.kind = kind
         self.scope = scope
         created = try reader.integer(Int64.self)
+        guard VaultFormat.isDate(created) else { throw .outOfBounds }
         cost = PasswordHashCost(
             passes: try reader.integer(UInt32.self), memory: try reader.integer(UInt64.self))
         // A file may not make the program that opens it work for hours or use all its memory.
@@ -284,6 +289,7 @@ extension Keybag.ClassSet {
     fileprivate init(_ reader: inout ByteReader) throws(FormatError) {
         device = try reader.bytes(16)
         enrolled = try reader.integer(Int64.self)
+        guard VaultFormat.isDate(enrolled) else { throw .outOfBounds }
         let older = try reader.integer(UInt8.self)
         switch older {
         case 0: olderRoots = nil

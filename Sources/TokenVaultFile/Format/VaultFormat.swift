@@ -1,5 +1,9 @@
 internal import TokenVaultCore
 
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#endif
+
 /// The numbers of the vault file, version 1. `Format.md` in the documentation catalog describes them.
 enum VaultFormat {
     /// The format version that this code writes.
@@ -23,8 +27,18 @@ enum VaultFormat {
     /// The unit in which a disk writes: a crash keeps or loses whole ones.
     static let sector = 512
 
-    /// The largest sequence number: JSON readers keep integers below 2^53 exact.
+    /// The largest sequence number, and the largest number of an epoch, generation of a keybag and date in milliseconds:
+    /// JSON readers keep integers below 2^53 exact. Whatever a file says, the next number does not overflow.
     static let largestSequence: UInt64 = (1 << 53) - 1
+
+    /// Returns the date in milliseconds since 1970, within what readers accept. A clock may say anything.
+    static func milliseconds(_ date: Date) -> Int64 {
+        let (value, largest) = ((date.timeIntervalSince1970 * 1_000).rounded(), Double(largestSequence))
+        return Int64(value.isNaN ? 0 : max(-largest, min(largest, value)))
+    }
+
+    /// Returns whether readers accept a date in milliseconds since 1970.
+    static func isDate(_ milliseconds: Int64) -> Bool { milliseconds.magnitude <= largestSequence }
 
     /// Returns the number of zeros to keep ahead of a log of `length` bytes, beside the reserve. It is small
     /// for small vaults, and never so large that preparing it, or reading it when the vault is opened, would

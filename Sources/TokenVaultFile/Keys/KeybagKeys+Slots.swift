@@ -79,7 +79,7 @@ extension KeybagKeys {
         let key = try slotKey(method, salt: salt, cost: cost, within: limit)
         var slot = Keybag.Slot(
             identifier: identifier, kind: method.slotKind, scope: scope,
-            created: milliseconds(created), cost: cost, salt: salt,
+            created: VaultFormat.milliseconds(created), cost: cost, salt: salt,
             commitment: try commitment(key, vault, salt), wrapped: [])
         let wrap = try derive(key, "tokenvault 1 slot wrap", [vault.bytes])
         slot.wrapped = try seal(try secrets(of: slot, roots), wrap, slotData(slot, vault: vault))

@@ -72,7 +72,7 @@ enum KeybagKeys {
             }
             keybag.sets.append(
                 Keybag.ClassSet(
-                    device: device.identifier, enrolled: milliseconds(created),
+                    device: device.identifier, enrolled: VaultFormat.milliseconds(created),
                     keys: try policies.map { (policy: AccessPolicy) throws(Failure) in
                         try freshClass(policy, vault: vault, roots: roots, secrets: secrets)
                     }))
@@ -104,6 +104,19 @@ enum KeybagKeys {
         guard codes.root.map({ constantTimeEqual($0, keybag.rootCode) }) ?? true,
             constantTimeEqual(codes.holder, keybag.holderCode)
         else { throw .corrupt }
+    }
+
+    /// Returns whether a keybag is signed under these roots. Throws what keeps that from being known.
+    static func isAuthentic(
+        _ keybag: Keybag, under roots: KeyRing.Roots
+    ) throws(TokenStorageError) -> Bool {
+        do throws(Failure) {
+            try check(keybag, roots: roots)
+            return true
+        } catch {
+            if case .corrupt = error { return false }
+            throw self.error(for: error)
+        }
     }
 
     /// Returns a fresh class for `policy`, wrapped for the device in `secrets` or portably.
@@ -239,8 +252,6 @@ enum KeybagKeys {
         guard let all = roots.all else { return (nil, holder) }
         return (try code(all, "tokenvault 1 keybag root code"), holder)
     }
-
-    static func milliseconds(_ date: Date) -> Int64 { Int64(date.timeIntervalSince1970 * 1_000) }
 
     static func derive(
         _ key: SymmetricKey, _ label: String, _ parts: [[UInt8]], secrets: [SymmetricKey] = []

@@ -61,13 +61,30 @@ struct HighWaterMark {
         }
     }
 
+    /// The room that a new epoch leaves: numbers that no vault comes to, and that a forger cannot take.
+    private static let room: UInt64 = 1 << 40
+
     /// Returns the epoch that begins behind all of this, and its first commit. Throws `corrupt` when the
-    /// numbers are used up, which only a forger with the vault's keys can cause.
+    /// numbers are nearly used up, which only a forger with the vault's keys can cause.
     func next() throws(TokenStorageError) -> (epoch: Epoch, sequence: UInt64, keybag: UInt64) {
-        guard epoch < UInt64(Int64.max), sequence < VaultFormat.largestSequence, keybag < UInt64(Int64.max)
-        else {
+        guard max(epoch, sequence, keybag) < VaultFormat.largestSequence - Self.room else {
             throw .file(.corrupt, .damaged(.numbers))
         }
         return (Epoch(number: epoch + 1, identifier: Epoch.freshIdentifier()), sequence + 1, keybag + 1)
+    }
+}
+
+extension HighWaterMark {
+    /// Throws `corrupt` where a copy is further ahead of the vault than devices come by changing it. A holder of the
+    /// log key, or of keys that were rotated since, may have made such a copy, to use up the vault's numbers.
+    static func requirePlausible(_ their: CheckedCopy, beside our: CheckedCopy) throws(TokenStorageError) {
+        func isPlausible<Number: FixedWidthInteger>(
+            _ theirs: Number, _ ours: Number, most: Number
+        ) -> Bool { theirs <= ours || theirs - ours <= most }
+        guard isPlausible(their.state.sequence, our.state.sequence, most: 1 << 40),
+            isPlausible(their.state.epoch.number, our.state.epoch.number, most: 1 << 40),
+            isPlausible(their.keybag.generation, our.keybag.generation, most: 1 << 20),
+            isPlausible(their.keybag.nextSlot, our.keybag.nextSlot, most: 1 << 16)
+        else { throw .damagedCopy(.damaged(.numbers)) }
     }
 }

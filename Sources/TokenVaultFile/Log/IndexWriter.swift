@@ -35,7 +35,8 @@ struct IndexWriter: ~Copyable {
             sequence: state.sequence, keybag: state.keybag)
     }
 
-    /// Adds a record. They come in the order of items, an item's newest first.
+    /// Adds a record. They come in the order of items, an item's newest first. Throws `corrupt` for more classes of keys
+    /// than readers accept: a holder of the log key may have made the items.
     mutating func add(_ record: IndexRecord) throws(TokenStorageError) {
         if recordsOfPage == 0 {
             summary.fences.append(record.item.high)
@@ -46,6 +47,9 @@ struct IndexWriter: ~Copyable {
         recordsOfPage += 1
         summary.records += 1
         if record.isNewest { summary.count(record.entry) }
+        guard summary.classes.count <= IndexSummary.mostClasses else {
+            throw .file(.corrupt, .damaged(.numbers))
+        }
         if recordsOfPage == IndexFormat.recordsPerPage { try endPage() }
     }
 

@@ -82,7 +82,7 @@ struct LogBuilder {
     /// Writes the rest: an index if there are many items, a checkpoint, and the zeros that later frames go
     /// into. The checkpoint says that all before it is durable once the file has its name.
     mutating func finish() throws(TokenStorageError) -> LogState {
-        let hasIndex = state.framesSinceIndex > tailBound
+        let hasIndex = state.framesSinceIndex > tailBound && !hasTooManyClasses
         if hasIndex {
             try writeIndex()
         } else {
@@ -100,6 +100,19 @@ struct LogBuilder {
         state.isWalked = true
         state.isBeginningWhole = true
         return state
+    }
+
+    /// Whether no index can list the classes of keys that the items are sealed under.
+    private var hasTooManyClasses: Bool {
+        var (classes, last) = (Set<KeyRing.ClassName>(), KeyRing.ClassName?.none)
+        for record in records {
+            let name = KeyRing.ClassName(of: record.entry)
+            guard name != last else { continue }
+            last = name
+            classes.insert(name)
+            if classes.count > IndexSummary.mostClasses { return true }
+        }
+        return false
     }
 
     private mutating func writeIndex() throws(TokenStorageError) {

@@ -43,24 +43,24 @@ struct LogGroup {
 
     /// Adds the commit of `request`; returns its generation, or `nil` when it changes nothing.
     mutating func add(_ request: WriteRequest) throws(TokenStorageError) -> Generation? {
-        let next = sequence + 1
-        guard next < VaultFormat.largestSequence else { throw .file(.internalError) }
+        var commit = try newCommit()
         list()
-        let view = LogView(generation: next, log: log, file: file, pending: pending)
-        var commit = newCommit
+        let view = LogView(generation: sequence + 1, log: log, file: file, pending: pending)
         try request.prepare(view) { (drafts) throws(TokenStorageError) in try commit.append(drafts) }
         return try add(commit)
     }
 
     /// Adds a commit of these records.
     mutating func add(_ drafts: [FrameDraft]) throws(TokenStorageError) -> Generation? {
-        var commit = newCommit
+        var commit = try newCommit()
         try commit.append(drafts)
         return try add(commit)
     }
 
-    private var newCommit: CommitFrames {
-        CommitFrames(
+    /// Throws `corrupt` where the numbers are used up: no reader accepts a larger one.
+    private func newCommit() throws(TokenStorageError) -> CommitFrames {
+        guard sequence < VaultFormat.largestSequence - 1 else { throw .file(.corrupt, .damaged(.numbers)) }
+        return CommitFrames(
             codec: log.codec, generation: sequence + 1, groupStart: start, offset: end, chain: chain)
     }
 

@@ -123,9 +123,12 @@ struct FramePlace: Equatable, Sendable {
 /// The newest frame of every item: a hash table with a word for each.
 private struct NewestFrames: Sendable {
     // A slot is 32 bits of the item's name, and the frame's place plus one in 32 more; zero is free. The name
-    // is a keyed hash already: it spreads well, and without the key nothing can make names collide. Slots are
-    // in the order of names, as the pages of an index are, which is looked up as a whole.
+    // is a keyed hash already and spreads well. Slots are in the order of names, as the pages of an index are,
+    // which is looked up as a whole.
     private var slots: [UInt64]
+    // A holder of the log key can choose names that collide. They are spread by random factors then (Dietzfelbinger
+    // and others, "A Reliable Randomized Algorithm for the Closest-Pair Problem", 1997).
+    private var factors: (high: UInt64, low: UInt64)?
     private var shift: UInt64
     private var used = 0
     private(set) var items = 0
@@ -137,10 +140,21 @@ private struct NewestFrames: Sendable {
         shift = 64 - bits
     }
 
+    /// The most slots to look at for a name: with names that spread, none takes a tenth of that.
+    private static let mostProbes = 4_096
+
     /// Takes in a frame that is newer than all before it.
     mutating func note(_ frame: SurveyedFrame, at place: FramePlace, in chunks: [[SurveyedFrame]]) {
-        if 4 * used >= 3 * slots.count { grow(chunks) }
-        let slot = slot(of: frame.item, in: chunks)
+        if 4 * used >= 3 * slots.count {
+            shift -= 1
+            refill(2 * slots.count, chunks)
+        }
+        var slot = slot(of: frame.item, in: chunks)
+        if factors == nil, (slot &- firstSlot(of: frame.item)) & (slots.count - 1) > Self.mostProbes {
+            factors = (.random(in: 0 ... .max) | 1, .random(in: 0 ... .max) | 1)
+            refill(slots.count, chunks)
+            slot = self.slot(of: frame.item, in: chunks)
+        }
         if let old = Self.place(in: slots[slot]) {
             if chunks[old.chunk][old.index].isItem { items -= 1 }
         } else {
@@ -157,7 +171,7 @@ private struct NewestFrames: Sendable {
     /// Returns the slot of `item`, or the free one where it belongs.
     private func slot(of item: ItemIdentifier, in chunks: [[SurveyedFrame]]) -> Int {
         let mask = slots.count - 1
-        var slot = Int(truncatingIfNeeded: item.high &>> shift)
+        var slot = firstSlot(of: item)
         while let place = Self.place(in: slots[slot]) {
             if slots[slot] >> 32 == Self.tag(item), chunks[place.chunk][place.index].item == item { break }
             slot = (slot + 1) & mask
@@ -165,10 +179,16 @@ private struct NewestFrames: Sendable {
         return slot
     }
 
-    private mutating func grow(_ chunks: [[SurveyedFrame]]) {
+    /// Returns the slot where the search for `item` begins.
+    private func firstSlot(of item: ItemIdentifier) -> Int {
+        guard let factors else { return Int(truncatingIfNeeded: item.high &>> shift) }
+        let hash = item.high &* factors.high &+ item.low &* factors.low
+        return Int(truncatingIfNeeded: hash &>> shift)
+    }
+
+    private mutating func refill(_ count: Int, _ chunks: [[SurveyedFrame]]) {
         let old = slots
-        slots = [UInt64](repeating: 0, count: 2 * old.count)
-        shift -= 1
+        slots = [UInt64](repeating: 0, count: count)
         for word in old {
             guard let place = Self.place(in: word) else { continue }
             slots[slot(of: chunks[place.chunk][place.index].item, in: chunks)] = word

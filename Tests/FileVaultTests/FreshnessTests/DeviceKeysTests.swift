@@ -109,6 +109,34 @@ import TokenVault
         #expect(try thirdsOwnValues("first", "own", "mine") == ["fake first", "fake own", "fake mine"])
     }
 
+    /// Each file has deleted the item that the other one has. From outside, the two may be one value under two keys;
+    /// the vault's is under keys that the device has no more, so the copy keeps what only the device can tell.
+    @Test func aValueWithoutKeysStaysInTheCopy() throws {
+        try create()
+        try third.use { try $0.storeOwn("fake other", for: "other") }
+        try mine.receive(third.file)
+        try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key]) }
+        try third.receive(mine.file)
+        // The device renews its keys.
+        #expect(try third.use { $0.hasRenewedKeys })
+        let renewed = third.file
+        try third.use { _ = try $0.delete("other") }
+        try mine.receive(third.file)
+        try mine.use { _ = try $0.devices() }
+        try returnThird(to: renewed)
+        try third.use { vault in
+            _ = try vault.delete("first")
+            _ = try vault.compact()
+        }
+        let report = try mine.merge(third.file)
+        #expect(report.remaining == 1 && report.deleted == 1, "\(report)")
+        #expect(try mine.use { try $0.verify().isClean })
+        try third.merge(mine.file)
+        // A deletion can be made again; a value that is lost cannot.
+        #expect(try thirdsOwnValues("first", "other") == [nil, "fake other"])
+        try mergeInTurn()
+    }
+
     /// An item under the earlier keys that only the vault has keeps those.
     @Test func anItemUnderEarlierKeysKeepsThem() throws {
         try create()

@@ -45,6 +45,25 @@ import TokenVault
         #expect(try third.use { try $0.value(of: "private") } == "fake own")
     }
 
+    /// The keys were rotated where the device stays. That file can only be taken whole, with the device.
+    @Test func aRemovedDeviceDoesNotComeBackWithARotation() throws {
+        try create()
+        try third.use { try $0.storeOwn("fake own", for: "private") }
+        try mine.merge(third.file)
+        #expect(try removeThird() == 0)
+        try mine.merge(other.file)
+        try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key]) }
+        let error = failure { try other.merge(mine.file) }
+        #expect(error?.code == .conflict, "\(String(describing: error))")
+        #expect(error?.reason == .ancestry(.removedDeviceInCopy))
+        let id = try thirdID()
+        #expect(try !other.use { try $0.devices() }.contains { $0.id == id })
+        // The way out that the error names.
+        #expect(try mine.use { try $0.removeDevice(id) } == 1)
+        #expect(try other.merge(mine.file).remaining == 0)
+        #expect(other.file == mine.file)
+    }
+
     /// The removed device replaces a portable value by one that only it can read.
     @Test func aPortableValueStaysBesideTheDevicesOwn() throws {
         try create()

@@ -63,7 +63,9 @@ struct TestDevice {
 
     /// Merges the file with these bytes into the one at the vault's path.
     @discardableResult
-    func merge(_ bytes: [UInt8], isRehearsal: Bool = false) throws -> MergeReport {
+    func merge(
+        _ bytes: [UInt8], isRehearsal: Bool = false, progress: ((Int, Int) -> Void)? = nil
+    ) throws -> MergeReport {
         let directory = disk.directory(0)
         try? directory.remove("copy")
         try directory.open("copy", .create).write(bytes, at: 0)
@@ -78,7 +80,7 @@ struct TestDevice {
             ours.close()
             other.close()
         }
-        return try ours.merge(other, isRehearsal: isRehearsal)
+        return try ours.merge(other, isRehearsal: isRehearsal, progress: progress)
     }
 
     /// Receives the vault of `owner`, and enrols.
