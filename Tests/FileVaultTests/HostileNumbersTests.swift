@@ -183,30 +183,31 @@ import TokenVaultPlatform
         #expect(try third.use { try $0.enrolDevice().isThisDevice })
     }
 
-    /// The log key chooses the names of items. Names with equal halves make neither a table nor a survey slow.
-    @Test(.timeLimit(.minutes(1)), arguments: [false, true])
-    func namesThatCollideCostNoTime(isLowHalfEqual: Bool) throws {
-        let count = 200_000
-        var names = Set<ItemIdentifier>()
-        var chunk = SurveyedChunk(start: VaultFormat.logStart)
-        var log = SurveyedLog(expecting: 1 << 20)
-        for number in 0..<UInt64(count) {
+    /// The log key chooses the names of items. Names with equal halves lengthen no search.
+    @Test(arguments: [false, true]) func namesThatCollideAreSpread(isLowHalfEqual: Bool) {
+        var (chunk, newest) = ([SurveyedFrame](), NewestFrames(expecting: 1))
+        for number in 0..<UInt64(20_000) {
             let item =
                 isLowHalfEqual ? ItemIdentifier(high: number, low: 7) : ItemIdentifier(high: 7, low: number)
-            names.insert(item)
             let header = FrameHeader(
                 type: RecordType.item.rawValue, endsCommit: true, policy: 1, keyVersion: 1, generation: 1,
                 groupStart: 0, previous: FrameCodec.chainStart, item: item, serviceTag: 0, setTag: 0,
                 metadataLength: 0, bodyLength: 0, contentDigest: FrameCodec.chainStart)
-            chunk.frames.append(
-                SurveyedFrame(header, at: VaultFormat.logStart + chunk.frames.count * 216, []))
-            if chunk.frames.count == 1_000 {
-                log.append(chunk)
-                chunk.frames = []
+            chunk.append(SurveyedFrame(header, at: VaultFormat.logStart + chunk.count * 216, []))
+        }
+        let chunks = stride(from: 0, to: chunk.count, by: 1_000).map { Array(chunk[$0..<$0 + 1_000]) }
+        for (number, frames) in chunks.enumerated() {
+            for (index, frame) in frames.enumerated() {
+                newest.note(frame, at: FramePlace(chunk: number, index: index), in: chunks)
             }
         }
-        #expect(names.count == count && log.items == count)
-        #expect(log.entry(of: ItemIdentifier(high: 7, low: 7)) != nil)
+        #expect(newest.items == chunk.count)
+        let longest = chunk.map { newest.distance(of: $0.item, in: chunks) }.max() ?? 0
+        #expect(longest <= 4_096, "\(longest)")
+        #expect(newest.place(of: chunk[7].item, in: chunks) == FramePlace(chunk: 0, index: 7))
+        // The names of both halves are hashed whole.
+        let hashes = Set(chunk.map { $0.item.hashValue })
+        #expect(hashes.count > chunk.count / 2)
     }
 
     /// A clock may say anything.
