@@ -210,6 +210,36 @@ import TokenVaultPlatform
         #expect(hashes.count > chunk.count / 2)
     }
 
+    /// Items of so many classes of keys that no index lists them: the vault goes on without one.
+    @Test func itemsOfManyClassesNeedNoIndex() throws {
+        try create()
+        let forged = try other.use { vault in
+            let log = try vault.session().log
+            var (state, file) = (log.state.withLock { $0 }, other.file)
+            for version in 1...UInt32(IndexSummary.mostClasses + 1) {
+                let header = FrameHeader(
+                    type: RecordType.item.rawValue, endsCommit: true,
+                    policy: AccessPolicy.whenUnlocked.number,
+                    keyVersion: version + 1, generation: state.sequence + 1, groupStart: UInt64(state.tail),
+                    previous: state.chain, item: ItemIdentifier(high: UInt64(version), low: 7), serviceTag: 0,
+                    setTag: 0, metadataLength: 0, bodyLength: 0, contentDigest: Digest(of: []))
+                let sealed = try log.codec.seal(header, content: [])
+                file.replaceSubrange(state.tail..<state.tail + sealed.bytes.count, with: sealed.bytes)
+                (state.tail, state.chain) = (state.tail + sealed.bytes.count, sealed.chain)
+                state.sequence += 1
+            }
+            return file + [UInt8](repeating: 0, count: 128 << 10)
+        }
+        try other.receive(forged)
+        for round in 1...2 {
+            for number in 1...10 { try other.use { try $0.store("fake \(round)", for: "\(number)") } }
+            #expect(try other.use { try $0.value(of: "first") } == "fake first")
+            #expect(try other.use { try $0.value(of: "10") } == "fake \(round)")
+            _ = try other.copy().restore(to: SimulatedVault.location(on: other.disk))
+        }
+        #expect(try other.use { try $0.value(of: "10") } == "fake 2")
+    }
+
     /// A clock may say anything.
     @Test(arguments: [Double.nan, .infinity, -.infinity, 1e300, -1e300, -1]) func anyClockWillDo(
         seconds: Double
