@@ -46,7 +46,8 @@ extension CommandFailure {
             "\"vaultctl verify\" says where, \"vaultctl salvage\" copies out what is whole, \"vaultctl restore\" puts "
                 + "a backup in its place"
         case .rolledBack:
-            "put the newest copy back, or \"vaultctl merge\" it into this one; to go on without it, \"vaultctl restore\" this one"
+            "\"vaultctl merge FILE\" takes the newest copy into this one, which may have changes of its own; to go on without "
+                + "it, \"vaultctl restore\" this one"
         case .forked:
             "\"vaultctl merge FILE\" takes in those of the file that this device used before, a conflict copy or a backup; "
                 + "\"vaultctl adopt\" does without them"

@@ -16,9 +16,9 @@ extension Session {
         return copy
     }
 
-    /// Returns the vault's file and a copy of it, unlocked with the same method.
+    /// Returns the vault's file and a copy of it, unlocked with the same method, or the copy with its own.
     func openUnlockedCopies(
-        _ path: FilePath, _ other: FilePath
+        _ path: FilePath, _ other: FilePath, _ method: UnlockMethod?
     ) throws(CommandFailure) -> (VaultCopy, VaultCopy) {
         let configuration = try configuration
         let vault = try calling { () throws(TokenStorageError) in
@@ -35,7 +35,14 @@ extension Session {
             }
             throw failure
         }
-        try unlockTogether([vault, copy], with: nil)
+        guard vault.identifier == copy.identifier else {
+            throw CommandFailure(
+                TokenStorageError(
+                    .unexpectedVault, operation: "merge", backend: "file",
+                    reason: .copyOfAnotherVault(path: other.string)))
+        }
+        try unlockTogether(method == nil ? [vault, copy] : [vault], with: nil)
+        if let method { try unlockTogether([copy], with: method) }
         return (vault, copy)
     }
 
@@ -62,13 +69,8 @@ extension Session {
                 do throws(TokenStorageError) {
                     try copy.unlock(with: method)
                 } catch {
-                    var failure = CommandFailure(error)
-                    if number > 0, error.code == .wrongPassphrase {
-                        failure.happened = "this opens the vault, but not the copy"
-                        failure.advice =
-                            "use what opens both, as the recovery key may, or give the vault the copy's passphrase first"
-                    }
-                    throw failure
+                    guard number > 0, error.code == .wrongPassphrase else { throw CommandFailure(error) }
+                    try askForCopy(copy, CommandFailure(error))
                 }
             }
         }
@@ -77,6 +79,18 @@ extension Session {
         } else {
             try unlock.withUnlockMethod(console, opening: slots, unlocking)
         }
+    }
+
+    /// Unlocks a copy that what opens the vault does not open, with its own passphrase. Throws `refused`, which names the
+    /// options to give, where the user cannot be asked.
+    private func askForCopy(_ copy: VaultCopy, _ refused: CommandFailure) throws(CommandFailure) {
+        var failure = refused
+        failure.happened = "this opens the vault, but not the copy"
+        failure.advice = "give what opened the copy: --copy-passphrase-file or --copy-key-file"
+        guard unlock.isTerminal, let passphrase = try console.askHidden("Passphrase of the copy: ") else {
+            throw failure
+        }
+        try calling { () throws(TokenStorageError) in try copy.unlock(with: .passphrase(passphrase)) }
     }
 
     /// Returns the vault, or a read-only copy of it. A note reports that it is a copy.

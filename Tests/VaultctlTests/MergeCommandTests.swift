@@ -128,6 +128,32 @@ import Testing
         #expect(!other.error.contains("but not the copy"), "\(other.error)")
     }
 
+    @Test(arguments: ["key", "passphrase"]) func aCopyIsOpenedWithItsOwnMethod(kind: String) throws {
+        let replaced = try sandbox.shell(
+            """
+            echo "fake words" >words; chmod 600 words
+            if [ \(kind) = key ]; then "$V" slot add key-file new --scope all --vault copy --state-dir other
+            else "$V" slot add passphrase --new-passphrase-file words --vault copy --state-dir other; cp words new; fi &&
+                "$V" slot remove 1 --\(kind)-file new --vault copy --state-dir other
+            """)
+        try #require(replaced.status == 0, "\(replaced)")
+        let option = "--copy-\(kind)-file"
+        let merged = try sandbox.run("merge", copy, option, "\(sandbox.home)/new")
+        #expect(merged.status == 0 && merged.text.contains("taken: "), "\(merged)")
+        expectOneLine(try sandbox.run("merge", copy, option, "\(sandbox.home)/missing"), status: 1)
+        let both = try sandbox.run("merge", copy, "--copy-key-file", "a", "--copy-passphrase-file", "b")
+        expectOneLine(both, status: 64)
+    }
+
+    @Test func aCopyOfAnotherVaultIsToldAsThatWithoutAKey() throws {
+        let made = try sandbox.shell(
+            #"V=$V; "$V" init --vault second --key-file another.key --state-dir other"#)
+        try #require(made.status == 0, "\(made)")
+        let merged = try sandbox.run("merge", "\(sandbox.home)/second")
+        expectOneLine(merged, status: 7)
+        #expect(merged.error.contains("a copy of another vault"), "\(merged.error)")
+    }
+
     @Test func aCopyThatIsNoVaultIsToldAsThat() throws {
         _ = try sandbox.shell("echo fake >words; chmod 600 words")
         let merged = try sandbox.run("merge", "\(sandbox.home)/words")

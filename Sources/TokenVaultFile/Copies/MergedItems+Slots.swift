@@ -20,8 +20,8 @@ extension MergedItems {
                 let portable = keybag.sets.first { $0.device == Keybag.ClassSet.portable }
                 return portable?.keys.map(\.version).max() ?? 0
             }
-            if version(other) > version(mine) {
-                // A copy that has all of this file's commits can take its place, with its keys.
+            // A copy that has all of this file's commits can take its place, with its keys.
+            if plan.hasAllOfOurs || version(other) > version(mine) {
                 guard plan.hasAllOfOurs else { throw .file(.conflict, .ancestry(.keysRotatedInCopy)) }
                 // Nothing can be left out of a file that is taken as it is.
                 guard !other.sets.contains(where: mine.hasRemoved) else {
@@ -30,6 +30,10 @@ extension MergedItems {
                 keybag = other
                 hasKeysOfTheirs = true
                 report.notes.append("the keys were rotated in the copy: the unlock methods are the copy's")
+                for slot in other.slots
+                where !mine.slots.contains(where: { $0.identifier == slot.identifier }) {
+                    report.notes.append("slot \(slot.identifier) of the copy opens the vault from now on")
+                }
                 for slot in removed {
                     let isReplaced = other.slots.contains { $0.identifier == slot.identifier }
                     report.notes.append(
@@ -38,9 +42,16 @@ extension MergedItems {
                 }
                 return
             }
-            if let slot = removed.first {
-                let isReplaced = other.slots.contains { $0.identifier == slot.identifier }
-                throw .file(.conflict, .ancestry(isReplaced ? .slotReplacedInCopy : .slotRemovedInCopy))
+            for slot in removed {
+                guard let another = other.slots.first(where: { $0.identifier == slot.identifier }) else {
+                    throw .file(.conflict, .ancestry(.slotRemovedInCopy))
+                }
+                // The later of the two took the place of one that a rotation may have locked out.
+                guard slot.created > another.created else {
+                    throw .file(.conflict, .ancestry(.slotReplacedInCopy))
+                }
+                report.notes.append(
+                    "slot \(slot.identifier) of the vault is newer than the copy's, and stays")
             }
             keybag.nextSlot = max(mine.nextSlot, other.nextSlot)
             return

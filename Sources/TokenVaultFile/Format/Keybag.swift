@@ -158,7 +158,18 @@ struct Keybag: Equatable, Sendable {
     /// Remembers enrolments that ended. Beyond ``mostRemovedDevices`` the oldest are forgotten; at least half of
     /// those that stay were remembered before.
     mutating func remember(removed devices: [RemovedDevice]) {
-        let added = devices.filter { !removedDevices.contains($0) && !sets.contains(where: $0.isOf) }
+        var added: [RemovedDevice] = []
+        for one in devices where !sets.contains(where: one.isOf) {
+            // A removal covers those of the same device before it.
+            guard
+                !(removedDevices + added).contains(where: {
+                    $0.device == one.device && $0.enrolled >= one.enrolled
+                })
+            else { continue }
+            removedDevices.removeAll { $0.device == one.device }
+            added.removeAll { $0.device == one.device }
+            added.append(one)
+        }
         let most = Self.mostRemovedDevices
         removedDevices = removedDevices.suffix(max(most / 2, most - added.count))
         removedDevices += added.suffix(most - removedDevices.count)

@@ -136,6 +136,11 @@ struct DeviceRemove: VaultCommand {
         }
         let removed = try calling { () throws(TokenStorageError) in try vault.removeDevice(device.id) }
         console.note(removed == 1 ? "1 item is removed with it" : "\(removed) items are removed with it")
+        if !device.isThisDevice {
+            console.note(
+                "its copy of the vault still opens there: for a device that is lost, run \"vaultctl passphrase --revoke\" "
+                    + "and replace the secrets")
+        }
         return .done
     }
 }

@@ -11,8 +11,9 @@ struct Merge: VaultCommand {
             one of the two has changed since they parted is taken from that one, a deletion too. What both have changed \
             keeps the vault's value; the copy's value is stored as "KEY (conflict NUMBER)" and listed: delete the \
             one that you do not want. A value that only another device opens may stay in the copy, and is counted. The \
-            unlock methods are the vault's, and one of them has to open both files. The previous file is kept. Earlier \
-            values of items ("vaultctl history") are not taken over. \(UnlockOptions.opensFile)
+            unlock methods are the vault's. What opens the vault has to open the copy too, or the copy's own is given. The \
+            previous file is kept. Earlier values of items ("vaultctl history") are not taken over. \
+            \(UnlockOptions.opensFile)
 
             With --dry-run nothing is written, and the output is the same.
 
@@ -23,6 +24,15 @@ struct Merge: VaultCommand {
 
     @Argument(help: "The copy to take from. It is only read.", completion: .file()) var file: String
     @Flag(help: "Say what would be done, and write nothing.") var dryRun = false
+    @Option(
+        help: ArgumentHelp(
+            "A file whose first line is a passphrase or recovery key of the copy, if the vault's does not open it.",
+            valueName: "path"), completion: .file())
+    var copyPassphraseFile: String?
+    @Option(
+        help: ArgumentHelp("A key file of the copy, if the vault's does not open it.", valueName: "path"),
+        completion: .file())
+    var copyKeyFile: String?
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
     @OptionGroup var format: OutputOptions
@@ -33,7 +43,7 @@ struct Merge: VaultCommand {
         if !dryRun { try session.requireWriting() }
         guard !file.isEmpty else { throw .usage("the copy's path is empty", "give the path of a file") }
         let (vault, copy) = try session.openUnlockedCopies(
-            try session.vaultPath, try Settings.path(file, named: "the copy"))
+            try session.vaultPath, try Settings.path(file, named: "the copy"), try copyMethod(console))
         defer {
             vault.close()
             copy.close()
@@ -68,6 +78,21 @@ struct Merge: VaultCommand {
         }
         if format.json { writeJSON(report, console.output) } else { show(report, console.output) }
         return .done
+    }
+
+    /// The copy's own unlock method, if an option names it.
+    private func copyMethod(_ console: Console) throws(CommandFailure) -> UnlockMethod? {
+        let passphrase = try Settings.path(
+            copyPassphraseFile, named: "--copy-passphrase-file", environment: nil)
+        let key = try Settings.path(copyKeyFile, named: "--copy-key-file", environment: nil)
+        switch (passphrase, key) {
+        case (nil, nil): return nil
+        case (let path?, nil): return .passphrase(try UnlockSource.readPassphraseFile(path, console))
+        case (nil, let path?): return .keyFile(try KeyFile.read(path, console))
+        case (.some, .some):
+            throw .usage(
+                "the copy got two unlock methods", "give one of --copy-passphrase-file and --copy-key-file")
+        }
     }
 
     private func show(_ report: MergeReport, _ output: Output) {

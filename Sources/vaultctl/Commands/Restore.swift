@@ -38,9 +38,10 @@ struct Restore: VaultCommand {
         let copy = try session.openUnlockedCopy(at: try Settings.path(file, named: "the copy"))
         let found = exists ? try? copy.verify() : nil
         let lacksSeen = found.map { $0.isOlderThanSeen || $0.isForked } ?? false
+        let loss = Self.loss(isInPlace: copy.path == place)
         let asks = exists && !yes
         // The user must know the loss before confirming.
-        if lacksSeen, asks, console.canAsk { console.note(Self.loss) }
+        if lacksSeen, asks, console.canAsk { console.note(loss) }
         if asks { try console.confirm("Put the copy in the place of \(place.string)?") }
         let report = try calling { () throws(TokenStorageError) in
             try copy.restore(to: place) { done, total in
@@ -49,13 +50,18 @@ struct Restore: VaultCommand {
         }
         console.progress.clear()
         session.releaseFromAgent(after: "restored")
-        if lacksSeen, !asks { console.note(Self.loss) }
+        if lacksSeen, !asks { console.note(loss) }
         report.tell(console, json: format.json)
         return .done
     }
 
-    private static let loss =
-        "the copy lacks changes that this device has seen: they stay in the file that is kept"
+    /// The note that changes are lost from view, which this device has seen.
+    private static func loss(isInPlace: Bool) -> String {
+        "the copy lacks changes that this device has seen: "
+            + (isInPlace
+                ? "they are in another copy, if there is one, and \"vaultctl merge\" takes them from it"
+                : "they stay in the file that is kept")
+    }
 }
 
 struct Adopt: VaultCommand {

@@ -3,7 +3,7 @@ enum OptionNames {
     /// The options that take a value.
     static let valued: Set<String> = [
         "attribute", "backend", "client-id", "client-secret-fd", "client-secret-file", "collection",
-        "credential",
+        "copy-key-file", "copy-passphrase-file", "credential",
         "directory", "expires", "export-passphrase-file", "for", "format", "from", "from-vault",
         "generate-completion-script", "if-generation", "issuer", "items", "keep-key-file",
         "keep-passphrase-file", "keep-values", "key-file", "keyring-items", "label", "map-policy",

@@ -271,9 +271,9 @@ import TokenVaultPlatform
         #expect(try mine.merge(other.file).remaining == 0)
     }
 
-    /// Both sides replaced a passphrase and rotated the keys. One side must remove the slot before it merges. The
-    /// other side then takes that file as it is, and its report names the slot that is removed.
-    @Test func aPassphraseThatBothReplacedIsRemovedFirst() throws {
+    /// Both sides replaced a passphrase and rotated the keys: the later passphrase stays. Where the file with the other
+    /// one is the vault, that slot must be removed first, or the merged file be taken.
+    @Test(arguments: [false, true]) func ofTwoReplacedPassphrasesTheLaterStays(isRemoving: Bool) throws {
         let old = UnlockMethod.passphrase(Secret(utf8: "fake old"))
         var later = TestDevice()
         later.secondsAhead = 60
@@ -291,17 +291,46 @@ import TokenVaultPlatform
         try replace(later)
         try replace(earlier)
         try later.use { try $0.store("fake later", for: "later") }
-        let copy = later.file
-        #expect(failure { try mine.merge(copy) }?.reason == .ancestry(.slotReplacedInCopy))
-        #expect(failure { try later.merge(mine.file) }?.reason == .ancestry(.slotReplacedInCopy))
         let slot = try #require(try mine.use { try $0.slots().last?.id })
-        try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key], removing: [slot]) }
-        #expect(try mine.merge(copy).taken == 1)
-        let report = try later.merge(mine.file)
-        #expect(
-            report.notes.contains("slot \(slot) of the vault is removed, as in the copy")
-                && report.notes.contains { $0.hasPrefix("the keys were rotated in the copy") }, "\(report)")
+        #expect(failure { try mine.merge(later.file) }?.reason == .ancestry(.slotReplacedInCopy))
+        let report: MergeReport
+        if isRemoving {
+            try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key], removing: [slot]) }
+            #expect(try mine.merge(later.file).taken == 1)
+            report = try later.merge(mine.file)
+            #expect(
+                report.notes.contains("slot \(slot) of the vault is removed, as in the copy"), "\(report)")
+        } else {
+            let merged = try later.merge(mine.file)
+            #expect(
+                merged.notes.contains("slot \(slot) of the vault is newer than the copy's, and stays"),
+                "\(merged)")
+            report = try mine.merge(later.file)
+            #expect(
+                report.notes.contains("slot \(slot) of the vault is replaced, as in the copy"), "\(report)")
+        }
+        #expect(report.notes.contains { $0.hasPrefix("the keys were rotated in the copy") }, "\(report)")
         #expect(later.file == mine.file)
+    }
+
+    /// The passphrase was replaced here, and the keys rotated. What the other side has stored meanwhile is taken.
+    @Test func aPassphraseThatThisFileReplacedStays() throws {
+        let (old, new) = (Secret(utf8: "fake old"), Secret(utf8: "fake new"))
+        var later = mine
+        later.secondsAhead = 60
+        try begin()
+        try mine.use { _ = try $0.addSlot(.passphrase(old), scope: .all) }
+        try other.receive(mine.file)
+        try other.use { try $0.store("fake other", for: "other") }
+        try later.use { _ = try $0.rotatePassphrase(old, replacedBy: new, keeping: [TestDevice.key]) }
+        #expect(try later.merge(other.file).taken == 1)
+        #expect(try mine.use { try $0.value(of: "other") } == "fake other")
+        let copy = try mine.copy()
+        defer { copy.close() }
+        #expect(failure { try copy.unlock(with: .passphrase(old)) }?.code == .wrongPassphrase)
+        try copy.unlock(with: .passphrase(new))
+        #expect(try other.merge(mine.file).remaining == 0)
+        #expect(other.file == mine.file)
     }
 
     /// A merge with a file of many removals does not forget this file's own.

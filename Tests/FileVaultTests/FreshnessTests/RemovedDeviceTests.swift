@@ -45,6 +45,28 @@ import TokenVault
         #expect(try third.use { try $0.value(of: "private") } == "fake own")
     }
 
+    /// A device that comes and goes again and again takes one place in the list of those that were removed.
+    @Test func manyRemovalsOfOneDeviceForgetNoOther() throws {
+        try create()
+        let before = third.file
+        let id = try thirdID()
+        try mine.use { _ = try $0.removeDevice(id) }
+        for round in 1...Keybag.mostRemovedDevices {
+            var guest = other
+            guest.secondsAhead = Double(round)
+            try guest.receive(mine.file)
+            try guest.use { _ = try $0.enrolDevice() }
+            try mine.receive(guest.file)
+            let devices = try guest.use { try $0.devices() }
+            let own = try #require(devices.first(where: \.isThisDevice)?.id)
+            try mine.use { _ = try $0.removeDevice(own) }
+        }
+        try third.receive(before)
+        try third.use { try $0.storeOwn("fake own", for: "private") }
+        try mine.merge(third.file)
+        #expect(try !mine.use { try $0.devices() }.contains { $0.id == id })
+    }
+
     /// The keys were rotated where the device stays. That file can only be taken whole, with the device.
     @Test func aRemovedDeviceDoesNotComeBackWithARotation() throws {
         try create()
