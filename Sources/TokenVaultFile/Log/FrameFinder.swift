@@ -16,11 +16,15 @@ struct FrameFinder {
     let codec: FrameCodec
     private let size: Int
     private(set) var scanner: LogScanner
+    /// The bytes that may still be hashed to see whether frames are whole. Frames of a damaged vault do not overlap, and
+    /// need a part of that. Without a key, one front of a long frame can be put behind another any number of times.
+    private var room: Int
 
     init(file: any DiskFile, codec: FrameCodec) throws(TokenStorageError) {
         self.codec = codec
         size = try onDisk { () throws(SystemFailure) in try file.attributes().size }
         scanner = LogScanner(file: file, codec: codec, chunk: 1 << 20)
+        room = 8 * size
     }
 
     /// Gives `body` everything behind the keybag copies and the pointer. `progress` gets the bytes done and
@@ -58,8 +62,9 @@ struct FrameFinder {
     ) throws(TokenStorageError) -> Int {
         guard let last, last.end == offset else { return offset }
         let begin = last.offset + Frame.contentOffset - 1
-        return try scanner.hasWholeContents(last)
-            ? begin + last.header.metadataLength + last.header.bodyLength : begin
+        room -= last.header.frameLength
+        if room >= 0, try !scanner.hasWholeContents(last) { return begin }
+        return begin + last.header.metadataLength + last.header.bodyLength
     }
 
     /// Returns the frame at `offset`: one that is whole up to its header, or one whose prefix alone is
@@ -108,14 +113,13 @@ struct FrameFinder {
 
     /// Returns the place behind the last non-zero byte from `offset` on; `nil` when there is none.
     private func endOfBytes(from offset: Int) throws(TokenStorageError) -> Int? {
-        guard var start = try scanner.firstNonZero(from: offset) else { return nil }
-        var end = offset
-        while start < size {
-            let (file, place) = (scanner.file, start)
+        var (start, end) = (offset, Int?.none)
+        // A hole is not read.
+        while let place = try scanner.firstNonZero(from: start) {
+            let file = scanner.file
             let bytes = try onDisk { () throws(SystemFailure) in try file.read(64 << 10, at: place) }
-            if bytes.isEmpty { break }
-            if let last = bytes.lastIndex(where: { $0 != 0 }) { end = start + last + 1 }
-            start += bytes.count
+            if let last = bytes.lastIndex(where: { $0 != 0 }) { end = place + last + 1 }
+            start = place + bytes.count
         }
         return end
     }

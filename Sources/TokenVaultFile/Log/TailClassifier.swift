@@ -48,8 +48,11 @@ struct TailClassifier {
     /// Throws when a frame that authenticates was written when `failing` was durable, which proves damage.
     private func requireNothingDurable(behind failing: Int) throws(TokenStorageError) {
         let file = file
+        let scanner = LogScanner(file: file, codec: codec, chunk: 0)
         var start = failing + 8
-        while true {
+        // A hole is not read.
+        while let bytes = try scanner.firstNonZero(from: start) {
+            start = max(start, bytes - (bytes - start) % 8)
             let window = try onDisk { () throws(SystemFailure) in
                 try file.read(Self.window + Frame.contentOffset, at: start)
             }
