@@ -144,7 +144,8 @@ struct SettledConflicts {
 }
 
 extension TokenItem {
-    /// A hash of what ``isSame(as:)`` compares. It is keyed anew in every process, and so tells nothing of the secret.
+    /// A hash of what ``isSame(as:)`` compares. Its key differs in every process, so the hash
+    /// says nothing about the secret.
     var valueHash: Int {
         var hasher = Hasher()
         secret.withBytes { unsafe $0.withUnsafeBytes { unsafe hasher.combine(bytes: $0) } }

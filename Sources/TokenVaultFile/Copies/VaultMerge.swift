@@ -64,7 +64,7 @@ struct VaultMerge {
         defer { our.wipe() }
         let their = try CheckedCopy(theirs, file: copied, progress: progress)
         defer { their.wipe() }
-        try HighWaterMark.requirePlausible(their, beside: our)
+        try requirePlausible(their, beside: our)
         var history = try our.history()
         let theirHistory = try their.history()
         guard let plan = MergePlan(ours: history, theirs: theirHistory) else {
@@ -187,6 +187,19 @@ struct VaultMerge {
             report.notes.append(BlockingFileVault.noteOnStuckAnchor)
         }
         return report
+    }
+
+    /// Throws `corrupt` where a copy is further ahead of the vault than devices come by changing it. A holder of the
+    /// log key, or of keys that were rotated since, may have made such a copy, to use up the vault's numbers.
+    private func requirePlausible(_ their: CheckedCopy, beside our: CheckedCopy) throws(TokenStorageError) {
+        func isPlausible<Number: FixedWidthInteger>(
+            _ theirs: Number, _ ours: Number, most: Number
+        ) -> Bool { theirs <= ours || theirs - ours <= most }
+        guard isPlausible(their.state.sequence, our.state.sequence, most: 1 << 40),
+            isPlausible(their.state.epoch.number, our.state.epoch.number, most: 1 << 40),
+            isPlausible(their.keybag.generation, our.keybag.generation, most: 1 << 20),
+            isPlausible(their.keybag.nextSlot, our.keybag.nextSlot, most: 1 << 16)
+        else { throw .damagedCopy(.damaged(.numbers)) }
     }
 
     /// Returns whether a file with this history has all that this device has seen.

@@ -73,18 +73,3 @@ struct HighWaterMark {
         return (Epoch(number: epoch + 1, identifier: Epoch.freshIdentifier()), sequence + 1, keybag + 1)
     }
 }
-
-extension HighWaterMark {
-    /// Throws `corrupt` where a copy is further ahead of the vault than devices come by changing it. A holder of the
-    /// log key, or of keys that were rotated since, may have made such a copy, to use up the vault's numbers.
-    static func requirePlausible(_ their: CheckedCopy, beside our: CheckedCopy) throws(TokenStorageError) {
-        func isPlausible<Number: FixedWidthInteger>(
-            _ theirs: Number, _ ours: Number, most: Number
-        ) -> Bool { theirs <= ours || theirs - ours <= most }
-        guard isPlausible(their.state.sequence, our.state.sequence, most: 1 << 40),
-            isPlausible(their.state.epoch.number, our.state.epoch.number, most: 1 << 40),
-            isPlausible(their.keybag.generation, our.keybag.generation, most: 1 << 20),
-            isPlausible(their.keybag.nextSlot, our.keybag.nextSlot, most: 1 << 16)
-        else { throw .damagedCopy(.damaged(.numbers)) }
-    }
-}

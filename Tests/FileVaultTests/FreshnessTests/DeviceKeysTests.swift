@@ -216,6 +216,18 @@ import TokenVault
         return (branches[0], branches[1])
     }
 
+    /// The third device stays in its earlier enrolment, since the later one was removed. Returns its identifier.
+    @discardableResult
+    private func stayInEarlierEnrolment() throws -> VaultDevice.ID {
+        let (earlier, later) = try enrolTwice(storing: true)
+        try mine.merge(later)
+        let id = try #require(try third.use { try $0.devices().first(where: \.isThisDevice)?.id })
+        _ = try mine.use { try $0.removeDevice(id) }
+        try returnThird(to: earlier)
+        try third.merge(mine.file)
+        return id
+    }
+
     /// The later enrolment was removed here. Neither it nor the earlier one comes back with another file.
     @Test(arguments: [false, true]) func aRemovalCoversEarlierEnrolments(hasItem: Bool) throws {
         let (earlier, later) = try enrolTwice(storing: hasItem)
@@ -256,12 +268,7 @@ import TokenVault
     /// The later enrolment was removed, and the device, which is in the earlier one, stays enrolled. Its keys are
     /// renewed after a rotation, and taken.
     @Test func aDeviceThatStaysEnrolledTakesPartInRotations() throws {
-        let (earlier, later) = try enrolTwice(storing: true)
-        try mine.merge(later)
-        let id = try #require(try third.use { try $0.devices().first(where: \.isThisDevice)?.id })
-        _ = try mine.use { try $0.removeDevice(id) }
-        try returnThird(to: earlier)
-        try third.merge(mine.file)
+        try stayInEarlierEnrolment()
         let other = TestDevice()
         try other.receive(third.file)
         try other.use { _ = try $0.rotateKeys(keeping: [TestDevice.key]) }
@@ -358,12 +365,7 @@ import TokenVault
 
     /// The same device: keys that it has renewed do not give way to those from before.
     @Test func renewedKeysStayOfADeviceThatStaysEnrolled() throws {
-        let (earlier, later) = try enrolTwice(storing: true)
-        try mine.merge(later)
-        let id = try #require(try third.use { try $0.devices().first(where: \.isThisDevice)?.id })
-        _ = try mine.use { try $0.removeDevice(id) }
-        try returnThird(to: earlier)
-        try third.merge(mine.file)
+        let id = try stayInEarlierEnrolment()
         let (renewed, behind) = (TestDevice(), TestDevice())
         try behind.receive(third.file)
         try behind.use { _ = try $0.rotateKeys(keeping: [TestDevice.key]) }
