@@ -49,7 +49,10 @@ extension BlockingFileVault {
                 try KeybagKeys.ring(
                     of: changed, slot: session.ring.facts.slot, roots: try roots.copied(), secrets: secrets)
             }
+            let succession = ring.facts.succession
             session.ring.replace(with: ring, unlessLockedSince: locks)
+            // Where the anchor cannot move, the next unlock moves it.
+            try? session.log.noteOpening(under: succession)
         } catch {
             // The change is durable and stays. Reads that the old keys cannot answer wait for the next
             // unlock.

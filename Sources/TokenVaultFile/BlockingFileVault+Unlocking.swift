@@ -41,7 +41,13 @@ extension BlockingFileVault {
                 try session.log.withFreshState { _ in }
                 let current = try session.log.readKeybagInUse().keybag
                 let ring = try openKeybag(current, with: method)
-                try beginCounting()
+                do throws(TokenStorageError) {
+                    try session.log.noteOpening(under: ring.facts.succession)
+                    try beginCounting()
+                } catch {
+                    ring.wipeEverything()
+                    throw error
+                }
                 session.ring.replace(with: ring, unlessToldToLockSince: orders)
                 state.withLock { $0.keybag = current }
                 try countAgain()
@@ -171,6 +177,12 @@ extension BlockingFileVault {
                 if copy.keybag.generation > record.generation { failure = .file(.rolledBack) }
                 wasLeftBehind = true
                 continue
+            }
+            do throws(TokenStorageError) {
+                try session.log.noteOpening(under: ring.facts.succession)
+            } catch {
+                ring.wipeEverything()
+                throw error
             }
             if !isNamed, !isCopy, location.readOnlyReason != nil {
                 // Making the copy count requires a write.

@@ -83,8 +83,9 @@ struct VaultCreation {
                 hasName = true
                 try directory.synchronize()
             }
-            Anchor(directory: location.state, vault: keybag.vault, key: ring.log.anchor)
-                .advance(to: state)
+            let anchor = Anchor(directory: location.state, vault: keybag.vault, key: ring.log.anchor)
+            anchor.use(ring.facts.succession)
+            anchor.advance(to: state)
         } catch {
             // The device key goes as well: the file would be a vault that cannot keep its items.
             if hasName { try? directory.remove(name) } else { unfinished.remove() }

@@ -79,7 +79,7 @@ class Forger:
         """Both slots of an anchor at the log's last frame."""
         log = self.opened.log
         anchor = Anchor(1, log.epoch, log.epoch_identifier, log.sequence, self.last.chain, log.keybag_generation)
-        slot = b"TVANCHR1" + struct.pack("<QQ16sQ32sQQQQ16s", *astuple(replace(anchor, **changes)))
+        slot = b"TVANCHR1" + struct.pack("<QQ16sQ32sQQQQ16s16s16s16s16s", *astuple(replace(anchor, **changes)))
         slot = (slot + keyed(self.keys.anchor, slot)).ljust(512, b"\0")
         return slot + slot
 

@@ -47,6 +47,7 @@ class Keybag:
     generation: int
     slots: list
     class_sets: dict  # device identifier → ClassSet
+    successions: list  # none, or of R and of A, each sealed
     sealed_log_key: bytes
     fields_to_log_key: bytes
     root_code: bytes
@@ -79,8 +80,8 @@ def _parse(copy):
         raise corrupt("keybag: both copies are damaged")
     cursor = Cursor(copy, "keybag")
     cursor.bytes(len(MAGIC))
-    version, kept_values, removed_count = cursor.integers("HHI")
-    if version != 1 or kept_values > 100 or removed_count > 16:
+    version, kept_values, removed_count, former_count = cursor.integers("HHHH")
+    if version != 1 or kept_values > 100 or removed_count > 16 or former_count > 8:
         raise Failure("unsupportedFormat", "keybag: version")
     vault = cursor.bytes(16)
     generation, next_slot, count = cursor.integers("QIH")
@@ -96,11 +97,12 @@ def _parse(copy):
     enrolments = {(device, one.enrolled) for device, one in sets}
     if len(set(removed)) != len(removed) or set(removed) & enrolments or not all(is_date(date) for _, date in removed):
         raise corrupt("keybag: removed devices")
+    successions = [cursor.bytes(40 + 32 * former_count) for _ in range(2 if former_count else 0)]
     sealed_log_key = cursor.bytes(72)
     fields = copy[: cursor.position]
     codes = cursor.bytes(32), cursor.bytes(32)
     cursor.zeros_to(SIZE - 32)
-    return Keybag(vault, generation, slots, dict(sets), sealed_log_key, fields, *codes, copy[-32:])
+    return Keybag(vault, generation, slots, dict(sets), successions, sealed_log_key, fields, *codes, copy[-32:])
 
 
 def _slot(cursor):

@@ -96,6 +96,26 @@ def open_log_key(keybag, roots):
     return key
 
 
+def root_names(keybag, roots):
+    """Of R and of A the names that the keybag has: its own and those before it. None where the root is not held."""
+    return [_names(keybag, root, number) for number, root in enumerate((roots.root, roots.holder))]
+
+
+def _names(keybag, root, number):
+    if root is None:
+        return None
+    keys = derive(root, "tokenvault 1 succession", keybag.vault)
+    if keybag.successions:
+        wrap = derive(root, "tokenvault 1 succession wrap", keybag.vault)
+        sealed = keybag.successions[number]
+        former = unseal(wrap, sealed, associated("tokenvault 1 succession", keybag.vault))
+        if former is None:
+            raise corrupt("keybag: succession")
+        keys += former
+    parts = [keys[start : start + 32] for start in range(0, len(keys), 32)]
+    return [keyed(key, b"tokenvault 1 succession name", 16) for key in parts]
+
+
 @dataclass(frozen=True)
 class ClassKeys:
     metadata: bytes

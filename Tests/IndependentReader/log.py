@@ -25,6 +25,17 @@ class Log:
         return max(self.base_sequence, *(frame.generation for frame in self.frames))
 
 
+def check_roots(log, names, anchor):
+    """Raises forked unless each root that the anchor names is the keybag's or one before it."""
+    if anchor is None:
+        return
+    is_coming = anchor.coming > 0 and (log.epoch, log.epoch_identifier) == (anchor.coming, anchor.coming_identifier)
+    known = (anchor.coming_root, anchor.coming_holder) if is_coming else (anchor.root, anchor.holder)
+    for name, own in zip(known, names):
+        if own is not None and any(name) and name not in own:
+            raise Failure("forked", "keybag: its roots did not replace those that the anchor names")
+
+
 def read_log(file, keys, anchor):
     """The commits that count, checked against the anchor. Raises corrupt, rolledBack, forked or unsupportedFormat."""
     frames, failing = _walk(file, keys)

@@ -14,8 +14,8 @@ from failure import STATUSES, Failure
 from frames import LogKeys
 from items import live_frames, open_item
 from keybag import KEY_FILE, PASSPHRASE, Keybag, Slot, read_copies
-from keys import DESTROYED, NAMES, Secret, access, open_class_keys, open_log_key, open_roots
-from log import Log, read_log
+from keys import DESTROYED, NAMES, Secret, access, open_class_keys, open_log_key, open_roots, root_names
+from log import Log, check_roots, read_log
 from state import State, read_anchor, read_state
 
 
@@ -61,13 +61,16 @@ def open_vault(file, state_directory, secret):
             slot, roots = open_roots(keybag, secret)
             state = read_state(state_directory, keybag.vault)
             class_keys = open_class_keys(keybag, roots, state)
+            names = root_names(keybag, roots)
             log_keys = LogKeys(keybag.vault, open_log_key(keybag, roots))
         except Failure as failure:
             refusal = refusal if failure.code == "wrongPassphrase" else failure
             continue
-        log = read_log(file, log_keys, read_anchor(state.anchor, log_keys.anchor))
+        anchor = read_anchor(state.anchor, log_keys.anchor)
+        log = read_log(file, log_keys, anchor)
         named = (keybag.generation, keybag.checksum) == (log.keybag_generation, log.keybag_checksum)
         if named or keybag.generation == log.keybag_generation + 1:
+            check_roots(log, names, anchor)
             return Opened(keybag, slot, state, class_keys, log_keys, log)
         if keybag.generation > log.keybag_generation:
             refusal = Failure("rolledBack", "keybag: the log is older")

@@ -27,6 +27,10 @@ class Anchor:
     inode: int = 0
     coming: int = 0  # the epoch that a restore is about to begin
     coming_identifier: bytes = bytes(16)
+    root: bytes = bytes(16)  # the names of R and of A, zeros where not known
+    holder: bytes = bytes(16)
+    coming_root: bytes = bytes(16)  # the same for the coming epoch
+    coming_holder: bytes = bytes(16)
 
 
 def read_state(directory, vault):
@@ -54,8 +58,8 @@ def read_anchor(contents, key):
 
 
 def _slot(data, key):
-    if len(data) != 512 or data[:8] != b"TVANCHR1" or any(data[160:]) or keyed(key, data[:128]) != data[128:160]:
+    if len(data) != 512 or data[:8] != b"TVANCHR1" or any(data[224:]) or keyed(key, data[:192]) != data[192:224]:
         return None
-    anchor = Anchor(*struct.unpack("<QQ16sQ32sQQQQ16s", data[8:128]))
+    anchor = Anchor(*struct.unpack("<QQ16sQ32sQQQQ16s16s16s16s16s", data[8:192]))
     numbers = [anchor.counter, anchor.epoch, anchor.sequence, anchor.keybag_generation, anchor.coming]
     return anchor if max(numbers) < 1 << 53 else None

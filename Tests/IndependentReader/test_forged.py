@@ -124,6 +124,9 @@ class ForgedTests(ComparisonTests):
             (None, later | {"sequence": 1 << 53}),
             (None, {"keybag_generation": (1 << 64) - 1}),
             (None, {"epoch": 1 << 53}),
+            ("forked", {"root": b"1" * 16}),
+            ("forked", {"holder": b"1" * 16}),
+            (None, {"coming_root": b"1" * 16, "coming_holder": b"1" * 16}),
         ]:
             state = {name: self.forger.anchor(**changes) if name.endswith(".anchor") else contents
                      for name, contents in self.state.items()}
@@ -138,6 +141,8 @@ class ForgedTests(ComparisonTests):
             ("kept values", "corrupt", 10, b"\1"),
             ("101 kept values", "unsupportedFormat", 10, b"\x65"),
             ("a removed device more than there are", "corrupt", 12, b"\1"),
+            ("a former root more than there are", "corrupt", 14, b"\1"),
+            ("9 former roots", "unsupportedFormat", 14, b"\x09"),
             ("17 removed devices", "unsupportedFormat", 12, b"\x11"),
             ("generation", "corrupt", 32, b"\2"),
             ("next slot", "corrupt", 40, b"\1"),

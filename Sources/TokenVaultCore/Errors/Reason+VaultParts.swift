@@ -140,6 +140,8 @@ extension TokenStorageError.Reason {
         case tooManyLeft
         /// Another file took the vault's place.
         case tookPlace
+        /// The keys of a file do not come from those that this device knows of the vault.
+        case unrelatedKeys
     }
 
     /// A thing that changed meanwhile, or has another value.

@@ -144,6 +144,12 @@ extension TokenStorageError.Reason.Ancestry {
                 "more items than a merged file can note would stay in the copy",
                 advice: "merge the two files on the device that stored these items")
         case .tookPlace: ReasonText("another file took the vault's place")
+        case .unrelatedKeys:
+            ReasonText(
+                "its keys do not come from those that this device knows of the vault",
+                advice:
+                    "put the newest file back; where it was restored elsewhere, or its keys were rotated more than 8 times: \"vaultctl adopt\""
+            )
         }
     }
 }

@@ -84,6 +84,9 @@ struct CheckedCopy {
         }
     }
 
+    /// The names of the roots that the keybag is under, and of those before them.
+    var succession: Succession { ring.facts.succession }
+
     /// Every item that does not read as absent with its newest entry, in the order of their places in the file.
     var items: [(ItemIdentifier, IndexEntry)] {
         log.itemsByOffset().filter { !classes.lacksKeys(of: $0.1) }

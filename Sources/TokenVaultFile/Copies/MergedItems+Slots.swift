@@ -7,6 +7,7 @@ extension MergedItems {
     /// file locked out.
     mutating func checkSlots() throws(TokenStorageError) {
         let (mine, other, hasSameRoot) = (keybag, theirs.keybag, hasSameRoot)
+        let isRotatedHere = ours.succession.follows(theirs.succession.present)
         func isSame(_ slot: Keybag.Slot, _ another: Keybag.Slot) -> Bool {
             // A rotation writes every slot again.
             slot.identifier == another.identifier
@@ -15,13 +16,9 @@ extension MergedItems {
         let removed = mine.slots.filter { slot in
             slot.identifier < other.nextSlot && !other.slots.contains { isSame($0, slot) }
         }
-        guard hasSameRoot else {
-            func version(_ keybag: Keybag) -> UInt32 {
-                let portable = keybag.sets.first { $0.device == Keybag.ClassSet.portable }
-                return portable?.keys.map(\.version).max() ?? 0
-            }
-            // A copy that has all of this file's commits can take its place, with its keys.
-            if plan.hasAllOfOurs || version(other) > version(mine) {
+        if !hasSameRoot {
+            // A copy under later keys that has all of this file's commits can take its place, with its keys.
+            if theirs.succession.follows(ours.succession.present), plan.hasAllOfOurs || !isRotatedHere {
                 guard plan.hasAllOfOurs else { throw .file(.conflict, .ancestry(.keysRotatedInCopy)) }
                 // Nothing can be left out of a file that is taken as it is.
                 guard !other.sets.contains(where: mine.hasRemoved) else {
@@ -42,6 +39,15 @@ extension MergedItems {
                 }
                 return
             }
+            if isRotatedHere {
+                report.notes.append(
+                    "the copy is under keys from before a key rotation: an unlock method that was removed since may have "
+                        + "written what is taken")
+            } else {
+                try recordKeysOfTheirs()
+            }
+        }
+        if !hasSameRoot, !isRotatedHere {
             for slot in removed {
                 guard let another = other.slots.first(where: { $0.identifier == slot.identifier }) else {
                     throw .file(.conflict, .ancestry(.slotRemovedInCopy))
@@ -63,6 +69,18 @@ extension MergedItems {
             report.notes.append("slot \(slot.identifier) of the copy is not taken over")
         }
         keybag.nextSlot = max(mine.nextSlot, other.nextSlot)
+    }
+
+    /// Records that the keys of the vault, which were rotated on both sides, also replace the copy's. The other device
+    /// then takes the merged file.
+    private mutating func recordKeysOfTheirs() throws(TokenStorageError) {
+        var keybag = keybag
+        let (ours, theirs) = (ours, theirs)
+        try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+            try KeybagKeys.record(theirs.keybag, under: theirs.roots, in: &keybag, under: ours.roots)
+        }
+        // Without room for it the other device has to adopt the merged file.
+        if keybag.encoded() != nil { self.keybag = keybag }
     }
 
     /// Takes over how many replaced values the vault keeps: from the copy, where that has all of this file's commits.

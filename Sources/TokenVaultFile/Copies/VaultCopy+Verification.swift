@@ -26,6 +26,9 @@ extension VaultCopy {
                 var report = try loader.report(
                     on: file, checkingBy: { ContentChecker(ring: ring) }, progress)
                 report.isOlderThanSeen = !report.isClean && isOlder(loader)
+                if let anchored = try loader.anchor.read() {
+                    report.isForked = !anchored.mayBeFollowed(by: ring.facts.succession)
+                }
                 return report
             } catch {
                 guard error.code == .rolledBack || error.code == .forked else { throw error }

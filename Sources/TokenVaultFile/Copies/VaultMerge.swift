@@ -71,8 +71,10 @@ struct VaultMerge {
             throw .file(.invalidArgument, .ancestry(.nothingInCommon))
         }
         let anchor = Anchor(directory: place.state, vault: ours.vault, key: our.codec.keys.anchor)
+        anchor.use(our.succession)
         let anchored = try anchor.read()
         if plan.hasAllOfTheirs, history.left.isEmpty {
+            try requireSuccession(our, our.state, from: anchored)
             try requireDescent(history, our.state, from: anchored)
             noteReading(our, of: existing, anchor)
             var report = MergeReport()
@@ -87,6 +89,9 @@ struct VaultMerge {
         let life = try reach.next()
 
         let items = try MergedItems(plan, ours: our, theirs: their, generation: life.sequence)
+        let newest = items.hasKeysOfTheirs ? their : our
+        try requireSuccession(newest, our.state, from: anchored)
+        anchor.use(newest.succession)
         let before = history
         history.merge(theirHistory, left: items.left, leftNow: items.leftNow)
         guard history.knowsAsLeft(items.left) else { throw .file(.conflict, .ancestry(.tooManyLeft)) }
@@ -206,6 +211,14 @@ struct VaultMerge {
     private func isAccepted(_ history: Ancestry, _ state: LogState, by anchored: AnchorSlot?) -> Bool {
         guard let anchored, anchored.coming != state.epoch else { return true }
         return history.contains(Ancestry.Commit(sequence: anchored.sequence, head: anchored.head))
+    }
+
+    /// Throws `forked` where the keys of a file do not come from those that this device knows of the vault.
+    private func requireSuccession(
+        _ copy: CheckedCopy, _ state: LogState, from anchored: AnchorSlot?
+    ) throws(TokenStorageError) {
+        guard let anchored, !copy.succession.follows(anchored.roots(in: state.epoch)) else { return }
+        throw .file(.forked, .ancestry(.unrelatedKeys))
     }
 
     /// Throws `forked` where a file with this history lacks some of what this device has seen.

@@ -61,6 +61,7 @@ struct VaultRestoration {
         reach.include(loaded.state)
         if let other { try? reach.include(other.file, loaded.codec) }
         let anchor = Anchor(directory: place.state, vault: copy.vault, key: loaded.codec.keys.anchor)
+        anchor.use(loaded.succession)
         let anchored = try anchor.read()
         if let anchored { reach.include(anchored) }
         if let existing { try reach.include(existing.file, loaded.codec) }
@@ -84,7 +85,7 @@ struct VaultRestoration {
         }
         do throws(TokenStorageError) {
             let former = anchored?.coming == nil ? nil : existing?.state(in: place, loaded.codec)
-            try anchor.expect(life.epoch, after: former, in: place)
+            try anchor.expect(life.epoch, choosingRoots: true, after: former, in: place)
         } catch {
             fresh.remove()
             throw error

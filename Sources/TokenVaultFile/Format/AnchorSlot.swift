@@ -1,4 +1,5 @@
 internal import TokenVaultCore
+internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
 /// One of the two slots of an anchor file: the last state of a vault that this device has seen.
@@ -16,12 +17,16 @@ struct AnchorSlot: Equatable, Sendable {
     /// The epoch of the file that a compaction or a restore on this device is about to put in this one's
     /// place. The epoch of a restore does not descend from the head: the user asked for that.
     var coming: Epoch?
+    /// The roots that the file's keybag is under, as far as this device knows them.
+    var roots = RootNames()
+    /// The same for the file of the coming epoch.
+    var comingRoots = RootNames()
 
     static let magic = Array("TVANCHR1".utf8)
     /// The length of a slot: a sector of its own, so that writing one slot cannot tear the other.
     static let length = VaultFormat.sector
     static let codeLength = 32
-    static let authenticatedLength = 8 + 8 + 24 + 8 + 32 + 8 + 16 + 24
+    static let authenticatedLength = 8 + 8 + 24 + 8 + 32 + 8 + 16 + 24 + 64
 
     func authenticatedBytes() -> [UInt8] {
         var writer = ByteWriter(reserving: Self.authenticatedLength)
@@ -34,12 +39,15 @@ struct AnchorSlot: Equatable, Sendable {
         writer.append(file.device)
         writer.append(file.inode)
         (coming ?? .none).append(to: &writer)
+        roots.append(to: &writer)
+        comingRoots.append(to: &writer)
         return writer.bytes
     }
 
-    /// Creates the slot for a log that has come as far as `state`.
-    init(counter: UInt64, _ state: LogState) {
+    /// Creates the slot for a log that has come as far as `state`, whose keybag is under `roots`.
+    init(counter: UInt64, _ state: LogState, roots: RootNames) {
         self.counter = counter
+        self.roots = roots
         epoch = state.epoch
         sequence = state.sequence
         head = state.head
@@ -50,6 +58,14 @@ struct AnchorSlot: Equatable, Sendable {
     /// Returns whether the slot says all there is to say of a log that has come as far as `state`.
     func covers(_ state: LogState) -> Bool {
         head == state.head && epoch == state.epoch && file == state.identity
+    }
+
+    /// Returns the roots that a file of `epoch` is known to be under.
+    func roots(in epoch: Epoch) -> RootNames { epoch == coming ? comingRoots : roots }
+
+    /// Returns whether a keybag may be that of the vault's file, or of the coming one.
+    func mayBeFollowed(by succession: Succession) -> Bool {
+        succession.follows(roots) || coming != nil && succession.follows(comingRoots)
     }
 
     init(decoding bytes: [UInt8]) throws(FormatError) {
@@ -66,6 +82,24 @@ struct AnchorSlot: Equatable, Sendable {
             device: try reader.integer(UInt64.self), inode: try reader.integer(UInt64.self))
         let coming = try Epoch(&reader)
         self.coming = coming.number == 0 ? nil : coming
+        roots = try RootNames(&reader)
+        comingRoots = try RootNames(&reader)
+    }
+}
+
+extension RootNames {
+    /// Appends both names; zeros stand for one that is not known.
+    fileprivate func append(to writer: inout ByteWriter) {
+        for name in [all, holder] { writer.append(name ?? [UInt8](repeating: 0, count: Self.nameLength)) }
+    }
+
+    fileprivate init(_ reader: inout ByteReader) throws(FormatError) {
+        func name() throws(FormatError) -> Name? {
+            let bytes = try reader.bytes(Self.nameLength)
+            return isAllZero(bytes) ? nil : bytes
+        }
+        all = try name()
+        holder = try name()
     }
 }
 

@@ -29,6 +29,26 @@ struct Keybag: Equatable, Sendable {
         /// Whether the removal also covers the enrolment of `set`, which may be an earlier one on another branch.
         func covers(_ set: ClassSet) -> Bool { set.device == device && set.enrolled <= enrolled }
     }
+    /// The record of the roots that key rotations replaced.
+    var formerRoots = FormerRoots()
+
+    /// Keys that stand for former roots, the newest first, sealed under the keybag's own roots: one list each for R and
+    /// for A. Both are empty in a vault whose keys were never rotated.
+    struct FormerRoots: Equatable, Sendable {
+        var all: [UInt8] = []
+        var holder: [UInt8] = []
+
+        static let most = 8
+
+        /// The number of former roots.
+        var count: Int {
+            all.isEmpty ? 0 : (all.count - AuthenticatedEncryption.overhead) / SymmetricKey.length
+        }
+
+        static func length(_ count: Int) -> Int {
+            count == 0 ? 0 : count * SymmetricKey.length + AuthenticatedEncryption.overhead
+        }
+    }
     /// The log key, wrapped.
     var logKey: [UInt8]
     /// The code that authenticates everything above under the root, for holders of the root.
@@ -108,7 +128,8 @@ struct Keybag: Equatable, Sendable {
         writer.append(Self.magic)
         writer.append(VaultFormat.version)
         writer.append(keptValues)
-        writer.append(UInt32(removedDevices.count))
+        writer.append(UInt16(removedDevices.count))
+        writer.append(UInt16(formerRoots.count))
         writer.append(vault.bytes)
         writer.append(generation)
         writer.append(nextSlot)
@@ -142,6 +163,7 @@ struct Keybag: Equatable, Sendable {
             writer.append(removed.device)
             writer.append(removed.enrolled)
         }
+        writer.append(formerRoots.all + formerRoots.holder)
         writer.append(logKey)
         return writer.bytes
     }
@@ -205,10 +227,11 @@ struct Keybag: Equatable, Sendable {
         var reader = ByteReader(copy, in: Self.magic.count..<end)
         guard try reader.integer(UInt16.self) == VaultFormat.version else { throw .newerVersion }
         keptValues = try reader.integer(UInt16.self)
-        let removedCount = Int(try reader.integer(UInt32.self))
-        guard keptValues <= Self.mostKeptValues, removedCount <= Self.mostRemovedDevices else {
-            throw .newerVersion
-        }
+        let removedCount = Int(try reader.integer(UInt16.self))
+        let formerCount = Int(try reader.integer(UInt16.self))
+        guard keptValues <= Self.mostKeptValues, removedCount <= Self.mostRemovedDevices,
+            formerCount <= FormerRoots.most
+        else { throw .newerVersion }
         vault = VaultIdentifier(bytes: try reader.bytes(VaultIdentifier.length))
         generation = try reader.integer(UInt64.self)
         nextSlot = try reader.integer(UInt32.self)
@@ -245,6 +268,8 @@ struct Keybag: Equatable, Sendable {
             else { throw .outOfBounds }
             removedDevices.append(removed)
         }
+        let length = FormerRoots.length(formerCount)
+        formerRoots = FormerRoots(all: try reader.bytes(length), holder: try reader.bytes(length))
         logKey = try reader.bytes(Self.wrappedLogKeyLength)
         rootCode = try reader.bytes(Self.codeLength)
         holderCode = try reader.bytes(Self.codeLength)

@@ -47,6 +47,8 @@ final class KeyRing: Sendable {
         var hasPepper: Bool
         /// The tags of the keybag's sets: an item of another set is gone with its device.
         var setTags: Set<UInt64> = [0]
+        /// The names of the keybag's roots and of those before them.
+        var succession = Succession()
         /// The generation of the keybag that the keys are from, or that was looked at since.
         var keybagGeneration: UInt64
         /// Whether another keybag is in use by now, and the roots to look into it are not held.

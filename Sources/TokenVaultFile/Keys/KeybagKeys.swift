@@ -204,6 +204,7 @@ enum KeybagKeys {
                 hasPasscodeSlot: keybag.slots.contains { $0.kind == .passphrase },
                 hasPepper: opensPasscodeClass,
                 setTags: Set(keybag.sets.map { DeviceKey.setTag(of: $0.device) }),
+                succession: try succession(of: keybag, under: roots),
                 keybagGeneration: keybag.generation))
     }
 

@@ -100,9 +100,27 @@ struct RootChange {
                 secrets: secrets)
             return fresh
         }
-        after = made
-        try after.checkBounds()
-        guard after.encoded() != nil else { throw .file(.tooManySlots, .slots(.keysFull)) }
+        try made.checkBounds()
+        after = try recordingSuccession(in: made, from: held)
+    }
+
+    /// Returns `keybag` with a record of the roots `held`, which the new ones replace, and of as many earlier ones as it
+    /// has room for.
+    private func recordingSuccession(
+        in keybag: Keybag, from held: KeyRing.Roots
+    ) throws(TokenStorageError) -> Keybag {
+        guard let fresh else { throw .file(.internalError) }
+        var keybag = keybag
+        let before = before
+        keybag.formerRoots = .init()
+        for limit in (1...Keybag.FormerRoots.most).reversed() {
+            try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+                try KeybagKeys.record(before, under: held, in: &keybag, under: fresh, limit: limit)
+            }
+            if keybag.encoded() != nil { return keybag }
+            keybag.formerRoots = .init()
+        }
+        throw .file(.tooManySlots, .slots(.keysFull))
     }
 
     /// Wipes the roots: the ring has copies of its own.

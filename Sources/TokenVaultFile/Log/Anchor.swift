@@ -10,13 +10,15 @@ internal import TokenVaultPlatform
 /// another file becomes the vault: an anchor that a crash takes back otherwise only protects a little less. A
 /// missing, damaged or unwritable file is no error.
 final class Anchor: Sendable {
-    private struct State {
+    fileprivate struct State {
         var file: (any DiskFile)?
         var counter: UInt64 = 0
         /// The file's bytes when it was read or written last; each slot was authenticated then or is invalid.
         var known: [UInt8] = []
         /// The newest slot of these bytes.
         var newest: AnchorSlot?
+        /// The names of the roots of the keybag that the caller opened; `nil` where it opened none.
+        var succession: Succession?
         /// Whether the file cannot be written, so that the anchor stays where it is.
         var isStuck = false
         /// The buffer for reading.
@@ -33,6 +35,9 @@ final class Anchor: Sendable {
         name = Self.name(of: vault)
         self.key = key
     }
+
+    /// Takes the names of the roots that the vault's file is under, for what is written from now on.
+    func use(_ succession: Succession) { state.withLock { $0.succession = succession } }
 
     static func name(of vault: VaultIdentifier) -> String { vault.hexadecimal + ".anchor" }
 
@@ -76,7 +81,7 @@ final class Anchor: Sendable {
             // Another process may have moved it meanwhile; its counter must not be used again. If the anchor
             // is of another file, which is the vault by now, a copy that is still in use moves nothing.
             if let other = look(at: file, &state), other.epoch.isOfAnother(than: log.epoch) { return nil }
-            let moved = try? write(AnchorSlot(counter: state.counter + 1, log), to: file, &state)
+            let moved = try? write(state.slot(for: log), to: file, &state)
             state.isStuck = moved == nil
             return moved
         }
@@ -94,18 +99,24 @@ final class Anchor: Sendable {
             guard let file = state.file, (try? file.tryLock(.exclusive)) == true else { return nil }
             defer { file.unlock() }
             guard look(at: file, &state) == expected else { return nil }
-            return try? write(AnchorSlot(counter: state.counter + 1, log), to: file, &state)
+            return try? write(state.slot(for: log), to: file, &state)
         }
     }
 
-    /// Records durably that this device is about to put a file of the epoch `coming` in the vault's place.
-    /// The caller holds the lock of the vault's file. Without an anchor there is nothing to record. Returns
+    /// Records durably that this device is about to put a file of the epoch `coming` in the vault's place. With
+    /// `choosingRoots`, that file may be under any roots: the user asked for that. The caller holds the lock of the vault's file. Without an anchor there is nothing to record. Returns
     /// the anchor's present slot. Throws the error that prevents the record.
     @discardableResult
-    func expect(_ coming: Epoch) throws(TokenStorageError) -> AnchorSlot? {
+    func expect(
+        _ coming: Epoch, choosingRoots: Bool = false
+    ) throws(TokenStorageError) -> AnchorSlot? {
         guard var slot = try read() else { return nil }
         slot.counter += 1
         slot.coming = coming
+        let succession = state.withLock { $0.succession }
+        slot.comingRoots =
+            choosingRoots
+            ? succession?.present ?? RootNames() : succession?.names(after: slot.roots) ?? slot.roots
         let expecting = slot
         let result = state.withLock { state -> Result<AnchorSlot?, TokenStorageError> in
             guard let file = state.file else { return .success(nil) }
@@ -120,11 +131,11 @@ final class Anchor: Sendable {
         return try result.get()
     }
 
-    /// Does the same as ``expect(_:)``, for a file that takes the place of the one that `former` describes.
+    /// Does the same as ``expect(_:choosingRoots:)``, for a file that takes the place of the one that `former` describes.
     /// Where a crash kept an earlier change of files from moving the anchor to that one, it moves first.
     /// Otherwise a crash of this change would leave a file that the anchor does not know.
     func expect(
-        _ coming: Epoch, after former: LogState?, in place: VaultLocation
+        _ coming: Epoch, choosingRoots: Bool = false, after former: LogState?, in place: VaultLocation
     ) throws(TokenStorageError) {
         if let former, try read()?.coming == former.epoch {
             try onDisk { () throws(SystemFailure) in
@@ -133,7 +144,7 @@ final class Anchor: Sendable {
             }
             advance(to: former)
         }
-        try expect(coming)
+        try expect(coming, choosingRoots: choosingRoots)
     }
 
     private func write(
@@ -208,6 +219,16 @@ final class Anchor: Sendable {
             if slot.counter > newest?.counter ?? 0 { newest = slot }
         }
         return newest
+    }
+}
+
+extension Anchor.State {
+    /// Returns the slot that follows the newest, for a log that has come as far as `log`. Its roots change only to
+    /// ones that follow: a process that opened the vault before a key rotation takes nothing back.
+    fileprivate func slot(for log: LogState) -> AnchorSlot {
+        let known = newest?.roots(in: log.epoch) ?? RootNames()
+        return AnchorSlot(
+            counter: counter + 1, log, roots: succession?.names(after: known) ?? known)
     }
 }
 

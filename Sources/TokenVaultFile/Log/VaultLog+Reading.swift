@@ -21,12 +21,16 @@ extension VaultLog {
     /// program of this device died before it synced.
     ///
     /// Throws `forked` or `rolledBack` when the anchor says meanwhile that this device has seen another file.
-    func noteReading(_ state: inout LogState) throws(TokenStorageError) {
+    ///
+    /// With `isOfNewRoots`, the anchor also moves at the same commit: it has to name other roots.
+    func noteReading(
+        _ state: inout LogState, isOfNewRoots: Bool = false
+    ) throws(TokenStorageError) {
         guard location.state != nil, location.readOnlyReason != .requested, isWriting.withLock({ $0 }) == 0
         else {
             return
         }
-        if let seen = state.seen, seen.covers(state) { return }
+        if !isOfNewRoots, let seen = state.seen, seen.covers(state) { return }
         state.isReadingDue = true
         let anchored = try anchor.read()
         if let anchored {
@@ -38,7 +42,7 @@ extension VaultLog {
                 // The file at the path is compared with the anchor.
                 return try reload(&state)
             }
-            if anchored.covers(state) { return state.isReadingDue = false }
+            if !isOfNewRoots, anchored.covers(state) { return state.isReadingDue = false }
         }
         guard let lock = try? lockAgainstWriters(state) else { return }
         defer { lock.release() }

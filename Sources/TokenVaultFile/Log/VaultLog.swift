@@ -53,7 +53,17 @@ final class VaultLog: Sendable {
             location: location, codec: codec, anchor: anchor, lockTimeout: lockTimeout)
         self.loader = loader
         state = Mutex(try loader.load(file))
-        try withLockedState { (state) throws(TokenStorageError) in try noteReading(&state) }
+    }
+
+    /// Takes note of the opened file, whose keybag in use is under the roots of `succession`. Throws `forked` where
+    /// this device knows roots of the vault that these do not follow.
+    func noteOpening(under succession: Succession) throws(TokenStorageError) {
+        try withLockedState { (state) throws(TokenStorageError) in
+            let known = state.seen?.roots(in: state.epoch) ?? RootNames()
+            guard succession.follows(known) else { throw .file(.forked, .ancestry(.unrelatedKeys)) }
+            anchor.use(succession)
+            try noteReading(&state, isOfNewRoots: succession.names(after: known) != known)
+        }
     }
 
     /// Returns the log's present entry for `item`, with the writes of other processes.

@@ -5,7 +5,7 @@ from primitives import keyed
 from writer.fields import Fields, u64
 
 
-def slot(key, counter, epoch, identifier, sequence, chain, keybag_generation, file=(0, 0), coming=(0, bytes(16)), **forged):
+def slot(key, counter, epoch, identifier, sequence, chain, keybag_generation, file=(0, 0), coming=(0, bytes(16)), roots=bytes(32), coming_roots=bytes(32), **forged):
     """One slot, 512 bytes."""
     fields = Fields(forged)
     fields.add("magic", b"TVANCHR1")
@@ -17,5 +17,7 @@ def slot(key, counter, epoch, identifier, sequence, chain, keybag_generation, fi
     fields.add("keybag", u64(keybag_generation))
     fields.add("file", u64(file[0]) + u64(file[1]))
     fields.add("coming", u64(coming[0]) + coming[1])
+    fields.add("roots", roots)
+    fields.add("coming roots", coming_roots)
     front = fields.finish()
     return (front + keyed(key, front)).ljust(512, b"\0")

@@ -20,6 +20,7 @@ class Findings:
             "sequence": log_.sequence,
             "chain": log_.chain,
             "keybag_generation": self.keybag.generation,
+            "roots": self.keybag.root_names(),
         }
         return anchor_slot(log_.keys["anchor"], **(told | changes))
 

@@ -16,6 +16,7 @@ class Keybag:
         self.vault = source.bytes(16)
         self.generation, self.next_slot, self.kept_values = 1, 1, 0
         self.slots, self.sets, self.removed = [], [], []
+        self.former, self.successions = [], []
         self.roots = Roots.fresh(source, self.vault)
         self.log_key = source.bytes(32)
         self._seal_log_key()
@@ -80,6 +81,8 @@ class Keybag:
         old = self.roots
         self.roots = Roots.fresh(self.source, self.vault)
         self._seal_log_key()
+        self.former = [old, *self.former][:8]
+        self.seal_successions()
         for slot in self.slots:
             self._wrap_roots(slot)
         for one in self.sets:
@@ -95,6 +98,31 @@ class Keybag:
             if any(keys.policy == 5 for keys in one.classes):
                 pairs.append((self.roots.passcode, one.first.passcode))
             one.older = [self._older(one.identifier, *pair) for pair in pairs]
+
+    def put_back_roots(self):
+        """What an attacker with the former roots can write: the same keybag under those."""
+        self.roots, self.former, self.successions = self.former[0], [], []
+        self._seal_log_key()
+        for slot in self.slots:
+            self._wrap_roots(slot)
+        for one in self.sets:
+            one.older = []
+            for keys in one.classes:
+                self._wrap(one, keys)
+
+    def seal_successions(self):
+        self.successions = []
+        for root in ["everything", "holder"]:
+            own, former = getattr(self.roots, root), [getattr(roots, root) for roots in self.former]
+            keys = b"".join(derive(each, "tokenvault 1 succession", self.vault) for each in former)
+            wrap = derive(own, "tokenvault 1 succession wrap", self.vault)
+            self.successions.append(self.source.seal(wrap, keys, associated("tokenvault 1 succession", self.vault)))
+
+    def root_names(self, roots=None):
+        """The names of R and A, as an anchor has them."""
+        roots = roots or self.roots
+        keys = [derive(each, "tokenvault 1 succession", self.vault) for each in (roots.everything, roots.holder)]
+        return b"".join(keyed(key, b"tokenvault 1 succession name", 16) for key in keys)
 
     def _older(self, device, new, old):
         wrap = derive(new, "tokenvault 1 older root wrap", self.vault, device)
@@ -115,7 +143,8 @@ class Keybag:
         fields.add("magic", b"TKNVAULT")
         fields.integer("version", "H", 1)
         fields.integer("kept values", "H", self.kept_values)
-        fields.integer("removed", "I", len(self.removed))
+        fields.integer("removed", "H", len(self.removed))
+        fields.integer("former roots", "H", len(self.former))
         fields.add("vault", self.vault)
         fields.integer("generation", "Q", self.generation)
         fields.integer("next slot", "I", self.next_slot)
@@ -140,6 +169,7 @@ class Keybag:
                 fields.integer(each + "version", "I", keys.version)
                 fields.add(each + "keys", keys.sealed)
         fields.add("removed devices", b"".join(self.removed))
+        fields.add("successions", b"".join(self.successions))
         fields.add("log key", self.sealed_log_key)
         return fields
 

@@ -24,6 +24,8 @@ def anchors(catalog):
     earlier = vault.anchor(counter=1)
     vault.store("fourth", "fake")
     log = vault.log
+    own, other = vault.keybag.root_names(), b"2" * 32
+    coming = {"epoch": 1, "identifier": bytes(16), "coming": (log.epoch, log.identifier)}
     slots = {
         "last": (vault.anchor(), None),
         "earlier": (earlier, None),
@@ -41,6 +43,11 @@ def anchors(catalog):
         "later-sequence": (vault.anchor(sequence=log.sequence + 9), None),
         "newer-keybag": (vault.anchor(keybag_generation=vault.keybag.generation + 1), "rolledBack"),
         "older-keybag": (vault.anchor(keybag_generation=1), None),
+        "no-roots": (vault.anchor(roots=bytes(32)), None),
+        "other-root": (vault.anchor(roots=b"1" * 16 + own[16:]), "forked"),
+        "other-holder-root": (vault.anchor(roots=own[:16] + b"1" * 16), "forked"),
+        "coming-roots": (vault.anchor(roots=other, coming_roots=own, **coming), None),
+        "coming-other-roots": (vault.anchor(coming_roots=other, **coming), "forked"),
     }
     states = {name: vault.state(None, anchor) for name, (anchor, _) in slots.items()}
     openings = [fails(code, state=name) if code else opens(vault, state=name) for name, (_, code) in slots.items()]
@@ -68,6 +75,7 @@ def anchors(catalog):
         named(
             "anchor slot: TVANCHR1, counter, epoch number, epoch identifier, sequence of the vault",
             "anchor slot: chain value of the last frame, keybag generation, code, zeros",
+            "anchor slot: name of R, name of A, coming name of R, coming name of A",
             "anchor slot: device of the file, inode of the file, coming epoch's number, coming epoch's identifier",
             "genesis: epoch number",
             "ancestry: number of commits, flags, sequence of a commit, tag of a commit",

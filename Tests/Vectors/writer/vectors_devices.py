@@ -1,6 +1,6 @@
 """Devices, revocations, and the anchors that tell an older copy."""
 
-from writer.catalog import NO_DEVICE, fails, named, opens
+from writer.catalog import NO_DEVICE, fails, method, named, opens
 from writer.fields import i64
 from writer.keys import KEY_FILE, PASSPHRASE, RECOVERY
 from writer.vault import KEY, Vault
@@ -73,6 +73,10 @@ def revoked(catalog):
     fields = named(
         "class set: mark of older roots, older roots",
         "key: older root",
+        "key: succession key",
+        "key: succession",
+        "key: root name",
+        "keybag: number of former roots, succession of R, succession of A",
         "class: class version",
         "header: class-key version",
     )
@@ -85,7 +89,7 @@ def revoked(catalog):
         [opens(vault, state="before", device=0)],
         before,
     )
-    old_file = vault.file()
+    old_file, former = vault.file(), vault.keybag.root_names()
 
     vault.keybag.slots[0].secret = NEW["passphrase"].encode()
     vault.keybag.slots[0].identifier, vault.keybag.next_slot = vault.keybag.next_slot, vault.keybag.next_slot + 1
@@ -123,8 +127,8 @@ def revoked(catalog):
         "The same, with its items sealed anew and the older keys gone.",
         fields,
         vault.file(),
-        openings() + [opens(vault, new, state="anchored", device=0)],
-        states | anchored,
+        openings() + [opens(vault, new, state=state, device=0) for state in ["anchored", "former"]],
+        states | anchored | {"former": vault.state(0, vault.anchor(roots=former), pepper=True)},
     )
     rewritten = filled("revoked", kind=PASSPHRASE, secret=OLD["passphrase"].encode())
     rewritten.keybag.add_slot(KEY_FILE, KEY)
@@ -142,6 +146,18 @@ def revoked(catalog):
             fails("rolledBack", by=OLD, state="anchored"),
             fails("wrongPassphrase", by=NEW, state="here"),
         ],
+        {"here": here} | anchored,
+    )
+
+    vault.keybag.put_back_roots()
+    vault.change_keybag()
+    catalog.vault(
+        "revoked-put-back",
+        "A newer keybag under the roots from before, in the log with all commits. An attacker with those roots wrote it.",
+        fields,
+        vault.file(),
+        [opens(vault, new, state="here", device=0), fails("forked", by=NEW, state="anchored")]
+        + [fails("forked", by=method(KEY_FILE, KEY), state="anchored")],
         {"here": here} | anchored,
     )
 

@@ -23,11 +23,12 @@ def forged(catalog):
             "kept-101", "keybag: how many replaced values of an item compaction keeps", newer, key_file,
             {"kept_values": u16(101)},
         ),
-        ("removed-17", "keybag: number of removed devices", newer, key_file, {"removed": u32(17)}),
+        ("removed-17", "keybag: number of removed devices", newer, key_file, {"removed": u16(17)}),
         (
             "removed-portable", "keybag: removed devices", wrong, key_file,
-            {"removed": u32(1), "removed_devices": bytes(24)},
+            {"removed": u16(1), "removed_devices": bytes(24)},
         ),
+        ("former-9", "keybag: number of former roots", newer, key_file, {"former_roots": u16(9)}),
         ("next-slot", "keybag: number that the next slot gets", wrong, key_file, {"next_slot": u32(1)}),
         ("slots-0", "keybag: number of slots", wrong, key_file, {"slots": u16(0)}),
         ("slots-65535", "keybag: number of slots", wrong, key_file, {"slots": u16(65535)}),
@@ -76,6 +77,16 @@ def forged(catalog):
         named("keybag: how many replaced values of an item compaction keeps"),
         vault.file(),
         [opens(vault)],
+    )
+    vault = Vault("keybag")
+    vault.copies = [vault.keybag.copy(former_roots=u16(1), successions=bytes(144))] * 2
+    catalog.vault(
+        "keybag-succession-unsealed",
+        "A keybag whose codes fit, with one former root and successions that do not open.",
+        named("keybag: number of former roots, succession of R, succession of A"),
+        vault.file(),
+        [fails("corrupt", by=method(KEY_FILE, KEY))],
+        of="keybag",
     )
     for name, field, code, how, forge in cases:
         base = "keybag-passphrase" if how is passphrase else "keybag"
