@@ -4,8 +4,8 @@ internal import TokenVaultCrypto
 // The keybag of the new file: its unlock methods.
 extension MergedItems {
     /// Throws `conflict` where the new file would open with an unlock method that a key rotation in the other
-    /// file locked out.
-    mutating func checkSlots() throws(TokenStorageError) {
+    /// file locked out. `known` are the roots that this device knows of the vault.
+    mutating func checkSlots(_ known: RootNames) throws(TokenStorageError) {
         let (mine, other, hasSameRoot) = (keybag, theirs.keybag, hasSameRoot)
         let isRotatedHere = ours.succession.follows(theirs.succession.present)
         func isSame(_ slot: Keybag.Slot, _ another: Keybag.Slot) -> Bool {
@@ -18,7 +18,9 @@ extension MergedItems {
         }
         if !hasSameRoot {
             // A copy under later keys that has all of this file's commits can take its place, with its keys.
-            if theirs.succession.follows(ours.succession.present), plan.hasAllOfOurs || !isRotatedHere {
+            let isRotatedInTheirs = theirs.succession.follows(ours.succession.present)
+            let isTheVaults = theirs.succession.follows(known) && !ours.succession.follows(known)
+            if isTheVaults || isRotatedInTheirs && (plan.hasAllOfOurs || !isRotatedHere) {
                 guard plan.hasAllOfOurs else { throw .file(.conflict, .ancestry(.keysRotatedInCopy)) }
                 // Nothing can be left out of a file that is taken as it is.
                 guard !other.sets.contains(where: mine.hasRemoved) else {
@@ -41,8 +43,8 @@ extension MergedItems {
             }
             if isRotatedHere {
                 report.notes.append(
-                    "the copy is under keys from before a key rotation: an unlock method that was removed since may have "
-                        + "written what is taken")
+                    "the copy is under keys from before a key rotation: a program with an unlock method that was removed "
+                        + "since may have written it; check what is taken and deleted")
             } else {
                 try recordKeysOfTheirs()
             }

@@ -53,7 +53,7 @@ struct MergedItems {
     /// Decides on every item of both files. Opens the items that either has changed. Throws `corrupt` where
     /// such an item is damaged.
     init(
-        _ plan: MergePlan, ours: CheckedCopy, theirs: CheckedCopy, generation: UInt64
+        _ plan: MergePlan, ours: CheckedCopy, theirs: CheckedCopy, knownRoots: RootNames, generation: UInt64
     ) throws(TokenStorageError) {
         self.plan = plan
         self.ours = ours
@@ -62,7 +62,7 @@ struct MergedItems {
         keybag = ours.keybag
         classes = ours.classes
         hasSameRoot = try KeybagKeys.isAuthentic(theirs.keybag, under: ours.roots)
-        try checkSlots()
+        try checkSlots(knownRoots)
         takeKeptValues()
         try takeDevices()
         var (ourScanner, theirScanner) = (ours.scanner(), theirs.scanner())

@@ -88,7 +88,9 @@ struct VaultMerge {
         try reach.include(existing.file, our.codec)
         let life = try reach.next()
 
-        let items = try MergedItems(plan, ours: our, theirs: their, generation: life.sequence)
+        let known = anchored?.roots(in: our.state.epoch) ?? RootNames()
+        let items = try MergedItems(
+            plan, ours: our, theirs: their, knownRoots: known, generation: life.sequence)
         let newest = items.hasKeysOfTheirs ? their : our
         try requireSuccession(newest, our.state, from: anchored)
         anchor.use(newest.succession)
