@@ -24,8 +24,8 @@ extension CommandFailure {
 
     /// Advice for an item that another device stored.
     private static let foreign =
-        "read it on the device that stored it; here, use another key, or \"vaultctl device remove\" that device, "
-        + "with all that only it may read"
+        "read it on the device that stored it, where \"vaultctl set KEY --policy when-unlocked\" shares it; here, use another "
+        + "key, or \"vaultctl device remove\" that device, with all that only it may read"
 
     /// Returns advice about `vaultctl` commands, where it is better than the library's.
     static func advice(for code: TokenStorageError.Code) -> String? {

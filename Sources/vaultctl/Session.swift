@@ -184,7 +184,7 @@ struct Session {
                 guard isAttended else { throw failure }
                 console.note(failure.happened)
                 return false
-            default: throw CommandFailure(error)
+            default: throw failure(error)
             }
         }
     }
@@ -214,7 +214,25 @@ struct Session {
     ) throws(CommandFailure) {
         if case .passphrase = method { console.progress.show("Unlocking …") }
         defer { console.progress.clear() }
-        try calling { () throws(TokenStorageError) in try vault.unlock(with: method, repairing: repairing) }
+        do throws(TokenStorageError) {
+            try vault.unlock(with: method, repairing: repairing)
+        } catch {
+            throw failure(error)
+        }
+    }
+
+    /// Returns the failure for an error of an unlock. Where the file lacks what this device has seen, the advice
+    /// begins with a copy beside the vault, which may have it.
+    func failure(_ error: TokenStorageError) -> CommandFailure {
+        var failure = CommandFailure(error)
+        guard error.code == .forked || error.code == .rolledBack, error.reason == nil,
+            let path = try? vaultPath, let vault = try? openVault(at: path),
+            let name = try? vault.status().conflictingCopies.first
+        else { return failure }
+        let copy = path.removingLastComponent().appending(name).shellWord
+        failure.advice =
+            "\"vaultctl merge \(copy)\" takes in those of the copy beside it; else \(failure.advice)"
+        return failure
     }
 
     /// Returns the storage of `service`, unlocked. With `orOthers`, also reads a keyring's items of other

@@ -85,6 +85,21 @@ import Testing
         #expect(try sandbox.run("retrieve", "new").text == "fake new")
     }
 
+    /// A synchronising program left what this device has seen beside the vault.
+    @Test(arguments: [["retrieve", "both"], ["unlock"]]) func theErrorNamesTheCopyBesideTheVault(
+        _ words: [String]
+    ) throws {
+        let left = "\(sandbox.vault.dropLast(".vault".count)) (conflicted copy 2026-11-28).vault"
+        _ = try sandbox.shell("cp -p '\(sandbox.vault)' '\(left)'; cp -p copy '\(sandbox.vault)'")
+        let refused = try sandbox.run(arguments: words)
+        expectOneLine(refused, status: 7)
+        let command = try #require(refused.error.firstMatch(of: #/"vaultctl (merge '[^']+')"/#))
+        #expect(command.1 == "merge '\(left)'")
+        let merged = try sandbox.shell("\"$V\" \(command.1)")
+        #expect(merged.status == 0, "\(merged.error)")
+        #expect(try sandbox.run("retrieve", "both").text == "fake theirs")
+    }
+
     /// A conflict is settled by what the note says, and the other device takes the choice over.
     @Test func aConflictIsSettledWithTheCopysValue() throws {
         #expect(try sandbox.run("merge", copy).status == 0)

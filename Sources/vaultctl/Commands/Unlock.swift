@@ -94,8 +94,10 @@ struct Unlock: VaultCommand {
     ) throws(CommandFailure) {
         // The client gets the time that is left now.
         let agent = try session.agentClient()
-        try calling { () throws(TokenStorageError) in
+        do throws(TokenStorageError) {
             try locking.unlock(agent, with: method, stateDirectory)
+        } catch {
+            throw session.failure(error)
         }
     }
 
