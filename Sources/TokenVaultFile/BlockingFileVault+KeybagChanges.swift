@@ -19,7 +19,7 @@ extension BlockingFileVault {
             // Readers go on with the keys they hold, and get the keys under the new root in a moment.
             if fresh != nil { session.ring.changesRoot(true) }
             defer { if fresh != nil { session.ring.changesRoot(false) } }
-            var changed: Keybag?
+            var changed: (keybag: Keybag, record: KeybagRecord)?
             try session.log.replaceKeybag { (current) throws(TokenStorageError) in
                 var keybag = current
                 guard try KeybagKeys.isAuthentic(current, under: roots) else {
@@ -31,15 +31,19 @@ extension BlockingFileVault {
                     try KeybagKeys.sign(&keybag, roots: fresh ?? roots)
                 }
                 guard let bytes = keybag.encoded() else { throw .file(.tooManySlots, .slots(.keysFull)) }
-                changed = keybag
+                changed = (
+                    keybag, KeybagRecord(generation: keybag.generation, digest: Keybag.digest(of: bytes))
+                )
                 return bytes
             }
-            if let changed { take(changed, session, roots: fresh ?? roots) }
+            if let changed { take(changed.keybag, changed.record, session, roots: fresh ?? roots) }
         }
     }
 
     /// Takes the keys that a keybag made by this process gives, unless the vault was locked meanwhile.
-    private func take(_ changed: Keybag, _ session: VaultSession, roots: KeyRing.Roots) {
+    private func take(
+        _ changed: Keybag, _ record: KeybagRecord, _ session: VaultSession, roots: KeyRing.Roots
+    ) {
         remember(changed)
         let locks = session.ring.locks
         guard session.ring.isUnlocked else { return }
@@ -52,7 +56,7 @@ extension BlockingFileVault {
             let succession = ring.facts.succession
             session.ring.replace(with: ring, unlessLockedSince: locks)
             // Where the anchor cannot move, the next unlock moves it.
-            try? session.log.noteOpening(under: succession)
+            try? session.log.noteOpening(under: succession, of: record)
         } catch {
             // The change is durable and stays. Reads that the old keys cannot answer wait for the next
             // unlock.

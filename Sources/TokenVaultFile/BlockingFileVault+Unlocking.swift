@@ -39,10 +39,12 @@ extension BlockingFileVault {
             try method.check()
             if let session = state.withLock({ $0.session }) {
                 try session.log.withFreshState { _ in }
-                let current = try session.log.readKeybagInUse().keybag
+                let copy = try session.log.readKeybagInUse()
+                let current = copy.keybag
                 let ring = try openKeybag(current, with: method)
                 do throws(TokenStorageError) {
-                    try session.log.noteOpening(under: ring.facts.succession)
+                    try session.log.noteOpening(
+                        under: ring.facts.succession, of: copy.record)
                     try beginCounting()
                 } catch {
                     ring.wipeEverything()
@@ -179,10 +181,13 @@ extension BlockingFileVault {
                 continue
             }
             do throws(TokenStorageError) {
-                try session.log.noteOpening(under: ring.facts.succession)
+                try session.log.noteOpening(under: ring.facts.succession, of: copy.record)
             } catch {
                 ring.wipeEverything()
-                throw error
+                guard error.reason == .ancestry(.unrelatedKeys), !isNamed else { throw error }
+                // A holder of former roots can write such a copy. The one in use may be whole.
+                failure = error
+                continue
             }
             if !isNamed, !isCopy, location.readOnlyReason != nil {
                 // Making the copy count requires a write.

@@ -84,7 +84,7 @@ struct VaultCreation {
                 try directory.synchronize()
             }
             let anchor = Anchor(directory: location.state, vault: keybag.vault, key: ring.log.anchor)
-            anchor.use(ring.facts.succession)
+            anchor.use(ring.facts.succession, of: state.keybag)
             anchor.advance(to: state)
         } catch {
             // The device key goes as well: the file would be a vault that cannot keep its items.

@@ -63,7 +63,8 @@ final class VaultSession: Sendable {
         guard log.keybagRecord.generation != ring.facts.keybagGeneration, !ring.changesRoot else { return }
         let (locks, replacements) = (ring.locks, ring.replacements)
         let facts = ring.facts
-        let keybag = try log.readKeybagInUse().keybag
+        let copy = try log.readKeybagInUse()
+        let keybag = copy.keybag
         guard let roots = ring.roots, !facts.isStale else {
             ring.markStale(keybag, unlessReplacedSince: replacements)
             return
@@ -94,7 +95,9 @@ final class VaultSession: Sendable {
             guard ring.locks == locks, ring.replacements == replacements else { return }
             throw error
         }
+        let succession = fresh.facts.succession
         ring.replace(with: fresh, unlessLockedSince: locks, unlessReplacedSince: replacements)
+        try log.noteOpening(under: succession, of: copy.record)
     }
 }
 

@@ -146,9 +146,9 @@ extension TokenStorageError.Reason.Ancestry {
         case .tookPlace: ReasonText("another file took the vault's place")
         case .unrelatedKeys:
             ReasonText(
-                "its keys do not come from those that this device knows of the vault",
+                "its keys do not come from those that this device knows, as when a removed unlock method put old ones back",
                 advice:
-                    "put the newest file back; where it was restored elsewhere, or its keys were rotated more than 8 times: \"vaultctl adopt\""
+                    "put the newest file back; only if you restored it elsewhere, or rotated its keys more than 8 times: \"vaultctl adopt\", then \"vaultctl slot list\""
             )
         }
     }

@@ -50,7 +50,8 @@ struct CheckedCopy {
         let state = surveyed.state
         self.state = state
         log = surveyed.log
-        guard let opened = candidates.first(where: { $0.isNamed(by: state.keybag) }) else {
+        let named = candidates.first { $0.copy.isNamed(by: state.keybag) }
+        guard let opened = named ?? candidates.first(where: { $0.isNamed(by: state.keybag) }) else {
             let isKnown = copy.hasKeybag(namedBy: state.keybag)
             let there = try KeybagCopies(reading: file).whole
             if !isKnown, there.contains(where: { Keybag.digest(of: $0.bytes) == state.keybag.digest }) {

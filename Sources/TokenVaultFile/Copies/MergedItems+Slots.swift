@@ -41,14 +41,11 @@ extension MergedItems {
                 }
                 return
             }
-            if isRotatedHere {
-                report.notes.append(
-                    "the copy is under keys from before a key rotation: a program with an unlock method that was removed "
-                        + "since may have written it; check what is taken and deleted")
-            } else {
-                try recordKeysOfTheirs()
-            }
+            report.notes.append(
+                "the copy is under other keys than the vault, as from before a key rotation: a program with an unlock method "
+                    + "that was removed since may have written it; check what is taken and deleted")
         }
+        try recordRootsOfTheirs()
         if !hasSameRoot, !isRotatedHere {
             for slot in removed {
                 guard let another = other.slots.first(where: { $0.identifier == slot.identifier }) else {
@@ -73,16 +70,34 @@ extension MergedItems {
         keybag.nextSlot = max(mine.nextSlot, other.nextSlot)
     }
 
-    /// Records that the keys of the vault, which were rotated on both sides, also replace the copy's. The other device
-    /// then takes the merged file.
-    private mutating func recordKeysOfTheirs() throws(TokenStorageError) {
+    /// Records that the roots of the vault also replaced the roots that the copy is under or lists, so that the devices
+    /// which know those take the merged file.
+    private mutating func recordRootsOfTheirs() throws(TokenStorageError) {
+        let before = try succession()
+        guard !Set(theirs.succession.all).isSubset(of: before.all) else { return }
         var keybag = keybag
         let (ours, theirs) = (ours, theirs)
         try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
             try KeybagKeys.record(theirs.keybag, under: theirs.roots, in: &keybag, under: ours.roots)
         }
-        // Without room for it the other device has to adopt the merged file.
-        if keybag.encoded() != nil { self.keybag = keybag }
+        guard keybag.encoded() != nil else {
+            report.notes.append(
+                "the vault has no room to note the copy's keys: the other device has to \"vaultctl adopt\" the merged file"
+            )
+            return
+        }
+        let former = self.keybag
+        self.keybag = keybag
+        // Where not all have room, the same ones stay at each merge.
+        if Set(try succession().all) == Set(before.all) { self.keybag = former }
+    }
+
+    /// Returns the names of the roots of the new keybag, and of those before them.
+    func succession() throws(TokenStorageError) -> Succession {
+        let (keybag, roots) = (keybag, hasKeysOfTheirs ? theirs.roots : ours.roots)
+        return try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+            try KeybagKeys.succession(of: keybag, under: roots)
+        }
     }
 
     /// Takes over how many replaced values the vault keeps: from the copy, where that has all of this file's commits.

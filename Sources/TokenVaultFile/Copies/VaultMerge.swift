@@ -71,7 +71,7 @@ struct VaultMerge {
             throw .file(.invalidArgument, .ancestry(.nothingInCommon))
         }
         let anchor = Anchor(directory: place.state, vault: ours.vault, key: our.codec.keys.anchor)
-        anchor.use(our.succession)
+        anchor.use(our.succession, of: our.state.keybag)
         let anchored = try anchor.read()
         if plan.hasAllOfTheirs, history.left.isEmpty {
             try requireSuccession(our, our.state, from: anchored)
@@ -93,7 +93,6 @@ struct VaultMerge {
             plan, ours: our, theirs: their, knownRoots: known, generation: life.sequence)
         let newest = items.hasKeysOfTheirs ? their : our
         try requireSuccession(newest, our.state, from: anchored)
-        anchor.use(newest.succession)
         let before = history
         history.merge(theirHistory, left: items.left, leftNow: items.leftNow)
         guard history.knowsAsLeft(items.left) else { throw .file(.conflict, .ancestry(.tooManyLeft)) }
@@ -118,6 +117,7 @@ struct VaultMerge {
         }
         if isFollowing {
             if isRehearsal { return items.report }
+            anchor.use(their.succession, of: their.state.keybag)
             return try follow(their, over: existing, our, anchor, reach, items.report)
         }
 
@@ -130,11 +130,13 @@ struct VaultMerge {
             throw .file(.tooManySlots, .slots(.devicesOfBothFiles))
         }
         if isRehearsal { return items.report }
+        let record = KeybagRecord(generation: keybag.generation, digest: Keybag.digest(of: bytes))
+        anchor.use(try items.succession(), of: record)
         return try replace(existing, our, anchor, reach, items.report) { (file) throws(TokenStorageError) in
             var builder = try LogBuilder(
                 file: file, codec: our.codec, tailBound: ours.configuration.tailBound,
                 epoch: life.epoch, baseSequence: life.sequence, keybagCopy: bytes,
-                keybag: KeybagRecord(generation: keybag.generation, digest: Keybag.digest(of: bytes)),
+                keybag: record,
                 ancestry: history)
             try items.write(to: &builder, progress: progress)
             return try builder.finish()
@@ -179,7 +181,7 @@ struct VaultMerge {
         do throws(TokenStorageError) {
             state = try write(fresh.file)
             try onDisk { () throws(SystemFailure) in try fresh.file.synchronize() }
-            try anchor.expect(state.epoch, after: our.state, in: place)
+            try anchor.expect(state, after: our.state, in: place)
         } catch {
             fresh.remove()
             throw error

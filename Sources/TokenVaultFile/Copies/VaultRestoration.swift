@@ -61,7 +61,6 @@ struct VaultRestoration {
         reach.include(loaded.state)
         if let other { try? reach.include(other.file, loaded.codec) }
         let anchor = Anchor(directory: place.state, vault: copy.vault, key: loaded.codec.keys.anchor)
-        anchor.use(loaded.succession)
         let anchored = try anchor.read()
         if let anchored { reach.include(anchored) }
         if let existing { try reach.include(existing.file, loaded.codec) }
@@ -85,7 +84,8 @@ struct VaultRestoration {
         }
         do throws(TokenStorageError) {
             let former = anchored?.coming == nil ? nil : existing?.state(in: place, loaded.codec)
-            try anchor.expect(life.epoch, choosingRoots: true, after: former, in: place)
+            anchor.use(loaded.succession, of: state.keybag)
+            try anchor.expect(state, choosingRoots: true, after: former, in: place)
         } catch {
             fresh.remove()
             throw error
@@ -93,7 +93,7 @@ struct VaultRestoration {
         var report = RestoreReport(
             items: try state.index.figures().items, replaced: nil, staleCopy: other?.path,
             notes: loaded.notes + Self.notes(ofForeign: loaded.foreignItems)
-                + notes(of: loaded.keybag, replacing: existing, anchored))
+                + notes(of: loaded, replacing: existing, anchored))
         if let existing {
             let isSame = isInPlace ? true : try existing.isIdentical(to: source)
             report.replaced = try fresh.replace(
@@ -122,12 +122,13 @@ struct VaultRestoration {
 
     /// Returns the notes that other slots open the vault from now on, or that it has other devices.
     private func notes(
-        of keybag: Keybag, replacing existing: ExistingFile?, _ anchored: AnchorSlot?
+        of loaded: CheckedCopy, replacing existing: ExistingFile?, _ anchored: AnchorSlot?
     ) -> [String] {
-        let former = existing?.keybag
+        let (former, keybag) = (existing?.keybag, loaded.keybag)
         let isOlder = (anchored?.keybagGeneration ?? 0) > keybag.generation
+        let hasKnownKeys = anchored?.mayBeFollowed(by: loaded.succession) ?? true
         var notes: [String] = []
-        if former.map({ $0.slots != keybag.slots }) ?? isOlder {
+        if !hasKnownKeys || former.map({ $0.slots != keybag.slots }) ?? isOlder {
             notes.append(
                 "the unlock methods are those of the copy; what was changed or removed since opens the vault again"
             )

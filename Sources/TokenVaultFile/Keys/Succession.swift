@@ -61,8 +61,7 @@ extension KeybagKeys {
     }
 
     /// Records in `keybag`, which is under the roots `new`, that these replaced the roots `old` of `former`, and those
-    /// that `former` records. Where `keybag` has a record of its own, half of it is kept at least. The newest `limit`
-    /// stay.
+    /// that `former` records. The newest `limit` stay. Where more are recorded on both sides, each side has half.
     static func record(
         _ former: Keybag, under old: KeyRing.Roots, in keybag: inout Keybag, under new: KeyRing.Roots,
         limit: Int = Keybag.FormerRoots.most
@@ -73,9 +72,9 @@ extension KeybagKeys {
             defer { for key in own + added { key.wipe() } }
             guard let newest = own.first else { throw .noRoot }
             var names: Set<RootNames.Name> = [try name(of: newest)]
-            let first = added.prefix(own.count == 1 ? limit : limit / 2)
+            let (first, rest) = (added.prefix(limit / 2), added.dropFirst(limit / 2))
             var others: [SymmetricKey] = []
-            for key in first + own.dropFirst() where names.insert(try name(of: key)).inserted {
+            for key in first + own.dropFirst() + rest where names.insert(try name(of: key)).inserted {
                 others.append(key)
             }
             keybag.formerRoots[root] = try seal(

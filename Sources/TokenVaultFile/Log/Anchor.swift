@@ -17,8 +17,8 @@ final class Anchor: Sendable {
         var known: [UInt8] = []
         /// The newest slot of these bytes.
         var newest: AnchorSlot?
-        /// The names of the roots of the keybag that the caller opened; `nil` where it opened none.
-        var succession: Succession?
+        /// The keybag that the caller opened, and the names of its roots; `nil` where it opened none.
+        var opened: (keybag: KeybagRecord, succession: Succession)?
         /// Whether the file cannot be written, so that the anchor stays where it is.
         var isStuck = false
         /// The buffer for reading.
@@ -36,8 +36,13 @@ final class Anchor: Sendable {
         self.key = key
     }
 
-    /// Takes the names of the roots that the vault's file is under, for what is written from now on.
-    func use(_ succession: Succession) { state.withLock { $0.succession = succession } }
+    /// Takes the names of the roots of a keybag that the caller opened. They count while that keybag is in use.
+    func use(_ succession: Succession, of keybag: KeybagRecord) {
+        state.withLock { $0.opened = (keybag, succession) }
+    }
+
+    /// Returns whether the keybag in use is the one that the caller opened.
+    func hasOpened(_ keybag: KeybagRecord) -> Bool { state.withLock { $0.opened?.keybag == keybag } }
 
     static func name(of vault: VaultIdentifier) -> String { vault.hexadecimal + ".anchor" }
 
@@ -103,20 +108,19 @@ final class Anchor: Sendable {
         }
     }
 
-    /// Records durably that this device is about to put a file of the epoch `coming` in the vault's place. With
-    /// `choosingRoots`, that file may be under any roots: the user asked for that. The caller holds the lock of the vault's file. Without an anchor there is nothing to record. Returns
-    /// the anchor's present slot. Throws the error that prevents the record.
+    /// Records durably that this device is about to put the file of `coming` in the vault's place. With
+    /// `choosingRoots`, that file may be under any roots: the user asked for that. The caller holds the lock of the
+    /// vault's file. Without an anchor there is nothing to record. Returns the anchor's present slot. Throws the error
+    /// that prevents the record.
     @discardableResult
     func expect(
-        _ coming: Epoch, choosingRoots: Bool = false
+        _ coming: LogState, choosingRoots: Bool = false
     ) throws(TokenStorageError) -> AnchorSlot? {
         guard var slot = try read() else { return nil }
         slot.counter += 1
-        slot.coming = coming
-        let succession = state.withLock { $0.succession }
-        slot.comingRoots =
-            choosingRoots
-            ? succession?.present ?? RootNames() : succession?.names(after: slot.roots) ?? slot.roots
+        slot.coming = coming.epoch
+        let known = choosingRoots ? RootNames() : slot.roots
+        slot.comingRoots = state.withLock { $0.names(of: coming.keybag, after: known) }
         let expecting = slot
         let result = state.withLock { state -> Result<AnchorSlot?, TokenStorageError> in
             guard let file = state.file else { return .success(nil) }
@@ -135,7 +139,7 @@ final class Anchor: Sendable {
     /// Where a crash kept an earlier change of files from moving the anchor to that one, it moves first.
     /// Otherwise a crash of this change would leave a file that the anchor does not know.
     func expect(
-        _ coming: Epoch, choosingRoots: Bool = false, after former: LogState?, in place: VaultLocation
+        _ coming: LogState, choosingRoots: Bool = false, after former: LogState?, in place: VaultLocation
     ) throws(TokenStorageError) {
         if let former, try read()?.coming == former.epoch {
             try onDisk { () throws(SystemFailure) in
@@ -223,12 +227,17 @@ final class Anchor: Sendable {
 }
 
 extension Anchor.State {
-    /// Returns the slot that follows the newest, for a log that has come as far as `log`. Its roots change only to
-    /// ones that follow: a process that opened the vault before a key rotation takes nothing back.
+    /// Returns the slot that follows the newest, for a log that has come as far as `log`.
     fileprivate func slot(for log: LogState) -> AnchorSlot {
         let known = newest?.roots(in: log.epoch) ?? RootNames()
-        return AnchorSlot(
-            counter: counter + 1, log, roots: succession?.names(after: known) ?? known)
+        return AnchorSlot(counter: counter + 1, log, roots: names(of: log.keybag, after: known))
+    }
+
+    /// Returns the names of the roots of `keybag` where the caller opened that, and they follow the known ones; else
+    /// the known ones. A process that opened the vault before a key rotation or a restore takes nothing back.
+    fileprivate func names(of keybag: KeybagRecord, after known: RootNames) -> RootNames {
+        guard let opened, opened.keybag == keybag else { return known }
+        return opened.succession.names(after: known)
     }
 }
 

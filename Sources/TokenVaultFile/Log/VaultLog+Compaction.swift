@@ -119,7 +119,7 @@ extension VaultLog {
         state.withLock { state in
             // The file in use may be one that the anchor knows by its name only.
             if state.seen?.coming == state.epoch, state.isTailSettled { advanceAnchor(&state) }
-            if let moved = try? anchor.expect(written.epoch) { state.seen = moved }
+            if let moved = try? anchor.expect(written) { state.seen = moved }
         }
         if telling == .before { try? announceReplacement(in: file) }
         do {

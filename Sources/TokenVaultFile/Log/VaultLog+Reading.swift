@@ -31,6 +31,8 @@ extension VaultLog {
             return
         }
         if !isOfNewRoots, let seen = state.seen, seen.covers(state) { return }
+        // Another keybag may be one under former roots. Until its keys are checked, the file counts for nothing.
+        guard anchor.hasOpened(state.keybag) else { return }
         state.isReadingDue = true
         let anchored = try anchor.read()
         if let anchored {

@@ -55,13 +55,15 @@ final class VaultLog: Sendable {
         state = Mutex(try loader.load(file))
     }
 
-    /// Takes note of the opened file, whose keybag in use is under the roots of `succession`. Throws `forked` where
+    /// Takes note of the opened file and of `keybag`, which is under the roots of `succession`. Throws `forked` where
     /// this device knows roots of the vault that these do not follow.
-    func noteOpening(under succession: Succession) throws(TokenStorageError) {
+    func noteOpening(
+        under succession: Succession, of keybag: KeybagRecord
+    ) throws(TokenStorageError) {
         try withLockedState { (state) throws(TokenStorageError) in
             let known = state.seen?.roots(in: state.epoch) ?? RootNames()
             guard succession.follows(known) else { throw .file(.forked, .ancestry(.unrelatedKeys)) }
-            anchor.use(succession)
+            anchor.use(succession, of: keybag)
             try noteReading(&state, isOfNewRoots: succession.names(after: known) != known)
         }
     }

@@ -9,10 +9,13 @@ struct KeybagCopy: Sendable {
     let bytes: [UInt8]
     let keybag: Keybag
 
-    /// Returns whether the log's `record` names this copy.
-    func isNamed(by record: KeybagRecord) -> Bool {
-        keybag.generation == record.generation && Keybag.digest(of: bytes) == record.digest
+    /// The record by which a log names this copy.
+    var record: KeybagRecord {
+        KeybagRecord(generation: keybag.generation, digest: Keybag.digest(of: bytes))
     }
+
+    /// Returns whether the log's `record` names this copy.
+    func isNamed(by record: KeybagRecord) -> Bool { self.record == record }
 
     /// Returns whether the copy is one newer than the copy that `record` names: a change whose last steps a
     /// crash prevented. The change was never acknowledged, and it may count as happened.

@@ -10,7 +10,7 @@ import TokenVaultPlatform
 @Suite struct SuccessionTests {
     private let mine = TestDevice()
     private let other = TestDevice()
-    private static let leaked = SimulatedVault.key("second")
+    static let leaked = SimulatedVault.key("second")
     private static let limited = SimulatedVault.key("third")
 
     /// Makes a vault with a leaked unlock method, and revokes it. Returns the file from before.
@@ -30,14 +30,15 @@ import TokenVaultPlatform
         return before
     }
 
-    /// Returns the newer file with the keybag of the older one as the newest, which the leaked method opens.
-    private func forge(
-        from older: [UInt8], over newer: [UInt8], classVersion: UInt32? = nil,
+    /// Returns the newer file with the keybag of the older one as the newest, which the leaked method opens. Unless
+    /// `isNamed`, only the first copy of the keybag is that one, and the log names the other.
+    static func forge(
+        from older: [UInt8], over newer: [UInt8], classVersion: UInt32? = nil, isNamed: Bool = true,
         change: (inout Keybag, KeyRing.Roots) throws -> Void = { _, _ in }
     ) throws -> [UInt8] {
         var keybag = try Keybag(decoding: Array(older.prefix(VaultFormat.keybagLength)))
         let generation = try Keybag(decoding: Array(newer.prefix(VaultFormat.keybagLength))).generation
-        let (slot, roots) = try KeybagKeys.openSlot(of: keybag, with: Self.leaked)
+        let (slot, roots) = try KeybagKeys.openSlot(of: keybag, with: leaked)
         let ring = try KeybagKeys.ring(
             of: keybag, slot: slot.identifier, roots: roots, secrets: KeybagKeys.DeviceSecrets())
         keybag.generation = generation + 1
@@ -52,6 +53,7 @@ import TokenVaultPlatform
         try change(&keybag, roots)
         try KeybagKeys.sign(&keybag, roots: roots)
         let copy = try #require(keybag.encoded())
+        guard isNamed else { return copy + newer.dropFirst(copy.count) }
         let codec = FrameCodec(vault: keybag.vault, keys: ring.log)
         let attacker = TestDevice()
         try attacker.receive(newer)
@@ -86,7 +88,7 @@ import TokenVaultPlatform
         let newer = mine.file
         try other.receive(newer)
         try other.use { _ in }
-        let forged = try forge(from: before, over: newer)
+        let forged = try Self.forge(from: before, over: newer)
         for device in [mine, other] {
             try device.receive(forged)
             expectRefused(device)
@@ -105,7 +107,7 @@ import TokenVaultPlatform
     /// A session that leads to the after-first-unlock root only compares that.
     @Test func aLimitedSessionRefusesFormerRoots() throws {
         let before = try revoke()
-        let forged = try forge(from: before, over: mine.file)
+        let forged = try Self.forge(from: before, over: mine.file)
         try other.receive(mine.file)
         for device in [mine, other] {
             if device.file == mine.file, let vault = try? limited(other) { vault.close() }
@@ -134,7 +136,7 @@ import TokenVaultPlatform
         let before = try revoke()
         let now = try Keybag(decoding: Array(mine.file.prefix(VaultFormat.keybagLength)))
         let (_, held) = try KeybagKeys.openSlot(of: now, with: Self.limited)
-        let forged = try forge(from: before, over: mine.file) { keybag, roots in
+        let forged = try Self.forge(from: before, over: mine.file) { keybag, roots in
             let key = try KeybagKeys.derive(held.holder, "tokenvault 1 succession", [now.vault.bytes])
             let wraps = try [roots.all, roots.holder].map {
                 try KeybagKeys.derive(
@@ -151,7 +153,7 @@ import TokenVaultPlatform
     /// A program that has the vault open loses its keys, and does not get them back.
     @Test func anOpenSessionRefusesFormerRoots() throws {
         let before = try revoke()
-        let forged = try forge(from: before, over: mine.file)
+        let forged = try Self.forge(from: before, over: mine.file)
         let vault = try mine.opened()
         defer { vault.close() }
         try mine.disk.directory(0).open(SimulatedVault.name, .readWrite).write(forged, at: 0)
@@ -166,7 +168,7 @@ import TokenVaultPlatform
     /// A copy that looks rotated after the vault, with and without higher class versions.
     @Test(arguments: [nil, UInt32(9)]) func aMergeTakesNoFormerRoots(_ version: UInt32?) throws {
         let before = try revoke()
-        let forged = try forge(from: before, over: mine.file, classVersion: version)
+        let forged = try Self.forge(from: before, over: mine.file, classVersion: version)
         let report = try mine.merge(forged)
         #expect(report.notes.contains { $0.contains("before a key rotation") }, "\(report)")
         let slots = try mine.use { try $0.slots().map(\.id) }
@@ -181,7 +183,7 @@ import TokenVaultPlatform
     @Test(arguments: [nil, UInt32(9)]) func aMergeIntoFormerRootsIsRefused(_ version: UInt32?) throws {
         let before = try revoke()
         let newer = mine.file
-        let forged = try forge(from: before, over: newer, classVersion: version)
+        let forged = try Self.forge(from: before, over: newer, classVersion: version)
         try mine.receive(forged)
         for file in [newer, before] {
             for isRehearsal in [true, false] {
@@ -259,7 +261,7 @@ import TokenVaultPlatform
             _ = failure { _ = try old.compact() }
             _ = failure { try old.store("fake", for: "late") }
         }
-        try mine.receive(try forge(from: before, over: mine.file))
+        try mine.receive(try Self.forge(from: before, over: mine.file))
         expectRefused(mine)
     }
 
