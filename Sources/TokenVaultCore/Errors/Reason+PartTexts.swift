@@ -212,7 +212,7 @@ extension TokenStorageError.Reason.Existing {
         case .otherVault:
             ReasonText(
                 "another vault is in the place",
-                advice: "choose another path, or move that vault away first")
+                advice: "choose another path, or move that vault away and open it once where it is then")
         case .vaultFile: ReasonText(advice: "open it instead, or choose another path")
         case .vaultToForget:
             ReasonText(

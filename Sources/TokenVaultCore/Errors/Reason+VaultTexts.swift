@@ -131,7 +131,7 @@ extension TokenStorageError.Reason.Ancestry {
             ReasonText(
                 "a slot of the vault was replaced in the copy, and the keys rotated",
                 advice:
-                    "\"vaultctl slot remove NUMBER --revoke\", then merge, then add it again; \"vaultctl slot list\" shows the numbers"
+                    "the later slot counts: \"vaultctl restore\" the copy, then merge the file that it replaces"
             )
         case .slotRemovedInCopy:
             ReasonText(

@@ -60,7 +60,7 @@ struct VaultMerge {
         defer { copied.unlock() }
         try theirs.requireInPlace(identity)
 
-        let our = try CheckedCopy(ours, file: existing.file, progress: progress)
+        let our = try checkedVault(existing)
         defer { our.wipe() }
         let their = try CheckedCopy(theirs, file: copied, progress: progress)
         defer { their.wipe() }
@@ -140,6 +140,16 @@ struct VaultMerge {
                 ancestry: history)
             try items.write(to: &builder, progress: progress)
             return try builder.finish()
+        }
+    }
+
+    /// Returns the file in the vault's place, checked. Its damage is not the copy's.
+    private func checkedVault(_ existing: ExistingFile) throws(TokenStorageError) -> CheckedCopy {
+        do throws(TokenStorageError) {
+            return try CheckedCopy(ours, file: existing.file, progress: progress)
+        } catch {
+            guard case .damagedCopy(let cause) = error.reason else { throw error }
+            throw .file(.corrupt, cause)
         }
     }
 

@@ -38,7 +38,7 @@ struct Restore: VaultCommand {
         let copy = try session.openUnlockedCopy(at: try Settings.path(file, named: "the copy"))
         let found = exists ? try? copy.verify() : nil
         let lacksSeen = found.map { $0.isOlderThanSeen || $0.isForked } ?? false
-        let loss = Self.loss(isInPlace: copy.path == place)
+        let loss = Self.loss(isKept: copy.path != place)
         let asks = exists && !yes
         // The user must know the loss before confirming.
         if lacksSeen, asks, console.canAsk { console.note(loss) }
@@ -50,17 +50,17 @@ struct Restore: VaultCommand {
         }
         console.progress.clear()
         session.releaseFromAgent(after: "restored")
-        if lacksSeen, !asks { console.note(loss) }
+        if lacksSeen, !asks { console.note(Self.loss(isKept: report.replaced != nil)) }
         report.tell(console, json: format.json)
         return .done
     }
 
     /// The note that changes are lost from view, which this device has seen.
-    private static func loss(isInPlace: Bool) -> String {
+    private static func loss(isKept: Bool) -> String {
         "the copy lacks changes that this device has seen: "
-            + (isInPlace
-                ? "they are in another copy, if there is one, and \"vaultctl merge\" takes them from it"
-                : "they stay in the file that is kept")
+            + (isKept
+                ? "they stay in the file that is kept"
+                : "they are in another copy, if there is one, and \"vaultctl merge\" takes them from it")
     }
 }
 

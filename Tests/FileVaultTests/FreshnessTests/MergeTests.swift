@@ -272,7 +272,7 @@ import TokenVaultPlatform
     }
 
     /// Both sides replaced a passphrase and rotated the keys: the later passphrase stays. Where the file with the other
-    /// one is the vault, that slot must be removed first, or the merged file be taken.
+    /// one is the vault, that slot is removed first, or the other file is made the vault.
     @Test(arguments: [false, true]) func ofTwoReplacedPassphrasesTheLaterStays(isRemoving: Bool) throws {
         let old = UnlockMethod.passphrase(Secret(utf8: "fake old"))
         var later = TestDevice()

@@ -1,3 +1,4 @@
+import Synchronization
 import SystemPackage
 import Testing
 import TokenVault
@@ -184,5 +185,72 @@ import TokenVaultPlatform
         mine.disk.heal()
         try mine.receive(before)
         #expect(failure { try mine.use { _ in } } == nil)
+    }
+
+    /// Both sides replaced a passphrase, the copy later. The advice is to restore the copy, and to merge the file that it
+    /// replaces. Nothing is lost.
+    @Test func theCopyWithTheLaterPassphraseIsRestored() throws {
+        let old = Secret(utf8: "fake old")
+        var later = other
+        later.secondsAhead = 60
+        try mine.create()
+        try mine.use { _ = try $0.addSlot(.passphrase(old), scope: .all) }
+        try later.receive(mine.file)
+        for (device, key) in [(mine, "mine"), (later, "later")] {
+            try device.use { vault in
+                _ = try vault.rotatePassphrase(
+                    old, replacedBy: Secret(utf8: "fake \(key)"), keeping: [TestDevice.key])
+                try vault.store("fake \(key)", for: key)
+            }
+        }
+        let before = mine.file
+        let refused = failure { try mine.merge(later.file) }
+        #expect(
+            refused?.reason == .ancestry(.slotReplacedInCopy)
+                && refused?.advice?.contains("restore") == true, "\(refused as Any)")
+        try mine.receive(later.file)
+        try mine.adopt()
+        #expect(try mine.merge(before).taken == 1)
+        #expect(try mine.use { try $0.values() } == ["mine": "fake mine", "later": "fake later"])
+    }
+
+    /// A damaged vault is not told as a damaged copy.
+    @Test func theDamageIsThatOfTheFileThatHasIt() throws {
+        try create()
+        let whole = mine.file
+        var damaged = whole
+        damaged[VaultFormat.logStart + 200] ^= 1
+        try other.use { try $0.store("fake other", for: "other") }
+        let inCopy = failure { try other.merge(damaged) }
+        guard case .damagedCopy = inCopy?.reason else {
+            Issue.record("\(inCopy as Any)")
+            return
+        }
+        try mine.receive(damaged)
+        let inVault = failure { try mine.merge(other.file) }
+        #expect(inVault?.code == .corrupt && inVault?.reason != inCopy?.reason, "\(inVault as Any)")
+        if case .damagedCopy = inVault?.reason { Issue.record("\(inVault as Any)") }
+    }
+
+    /// What a program knows of a keybag says nothing of another one.
+    @Test func theAnchorNamesOnlyTheRootsOfTheKeybagInUse() throws {
+        try create()
+        try mine.use { vault in
+            let log = try vault.session().log
+            let (anchor, state) = (log.anchor, log.state.withLock { $0 })
+            let known = try #require(try anchor.read()).roots
+            let name = [UInt8](repeating: 7, count: RootNames.nameLength)
+            let other = Succession(
+                all: [name] + [known.all].compactMap { $0 },
+                holder: [name] + [known.holder].compactMap { $0 })
+            let record = KeybagRecord(
+                generation: state.keybag.generation, digest: [UInt8](repeating: 7, count: 32))
+            anchor.use(other, of: record)
+            #expect(anchor.advance(to: state)?.roots == known)
+            let expected = try anchor.expect(state)
+            #expect(expected?.comingRoots == known)
+            anchor.use(other, of: state.keybag)
+            #expect(anchor.advance(to: state)?.roots == other.present)
+        }
     }
 }
