@@ -200,7 +200,7 @@ struct Keybag: Equatable, Sendable {
     /// Returns one copy as it stands in the file, ``VaultFormat/keybagLength`` bytes; `nil` when the contents
     /// have outgrown it, or a bound that readers insist on.
     func encoded() -> [UInt8]? {
-        uncheckedEncoding().flatMap { (try? Keybag(decoding: $0)) == nil ? nil : $0 }
+        uncheckedEncoding().flatMap { (try? Keybag(decoding: $0)) == self ? $0 : nil }
     }
 
     /// Returns the bytes of one copy, whether or not readers accept them; `nil` when they have outgrown it.

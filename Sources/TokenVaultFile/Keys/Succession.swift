@@ -66,19 +66,26 @@ extension KeybagKeys {
         _ former: Keybag, under old: KeyRing.Roots, in keybag: inout Keybag, under new: KeyRing.Roots,
         limit: Int = Keybag.FormerRoots.most
     ) throws(Failure) {
-        for root in Root.allCases {
-            let own = try successionKeys(of: keybag, root, under: new)
-            let added = try successionKeys(of: former, root, under: old)
-            defer { for key in own + added { key.wipe() } }
-            guard let newest = own.first else { throw .noRoot }
-            var names: Set<RootNames.Name> = [try name(of: newest)]
-            let (first, rest) = (added.prefix(limit / 2), added.dropFirst(limit / 2))
-            var others: [SymmetricKey] = []
-            for key in first + own.dropFirst() + rest where names.insert(try name(of: key)).inserted {
-                others.append(key)
-            }
+        let own = try Root.allCases.map { (root) throws(Failure) in
+            try successionKeys(of: keybag, root, under: new)
+        }
+        let added = try Root.allCases.map { (root) throws(Failure) in
+            try successionKeys(of: former, root, under: old)
+        }
+        defer { for key in (own + added).joined() { key.wipe() } }
+        guard own.allSatisfy({ !$0.isEmpty }), added.allSatisfy({ !$0.isEmpty }) else { throw .noRoot }
+        // The names of R choose for both lists: they stay as long as each other, whatever a copy lists.
+        var names: Set<RootNames.Name> = [try name(of: own[0][0])]
+        var chosen: [[SymmetricKey]] = []
+        let half = added[0].indices.prefix(limit / 2).map { index in added.map { $0[index] } }
+        let kept = own[0].indices.dropFirst().map { index in own.map { $0[index] } }
+        let rest = added[0].indices.dropFirst(limit / 2).map { index in added.map { $0[index] } }
+        for keys in half + kept + rest where names.insert(try name(of: keys[0])).inserted {
+            chosen.append(keys)
+        }
+        for (position, root) in Root.allCases.enumerated() {
             keybag.formerRoots[root] = try seal(
-                Array(others.prefix(limit)), try wrap(keybag, root, under: new),
+                chosen.prefix(limit).map { $0[position] }, try wrap(keybag, root, under: new),
                 associatedData("succession", [keybag.vault.bytes]))
         }
     }

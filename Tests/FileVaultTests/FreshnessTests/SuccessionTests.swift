@@ -179,6 +179,27 @@ import TokenVaultPlatform
         #expect(failure { try stolen.use { try $0.unlock(with: Self.leaked) } }?.code == .wrongPassphrase)
     }
 
+    /// A forged copy lists many former roots for R, and one for A again and again.
+    @Test func aMergeKeepsBothListsAsLongAsEachOther() throws {
+        let before = try revoke()
+        let forged = try Self.forge(from: before, over: mine.file) { keybag, roots in
+            let keys = try (1...Keybag.FormerRoots.most).map { _ in try SymmetricKey.random() }
+            let wraps = try [roots.all, roots.holder].map {
+                try KeybagKeys.derive(
+                    try #require($0), "tokenvault 1 succession wrap", [keybag.vault.bytes])
+            }
+            let data = KeybagKeys.associatedData("succession", [keybag.vault.bytes])
+            keybag.formerRoots.all = try KeybagKeys.seal(keys, wraps[0], data)
+            keybag.formerRoots.holder = try KeybagKeys.seal(keys.map { _ in keys[0] }, wraps[1], data)
+        }
+        _ = try mine.merge(forged)
+        #expect(try mine.use { try $0.slots().map(\.id) } == [1, 3])
+        let merged = try Keybag(decoding: Array(mine.file.prefix(VaultFormat.keybagLength)))
+        #expect(merged.formerRoots.count == Keybag.FormerRoots.most)
+        #expect(merged.formerRoots.all.count == merged.formerRoots.holder.count)
+        try limited(mine).close()
+    }
+
     /// The forged file is at the path. Nothing that is merged into it makes it the vault.
     @Test(arguments: [nil, UInt32(9)]) func aMergeIntoFormerRootsIsRefused(_ version: UInt32?) throws {
         let before = try revoke()
