@@ -184,6 +184,7 @@ extension BlockingFileVault {
                 try session.log.noteOpening(under: ring.facts.succession, of: copy.record)
             } catch {
                 ring.wipeEverything()
+                if error.reason == .changedMeanwhile(.keys) { return nil }
                 guard error.reason == .ancestry(.unrelatedKeys), !isNamed else { throw error }
                 // A holder of former roots can write such a copy. The one in use may be whole.
                 failure = error

@@ -95,9 +95,19 @@ final class VaultSession: Sendable {
             guard ring.locks == locks, ring.replacements == replacements else { return }
             throw error
         }
-        let succession = fresh.facts.succession
+        do throws(TokenStorageError) {
+            try log.noteOpening(under: fresh.facts.succession, of: copy.record)
+        } catch {
+            fresh.wipeEverything()
+            switch error.reason {
+            // The held root is one that a key rotation replaced: the next unlock says so.
+            case .ancestry(.unrelatedKeys): return ring.loseRoot(keybag, unlessReplacedSince: replacements)
+            // The next look finds the keys that replaced these.
+            case .changedMeanwhile(.keys): return
+            default: throw error
+            }
+        }
         ring.replace(with: fresh, unlessLockedSince: locks, unlessReplacedSince: replacements)
-        try log.noteOpening(under: succession, of: copy.record)
     }
 }
 

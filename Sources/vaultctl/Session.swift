@@ -231,7 +231,7 @@ struct Session {
         else { return failure }
         let copy = path.removingLastComponent().appending(name).shellWord
         failure.advice =
-            "\"vaultctl merge \(copy)\" takes in those of the copy beside it; else \(failure.advice)"
+            "\"vaultctl merge \(copy)\" takes in the changes of the copy beside it; else \(failure.advice)"
         return failure
     }
 

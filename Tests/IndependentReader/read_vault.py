@@ -70,7 +70,13 @@ def open_vault(file, state_directory, secret):
         log = read_log(file, log_keys, anchor)
         named = (keybag.generation, keybag.checksum) == (log.keybag_generation, log.keybag_checksum)
         if named or keybag.generation == log.keybag_generation + 1:
-            check_roots(log, names, anchor)
+            try:
+                check_roots(log, names, anchor)
+            except Failure as failure:
+                if named:
+                    raise
+                refusal = failure
+                continue
             return Opened(keybag, slot, state, class_keys, log_keys, log)
         if keybag.generation > log.keybag_generation:
             refusal = Failure("rolledBack", "keybag: the log is older")

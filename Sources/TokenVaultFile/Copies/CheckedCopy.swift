@@ -11,6 +11,8 @@ struct CheckedCopy {
     let codec: FrameCodec
     let place: VaultLocation
     let keybag: Keybag
+    /// The record by which a log names that keybag.
+    let record: KeybagRecord
     let classes: KeybagClasses
     /// The keys that the keybag in use gives.
     let ring: KeyRing
@@ -62,6 +64,7 @@ struct CheckedCopy {
                 ? .damagedCopy(.damaged(.keybagInUse)) : .file(.wrongPassphrase)
         }
         keybag = opened.keybag
+        record = opened.copy.record
         classes = KeybagClasses(opened.keybag)
         let ring = opened.ring
         self.ring = ring

@@ -45,7 +45,7 @@ extension MergedItems {
                 "the copy is under other keys than the vault, as from before a key rotation: a program with an unlock method "
                     + "that was removed since may have written it; check what is taken and deleted")
         }
-        try recordRootsOfTheirs()
+        try recordRootsOfTheirs(known)
         if !hasSameRoot, !isRotatedHere {
             for slot in removed {
                 guard let another = other.slots.first(where: { $0.identifier == slot.identifier }) else {
@@ -72,7 +72,7 @@ extension MergedItems {
 
     /// Records that the roots of the vault also replaced the roots that the copy is under or lists, so that the devices
     /// which know those take the merged file.
-    private mutating func recordRootsOfTheirs() throws(TokenStorageError) {
+    private mutating func recordRootsOfTheirs(_ known: RootNames) throws(TokenStorageError) {
         let before = try succession()
         guard !Set(theirs.succession.all).isSubset(of: before.all) else { return }
         var keybag = keybag
@@ -88,8 +88,9 @@ extension MergedItems {
         }
         let former = self.keybag
         self.keybag = keybag
-        // Where not all have room, the same ones stay at each merge.
-        if Set(try succession().all) == Set(before.all) { self.keybag = former }
+        // Where not all have room, the same ones stay at each merge, and those that this device knows.
+        let after = try succession()
+        if Set(after.all) == Set(before.all) || !after.follows(known) { self.keybag = former }
     }
 
     /// Returns the names of the roots of the new keybag, and of those before them.

@@ -71,7 +71,7 @@ struct VaultMerge {
             throw .file(.invalidArgument, .ancestry(.nothingInCommon))
         }
         let anchor = Anchor(directory: place.state, vault: ours.vault, key: our.codec.keys.anchor)
-        anchor.use(our.succession, of: our.state.keybag)
+        anchor.use(our.succession, of: our.record)
         let anchored = try anchor.read()
         if plan.hasAllOfTheirs, history.left.isEmpty {
             try requireSuccession(our, our.state, from: anchored)
@@ -117,7 +117,7 @@ struct VaultMerge {
         }
         if isFollowing {
             if isRehearsal { return items.report }
-            anchor.use(their.succession, of: their.state.keybag)
+            anchor.use(their.succession, of: their.record)
             return try follow(their, over: existing, our, anchor, reach, items.report)
         }
 

@@ -63,6 +63,10 @@ struct AnchorSlot: Equatable, Sendable {
     /// Returns the roots that a file of `epoch` is known to be under.
     func roots(in epoch: Epoch) -> RootNames { epoch == coming ? comingRoots : roots }
 
+    func hasSameRoots(as other: Self) -> Bool {
+        roots == other.roots && coming == other.coming && comingRoots == other.comingRoots
+    }
+
     /// Returns whether a keybag may be that of the vault's file, or of the coming one.
     func mayBeFollowed(by succession: Succession) -> Bool {
         succession.follows(roots) || coming != nil && succession.follows(comingRoots)

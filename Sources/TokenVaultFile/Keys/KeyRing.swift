@@ -196,6 +196,8 @@ final class KeyRing: Sendable {
     func loseRoot(_ keybag: Keybag, unlessReplacedSince replacements: Int) {
         let wiped = state.withLock { state -> (Roots?, [ClassKeys])? in
             guard state.replacements == replacements, !state.changesRoot else { return nil }
+            // Whatever versions the other keybag claims, nothing is written beside it with these keys.
+            state.current = [:]
             return state.lock()
         }
         guard let wiped else { return }

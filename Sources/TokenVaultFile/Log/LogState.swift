@@ -54,6 +54,9 @@ struct LogState {
 }
 
 extension LogState {
+    /// The roots that this device knows a file of this epoch to be under.
+    var knownRoots: RootNames { seen?.roots(in: epoch) ?? RootNames() }
+
     /// The bytes of this file that a new one needs, without replaced values.
     private var neededBytes: Int { index.liveBytesAtMost + index.blockLength + ancestryLength }
 

@@ -55,16 +55,31 @@ final class VaultLog: Sendable {
         state = Mutex(try loader.load(file))
     }
 
-    /// Takes note of the opened file and of `keybag`, which is under the roots of `succession`. Throws `forked` where
-    /// this device knows roots of the vault that these do not follow.
+    /// Takes note of `keybag`, which is under the roots of `succession` and was just opened. Throws `forked` where this
+    /// device knows roots of the vault that these do not follow. Throws `locked` where other keys replaced these
+    /// meanwhile.
     func noteOpening(
         under succession: Succession, of keybag: KeybagRecord
     ) throws(TokenStorageError) {
         try withLockedState { (state) throws(TokenStorageError) in
-            let known = state.seen?.roots(in: state.epoch) ?? RootNames()
-            guard succession.follows(known) else { throw .file(.forked, .ancestry(.unrelatedKeys)) }
+            // A writer has looked at the anchor. For others, a process may have named other roots since.
+            if isWriting.withLock({ $0 }) == 0, let anchored = try anchor.read(),
+                state.seen.map({ !$0.hasSameRoots(as: anchored) }) ?? true
+            {
+                try reload(&state)
+            }
+            let isInUse = state.keybag == keybag || keybag.generation == state.keybag.generation + 1
+            let known = state.knownRoots
+            guard succession.follows(known) else {
+                throw isInUse
+                    ? .file(.forked, .ancestry(.unrelatedKeys)) : .file(.locked, .changedMeanwhile(.keys))
+            }
+            guard isInUse else { return }
             anchor.use(succession, of: keybag)
             try noteReading(&state, isOfNewRoots: succession.names(after: known) != known)
+            guard succession.follows(state.knownRoots) else {
+                throw .file(.locked, .changedMeanwhile(.keys))
+            }
         }
     }
 
