@@ -32,6 +32,18 @@ import TokenVaultPlatform
         }
     }
 
+    /// Makes a vault with a leaked unlock method, and revokes that. Returns the files from before and after.
+    private func revoke() throws -> (before: [UInt8], newer: [UInt8]) {
+        try mine.create()
+        let slot = try mine.use { try $0.addSlot(SuccessionTests.leaked, scope: .all).id }
+        let before = mine.file
+        try mine.use { vault in
+            _ = try vault.rotateKeys(keeping: [TestDevice.key], removing: [slot])
+            try vault.store("fake new", for: "new")
+        }
+        return (before, mine.file)
+    }
+
     @Test func allThreeRotateAndMerge() throws {
         try create()
         for (device, key) in [(mine, "mine"), (other, "other"), (third, "third")] {
@@ -116,14 +128,7 @@ import TokenVaultPlatform
 
     /// A program has the vault open while a forged file lies at the path. Nothing of that file counts as seen.
     @Test func anOpenSessionDoesNotTakeAForgedFileForSeen() throws {
-        try mine.create()
-        let slot = try mine.use { try $0.addSlot(SuccessionTests.leaked, scope: .all).id }
-        let before = mine.file
-        try mine.use { vault in
-            _ = try vault.rotateKeys(keeping: [TestDevice.key], removing: [slot])
-            try vault.store("fake new", for: "new")
-        }
-        let newer = mine.file
+        let (before, newer) = try revoke()
         let open = try mine.opened()
         defer { open.close() }
         try mine.receive(try SuccessionTests.forge(from: before, over: newer))
@@ -135,14 +140,7 @@ import TokenVaultPlatform
 
     /// Only one copy of the keybag is overwritten, by one under former roots that looks newer. The other one counts.
     @Test func aPlantedCopyOfTheKeybagIsReplaced() throws {
-        try mine.create()
-        let slot = try mine.use { try $0.addSlot(SuccessionTests.leaked, scope: .all).id }
-        let before = mine.file
-        try mine.use { vault in
-            _ = try vault.rotateKeys(keeping: [TestDevice.key], removing: [slot])
-            try vault.store("fake new", for: "new")
-        }
-        let newer = mine.file
+        let (before, newer) = try revoke()
         let planted = try SuccessionTests.forge(from: before, over: newer, isNamed: false)
         for isAdopted in [false, true] {
             try mine.receive(planted)
@@ -156,11 +154,8 @@ import TokenVaultPlatform
 
     /// To adopt a file under other keys may bring back an unlock method: the report says so.
     @Test func anAdoptionOfOtherKeysIsNoted() throws {
-        try mine.create()
-        let slot = try mine.use { try $0.addSlot(SuccessionTests.leaked, scope: .all).id }
-        let before = mine.file
-        try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key], removing: [slot]) }
-        try mine.receive(try SuccessionTests.forge(from: before, over: mine.file))
+        let (before, newer) = try revoke()
+        try mine.receive(try SuccessionTests.forge(from: before, over: newer))
         let copy = try mine.copy()
         defer { copy.close() }
         let report = try copy.adopt()
