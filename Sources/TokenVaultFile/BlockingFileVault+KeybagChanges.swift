@@ -5,7 +5,7 @@ internal import TokenVaultCrypto
 // Changing the keybag: the common part of slots, devices and key rotation.
 extension BlockingFileVault {
     func currentKeybag(_ session: VaultSession) throws(TokenStorageError) -> Keybag {
-        try session.log.withFreshState { _ in }
+        try session.log.withCheckedState { _ in }
         return try session.log.readKeybagInUse().keybag
     }
 
@@ -18,7 +18,10 @@ extension BlockingFileVault {
         try session.queue.alone { () throws(TokenStorageError) in
             // Readers go on with the keys they hold, and get the keys under the new root in a moment.
             if fresh != nil { session.ring.changesRoot(true) }
-            defer { if fresh != nil { session.ring.changesRoot(false) } }
+            defer {
+                session.log.comingKeybag.withLock { $0 = nil }
+                if fresh != nil { session.ring.changesRoot(false) }
+            }
             var changed: (keybag: Keybag, record: KeybagRecord)?
             try session.log.replaceKeybag { (current) throws(TokenStorageError) in
                 var keybag = current
@@ -54,20 +57,23 @@ extension BlockingFileVault {
                     of: changed, slot: session.ring.facts.slot, roots: try roots.copied(), secrets: secrets)
             }
             let succession = ring.facts.succession
-            session.ring.replace(with: ring, unlessLockedSince: locks)
+            if session.ring.replace(with: ring, unlessLockedSince: locks) {
+                session.log.checkedKeybag.withLock { $0 = record }
+            }
             // Where the anchor cannot move, the next unlock moves it.
             try? session.log.noteOpening(under: succession, of: record)
         } catch {
             // The change is durable and stays. Reads that the old keys cannot answer wait for the next
             // unlock.
             session.ring.markStale(changed)
+            session.log.anchor.use(Succession(), of: record)
+            session.log.checkedKeybag.withLock { $0 = record }
         }
     }
 
     /// Returns the roots in separate memory: a lock during a change wipes the ring's roots and not these.
     func heldRoots(_ session: VaultSession) throws(TokenStorageError) -> KeyRing.Roots {
-        try session.log.withFreshState { _ in }
-        try session.refreshKeys()
+        try session.log.withCheckedState { _ in }
         guard let roots = session.ring.roots else { throw session.ring.lockedError }
         guard roots.all != nil else {
             throw .file(.notPermitted, .permission(.everything))

@@ -118,8 +118,9 @@ extension BlockingFileVault {
     ) throws(TokenStorageError) -> Keybag {
         guard let session else { return known }
         try session.log.lookAtOthers()
-        try session.refreshKeys()
-        guard session.log.keybagRecord.generation != known.generation else { return known }
+        guard try session.followKeybag(), session.log.keybagRecord.generation != known.generation else {
+            return known
+        }
         let newer = try currentKeybag(session)
         state.withLock { if $0.keybag.generation == known.generation { $0.keybag = newer } }
         return newer

@@ -38,7 +38,7 @@ extension BlockingFileVault {
             try checkUsable()
             try method.check()
             if let session = state.withLock({ $0.session }) {
-                try session.log.withFreshState { _ in }
+                try session.log.lookAtOthers()
                 let copy = try session.log.readKeybagInUse()
                 let current = copy.keybag
                 let ring = try openKeybag(current, with: method)
@@ -50,7 +50,9 @@ extension BlockingFileVault {
                     ring.wipeEverything()
                     throw error
                 }
-                session.ring.replace(with: ring, unlessToldToLockSince: orders)
+                if session.ring.replace(with: ring, unlessToldToLockSince: orders) {
+                    session.log.checkedKeybag.withLock { $0 = copy.record }
+                }
                 state.withLock { $0.keybag = current }
                 try countAgain()
                 tellObservers(ofFirstUnlock: false)
@@ -168,9 +170,20 @@ extension BlockingFileVault {
                 if error.code != .wrongPassphrase || error.reason != nil { failure = error }
                 continue
             }
-            let session = try VaultSession(
-                ring: ring, location: location, file: file, store: secretStore,
-                configuration: configuration, hub: hub, isCopy: isCopy)
+            let session: VaultSession
+            do throws(TokenStorageError) {
+                session = try VaultSession(
+                    ring: ring, location: location, file: file, store: secretStore,
+                    configuration: configuration, hub: hub, isCopy: isCopy)
+            } catch {
+                ring.wipeEverything()
+                guard error.code == .corrupt || error.reason == .ancestry(.unrelatedKeys),
+                    Set(copies.vaults).count == 1
+                else { throw error }
+                // A holder of former roots can write a copy with another log key. The one in use may be whole.
+                if failure.code != .forked { failure = error }
+                continue
+            }
             let record = session.log.keybagRecord
             let isNamed = copy.isNamed(by: record)
             guard isNamed || copy.isNext(after: record) else {
@@ -190,6 +203,7 @@ extension BlockingFileVault {
                 failure = error
                 continue
             }
+            session.log.checkedKeybag.withLock { $0 = copy.record }
             if !isNamed, !isCopy, location.readOnlyReason != nil {
                 // Making the copy count requires a write.
                 ring.wipeEverything()

@@ -287,7 +287,7 @@ extension BlockingFileVault {
             guard let session = state.withLock({ $0.session }) else { return }
             guard thoroughly else { return try session.log.lookAtPlace() }
             try session.log.lookAtOthers()
-            try session.refreshKeys()
+            _ = try session.followKeybag()
         }
     }
 }

@@ -51,7 +51,8 @@ extension BlockingFileVault {
                 // never returns.
                 if session.log.hasNoName { return LockedRemainder(hasReadableItems: false, emptyFile: nil) }
             }
-            try session.refreshKeys()
+            // What the file has under keys that were replaced meanwhile is not known until the next unlock.
+            try session.log.checkKeybag()
             return try session.log.remainder { [ring = session.ring] policy, setTag, version in
                 if case .keys = ring.access(policy: policy, setTag: setTag, version: version) {
                     return true

@@ -56,7 +56,6 @@ extension VaultSession {
         var failed: IndexEntry?
         while true {
             guard let (entry, file) = try log.entry(for: item) else { return nil }
-            try refreshKeys()
             let replacements = ring.replacements
             do throws(TokenStorageError) {
                 guard let keys = try keys(toRead: entry) else { return nil }
@@ -143,7 +142,6 @@ extension VaultSession {
     ) throws(TokenStorageError) -> TokenListing? {
         let tag: UInt64? = if let service { try log.codec.tag(ofService: service) } else { nil }
         let (entries, file) = try log.entries()
-        try refreshKeys()
         var listing = TokenListing(items: [])
         for (item, entry) in entries where tag == nil || entry.serviceTag == tag {
             let access = ring.access(of: entry)

@@ -8,7 +8,6 @@ extension VaultSession {
         service: String, changes: [TokenChange], existed facts: CommitFacts
     ) -> WriteRequest.Preparation {
         { [self] (view, add) throws(TokenStorageError) in
-            try refreshKeys()
             let now = clock()
             // No change depends on another: a commit touches each key once.
             var existed: [Bool] = []
@@ -37,7 +36,6 @@ extension VaultSession {
         service: String, existed: CommitFacts
     ) -> WriteRequest.Preparation {
         { [self] (view, add) throws(TokenStorageError) in
-            try refreshKeys()
             var planner = CommitPlanner(session: self, view: view, now: clock(), changes: 0)
             let tag = try log.codec.tag(ofService: service)
             for (item, found) in try view.items(where: { $0.serviceTag == tag }) {
@@ -53,15 +51,12 @@ extension VaultSession {
     /// Removes items whose class keys were destroyed, with the last passphrase or with a device. Only the
     /// keybag in use tells which: items of a class that came since the keys were read are not among them.
     func removeDestroyedItems() throws(TokenStorageError) {
-        try log.withFreshState { _ in }
-        try refreshKeys()
         // This looks first: most unlocks find none, and a reader should not wait for writers.
-        let mayBeAny = try log.withFreshState { [self] state in state.index.mayHave(isDestroyed) }
+        let mayBeAny = try log.withCheckedState { [self] state in state.index.mayHave(isDestroyed) }
         guard mayBeAny else { return }
         _ = try queue.commit { [self] (view, add) throws(TokenStorageError) in
             // Other processes may have written since; from here on, none does.
-            try refreshKeys()
-            guard log.keybagRecord.generation == ring.facts.keybagGeneration else { return }
+            guard !ring.facts.isStale else { return }
             var drafts: [FrameDraft] = []
             let destroyed = try view.items { isDestroyed($0.policy, $0.setTag, $0.keyVersion) }
             for (item, found) in destroyed {

@@ -9,7 +9,7 @@ internal import FoundationEssentials
 #endif
 
 /// A vault that was unlocked at least once: its keys, its log, and the items between the two.
-final class VaultSession: Sendable {
+final class VaultSession: KeybagOpener {
     let ring: KeyRing
     let log: VaultLog
     let queue: CommitQueue
@@ -45,6 +45,7 @@ final class VaultSession: Sendable {
             log.stop.withLock { $0 = WritingStop(.file(.duplicateVault, .ancestry(.readOnlyCopy))) }
         }
         queue = CommitQueue(log: log)
+        log.keybagOpener.withLock { $0.opener = self }
     }
 
     /// The policy of an item that names none; never a weaker policy because this device is not enrolled.
@@ -57,57 +58,85 @@ final class VaultSession: Sendable {
     func use(_ store: StateStore) { self.store.withLock { $0 = store } }
 
     /// Takes the keys of the keybag that is in use, when another process has changed it. While locked, the
-    /// roots for that are not held, and reads that depend on passphrases wait. When the vault got a new root
-    /// key, the held keys are no longer the vault's: the session is locked until the next unlock.
-    func refreshKeys() throws(TokenStorageError) {
-        guard log.keybagRecord.generation != ring.facts.keybagGeneration, !ring.changesRoot else { return }
+    /// roots for that are not held: only that the keybag is under the same after-first-unlock root is checked, and reads that
+    /// depend on passphrases wait.
+    ///
+    /// When the vault got a new root key, or a keybag that this device must not accept, the held keys are no longer the
+    /// vault's: the session is locked until the next unlock, which tells the two apart. Throws `locked` then.
+    func openKeybagInUse() throws(TokenStorageError) {
+        guard !log.isChecked(log.keybagRecord) else { return }
+        // One lock is enough: each revokes what is being read.
+        if ring.facts.hasLostRoot { throw ring.lockedError }
         let (locks, replacements) = (ring.locks, ring.replacements)
-        let facts = ring.facts
         let copy = try log.readKeybagInUse()
-        let keybag = copy.keybag
-        guard let roots = ring.roots, !facts.isStale else {
-            ring.markStale(keybag, unlessReplacedSince: replacements)
-            return
-        }
-        let isAuthentic: Bool
+        let succession: Succession?
+        let fresh: KeyRing?
         do throws(TokenStorageError) {
-            isAuthentic = try KeybagKeys.isAuthentic(keybag, under: roots)
+            succession = try self.succession(of: copy.keybag)
+            fresh = succession == nil ? nil : try open(copy.keybag)
         } catch {
             // The keys were wiped meanwhile, by a lock or because newer keys are there already.
             guard ring.locks == locks, ring.replacements == replacements else { return }
             throw error
         }
-        guard isAuthentic else {
-            // Only a holder of the log key can name a copy there: another root key, or a forgery. The next
-            // unlock tells them apart.
-            ring.loseRoot(keybag, unlessReplacedSince: replacements)
-            return
-        }
-        let secrets = try store.withLock { $0 }?.load() ?? KeybagKeys.DeviceSecrets()
-        let fresh: KeyRing
+        guard let succession else { return try loseRoot(copy.keybag, since: replacements) }
         do throws(TokenStorageError) {
-            fresh = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
-                try KeybagKeys.ring(
-                    of: keybag, slot: facts.slot, roots: try roots.copied(), secrets: secrets)
-            }
+            try log.noteOpening(under: fresh?.facts.succession ?? succession, of: copy.record)
         } catch {
-            // As above.
-            guard ring.locks == locks, ring.replacements == replacements else { return }
-            throw error
-        }
-        do throws(TokenStorageError) {
-            try log.noteOpening(under: fresh.facts.succession, of: copy.record)
-        } catch {
-            fresh.wipeEverything()
+            fresh?.wipeEverything()
             switch error.reason {
             // The held root is one that a key rotation replaced: the next unlock says so.
-            case .ancestry(.unrelatedKeys): return ring.loseRoot(keybag, unlessReplacedSince: replacements)
+            case .ancestry(.unrelatedKeys): return try loseRoot(copy.keybag, since: replacements)
             // The next look finds the keys that replaced these.
             case .changedMeanwhile(.keys): return
             default: throw error
             }
         }
-        ring.replace(with: fresh, unlessLockedSince: locks, unlessReplacedSince: replacements)
+        let isTaken =
+            if let fresh {
+                ring.replace(with: fresh, unlessLockedSince: locks, unlessReplacedSince: replacements)
+            } else {
+                ring.markStale(copy.keybag, unlessReplacedSince: replacements)
+            }
+        if isTaken { log.checkedKeybag.withLock { $0 = copy.record } }
+    }
+
+    /// Does the same, where a locked session is nothing to report. Returns whether the keys of the keybag in use were checked.
+    func followKeybag() throws(TokenStorageError) -> Bool {
+        do throws(TokenStorageError) {
+            try log.checkKeybag()
+            return true
+        } catch {
+            guard error.code == .locked else { throw error }
+            return false
+        }
+    }
+
+    /// Returns the names of the held roots; `nil` where `keybag` is not signed under these. Only a holder of the log key
+    /// can name such a keybag: another root key, or a forgery.
+    private func succession(of keybag: Keybag) throws(TokenStorageError) -> Succession? {
+        if let roots = ring.roots {
+            return try KeybagKeys.isAuthentic(keybag, under: roots) ? ring.facts.succession : nil
+        }
+        guard let holderCode = ring.holderCode else { throw ring.lockedError }
+        guard try KeybagKeys.isAuthentic(keybag, underHolderOf: holderCode) else { return nil }
+        return Succession(all: [], holder: ring.facts.succession.holder)
+    }
+
+    /// Returns the keys of a keybag that is under the held roots; `nil` while locked.
+    private func open(_ keybag: Keybag) throws(TokenStorageError) -> KeyRing? {
+        guard let roots = ring.roots else { return nil }
+        let secrets = try store.withLock { $0 }?.load() ?? KeybagKeys.DeviceSecrets()
+        let slot = ring.facts.slot
+        return try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+            try KeybagKeys.ring(of: keybag, slot: slot, roots: try roots.copied(), secrets: secrets)
+        }
+    }
+
+    private func loseRoot(_ keybag: Keybag, since replacements: Int) throws(TokenStorageError) {
+        ring.loseRoot(keybag, unlessReplacedSince: replacements)
+        // Otherwise this process has put newer keys in the place of those that were compared, or is about to.
+        if ring.facts.hasLostRoot { throw ring.lockedError }
     }
 }
 

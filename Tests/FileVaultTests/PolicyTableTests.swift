@@ -277,7 +277,7 @@ import TokenVault
             }
         }
         let hidden = expected.values.count { if case .refused = $0 { true } else { false } }
-        if situation == .neverUnlocked {
+        if situation == .neverUnlocked || situation == .revokedElsewhere {
             #expect(throws: TokenStorageError.self) { try storage.list() }
         } else {
             let listing = try storage.list()

@@ -80,7 +80,8 @@ class Forger:
         log = self.opened.log
         anchor = Anchor(1, log.epoch, log.epoch_identifier, log.sequence, self.last.chain, log.keybag_generation)
         slot = b"TVANCHR1" + struct.pack("<QQ16sQ32sQQQQ16s16s16s16s16s", *astuple(replace(anchor, **changes)))
-        slot = (slot + keyed(self.keys.anchor, slot)).ljust(512, b"\0")
+        slot += keyed(self.keys.anchor, slot)
+        slot = (slot + digest(slot, 16)).ljust(512, b"\0")
         return slot + slot
 
     def append(self, frame, metadata=b"", body=b"", zero=0, stored_by=0):

@@ -4,6 +4,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+from failure import Failure
 from primitives import digest, keyed
 
 
@@ -52,14 +53,24 @@ def _contents(directory, vault, name):
 
 
 def read_anchor(contents, key):
-    """The slot that counts, or None when there is no anchor or neither slot is whole."""
-    slots = [_slot(contents[start : start + 512], key) for start in (0, 512)] if contents else []
-    return max((slot for slot in slots if slot), key=lambda slot: slot.counter, default=None)
-
-
-def _slot(data, key):
-    if len(data) != 512 or data[:8] != b"TVANCHR1" or any(data[224:]) or keyed(key, data[:192]) != data[192:224]:
+    """The slot that counts, or None when there is no anchor or neither slot is whole. Raises forked for another log key."""
+    slots = [contents[start : start + 512] for start in (0, 512)] if contents else []
+    whole = [(slot.counter, slot, data) for data in slots if _is_whole(data) and (slot := _slot(data))]
+    if not whole:
         return None
+    _, slot, data = max(whole, key=lambda one: one[0])
+    if keyed(key, data[:192]) != data[192:224]:
+        raise Failure("forked", "anchor: it is under another log key")
+    return slot
+
+
+def _is_whole(data):
+    if len(data) != 512 or data[:8] != b"TVANCHR1" or any(data[240:]):
+        return False
+    return digest(data[:224], 16) == data[224:240]
+
+
+def _slot(data):
     anchor = Anchor(*struct.unpack("<QQ16sQ32sQQQQ16s16s16s16s16s", data[8:192]))
     numbers = [anchor.counter, anchor.epoch, anchor.sequence, anchor.keybag_generation, anchor.coming]
     return anchor if max(numbers) < 1 << 53 else None

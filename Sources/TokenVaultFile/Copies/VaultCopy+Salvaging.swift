@@ -50,7 +50,7 @@ extension VaultCopy {
             try requireInPlace(try onDisk { () throws(SystemFailure) in try opened.attributes().identity })
             let anchor = Anchor(directory: location.state, vault: vault, key: codec.keys.anchor)
             var salvage = LogSalvage(file: file, codec: codec)
-            let anchored = try anchor.read()
+            let anchored = try anchor.read(choosing: true)
             try salvage.read(anchored: anchored, progress: progress)
             let (keybag, note) = try keybagToSave(keybags, named: salvage.named)
             let items = salvage.takeItems()

@@ -61,7 +61,7 @@ struct VaultRestoration {
         reach.include(loaded.state)
         if let other { try? reach.include(other.file, loaded.codec) }
         let anchor = Anchor(directory: place.state, vault: copy.vault, key: loaded.codec.keys.anchor)
-        let anchored = try anchor.read()
+        let anchored = try anchor.read(choosing: true)
         if let anchored { reach.include(anchored) }
         if let existing { try reach.include(existing.file, loaded.codec) }
         let life = try reach.next()

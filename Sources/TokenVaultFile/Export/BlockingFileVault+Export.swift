@@ -112,7 +112,6 @@ extension BlockingFileVault {
     private func exportPlan(allOrNothing: Bool) throws(TokenStorageError) -> ExportPlan {
         let session = try session()
         let (entries, _) = try session.log.entries()
-        try session.refreshKeys()
         guard session.ring.isUnlocked else { throw .file(.locked) }
         var plan = ExportPlan(session: session, allOrNothing: allOrNothing)
         for (item, entry) in entries {

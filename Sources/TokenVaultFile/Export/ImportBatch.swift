@@ -56,7 +56,6 @@ extension VaultSession {
     ) throws(TokenStorageError) -> ImportReport {
         let outcome = ImportOutcome()
         _ = try queue.commit { [self] (view, add) throws(TokenStorageError) in
-            try refreshKeys()
             var report = ImportReport()
             try Parallel.pipeline(items.count, each: CommitPlanner.part) {
                 (range) throws(TokenStorageError) in

@@ -26,7 +26,16 @@ struct AnchorSlot: Equatable, Sendable {
     /// The length of a slot: a sector of its own, so that writing one slot cannot tear the other.
     static let length = VaultFormat.sector
     static let codeLength = 32
+    static let checksumLength = 16
     static let authenticatedLength = 8 + 8 + 24 + 8 + 32 + 8 + 16 + 24 + 64
+
+    /// Whether the bytes of a slot are as they were written, under whatever key.
+    static func isWhole(_ bytes: [UInt8]) -> Bool {
+        let end = authenticatedLength + codeLength
+        return bytes.starts(with: magic) && isAllZero(bytes, in: end + checksumLength..<bytes.count)
+            && Hash.digest(bytes, in: 0..<end, length: checksumLength)
+                == Array(bytes[end..<end + checksumLength])
+    }
 
     func authenticatedBytes() -> [UInt8] {
         var writer = ByteWriter(reserving: Self.authenticatedLength)

@@ -16,7 +16,6 @@ extension VaultSession {
     /// Returns the values; `nil` when the item was sealed under newer keys meanwhile.
     private func listing(ofValues item: ItemIdentifier) throws(TokenStorageError) -> TokenListing? {
         let (values, file) = try log.values(of: item)
-        try refreshKeys()
         var listing = TokenListing(items: [])
         for (position, entry) in values.enumerated() {
             let access = ring.access(of: entry)
@@ -46,7 +45,6 @@ extension VaultSession {
         _ item: ItemIdentifier, storedAs generation: Generation
     ) throws(TokenStorageError) -> TokenItem? {
         let (values, file) = try log.values(of: item)
-        try refreshKeys()
         guard let entry = values.first(where: { $0.generation == generation.rawValue }),
             let keys = try keys(toRead: entry)
         else { return nil }

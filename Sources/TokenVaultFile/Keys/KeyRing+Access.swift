@@ -1,5 +1,6 @@
 internal import Synchronization
 internal import TokenVaultCore
+internal import TokenVaultCrypto
 
 // The access that the held keys give.
 extension KeyRing {
@@ -17,6 +18,9 @@ extension KeyRing {
                 return !policy.isThisDeviceOnly || facts.isEnrolled
             })
     }
+
+    /// The key of the keybag's code for every holder; `nil` once every key was wiped.
+    var holderCode: SymmetricKey? { state.withLock { $0.holderCode } }
 
     /// The roots, while unlocked.
     var roots: Roots? { state.withLock { $0.roots } }

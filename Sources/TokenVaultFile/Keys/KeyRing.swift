@@ -49,8 +49,6 @@ final class KeyRing: Sendable {
         var setTags: Set<UInt64> = [0]
         /// The names of the keybag's roots and of those before them.
         var succession = Succession()
-        /// The generation of the keybag that the keys are from, or that was looked at since.
-        var keybagGeneration: UInt64
         /// Whether another keybag is in use by now, and the roots to look into it are not held.
         var isStale = false
         /// Whether the vault got another root key since: all held keys are wiped.
@@ -59,6 +57,8 @@ final class KeyRing: Sendable {
 
     struct State {
         var roots: Roots?
+        /// The key of the keybag's code for every holder. It stays while locked, for the keybags that others make meanwhile.
+        var holderCode: SymmetricKey?
         /// The class keys by policy number, set tag and version.
         var classes: [ClassName: ClassKeys]
         /// The newest version of each class, for writing.
@@ -108,7 +108,7 @@ final class KeyRing: Sendable {
     let state: Mutex<State>
 
     init(
-        vault: VaultIdentifier, log: LogKeys, roots: Roots, classes: [ClassKeys], facts: Facts
+        vault: VaultIdentifier, log: LogKeys, roots: Roots, holderCode: SymmetricKey, classes: [ClassKeys], facts: Facts
     ) {
         self.vault = vault
         self.log = log
@@ -119,7 +119,7 @@ final class KeyRing: Sendable {
             named[name] = keys
             if (current[keys.policy]?.version ?? 0) < keys.version { current[keys.policy] = keys }
         }
-        state = Mutex(State(roots: roots, classes: named, current: current, facts: facts))
+        state = Mutex(State(roots: roots, holderCode: holderCode, classes: named, current: current, facts: facts))
     }
 
     /// The number of locks, for ``replace(with:unlessLockedSince:)``.
@@ -140,33 +140,37 @@ final class KeyRing: Sendable {
     /// Takes over the keys that another unlock of the same vault gave, and wipes the previous keys. Does
     /// nothing if the ring was locked since `locks` was read: an operation that began before a lock never
     /// undoes it. Does nothing if a lock was ordered since `orders` was read. Does nothing if the keys were
-    /// replaced since `replacements` was read, which may be by newer keys.
+    /// replaced since `replacements` was read, which may be by newer keys. Returns whether it took the keys over.
+    @discardableResult
     func replace(
         with other: KeyRing, unlessLockedSince locks: Int? = nil, unlessToldToLockSince orders: Int? = nil,
         unlessReplacedSince replacements: Int? = nil
-    ) {
+    ) -> Bool {
         var fresh = other.state.withLock { state in
             defer {
                 state.roots = nil
+                state.holderCode = nil
                 state.classes = [:]
                 state.current = [:]
             }
             return state
         }
-        let old = state.withLock { state in
+        let (old, isTaken) = state.withLock { state in
             fresh.locks = state.locks
             fresh.orders = state.orders
             fresh.changesRoot = state.changesRoot
             fresh.replacements = state.replacements + 1
-            if state.isWiped { return fresh }
-            if let locks, state.locks != locks { return fresh }
-            if let orders, state.orders != orders { return fresh }
-            if let replacements, state.replacements != replacements || state.changesRoot { return fresh }
+            if state.isWiped { return (fresh, false) }
+            if let locks, state.locks != locks { return (fresh, false) }
+            if let orders, state.orders != orders { return (fresh, false) }
+            if let replacements, state.replacements != replacements || state.changesRoot { return (fresh, false) }
             defer { state = fresh }
-            return state
+            return (state, true)
         }
         Self.wipe(old.roots)
+        old.holderCode?.wipe()
         for keys in old.classes.values { keys.wipe() }
+        return isTaken
     }
 
     deinit { wipeEverything() }
@@ -179,26 +183,27 @@ final class KeyRing: Sendable {
 
     /// Records that another keybag is in use and cannot be opened. Nothing that depends on passphrases is
     /// answered until the next unlock. Nothing is written with keys of which that keybag has a newer version
-    /// or none. Does nothing when the ring was replaced since `replacements` was read.
-    func markStale(_ keybag: Keybag, unlessReplacedSince replacements: Int? = nil) {
+    /// or none. Does nothing when the ring was replaced since `replacements` was read. Returns whether it did.
+    @discardableResult
+    func markStale(_ keybag: Keybag, unlessReplacedSince replacements: Int? = nil) -> Bool {
         state.withLock { state in
-            if let replacements, state.replacements != replacements { return }
+            if let replacements, state.replacements != replacements { return false }
             state.facts.isStale = true
-            state.facts.keybagGeneration = keybag.generation
             state.current = state.current.filter { policy, keys in
                 keybag.newestVersion(of: policy.number, setTag: keys.setTag) == keys.version
             }
+            return true
         }
     }
 
-    /// Locks the ring and marks it stale, since the vault has another root key than the held one. Does
-    /// nothing if the ring was replaced since `replacements` was read, or is about to be.
+    /// Locks the ring and marks it stale, since the vault has another root key than the held one. That is no lock that
+    /// was ordered. Does nothing if the ring was replaced since `replacements` was read, or is about to be.
     func loseRoot(_ keybag: Keybag, unlessReplacedSince replacements: Int) {
         let wiped = state.withLock { state -> (Roots?, [ClassKeys])? in
             guard state.replacements == replacements, !state.changesRoot else { return nil }
             // Whatever versions the other keybag claims, nothing is written beside it with these keys.
             state.current = [:]
-            return state.lock()
+            return state.lock(byItself: true)
         }
         guard let wiped else { return }
         Self.wipe(wiped)
@@ -237,14 +242,16 @@ final class KeyRing: Sendable {
         // This comes first: a caller that finds no keys from here on gets `closed`.
         state.withLock { $0.isWiped = true }
         lock()
-        let rest = state.withLock { state in
+        let (rest, holderCode) = state.withLock { state in
             defer {
+                state.holderCode = nil
                 state.classes = [:]
                 state.current = [:]
             }
-            return Array(state.classes.values)
+            return (Array(state.classes.values), state.holderCode)
         }
         for keys in rest { keys.wipe() }
+        holderCode?.wipe()
         log.wipe()
     }
 }

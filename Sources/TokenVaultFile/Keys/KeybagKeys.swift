@@ -196,7 +196,8 @@ enum KeybagKeys {
             }
         }
         return KeyRing(
-            vault: keybag.vault, log: log, roots: roots, classes: classes,
+            vault: keybag.vault, log: log, roots: roots,
+            holderCode: try codeKey(roots.holder, "holder", of: keybag), classes: classes,
             facts: KeyRing.Facts(
                 slot: slot, deviceTag: secrets.device?.setTag,
                 isEnrolled: keybag.sets.contains { $0.device == secrets.device?.identifier },
@@ -204,8 +205,7 @@ enum KeybagKeys {
                 hasPasscodeSlot: keybag.slots.contains { $0.kind == .passphrase },
                 hasPepper: opensPasscodeClass,
                 setTags: Set(keybag.sets.map { DeviceKey.setTag(of: $0.device) }),
-                succession: try succession(of: keybag, under: roots),
-                keybagGeneration: keybag.generation))
+                succession: try succession(of: keybag, under: roots)))
     }
 
     // MARK: - Derivations
@@ -242,16 +242,32 @@ enum KeybagKeys {
         of keybag: Keybag, roots: KeyRing.Roots
     ) throws(Failure) -> (root: [UInt8]?, holder: [UInt8]) {
         let bytes = keybag.authenticatedBytes()
-        func code(_ key: SymmetricKey, _ label: String) throws(Failure) -> [UInt8] {
-            let key = try derive(key, label, [keybag.vault.bytes])
-            guard let code = Hash.keyed(bytes, key: key, length: Keybag.codeLength) else {
-                throw .crypto(.unavailable)
-            }
-            return code
-        }
-        let holder = try code(roots.holder, "tokenvault 1 keybag holder code")
+        let holder = try code(of: bytes, with: try codeKey(roots.holder, "holder", of: keybag))
         guard let all = roots.all else { return (nil, holder) }
-        return (try code(all, "tokenvault 1 keybag root code"), holder)
+        return (try code(of: bytes, with: try codeKey(all, "root", of: keybag)), holder)
+    }
+
+    private static func codeKey(
+        _ root: SymmetricKey, _ name: String, of keybag: Keybag
+    ) throws(Failure) -> SymmetricKey {
+        try derive(root, "tokenvault 1 keybag \(name) code", [keybag.vault.bytes])
+    }
+
+    private static func code(of bytes: [UInt8], with key: SymmetricKey) throws(Failure) -> [UInt8] {
+        guard let code = Hash.keyed(bytes, key: key, length: Keybag.codeLength) else {
+            throw .crypto(.unavailable)
+        }
+        return code
+    }
+
+    /// Returns whether a keybag is signed under the after-first-unlock root that `holderCode` is the key of. Throws what
+    /// keeps that from being known.
+    static func isAuthentic(
+        _ keybag: Keybag, underHolderOf holderCode: SymmetricKey
+    ) throws(TokenStorageError) -> Bool {
+        try translating { () throws(Failure) in
+            constantTimeEqual(try code(of: keybag.authenticatedBytes(), with: holderCode), keybag.holderCode)
+        }
     }
 
     static func derive(

@@ -8,7 +8,8 @@ internal import TokenVaultPlatform
 ///
 /// The anchor is two slots in a file of the state directory, written in turn. The file is synced only before
 /// another file becomes the vault: an anchor that a crash takes back otherwise only protects a little less. A
-/// missing, damaged or unwritable file is no error.
+/// missing, damaged or unwritable file is no error. A whole one under another log key is: key rotations keep that key, so the
+/// vault's file is not the one that this device knows.
 final class Anchor: Sendable {
     fileprivate struct State {
         var file: (any DiskFile)?
@@ -17,18 +18,28 @@ final class Anchor: Sendable {
         var known: [UInt8] = []
         /// The newest slot of these bytes.
         var newest: AnchorSlot?
-        /// The keybag that the caller opened, and the names of its roots; `nil` where it opened none.
-        var opened: (keybag: KeybagRecord, succession: Succession)?
+        /// Whether the newest whole slot is under another log key.
+        var isUnderOtherKey = false
+        /// Whether the file could be opened for reading only.
+        var isReadOnly = false
         /// Whether the file cannot be written, so that the anchor stays where it is.
         var isStuck = false
         /// The buffer for reading.
         var bytes = [UInt8](repeating: 0, count: 2 * AnchorSlot.length)
+
+        /// Lets go of a file that was removed or that another one replaced: other processes no longer look at it.
+        mutating func forgetRemovedFile() {
+            guard let open = file, (try? open.attributes().links) == 0 else { return }
+            (file, known, newest, isReadOnly) = (nil, [], nil, false)
+        }
     }
 
     private let directory: (any DiskDirectory)?
     private let name: String
     private let key: SymmetricKey
     private let state = Mutex(State())
+    /// The keybag that the caller opened, and the names of its roots; `nil` where it opened none.
+    private let opened = Mutex<(keybag: KeybagRecord, succession: Succession)?>(nil)
 
     init(directory: (any DiskDirectory)?, vault: VaultIdentifier, key: SymmetricKey) {
         self.directory = directory
@@ -38,30 +49,50 @@ final class Anchor: Sendable {
 
     /// Takes the names of the roots of a keybag that the caller opened. They count while that keybag is in use.
     func use(_ succession: Succession, of keybag: KeybagRecord) {
-        state.withLock { $0.opened = (keybag, succession) }
+        opened.withLock { $0 = (keybag, succession) }
     }
 
     /// Returns whether the keybag in use is the one that the caller opened.
-    func hasOpened(_ keybag: KeybagRecord) -> Bool { state.withLock { $0.opened?.keybag == keybag } }
+    func hasOpened(_ keybag: KeybagRecord) -> Bool { opened.withLock { $0?.keybag == keybag } }
+
+    /// Returns whether `slot` says all there is to say of a log that has come as far as `log`.
+    func isCovered(_ log: LogState, by slot: AnchorSlot) -> Bool {
+        let known = slot.roots(in: log.epoch)
+        return slot.covers(log) && names(of: log.keybag, after: known) == known
+    }
+
+    /// Returns the names of the roots of `keybag` where the caller opened that, and they follow the known ones; else
+    /// the known ones. A process that opened the vault before a key rotation or a restore takes nothing back.
+    private func names(of keybag: KeybagRecord, after known: RootNames) -> RootNames {
+        opened.withLock { opened in
+            guard let opened, opened.keybag == keybag else { return known }
+            return opened.succession.names(after: known)
+        }
+    }
 
     static func name(of vault: VaultIdentifier) -> String { vault.hexadecimal + ".anchor" }
 
     /// Returns the newest slot that authenticates; `nil` when there is none. Throws `resourcesExhausted` when
-    /// the system could not even look: that must not pass for no anchor.
-    func read() throws(TokenStorageError) -> AnchorSlot? {
+    /// the system could not even look: that must not pass for no anchor. Throws `forked` when the newest is under another
+    /// log key, unless the user is `choosing` the file.
+    func read(choosing: Bool = false) throws(TokenStorageError) -> AnchorSlot? {
         guard let directory else { return nil }
         let result = state.withLock { state -> Result<AnchorSlot?, TokenStorageError> in
+            state.forgetRemovedFile()
             if state.file == nil {
                 do throws(SystemFailure) {
                     state.file = try directory.open(name, .readWrite)
                 } catch {
                     if error.isExhaustion { return .failure(.system(error)) }
                     state.file = try? directory.open(name, .read)
+                    state.isReadOnly = state.file != nil
                     state.isStuck = error.errno != .noSuchFileOrDirectory
                 }
             }
             guard let file = state.file else { return .success(nil) }
-            return .success(look(at: file, &state))
+            let newest = look(at: file, &state)
+            if state.isUnderOtherKey, !choosing { return .failure(.file(.forked, .ancestry(.unrelatedKeys))) }
+            return .success(newest)
         }
         return try result.get()
     }
@@ -76,17 +107,14 @@ final class Anchor: Sendable {
     func advance(to log: LogState) -> AnchorSlot? {
         guard let directory else { return nil }
         return state.withLock { state in
-            if state.file == nil {
-                state.file = (try? directory.open(name, .readWrite)) ?? create(synced: true)
-            }
-            guard let file = state.file else {
+            guard let file = fileForWriting(in: directory, &state, synced: true) else {
                 state.isStuck = true
                 return nil
             }
             // Another process may have moved it meanwhile; its counter must not be used again. If the anchor
             // is of another file, which is the vault by now, a copy that is still in use moves nothing.
             if let other = look(at: file, &state), other.epoch.isOfAnother(than: log.epoch) { return nil }
-            let moved = try? write(state.slot(for: log), to: file, &state)
+            let moved = try? write(slot(for: log, after: state), to: file, &state)
             state.isStuck = moved == nil
             return moved
         }
@@ -98,13 +126,10 @@ final class Anchor: Sendable {
     func advance(from expected: AnchorSlot?, toReadingOf log: LogState) -> AnchorSlot? {
         guard let directory else { return nil }
         return state.withLock { state in
-            if state.file == nil {
-                state.file = (try? directory.open(name, .readWrite)) ?? create(synced: false)
-            }
-            guard let file = state.file, (try? file.tryLock(.exclusive)) == true else { return nil }
+            guard let file = fileForWriting(in: directory, &state, synced: false), (try? file.tryLock(.exclusive)) == true else { return nil }
             defer { file.unlock() }
             guard look(at: file, &state) == expected else { return nil }
-            return try? write(state.slot(for: log), to: file, &state)
+            return try? write(slot(for: log, after: state), to: file, &state)
         }
     }
 
@@ -116,11 +141,11 @@ final class Anchor: Sendable {
     func expect(
         _ coming: LogState, choosingRoots: Bool = false
     ) throws(TokenStorageError) -> AnchorSlot? {
-        guard var slot = try read() else { return nil }
+        guard var slot = try read(choosing: choosingRoots) else { return nil }
         slot.counter += 1
         slot.coming = coming.epoch
         let known = choosingRoots ? RootNames() : slot.roots
-        slot.comingRoots = state.withLock { $0.names(of: coming.keybag, after: known) }
+        slot.comingRoots = names(of: coming.keybag, after: known)
         let expecting = slot
         let result = state.withLock { state -> Result<AnchorSlot?, TokenStorageError> in
             guard let file = state.file else { return .success(nil) }
@@ -141,7 +166,7 @@ final class Anchor: Sendable {
     func expect(
         _ coming: LogState, choosingRoots: Bool = false, after former: LogState?, in place: VaultLocation
     ) throws(TokenStorageError) {
-        if let former, try read()?.coming == former.epoch {
+        if let former, try read(choosing: choosingRoots)?.coming == former.epoch {
             try onDisk { () throws(SystemFailure) in
                 try former.file.synchronize()
                 try place.directory.synchronize()
@@ -159,8 +184,10 @@ final class Anchor: Sendable {
             return nil
         }
         state.counter = slot.counter
-        let padding = [UInt8](repeating: 0, count: AnchorSlot.length - authenticated.count - code.count)
-        let (bytes, place) = (authenticated + code + padding, Int(slot.counter % 2) * AnchorSlot.length)
+        var bytes = authenticated + code
+        bytes += Hash.digest(bytes, length: AnchorSlot.checksumLength)
+        bytes += [UInt8](repeating: 0, count: AnchorSlot.length - bytes.count)
+        let place = Int(slot.counter % 2) * AnchorSlot.length
         var known = state.known
         state.known = []
         if known.count < 2 * AnchorSlot.length {
@@ -183,6 +210,27 @@ final class Anchor: Sendable {
         throw .file(.duplicateVault, .ancestry(.becameElsewhere))
     }
 
+    /// Returns the file, opened for writing as soon as it can be, and created where there is none.
+    private func fileForWriting(
+        in directory: any DiskDirectory, _ state: inout State, synced: Bool
+    ) -> (any DiskFile)? {
+        state.forgetRemovedFile()
+        guard state.file == nil || state.isReadOnly else { return state.file }
+        if let file = try? directory.open(name, .readWrite) {
+            state.file = file
+            state.isReadOnly = false
+        } else if state.file == nil {
+            state.file = create(synced: synced)
+        }
+        return state.file
+    }
+
+    /// Returns the slot that follows the newest, for a log that has come as far as `log`.
+    private func slot(for log: LogState, after state: State) -> AnchorSlot {
+        let known = state.newest?.roots(in: log.epoch) ?? RootNames()
+        return AnchorSlot(counter: state.counter + 1, log, roots: names(of: log.keybag, after: known))
+    }
+
     /// Creates the file, with room for both slots; with `synced`, durable under its name.
     private func create(synced: Bool) -> (any DiskFile)? {
         guard let directory, let file = try? directory.open(name, .create) else { return nil }
@@ -197,47 +245,37 @@ final class Anchor: Sendable {
         return file
     }
 
-    /// Returns the newest slot that authenticates; `nil` when there is none. Unchanged bytes are not
+    /// Returns the newest slot where it authenticates. Unchanged bytes are not
     /// authenticated again: most commits find the bytes of the previous one.
     private func look(at file: any DiskFile, _ state: inout State) -> AnchorSlot? {
         guard let count = try? file.read(into: &state.bytes, at: 0) else { return nil }
         if count < state.bytes.count || !isSame(state.bytes, state.known) {
             state.known = Array(state.bytes[..<count])
-            state.newest = newest(in: state.known)
+            readSlots(&state)
         }
-        if let newest = state.newest { state.counter = max(state.counter, newest.counter) }
         return state.newest
     }
 
-    private func newest(in bytes: [UInt8]) -> AnchorSlot? {
+    /// Finds the newest whole slot in the bytes of the file.
+    private func readSlots(_ state: inout State) {
+        state.newest = nil
+        state.isUnderOtherKey = false
         var newest: AnchorSlot?
-        for start in [0, AnchorSlot.length] where bytes.count >= start + AnchorSlot.length {
-            let slotBytes = Array(bytes[start..<start + AnchorSlot.length])
-            let authenticated = Array(slotBytes[0..<AnchorSlot.authenticatedLength])
-            let codeEnd = AnchorSlot.authenticatedLength + AnchorSlot.codeLength
-            guard let code = Hash.keyed(authenticated, key: key, length: AnchorSlot.codeLength),
-                constantTimeEqual(code, Array(slotBytes[AnchorSlot.authenticatedLength..<codeEnd])),
-                isAllZero(slotBytes, in: codeEnd..<slotBytes.count),
-                let slot = try? AnchorSlot(decoding: slotBytes)
+        for start in [0, AnchorSlot.length] where state.known.count >= start + AnchorSlot.length {
+            let bytes = Array(state.known[start..<start + AnchorSlot.length])
+            guard AnchorSlot.isWhole(bytes), let slot = try? AnchorSlot(decoding: bytes),
+                slot.counter > newest?.counter ?? 0
             else { continue }
-            if slot.counter > newest?.counter ?? 0 { newest = slot }
+            let codeStart = AnchorSlot.authenticatedLength
+            guard let code = Hash.keyed(Array(bytes[..<codeStart]), key: key, length: AnchorSlot.codeLength)
+            else { continue }
+            newest = slot
+            let isOurs = constantTimeEqual(
+                code, Array(bytes[codeStart..<codeStart + AnchorSlot.codeLength]))
+            state.isUnderOtherKey = !isOurs
         }
-        return newest
-    }
-}
-
-extension Anchor.State {
-    /// Returns the slot that follows the newest, for a log that has come as far as `log`.
-    fileprivate func slot(for log: LogState) -> AnchorSlot {
-        let known = newest?.roots(in: log.epoch) ?? RootNames()
-        return AnchorSlot(counter: counter + 1, log, roots: names(of: log.keybag, after: known))
-    }
-
-    /// Returns the names of the roots of `keybag` where the caller opened that, and they follow the known ones; else
-    /// the known ones. A process that opened the vault before a key rotation or a restore takes nothing back.
-    fileprivate func names(of keybag: KeybagRecord, after known: RootNames) -> RootNames {
-        guard let opened, opened.keybag == keybag else { return known }
-        return opened.succession.names(after: known)
+        state.counter = max(state.counter, newest?.counter ?? 0)
+        if !state.isUnderOtherKey { state.newest = newest }
     }
 }
 

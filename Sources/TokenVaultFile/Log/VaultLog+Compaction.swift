@@ -75,7 +75,7 @@ extension VaultLog {
     /// Returns the values that a compaction would leave: present values, and the replaced ones that the vault
     /// keeps.
     func lastingEntries() throws(TokenStorageError) -> [IndexEntry] {
-        try withFreshState { (state) throws(TokenStorageError) in
+        try withCheckedState { (state) throws(TokenStorageError) in
             let kept = try keptValues(in: state)
             return try usingIndex(of: &state) { (index) throws(TokenStorageError) in
                 try index.valuesByOffset(keeping: kept).map(\.entry)

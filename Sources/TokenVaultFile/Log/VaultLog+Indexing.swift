@@ -71,8 +71,7 @@ extension VaultLog {
         guard let end = frames.last?.end else { return }
         try withLockedState { (state) throws(TokenStorageError) in
             try apply(ScanResult(frames: frames, end: end, trailer: trailer, stop: .clean), to: &state)
-            // Until the keys of another keybag are checked, its file counts for nothing.
-            if anchor.hasOpened(state.keybag) { advanceAnchor(&state) }
+            advanceAnchor(&state)
         }
     }
 

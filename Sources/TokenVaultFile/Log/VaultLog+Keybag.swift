@@ -49,9 +49,13 @@ extension VaultLog {
             // The spare is the copy that is not in use; if both are, the second.
             let spare = 1 - current.index
             let fresh = try change(current.keybag)
+            let generation = current.keybag.generation + 1
+            comingKeybag.withLock {
+                $0 = KeybagRecord(generation: generation, digest: Keybag.digest(of: fresh))
+            }
             do throws(TokenStorageError) {
                 try writeKeybag(fresh, copy: spare, to: file)
-                try name(fresh, generation: current.keybag.generation + 1, in: file)
+                try name(fresh, generation: generation, in: file)
             } catch {
                 if error.code != .outcomeUnknown {
                     try restoreKeybag(copies.copies[spare].bytes, copy: spare, in: file, after: error)
@@ -102,7 +106,7 @@ extension VaultLog {
     /// Names a copy in the log that is one newer than the named one: the last steps of a change that a crash
     /// cut short. Does nothing when another process has done it meanwhile.
     func nameKeybag(_ copy: KeybagCopy) throws(TokenStorageError) {
-        try whileWriting { file throws(TokenStorageError) in
+        try whileWriting(naming: copy.record) { file throws(TokenStorageError) in
             let record = keybagRecord
             guard Keybag.digest(of: copy.bytes) != record.digest else { return }
             let there = try KeybagCopies(reading: file).copies.map { $0.bytes == copy.bytes }

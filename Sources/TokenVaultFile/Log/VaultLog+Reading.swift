@@ -21,16 +21,12 @@ extension VaultLog {
     /// program of this device died before it synced.
     ///
     /// Throws `forked` or `rolledBack` when the anchor says meanwhile that this device has seen another file.
-    ///
-    /// With `isOfNewRoots`, the anchor also moves at the same commit: it has to name other roots.
-    func noteReading(
-        _ state: inout LogState, isOfNewRoots: Bool = false
-    ) throws(TokenStorageError) {
+    func noteReading(_ state: inout LogState) throws(TokenStorageError) {
         guard location.state != nil, location.readOnlyReason != .requested, isWriting.withLock({ $0 }) == 0
         else {
             return
         }
-        if !isOfNewRoots, let seen = state.seen, seen.covers(state) { return }
+        if let seen = state.seen, anchor.isCovered(state, by: seen) { return state.isReadingDue = false }
         // Another keybag may be one under former roots. Until its keys are checked, the file counts for nothing.
         guard anchor.hasOpened(state.keybag) else { return }
         state.isReadingDue = true
@@ -44,7 +40,7 @@ extension VaultLog {
                 // The file at the path is compared with the anchor.
                 return try reload(&state)
             }
-            if !isOfNewRoots, anchored.covers(state) { return state.isReadingDue = false }
+            if anchor.isCovered(state, by: anchored) { return state.isReadingDue = false }
         }
         guard let lock = try? lockAgainstWriters(state) else { return }
         defer { lock.release() }

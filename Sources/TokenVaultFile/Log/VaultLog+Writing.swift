@@ -114,8 +114,10 @@ extension VaultLog {
         try onDisk { () throws(SystemFailure) in try file.synchronize() }
     }
 
-    /// Runs `body` with the writers' lock and releases it, also when `body` moved the vault to a new file.
+    /// Runs `body` with the writers' lock and releases it, also when `body` moved the vault to a new file. The keys of the
+    /// keybag in use were checked, or those of `coming`, which `body` puts in its place.
     func whileWriting<Value>(
+        naming coming: KeybagRecord? = nil,
         _ body: (any DiskFile) throws(TokenStorageError) -> Value
     ) throws(TokenStorageError) -> Value {
         let file = try lockForWriting()
@@ -128,6 +130,7 @@ extension VaultLog {
         // process.
         isWriting.withLock { $0 += 1 }
         defer { isWriting.withLock { $0 -= 1 } }
+        if coming.map(isChecked) != true { try checkKeybag() }
         try mend(file)
         return try body(state.withLock { $0.file })
     }

@@ -3,6 +3,16 @@ internal import TokenVaultCore
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
+/// What holds the keys of a vault whose log names another keybag.
+protocol KeybagOpener: AnyObject, Sendable {
+    /// Opens the keybag in use, and tells the log. Throws the reason that its keys are not held.
+    func openKeybagInUse() throws(TokenStorageError)
+}
+
+struct KeybagOpenerReference {
+    weak var opener: (any KeybagOpener)?
+}
+
 /// The append-only log of a vault: finds items, notices what other processes appended, and hands out
 /// sealed bytes. It holds the log's keys and knows nothing of policies.
 ///
@@ -31,6 +41,12 @@ final class VaultLog: Sendable {
     let indexPutOff = Mutex<String?>(nil)
     /// Whether a page of the index turned out to be damaged.
     let hasMetDamagedIndex = Mutex(false)
+    /// What opens the keybag in use, where that is another one than before.
+    let keybagOpener = Mutex<KeybagOpenerReference>(.init())
+    /// The keybag whose keys are held, and were checked. Set once they are, so that a read never meets keys of another one.
+    let checkedKeybag = Mutex<KeybagRecord?>(nil)
+    /// The keybag that this process is about to put in use.
+    let comingKeybag = Mutex<KeybagRecord?>(nil)
     /// The number of imports under way, which want one index at their end and none between their commits.
     let importsUnderWay = Mutex(0)
     /// The most frames behind the index; see ``VaultFormat/tailBound``.
@@ -76,16 +92,46 @@ final class VaultLog: Sendable {
             }
             guard isInUse else { return }
             anchor.use(succession, of: keybag)
-            try noteReading(&state, isOfNewRoots: succession.names(after: known) != known)
+            try noteReading(&state)
             guard succession.follows(state.knownRoots) else {
                 throw .file(.locked, .changedMeanwhile(.keys))
             }
         }
     }
 
+    /// Returns whether the keys of `keybag` were checked: the file of another one counts for nothing yet.
+    func isChecked(_ keybag: KeybagRecord) -> Bool {
+        checkedKeybag.withLock { $0 == keybag } || comingKeybag.withLock { $0 == keybag }
+    }
+
+    /// Opens the keybag in use, as often as others replace it meanwhile. Throws the reason that its keys are not held, and
+    /// `timedOut`.
+    func checkKeybag() throws(TokenStorageError) {
+        let deadline = Deadline(after: lockTimeout)
+        while !isChecked(keybagRecord) {
+            try keybagOpener.withLock { $0.opener }?.openKeybagInUse()
+            if deadline.hasPassed { throw .file(.timedOut, .deadline(.keybagChanges)) }
+        }
+    }
+
+    /// Runs `body` with the state after a look at what others appended, once the keys of its keybag were checked. Throws the
+    /// reason that they are not held.
+    func withCheckedState<Value: Sendable>(
+        _ body: (inout LogState) throws(TokenStorageError) -> Value
+    ) throws(TokenStorageError) -> Value {
+        while true {
+            let value = try withFreshState { (state) throws(TokenStorageError) -> Value? in
+                guard isChecked(state.keybag) else { return Value?.none }
+                return .some(try body(&state))
+            }
+            if let value { return value }
+            try checkKeybag()
+        }
+    }
+
     /// Returns the log's present entry for `item`, with the writes of other processes.
     func entry(for item: ItemIdentifier) throws(TokenStorageError) -> (IndexEntry, any DiskFile)? {
-        try withFreshState { (state) throws(TokenStorageError) in
+        try withCheckedState { (state) throws(TokenStorageError) in
             try usingIndex(of: &state) { (index) throws(TokenStorageError) in try index.entry(of: item) }
                 .map { ($0, state.file) }
         }
@@ -94,7 +140,7 @@ final class VaultLog: Sendable {
     /// Returns the places of the values of `item` that the file has now, the newest first, and the file.
     /// Empty when the item is absent.
     func values(of item: ItemIdentifier) throws(TokenStorageError) -> ([IndexEntry], any DiskFile) {
-        try withFreshState { (state) throws(TokenStorageError) in
+        try withCheckedState { (state) throws(TokenStorageError) in
             let values = try usingIndex(of: &state) { (index) throws(TokenStorageError) -> [IndexEntry] in
                 guard let newest = try index.entry(of: item) else { return [] }
                 return [newest] + (try index.replaced(item)).reversed()
@@ -105,7 +151,7 @@ final class VaultLog: Sendable {
 
     /// Returns every present item, in the order of their places, and the file that has them.
     func entries() throws(TokenStorageError) -> ([(ItemIdentifier, IndexEntry)], any DiskFile) {
-        try withFreshState { (state) throws(TokenStorageError) in
+        try withCheckedState { (state) throws(TokenStorageError) in
             let items = try usingIndex(of: &state) { (index) throws(TokenStorageError) in
                 try index.itemsByOffset()
             }

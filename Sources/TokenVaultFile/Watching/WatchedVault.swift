@@ -51,8 +51,7 @@ extension BlockingFileVault: WatchedVault {
         guard let session = state.withLock({ $0.session }) else { return true }
         do throws(TokenStorageError) {
             try session.log.lookAtOthers()
-            try session.refreshKeys()
-            session.announceDark()
+            if try session.followKeybag() { session.announceDark() }
             return true
         } catch {
             return false

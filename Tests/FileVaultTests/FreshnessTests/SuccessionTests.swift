@@ -34,6 +34,7 @@ import TokenVaultPlatform
     /// `isNamed`, only the first copy of the keybag is that one, and the log names the other.
     static func forge(
         from older: [UInt8], over newer: [UInt8], classVersion: UInt32? = nil, isNamed: Bool = true,
+        generationsAhead: UInt64 = 1,
         change: (inout Keybag, KeyRing.Roots) throws -> Void = { _, _ in }
     ) throws -> [UInt8] {
         var keybag = try Keybag(decoding: Array(older.prefix(VaultFormat.keybagLength)))
@@ -41,7 +42,7 @@ import TokenVaultPlatform
         let (slot, roots) = try KeybagKeys.openSlot(of: keybag, with: leaked)
         let ring = try KeybagKeys.ring(
             of: keybag, slot: slot.identifier, roots: roots, secrets: KeybagKeys.DeviceSecrets())
-        keybag.generation = generation + 1
+        keybag.generation = generation + generationsAhead
         if let classVersion {
             for policy in [AccessPolicy.whenUnlocked, .afterFirstUnlock] {
                 keybag.sets[0].keys.append(

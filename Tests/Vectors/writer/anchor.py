@@ -1,6 +1,6 @@
 """The anchor that a device keeps."""
 
-from primitives import keyed
+from primitives import digest, keyed
 
 from writer.fields import Fields, u64
 
@@ -20,4 +20,9 @@ def slot(key, counter, epoch, identifier, sequence, chain, keybag_generation, fi
     fields.add("roots", roots)
     fields.add("coming roots", coming_roots)
     front = fields.finish()
-    return (front + keyed(key, front)).ljust(512, b"\0")
+    return whole(front + keyed(key, front))
+
+
+def whole(front):
+    """The slot with its checksum."""
+    return (front + digest(front, 16)).ljust(512, b"\0")

@@ -1,5 +1,6 @@
 """The anchors that tell an older copy."""
 
+from writer.anchor import whole
 from writer.catalog import fails, named, opens
 from writer.keys import KEY_FILE
 from writer.vault import Vault
@@ -63,8 +64,14 @@ def anchors(catalog):
     both(vault.anchor(counter=6), wrong)  # the greater counter counts
     both(wrong, vault.anchor(counter=3), "forked")
     both(flip(wrong, 0), vault.anchor(counter=3))  # no anchor slot
-    both(flip(wrong, 100), vault.anchor(counter=3))  # its code does not fit
+    both(flip(wrong, 100), vault.anchor(counter=3))  # its checksum does not fit
+    both(flip(wrong, 230), vault.anchor(counter=3))  # nor does this one
     both(flip(wrong, 300), vault.anchor(counter=3))  # a zero is none
+    foreign = whole(flip(vault.anchor(counter=8), 200)[:224])
+    both(foreign, vault.anchor(counter=3), "forked")  # it is under another log key
+    both(foreign, vault.anchor(counter=9))
+    both(foreign, b"", "forked")
+    both(foreign, flip(vault.anchor(counter=3), 100), "forked")
     both(flip(wrong, 9), flip(wrong, 40))  # neither slot is whole: nothing is known
     both(wrong, b"", "forked")
     both(wrong[:511], b"")
@@ -74,7 +81,7 @@ def anchors(catalog):
         "One vault and anchors of every kind: as it is, older, newer, of other epochs, damaged, in one slot or two.",
         named(
             "anchor slot: TVANCHR1, counter, epoch number, epoch identifier, sequence of the vault",
-            "anchor slot: chain value of the last frame, keybag generation, code, zeros",
+            "anchor slot: chain value of the last frame, keybag generation, code, checksum, zeros",
             "anchor slot: name of R, name of A, coming name of R, coming name of A",
             "anchor slot: device of the file, inode of the file, coming epoch's number, coming epoch's identifier",
             "genesis: epoch number",
