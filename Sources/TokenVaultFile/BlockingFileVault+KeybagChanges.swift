@@ -31,6 +31,7 @@ extension BlockingFileVault {
                 try change(&keybag)
                 keybag.generation += 1
                 try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+                    try KeybagKeys.makeRoom(in: &keybag, under: fresh ?? roots)
                     try KeybagKeys.sign(&keybag, roots: fresh ?? roots)
                 }
                 guard let bytes = keybag.encoded() else { throw .file(.tooManySlots, .slots(.keysFull)) }

@@ -111,6 +111,21 @@ import VaultAgent
         expectLocked { _ = try storage.retrieve(for: "open") }
     }
 
+    /// The keys that another program replaced lock what could be read: the answer says so, and the connection goes on.
+    @Test func replacedKeysAreTold() throws {
+        try storage.store(token: "fake", for: "open", policy: .afterFirstUnlock)
+        try vault.lock()
+        let other = try home.open()
+        defer { other.close() }
+        _ = try other.rotateKeys(keeping: [TestHome.keyFile])
+        for key in ["open", "never there"] as [TokenKey] {
+            let error = #expect(throws: TokenStorageError.self) { try storage.retrieve(for: key) }
+            #expect(error?.code == .locked && error?.reason == .changedMeanwhile(.keys), "\(error as Any)")
+        }
+        try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
+        #expect(try storage.retrieve(for: "open") == "fake")
+    }
+
     /// A client that reads all the time does not keep it open.
     @Test func whoReadsMeanwhileIsWaitedFor() throws {
         let isOver = Mutex(false)

@@ -108,7 +108,8 @@ final class KeyRing: Sendable {
     let state: Mutex<State>
 
     init(
-        vault: VaultIdentifier, log: LogKeys, roots: Roots, holderCode: SymmetricKey, classes: [ClassKeys], facts: Facts
+        vault: VaultIdentifier, log: LogKeys, roots: Roots, holderCode: SymmetricKey, classes: [ClassKeys],
+        facts: Facts
     ) {
         self.vault = vault
         self.log = log
@@ -119,7 +120,8 @@ final class KeyRing: Sendable {
             named[name] = keys
             if (current[keys.policy]?.version ?? 0) < keys.version { current[keys.policy] = keys }
         }
-        state = Mutex(State(roots: roots, holderCode: holderCode, classes: named, current: current, facts: facts))
+        state = Mutex(
+            State(roots: roots, holderCode: holderCode, classes: named, current: current, facts: facts))
     }
 
     /// The number of locks, for ``replace(with:unlessLockedSince:)``.
@@ -163,7 +165,9 @@ final class KeyRing: Sendable {
             if state.isWiped { return (fresh, false) }
             if let locks, state.locks != locks { return (fresh, false) }
             if let orders, state.orders != orders { return (fresh, false) }
-            if let replacements, state.replacements != replacements || state.changesRoot { return (fresh, false) }
+            if let replacements, state.replacements != replacements || state.changesRoot {
+                return (fresh, false)
+            }
             defer { state = fresh }
             return (state, true)
         }

@@ -90,6 +90,20 @@ extension KeybagKeys {
         }
     }
 
+    /// Takes the oldest former roots out of `keybag`, which is under `roots`, while it is too large and has more than one.
+    static func makeRoom(in keybag: inout Keybag, under roots: KeyRing.Roots) throws(Failure) {
+        while keybag.encoded() == nil, keybag.formerRoots.count > 1 {
+            let limit = keybag.formerRoots.count - 1
+            for root in Root.allCases {
+                let keys = try successionKeys(of: keybag, root, under: roots)
+                defer { for key in keys { key.wipe() } }
+                keybag.formerRoots[root] = try seal(
+                    Array(keys.dropFirst().prefix(limit)), try wrap(keybag, root, under: roots),
+                    associatedData("succession", [keybag.vault.bytes]))
+            }
+        }
+    }
+
     /// The two roots that have a succession.
     enum Root: CaseIterable {
         case all, holder

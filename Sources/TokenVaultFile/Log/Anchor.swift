@@ -126,7 +126,9 @@ final class Anchor: Sendable {
     func advance(from expected: AnchorSlot?, toReadingOf log: LogState) -> AnchorSlot? {
         guard let directory else { return nil }
         return state.withLock { state in
-            guard let file = fileForWriting(in: directory, &state, synced: false), (try? file.tryLock(.exclusive)) == true else { return nil }
+            guard let file = fileForWriting(in: directory, &state, synced: false),
+                (try? file.tryLock(.exclusive)) == true
+            else { return nil }
             defer { file.unlock() }
             guard look(at: file, &state) == expected else { return nil }
             return try? write(slot(for: log, after: state), to: file, &state)

@@ -41,7 +41,8 @@ import TokenVaultPlatform
         let storage = vault.storage(service: SimulatedVault.service)
         for key in ["old", "open", "new", "none"] as [TokenKey] {
             expect("retrieve \(key)") { () throws(TokenStorageError) in _ = try storage.retrieve(for: key) }
-            expect("metadata of \(key)") { () throws(TokenStorageError) in _ = try storage.metadata(for: key) }
+            expect("metadata of \(key)") { () throws(TokenStorageError) in _ = try storage.metadata(for: key)
+            }
             expect("history of \(key)") { () throws(TokenStorageError) in _ = try storage.history(of: key) }
             expect("delete \(key)") { () throws(TokenStorageError) in _ = try storage.delete(for: key) }
             for policy in [AccessPolicy.afterFirstUnlock, .whenUnlocked] {
@@ -56,7 +57,9 @@ import TokenVaultPlatform
     }
 
     /// When a program opened the vault, and whether it is locked by now.
-    enum Opening: CaseIterable { case beforeRotation, beforeRotationLocked, afterRotation, afterRotationLocked }
+    enum Opening: CaseIterable {
+        case beforeRotation, beforeRotationLocked, afterRotation, afterRotationLocked
+    }
 
     @Test(arguments: Opening.allCases, [0, 1] as [UInt64])
     func anOpenSessionUsesNothingOfAForgedFile(opening: Opening, generationsAhead: UInt64) throws {
@@ -160,7 +163,10 @@ import TokenVaultPlatform
         try mine.receive(try forgeLogKey(from: before))
         try mine.adopt()
         #expect(try mine.use { try $0.values() } == [:])
-        #expect(failure { try mine.receive(newer); try mine.use { _ in } }?.code == .forked)
+        #expect(
+            failure {
+                try mine.receive(newer); try mine.use { _ in }
+            }?.code == .forked)
     }
 
     /// One copy of the keybag is the attacker's, with another log key; the log names the other.

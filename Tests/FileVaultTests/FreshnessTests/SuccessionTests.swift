@@ -333,6 +333,32 @@ import TokenVaultPlatform
         #expect(counts.contains(Keybag.FormerRoots.most), "\(counts)")
     }
 
+    /// What a change of a nearly full keybag adds takes the place of the oldest former roots.
+    @Test func aSlotTakesTheRoomOfFormerRoots() throws {
+        try mine.create()
+        for _ in 1...Keybag.FormerRoots.most {
+            try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key]) }
+        }
+        try mine.use { vault in
+            let session = try vault.session()
+            try vault.replaceKeybag(session, roots: try vault.heldRoots(session)) { keybag in
+                let empty = keybag
+                for keys in 1...90 {
+                    let fuller = filled(empty, keys: keys)
+                    guard fuller.encoded() != nil else { break }
+                    keybag.sets = fuller.sets
+                }
+            }
+            let before = session.ring.facts.succession
+            _ = try vault.addSlot(Self.limited, scope: .all)
+            let after = session.ring.facts.succession
+            #expect(after.all.count < before.all.count && after.all.count > 1, "\(after.all.count)")
+            #expect(after.all == Array(before.all.prefix(after.all.count)))
+            #expect(after.holder == Array(before.holder.prefix(after.holder.count)))
+        }
+        #expect(failure { try mine.use { _ in } } == nil)
+    }
+
     /// Returns the keybag with as many devices as there may be, which have so many keys in all.
     private func filled(_ keybag: Keybag, keys: Int) -> Keybag {
         var full = keybag
