@@ -16,12 +16,7 @@ extension BlockingFileVault {
         _ change: (inout Keybag) throws(TokenStorageError) -> Void
     ) throws(TokenStorageError) {
         try session.queue.alone { () throws(TokenStorageError) in
-            // Readers go on with the keys they hold, and get the keys under the new root in a moment.
-            if fresh != nil { session.ring.changesRoot(true) }
-            defer {
-                session.log.comingKeybag.withLock { $0 = nil }
-                if fresh != nil { session.ring.changesRoot(false) }
-            }
+            defer { session.log.comingKeybag.withLock { $0 = nil } }
             var changed: (keybag: Keybag, record: KeybagRecord)?
             try session.log.replaceKeybag { (current) throws(TokenStorageError) in
                 var keybag = current

@@ -83,6 +83,8 @@ extension VaultSession {
         switch code {
         case .locked: return ring.replacements != replacements
         case .unsupportedFormat:
+            // Another process may have sealed the item under keys that this one takes over in a moment.
+            if log.comingKeybag.withLock({ $0 != nil }) { return true }
             guard let (now, _) = try log.entry(for: item) else { return true }
             return now.keyVersion != entry.keyVersion
         default: return false

@@ -135,7 +135,7 @@ final class VaultSession: KeybagOpener {
 
     private func loseRoot(_ keybag: Keybag, since replacements: Int) throws(TokenStorageError) {
         ring.loseRoot(keybag, unlessReplacedSince: replacements)
-        // Otherwise this process has put newer keys in the place of those that were compared, or is about to.
+        // Otherwise newer keys took the place of those that were compared.
         if ring.facts.hasLostRoot { throw ring.lockedError }
     }
 }

@@ -70,8 +70,6 @@ final class KeyRing: Sendable {
         var orders = 0
         /// The number of times that other keys replaced these.
         var replacements = 0
-        /// Whether this process is about to give the vault a new root.
-        var changesRoot = false
         /// Whether every key was wiped, for good: no key comes again, and a missing key says nothing about
         /// the vault.
         var isWiped = false
@@ -133,12 +131,6 @@ final class KeyRing: Sendable {
     /// The number of times that other keys replaced these: keys wiped then are no sign of a lock.
     var replacements: Int { state.withLock { $0.replacements } }
 
-    /// Whether this process is about to give the vault a new root key. A keybag that the roots do not fit is
-    /// then its own.
-    var changesRoot: Bool { state.withLock { $0.changesRoot } }
-
-    func changesRoot(_ isChanging: Bool) { state.withLock { $0.changesRoot = isChanging } }
-
     /// Takes over the keys that another unlock of the same vault gave, and wipes the previous keys. Does
     /// nothing if the ring was locked since `locks` was read: an operation that began before a lock never
     /// undoes it. Does nothing if a lock was ordered since `orders` was read. Does nothing if the keys were
@@ -160,14 +152,11 @@ final class KeyRing: Sendable {
         let (old, isTaken) = state.withLock { state in
             fresh.locks = state.locks
             fresh.orders = state.orders
-            fresh.changesRoot = state.changesRoot
             fresh.replacements = state.replacements + 1
             if state.isWiped { return (fresh, false) }
             if let locks, state.locks != locks { return (fresh, false) }
             if let orders, state.orders != orders { return (fresh, false) }
-            if let replacements, state.replacements != replacements || state.changesRoot {
-                return (fresh, false)
-            }
+            if let replacements, state.replacements != replacements { return (fresh, false) }
             defer { state = fresh }
             return (state, true)
         }
@@ -201,10 +190,10 @@ final class KeyRing: Sendable {
     }
 
     /// Locks the ring and marks it stale, since the vault has another root key than the held one. That is no lock that
-    /// was ordered. Does nothing if the ring was replaced since `replacements` was read, or is about to be.
+    /// was ordered. Does nothing if the ring was replaced since `replacements` was read.
     func loseRoot(_ keybag: Keybag, unlessReplacedSince replacements: Int) {
         let wiped = state.withLock { state -> (Roots?, [ClassKeys])? in
-            guard state.replacements == replacements, !state.changesRoot else { return nil }
+            guard state.replacements == replacements else { return nil }
             // Whatever versions the other keybag claims, nothing is written beside it with these keys.
             state.current = [:]
             return state.lock(byItself: true)

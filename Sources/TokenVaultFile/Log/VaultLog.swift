@@ -45,7 +45,7 @@ final class VaultLog: Sendable {
     let keybagOpener = Mutex<KeybagOpenerReference>(.init())
     /// The keybag whose keys are held, and were checked. Set once they are, so that a read never meets keys of another one.
     let checkedKeybag = Mutex<KeybagRecord?>(nil)
-    /// The keybag that this process is about to put in use.
+    /// The keybag that this process is about to put in use. Readers go on with the keys they hold, and get its keys in a moment.
     let comingKeybag = Mutex<KeybagRecord?>(nil)
     /// The number of imports under way, which want one index at their end and none between their commits.
     let importsUnderWay = Mutex(0)

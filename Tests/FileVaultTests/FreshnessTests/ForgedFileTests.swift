@@ -122,6 +122,28 @@ import TokenVaultPlatform
         #expect(try open.value(of: "new") == "fake new")
     }
 
+    /// Another program changes the keybag right before this one rotates the keys: the rotation meets that keybag at once.
+    @Test func aRotationMeetsTheKeybagOfAnotherProgram() throws {
+        _ = try create()
+        try mine.use { vault in
+            let session = try vault.session()
+            let roots = try vault.heldRoots(session)
+            let slot = try mine.use { try $0.addSlot(SimulatedVault.key("third"), scope: .all).id }
+            let fresh = try KeybagKeys.freshRoots(withPasscode: false, vault: session.ring.vault)
+            var met: [Int] = []
+            let error = failure { () throws(TokenStorageError) in
+                try vault.replaceKeybag(session, roots: roots, to: fresh) {
+                    (keybag) throws(TokenStorageError) in
+                    met = keybag.slots.map { Int($0.identifier) }
+                    throw .file(.conflict)
+                }
+            }
+            #expect(error?.code == .conflict && met.contains(slot), "\(error as Any)")
+            // The program has that one's keys, and goes on.
+            #expect(try vault.value(of: "old") == "fake old")
+        }
+    }
+
     /// Returns a vault's file under the keybag of `older`, with a log key of the attacker's.
     private func forgeLogKey(from older: [UInt8], generation: UInt64? = nil) throws -> [UInt8] {
         var keybag = try Keybag(decoding: Array(older.prefix(VaultFormat.keybagLength)))
