@@ -10,9 +10,10 @@ extension BlockingFileVault {
     }
 
     /// Changes the keybag durably and takes the keys that the new keybag gives. `fresh` are the new roots, if
-    /// the change replaces the roots.
+    /// the change replaces the roots. Where the keybag is full, its oldest former roots go, if `droppingFormerRoots`.
     func replaceKeybag(
         _ session: VaultSession, roots: KeyRing.Roots, to fresh: KeyRing.Roots? = nil,
+        droppingFormerRoots: Bool = true,
         _ change: (inout Keybag) throws(TokenStorageError) -> Void
     ) throws(TokenStorageError) {
         try session.queue.alone { () throws(TokenStorageError) in
@@ -26,7 +27,7 @@ extension BlockingFileVault {
                 try change(&keybag)
                 keybag.generation += 1
                 try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
-                    try KeybagKeys.makeRoom(in: &keybag, under: fresh ?? roots)
+                    if droppingFormerRoots { try KeybagKeys.makeRoom(in: &keybag, under: fresh ?? roots) }
                     try KeybagKeys.sign(&keybag, roots: fresh ?? roots)
                 }
                 guard let bytes = keybag.encoded() else { throw .file(.tooManySlots, .slots(.keysFull)) }
@@ -45,25 +46,31 @@ extension BlockingFileVault {
     ) {
         remember(changed)
         let locks = session.ring.locks
-        guard session.ring.isUnlocked else { return }
         do throws(TokenStorageError) {
             let secrets = try secretStore?.load() ?? KeybagKeys.DeviceSecrets()
             let ring = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
                 try KeybagKeys.ring(
                     of: changed, slot: session.ring.facts.slot, roots: try roots.copied(), secrets: secrets)
             }
+            ring.note(record)
             let succession = ring.facts.succession
-            if session.ring.replace(with: ring, unlessLockedSince: locks) {
-                session.log.checkedKeybag.withLock { $0 = record }
+            let holderCode = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+                try KeybagKeys.holderCode(of: changed, under: roots)
+            }
+            if session.ring.isUnlocked, session.ring.replace(with: ring, unlessLockedSince: locks) {
+                holderCode.wipe()
+            } else {
+                // A lock came meanwhile: what may be read after the first unlock still may, with the keys that are held.
+                ring.wipeEverything()
+                session.ring.markStale(changed, record, holder: (holderCode, succession))
             }
             // Where the anchor cannot move, the next unlock moves it.
-            try? session.log.noteOpening(under: succession, of: record)
+            _ = try? session.log.noteOpening(under: succession, of: record)
         } catch {
             // The change is durable and stays. Reads that the old keys cannot answer wait for the next
             // unlock.
-            session.ring.markStale(changed)
+            session.ring.markStale(changed, record)
             session.log.anchor.use(Succession(), of: record)
-            session.log.checkedKeybag.withLock { $0 = record }
         }
     }
 

@@ -220,9 +220,10 @@ extension BlockingFileVault {
         let roots = try heldRoots(session)
         // Without the passcode root key its class stays: an unlock with the passphrase takes the step.
         guard roots.passcode != nil || !set.keys.contains(where: \.isPasscodeClass) else { return }
-        func renew() throws(TokenStorageError) {
+        func renew(droppingFormerRoots: Bool) throws(TokenStorageError) {
             let held = session.ring.held
-            try replaceKeybag(session, roots: roots) { (keybag) throws(TokenStorageError) in
+            try replaceKeybag(session, roots: roots, droppingFormerRoots: droppingFormerRoots) {
+                (keybag) throws(TokenStorageError) in
                 let vault = keybag.vault
                 for index in keybag.sets.indices where isBehind(keybag.sets[index]) {
                     let set = keybag.sets[index]
@@ -233,11 +234,11 @@ extension BlockingFileVault {
             }
         }
         do throws(TokenStorageError) {
-            try renew()
+            try renew(droppingFormerRoots: false)
         } catch {
             guard error.reason == .slots(.keysFull) else { throw error }
             try makeRoomForKeys(session)
-            try renew()
+            try renew(droppingFormerRoots: true)
         }
     }
 

@@ -35,9 +35,14 @@ extension BlockingFileVault {
             }
             status.note(HardLinks(location: location).note(of: session.log.state.withLock { $0.file }))
             let figures = try session.log.figures()
-            status.items = figures.items
             status.fileSize = figures.size
-            status.reclaimable = figures.reclaimable
+            let isChecked = session.log.isChecked(session.log.keybagRecord)
+            if isChecked {
+                status.items = figures.items
+                status.reclaimable = figures.reclaimable
+            } else {
+                status.notes.append("the keys of the vault were replaced meanwhile: unlock it again")
+            }
             status.rollbackProtection = figures.anchored ? .anchored : .none
             status.device = session.ring.facts.isEnrolled ? .enrolled : .notEnrolled
             let slot = Int(session.ring.facts.slot)
@@ -51,7 +56,7 @@ extension BlockingFileVault {
                 )
             }
             status.note(location.readOnlyReason == nil ? Self.noteOnEarlierKeys(session, keybag) : nil)
-            if keybag.hasSeveralVersions, try itemsUnderOlderKeys(session) > 0 {
+            if keybag.hasSeveralVersions, isChecked, try itemsUnderOlderKeys(session) > 0 {
                 status.notes.append(
                     "items from before a revocation are still under the old keys: compact the vault")
             }

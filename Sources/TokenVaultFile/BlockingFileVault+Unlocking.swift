@@ -38,21 +38,8 @@ extension BlockingFileVault {
             try checkUsable()
             try method.check()
             if let session = state.withLock({ $0.session }) {
-                try session.log.lookAtOthers()
-                let copy = try session.log.readKeybagInUse()
-                let current = copy.keybag
-                let ring = try openKeybag(current, with: method)
-                do throws(TokenStorageError) {
-                    try session.log.noteOpening(
-                        under: ring.facts.succession, of: copy.record)
-                    try beginCounting()
-                } catch {
-                    ring.wipeEverything()
-                    throw error
-                }
-                if session.ring.replace(with: ring, unlessToldToLockSince: orders) {
-                    session.log.checkedKeybag.withLock { $0 = copy.record }
-                }
+                let (ring, current) = try openKeybagInUse(of: session, with: method)
+                session.ring.replace(with: ring, unlessToldToLockSince: orders)
                 state.withLock { $0.keybag = current }
                 try countAgain()
                 tellObservers(ofFirstUnlock: false)
@@ -63,6 +50,31 @@ extension BlockingFileVault {
                 try openKeybag(copy.keybag, with: method)
             }
         }
+    }
+
+    /// Returns the keys of the keybag in use, and the keybag. Derives them again when another keybag was put in use
+    /// meanwhile.
+    private func openKeybagInUse(
+        of session: VaultSession, with method: UnlockMethod
+    ) throws(TokenStorageError) -> (KeyRing, Keybag) {
+        let deadline = Deadline(after: configuration.lockLimit)
+        repeat {
+            try session.log.lookAtOthers()
+            let copy = try session.log.readKeybagInUse()
+            let ring = try openKeybag(copy.keybag, with: method)
+            do throws(TokenStorageError) {
+                if try session.log.noteOpening(under: ring.facts.succession, of: copy.record) {
+                    try beginCounting()
+                    ring.note(copy.record)
+                    return (ring, copy.keybag)
+                }
+            } catch {
+                ring.wipeEverything()
+                guard error.reason == .changedMeanwhile(.keys) else { throw error }
+            }
+            ring.wipeEverything()
+        } while !deadline.hasPassed
+        throw .file(.timedOut, .deadline(.keybagChanges))
     }
 
     /// Unlocks a vault that was just made, with the keys that it was made with: deriving them again would
@@ -203,7 +215,7 @@ extension BlockingFileVault {
                 failure = error
                 continue
             }
-            session.log.checkedKeybag.withLock { $0 = copy.record }
+            ring.note(copy.record)
             if !isNamed, !isCopy, location.readOnlyReason != nil {
                 // Making the copy count requires a write.
                 ring.wipeEverything()
@@ -245,8 +257,15 @@ extension BlockingFileVault {
         guard let front = try? KeybagCopies.front(of: session.log.state.withLock { $0.file }),
             front.prefix(VaultFormat.keybagLength) != front.dropFirst(VaultFormat.keybagLength)
         else { return }
-        let wasDamaged = try? session.queue.alone { () throws(TokenStorageError) in
-            try session.log.healKeybag()
+        let wasDamaged: Bool?
+        do throws(TokenStorageError) {
+            wasDamaged = try session.queue.alone { () throws(TokenStorageError) in
+                try session.log.healKeybag()
+            }
+        } catch {
+            // Other keys replaced these meanwhile, which says nothing about the copies.
+            guard error.code != .locked else { return }
+            wasDamaged = nil
         }
         let note =
             switch wasDamaged {

@@ -142,8 +142,8 @@ public final class BlockingFileVault: Sendable {
 
     // MARK: - Locking
 
-    /// Wipes the when-unlocked keys. After-first-unlock items stay readable until ``close()`` or the end
-    /// of the process.
+    /// Wipes the when-unlocked keys. After-first-unlock items stay readable until ``close()``, the end of the
+    /// process, or a key rotation by another program.
     public func lock() {
         guard !isInherited else { return }
         // This comes first, or the time of an unlock that comes between would not count.

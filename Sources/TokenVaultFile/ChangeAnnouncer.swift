@@ -43,13 +43,14 @@ final class ChangeAnnouncer: Sendable {
     /// Whether there is an observer.
     var isObserved: Bool { hub.isObserved }
 
-    /// Notifies the observers of the item's service, or keeps the change until the item's names can be read.
-    func announce(_ frame: ScannedFrame, in file: any DiskFile) {
+    /// Notifies the observers of the item's service, or keeps the change until the item's names can be read. Keeps it too
+    /// where the keybag in use is not checked yet.
+    func announce(_ frame: ScannedFrame, in file: any DiskFile, keepingDark: Bool) {
         guard let observation = hub.observation, frame.header.isItem,
             let bytes = try? file.read(frame.header.metadataLength, at: frame.offset + Frame.contentOffset)
         else { return }
         let news = News(header: frame.header, metadata: bytes)
-        let isDark = tell(news, isFinal: false)
+        let isDark = keepingDark || tell(news, isFinal: false)
         dark.withLock { dark in
             if isDark {
                 if dark?.observation != observation { dark = Dark(observation: observation) }

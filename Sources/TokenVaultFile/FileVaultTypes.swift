@@ -107,11 +107,12 @@ public struct VaultStatus: Sendable {
 
     /// The lock state.
     public var state: LockState
-    /// The number of items of all services; `nil` before the first unlock.
+    /// The number of items of all services; `nil` before the first unlock, and while other keys have replaced those of this
+    /// handle.
     public var items: Int?
     /// The size of the file in bytes.
     public var fileSize: Int
-    /// Bytes of the file that compaction would free; `nil` before the first unlock.
+    /// Bytes of the file that compaction would free; `nil` where ``items`` is.
     public var reclaimable: Int?
     /// The protection against an older copy of the file.
     public var rollbackProtection: RollbackProtection

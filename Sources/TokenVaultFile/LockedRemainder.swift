@@ -51,8 +51,9 @@ extension BlockingFileVault {
                 // never returns.
                 if session.log.hasNoName { return LockedRemainder(hasReadableItems: false, emptyFile: nil) }
             }
-            // What the file has under keys that were replaced meanwhile is not known until the next unlock.
-            try session.log.checkKeybag()
+            guard try session.followKeybag() else {
+                return LockedRemainder(hasReadableItems: false, emptyFile: nil)
+            }
             return try session.log.remainder { [ring = session.ring] policy, setTag, version in
                 if case .keys = ring.access(policy: policy, setTag: setTag, version: version) {
                     return true
@@ -72,7 +73,7 @@ extension VaultLog {
     fileprivate func remainder(
         where isReadable: (_ policy: UInt8, _ setTag: UInt64, _ keyVersion: UInt32) -> Bool
     ) throws(TokenStorageError) -> LockedRemainder {
-        try withFreshState { (state) throws(TokenStorageError) in
+        try withCheckedState { (state) throws(TokenStorageError) in
             let (readable, all) = try usingIndex(of: &state) { (index) throws(TokenStorageError) in
                 (try index.count(where: isReadable), try index.figures().items)
             }

@@ -56,7 +56,8 @@ extension VaultSession {
         guard mayBeAny else { return }
         _ = try queue.commit { [self] (view, add) throws(TokenStorageError) in
             // Other processes may have written since; from here on, none does.
-            guard !ring.facts.isStale else { return }
+            let replacements = ring.replacements
+            guard ring.isOf(log.keybagRecord), !ring.facts.isStale else { return }
             var drafts: [FrameDraft] = []
             let destroyed = try view.items { isDestroyed($0.policy, $0.setTag, $0.keyVersion) }
             for (item, found) in destroyed {
@@ -65,7 +66,8 @@ extension VaultSession {
                         type: .deletion, policy: found.policy, keyVersion: found.keyVersion, item: item,
                         serviceTag: found.serviceTag, setTag: found.setTag))
             }
-            try add(drafts)
+            // Other keys know of other classes.
+            if ring.replacements == replacements { try add(drafts) }
         }
     }
 

@@ -37,8 +37,7 @@ final class VaultSession: KeybagOpener {
         let announcer = ChangeAnnouncer(ring: ring, sealer: sealer, hub: hub)
         self.announcer = announcer
         log = try VaultLog(
-            location: isCopy ? location.withoutState() : location, file: file,
-            codec: FrameCodec(vault: ring.vault, keys: ring.log),
+            location: isCopy ? location.withoutState() : location, file: file, ring: ring,
             lockTimeout: configuration.lockLimit, tailBound: configuration.tailBound,
             announcer: announcer)
         if isCopy {
@@ -69,6 +68,7 @@ final class VaultSession: KeybagOpener {
         if ring.facts.hasLostRoot { throw ring.lockedError }
         let (locks, replacements) = (ring.locks, ring.replacements)
         let copy = try log.readKeybagInUse()
+        guard !log.isChecked(copy.record) else { return }
         let succession: Succession?
         let fresh: KeyRing?
         do throws(TokenStorageError) {
@@ -81,7 +81,10 @@ final class VaultSession: KeybagOpener {
         }
         guard let succession else { return try loseRoot(copy.keybag, since: replacements) }
         do throws(TokenStorageError) {
-            try log.noteOpening(under: fresh?.facts.succession ?? succession, of: copy.record)
+            guard try log.noteOpening(under: fresh?.facts.succession ?? succession, of: copy.record) else {
+                fresh?.wipeEverything()
+                return
+            }
         } catch {
             fresh?.wipeEverything()
             switch error.reason {
@@ -92,13 +95,12 @@ final class VaultSession: KeybagOpener {
             default: throw error
             }
         }
-        let isTaken =
-            if let fresh {
-                ring.replace(with: fresh, unlessLockedSince: locks, unlessReplacedSince: replacements)
-            } else {
-                ring.markStale(copy.keybag, unlessReplacedSince: replacements)
-            }
-        if isTaken { log.checkedKeybag.withLock { $0 = copy.record } }
+        if let fresh {
+            fresh.note(copy.record)
+            ring.replace(with: fresh, unlessLockedSince: locks, unlessReplacedSince: replacements)
+        } else {
+            ring.markStale(copy.keybag, copy.record, unlessReplacedSince: replacements)
+        }
     }
 
     /// Does the same, where a locked session is nothing to report. Returns whether the keys of the keybag in use were checked.

@@ -93,7 +93,10 @@ struct VaultRestoration {
         var report = RestoreReport(
             items: try state.index.figures().items, replaced: nil, staleCopy: other?.path,
             notes: loaded.notes + Self.notes(ofForeign: loaded.foreignItems)
-                + notes(of: loaded, replacing: existing, anchored))
+                + notes(
+                    of: loaded, replacing: existing, anchored,
+                    hasKnownKeys: !anchor.isUnderOtherKey
+                        && anchored?.mayBeFollowed(by: loaded.succession) ?? true))
         if let existing {
             let isSame = isInPlace ? true : try existing.isIdentical(to: source)
             report.replaced = try fresh.replace(
@@ -122,11 +125,10 @@ struct VaultRestoration {
 
     /// Returns the notes that other slots open the vault from now on, or that it has other devices.
     private func notes(
-        of loaded: CheckedCopy, replacing existing: ExistingFile?, _ anchored: AnchorSlot?
+        of loaded: CheckedCopy, replacing existing: ExistingFile?, _ anchored: AnchorSlot?, hasKnownKeys: Bool
     ) -> [String] {
         let (former, keybag) = (existing?.keybag, loaded.keybag)
         let isOlder = (anchored?.keybagGeneration ?? 0) > keybag.generation
-        let hasKnownKeys = anchored?.mayBeFollowed(by: loaded.succession) ?? true
         var notes: [String] = []
         if !hasKnownKeys || former.map({ $0.slots != keybag.slots }) ?? isOlder {
             notes.append(

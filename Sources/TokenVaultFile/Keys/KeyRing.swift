@@ -49,9 +49,11 @@ final class KeyRing: Sendable {
         var setTags: Set<UInt64> = [0]
         /// The names of the keybag's roots and of those before them.
         var succession = Succession()
+        /// The keybag that the keys are of, or that was checked since; `nil` until it was checked.
+        var keybag: KeybagRecord?
         /// Whether another keybag is in use by now, and the roots to look into it are not held.
         var isStale = false
-        /// Whether the vault got another root key since: all held keys are wiped.
+        /// Whether the vault got another root key since. Nothing is answered from its file until the next unlock.
         var hasLostRoot = false
     }
 
@@ -83,6 +85,14 @@ final class KeyRing: Sendable {
             if !byItself { orders += 1 }
             defer { roots = nil }
             return (roots, Array(gone))
+        }
+
+        /// Keeps those keys for writing of which `keybag` has no newer version.
+        mutating func markStale(_ keybag: Keybag) {
+            facts.isStale = true
+            current = current.filter { policy, keys in
+                keybag.newestVersion(of: policy.number, setTag: keys.setTag) == keys.version
+            }
         }
 
         /// Returns the reason that the keys of a class that any root leads to are not held.
@@ -174,19 +184,31 @@ final class KeyRing: Sendable {
     /// The facts that the unlock found beside the keys.
     var facts: Facts { state.withLock { $0.facts } }
 
-    /// Records that another keybag is in use and cannot be opened. Nothing that depends on passphrases is
+    /// Returns whether the keys are of the keybag that `record` names, or whether that was checked since.
+    func isOf(_ record: KeybagRecord) -> Bool { state.withLock { $0.facts.keybag == record } }
+
+    /// Records that the keys are of the keybag that `record` names, and that it was checked.
+    func note(_ record: KeybagRecord) { state.withLock { $0.facts.keybag = record } }
+
+    /// Records that another keybag is in use, which was checked and cannot be opened. Nothing that depends on passphrases is
     /// answered until the next unlock. Nothing is written with keys of which that keybag has a newer version
-    /// or none. Does nothing when the ring was replaced since `replacements` was read. Returns whether it did.
-    @discardableResult
-    func markStale(_ keybag: Keybag, unlessReplacedSince replacements: Int? = nil) -> Bool {
-        state.withLock { state in
-            if let replacements, state.replacements != replacements { return false }
-            state.facts.isStale = true
-            state.current = state.current.filter { policy, keys in
-                keybag.newestVersion(of: policy.number, setTag: keys.setTag) == keys.version
-            }
-            return true
+    /// or none. Takes the key of its code, and the names of its roots, where `holder` has others. Does nothing when the ring was
+    /// replaced since `replacements` was read.
+    func markStale(
+        _ keybag: Keybag, _ record: KeybagRecord, holder: (code: SymmetricKey, succession: Succession)? = nil,
+        unlessReplacedSince replacements: Int? = nil
+    ) {
+        let former = state.withLock { state -> SymmetricKey? in
+            if state.isWiped { return holder?.code }
+            if let replacements, state.replacements != replacements { return holder?.code }
+            state.markStale(keybag)
+            state.facts.keybag = record
+            guard let holder else { return nil }
+            defer { state.holderCode = holder.code }
+            state.facts.succession = holder.succession
+            return state.holderCode
         }
+        former?.wipe()
     }
 
     /// Locks the ring and marks it stale, since the vault has another root key than the held one. That is no lock that
@@ -196,12 +218,13 @@ final class KeyRing: Sendable {
             guard state.replacements == replacements else { return nil }
             // Whatever versions the other keybag claims, nothing is written beside it with these keys.
             state.current = [:]
+            defer {
+                state.markStale(keybag)
+                state.facts.hasLostRoot = true
+            }
             return state.lock(byItself: true)
         }
-        guard let wiped else { return }
-        Self.wipe(wiped)
-        markStale(keybag)
-        state.withLock { $0.facts.hasLostRoot = true }
+        if let wiped { Self.wipe(wiped) }
     }
 
     /// The error that says why the ring is locked.

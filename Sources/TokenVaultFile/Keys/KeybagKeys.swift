@@ -197,7 +197,7 @@ enum KeybagKeys {
         }
         return KeyRing(
             vault: keybag.vault, log: log, roots: roots,
-            holderCode: try codeKey(roots.holder, "holder", of: keybag), classes: classes,
+            holderCode: try holderCode(of: keybag, under: roots), classes: classes,
             facts: KeyRing.Facts(
                 slot: slot, deviceTag: secrets.device?.setTag,
                 isEnrolled: keybag.sets.contains { $0.device == secrets.device?.identifier },
@@ -242,9 +242,18 @@ enum KeybagKeys {
         of keybag: Keybag, roots: KeyRing.Roots
     ) throws(Failure) -> (root: [UInt8]?, holder: [UInt8]) {
         let bytes = keybag.authenticatedBytes()
-        let holder = try code(of: bytes, with: try codeKey(roots.holder, "holder", of: keybag))
+        let key = try holderCode(of: keybag, under: roots)
+        defer { key.wipe() }
+        let holder = try code(of: bytes, with: key)
         guard let all = roots.all else { return (nil, holder) }
         return (try code(of: bytes, with: try codeKey(all, "root", of: keybag)), holder)
+    }
+
+    /// Returns the key of the keybag's code for every holder.
+    static func holderCode(
+        of keybag: Keybag, under roots: KeyRing.Roots
+    ) throws(Failure) -> SymmetricKey {
+        try codeKey(roots.holder, "holder", of: keybag)
     }
 
     private static func codeKey(

@@ -72,6 +72,9 @@ final class Anchor: Sendable {
 
     static func name(of vault: VaultIdentifier) -> String { vault.hexadecimal + ".anchor" }
 
+    /// Whether the last look found the newest slot under another log key: the vault that this device knows has other keys.
+    var isUnderOtherKey: Bool { state.withLock { $0.isUnderOtherKey } }
+
     /// Returns the newest slot that authenticates; `nil` when there is none. Throws `resourcesExhausted` when
     /// the system could not even look: that must not pass for no anchor. Throws `forked` when the newest is under another
     /// log key, unless the user is `choosing` the file.
@@ -130,8 +133,10 @@ final class Anchor: Sendable {
                 (try? file.tryLock(.exclusive)) == true
             else { return nil }
             defer { file.unlock() }
-            guard look(at: file, &state) == expected else { return nil }
-            return try? write(slot(for: log, after: state), to: file, &state)
+            guard look(at: file, &state) == expected, !state.isUnderOtherKey else { return nil }
+            let moved = try? write(slot(for: log, after: state), to: file, &state)
+            state.isStuck = moved == nil
+            return moved
         }
     }
 

@@ -44,9 +44,6 @@ struct LogState {
     var isSuperseded = false
     /// Whether this process, holding the lock, has seen that nothing but zeros lies behind `tail`.
     var isTailSettled = false
-    /// Whether a commit of this process is between its `pwrite` and its `fdatasync`: readers then look
-    /// no further than what is durable.
-    var isCommitting = false
     /// Whether an anchor says how far the log must go, seen or not.
     var isAnchored = false
     /// The least end of the log at which compaction can be worth it again.

@@ -34,8 +34,6 @@ extension VaultLog {
     /// Writes an index block behind the log, and behind it a checkpoint, which says that the block is
     /// durable. Then the pointer leads to it.
     private func writeIndex(to file: any DiskFile) throws(TokenStorageError) {
-        state.withLock { $0.isCommitting = true }
-        defer { state.withLock { $0.isCommitting = false } }
         let written = try writePages(to: file)
         try take(written.frames, trailer: written.trailer)
         try appendCheckpoint(to: file)

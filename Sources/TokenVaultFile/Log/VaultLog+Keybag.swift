@@ -133,7 +133,7 @@ extension VaultLog {
         let body = try codec.sealControl(
             record.encoded(), type: .keybag, generation: group.nextSequence)
         _ = try group.add([FrameDraft(type: .keybag, body: body)])
-        try append(&group, to: file)
+        try append(&group, to: file, naming: record)
     }
 
     private func writeKeybag(

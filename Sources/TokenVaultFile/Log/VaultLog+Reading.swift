@@ -22,14 +22,12 @@ extension VaultLog {
     ///
     /// Throws `forked` or `rolledBack` when the anchor says meanwhile that this device has seen another file.
     func noteReading(_ state: inout LogState) throws(TokenStorageError) {
-        guard location.state != nil, location.readOnlyReason != .requested, isWriting.withLock({ $0 }) == 0
-        else {
-            return
-        }
+        guard location.state != nil, location.readOnlyReason != .requested else { return }
         if let seen = state.seen, anchor.isCovered(state, by: seen) { return state.isReadingDue = false }
         // Another keybag may be one under former roots. Until its keys are checked, the file counts for nothing.
         guard anchor.hasOpened(state.keybag) else { return }
         state.isReadingDue = true
+        guard isWriting.withLock({ $0 }) == 0 else { return }
         let anchored = try anchor.read()
         if let anchored {
             // The anchor is further than this log is known here: another process writes, or moved the log to

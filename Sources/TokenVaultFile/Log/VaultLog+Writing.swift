@@ -7,7 +7,7 @@ internal import TokenVaultPlatform
 // Appending: one lock, one write and one `fdatasync` for as many commits as wait.
 extension VaultLog {
     /// Takes the writers' lock of the file that the path leads to, brings the state up to date and cuts a
-    /// crash's remainder. Use ``whileWriting(_:)``.
+    /// crash's remainder. Use ``whileWriting(naming:_:)``.
     private func lockForWriting() throws(TokenStorageError) -> any DiskFile {
         if let obstacle = location.readOnlyReason { throw obstacle.error }
         if let stop = stop.withLock({ $0 }), !stop.isDue { throw stop.error }
@@ -16,7 +16,7 @@ extension VaultLog {
             let file = state.withLock { $0.file }
             try WriterLock(file: file).take(.exclusive, until: deadline)
             do throws(TokenStorageError) {
-                if try settle(file) { return file }
+                if try settle(file), begin(writing: file) { return file }
             } catch {
                 file.unlock()
                 throw error
@@ -26,6 +26,15 @@ extension VaultLog {
             try withLockedState { (state) throws(TokenStorageError) in try reload(&state) }
             if deadline.hasPassed { throw .file(.timedOut) }
         }
+    }
+
+    /// Keeps readers of this process from looking for another file. Returns false where one has done so since `file` was
+    /// locked.
+    private func begin(writing file: any DiskFile) -> Bool {
+        isWriting.withLock { $0 += 1 }
+        if state.withLock({ $0.file === file }) { return true }
+        isWriting.withLock { $0 -= 1 }
+        return false
     }
 
     /// Repairs a failure that stopped writing: moves the contents to a new file, which is locked as `file`
@@ -128,7 +137,6 @@ extension VaultLog {
         }
         // Readers of this process need no lock while it is held for writing, and would wait for their own
         // process.
-        isWriting.withLock { $0 += 1 }
         defer { isWriting.withLock { $0 -= 1 } }
         if coming.map(isChecked) != true { try checkKeybag() }
         try mend(file)
@@ -177,12 +185,14 @@ extension VaultLog {
         return !outcome.isUnknown
     }
 
-    /// Writes a group durably, moves the anchor, and erases what the group deleted.
-    func append(_ group: inout LogGroup, to file: any DiskFile) throws(TokenStorageError) {
+    /// Writes a group durably, moves the anchor, and erases what the group deleted. The keys of the keybag in use were
+    /// checked, or those of `coming`, which the group puts in its place.
+    func append(
+        _ group: inout LogGroup, to file: any DiskFile, naming coming: KeybagRecord? = nil
+    ) throws(TokenStorageError) {
         if let stop = stop.withLock({ $0 }) { throw stop.error }
+        try requireChecked(file, or: coming)
         try makeRoom(for: group, in: file)
-        state.withLock { $0.isCommitting = true }
-        defer { state.withLock { $0.isCommitting = false } }
         do {
             var place = group.start
             for part in group.parts {
@@ -200,12 +210,26 @@ extension VaultLog {
         try requireInPlace()
         let added = group
         try withLockedState { (state) throws(TokenStorageError) in
+            // Otherwise the frames are not part of what is in `state`.
+            guard state.file === file else { throw .file(.outcomeUnknown, .ancestry(.tookPlace)) }
             try apply(added.frames, trailer: added.trailer, to: &state)
             advanceAnchor(&state)
         }
         // The writer of the index in use came no further, or an attacker changed the pointer.
         if state.withLock({ $0.isPointerDue }) { writePointer(to: file) }
         erase(added.deleted, in: added)
+    }
+
+    /// Throws `locked` unless the state is that of `file`, which this process has locked, and its keybag or `coming` was
+    /// checked.
+    private func requireChecked(
+        _ file: any DiskFile, or coming: KeybagRecord?
+    ) throws(TokenStorageError) {
+        try withLockedState { (state) throws(TokenStorageError) in
+            guard state.file === file, isChecked(state.keybag) || coming.map(isChecked) == true else {
+                throw .file(.locked, .changedMeanwhile(.keys))
+            }
+        }
     }
 
     /// Throws `outcomeUnknown` when the written file is no longer the vault. Between the look before and the

@@ -43,8 +43,8 @@ final class VaultLog: Sendable {
     let hasMetDamagedIndex = Mutex(false)
     /// What opens the keybag in use, where that is another one than before.
     let keybagOpener = Mutex<KeybagOpenerReference>(.init())
-    /// The keybag whose keys are held, and were checked. Set once they are, so that a read never meets keys of another one.
-    let checkedKeybag = Mutex<KeybagRecord?>(nil)
+    /// The keys that the vault is open with.
+    let ring: KeyRing
     /// The keybag that this process is about to put in use. Readers go on with the keys they hold, and get its keys in a moment.
     let comingKeybag = Mutex<KeybagRecord?>(nil)
     /// The number of imports under way, which want one index at their end and none between their commits.
@@ -54,11 +54,12 @@ final class VaultLog: Sendable {
 
     /// Reads the log of `file`.
     init(
-        location: VaultLocation, file: any DiskFile, codec: FrameCodec, lockTimeout: LockTimeout,
-        tailBound: Int,
+        location: VaultLocation, file: any DiskFile, ring: KeyRing, lockTimeout: LockTimeout, tailBound: Int,
         announcer: ChangeAnnouncer
     ) throws(TokenStorageError) {
         self.location = location
+        self.ring = ring
+        let codec = FrameCodec(vault: ring.vault, keys: ring.log)
         self.codec = codec
         self.lockTimeout = lockTimeout
         self.tailBound = tailBound
@@ -73,10 +74,11 @@ final class VaultLog: Sendable {
 
     /// Takes note of `keybag`, which is under the roots of `succession` and was just opened. Throws `forked` where this
     /// device knows roots of the vault that these do not follow. Throws `locked` where other keys replaced these
-    /// meanwhile.
+    /// meanwhile. Returns whether the keybag is in use, or is the next one.
+    @discardableResult
     func noteOpening(
         under succession: Succession, of keybag: KeybagRecord
-    ) throws(TokenStorageError) {
+    ) throws(TokenStorageError) -> Bool {
         try withLockedState { (state) throws(TokenStorageError) in
             // A writer has looked at the anchor. For others, a process may have named other roots since.
             if isWriting.withLock({ $0 }) == 0, let anchored = try anchor.read(),
@@ -90,18 +92,19 @@ final class VaultLog: Sendable {
                 throw isInUse
                     ? .file(.forked, .ancestry(.unrelatedKeys)) : .file(.locked, .changedMeanwhile(.keys))
             }
-            guard isInUse else { return }
+            guard isInUse else { return false }
             anchor.use(succession, of: keybag)
             try noteReading(&state)
             guard succession.follows(state.knownRoots) else {
                 throw .file(.locked, .changedMeanwhile(.keys))
             }
+            return true
         }
     }
 
     /// Returns whether the keys of `keybag` were checked: the file of another one counts for nothing yet.
     func isChecked(_ keybag: KeybagRecord) -> Bool {
-        checkedKeybag.withLock { $0 == keybag } || comingKeybag.withLock { $0 == keybag }
+        ring.isOf(keybag) || comingKeybag.withLock { $0 == keybag }
     }
 
     /// Opens the keybag in use, as often as others replace it meanwhile. Throws the reason that its keys are not held, and
@@ -109,7 +112,9 @@ final class VaultLog: Sendable {
     func checkKeybag() throws(TokenStorageError) {
         let deadline = Deadline(after: lockTimeout)
         while !isChecked(keybagRecord) {
-            try keybagOpener.withLock { $0.opener }?.openKeybagInUse()
+            guard let opener = keybagOpener.withLock({ $0.opener }) else { throw .file(.closed) }
+            try opener.openKeybagInUse()
+            guard !isChecked(keybagRecord) else { return }
             if deadline.hasPassed { throw .file(.timedOut, .deadline(.keybagChanges)) }
         }
     }
@@ -165,7 +170,8 @@ final class VaultLog: Sendable {
     ) throws(TokenStorageError) -> Value {
         if location.locksReaders, isWriting.withLock({ $0 }) == 0 { return try withFreshStateLocked(body) }
         return try withLockedState { (state) throws(TokenStorageError) in
-            if !state.isCommitting { try refresh(&state) }
+            // No other process writes meanwhile, and the file stays the one that is locked.
+            if isWriting.withLock({ $0 }) == 0 { try refresh(&state) }
             return try body(&state)
         }
     }
@@ -182,7 +188,7 @@ final class VaultLog: Sendable {
         defer { lock.release() }
         let identity = opened.attributes.identity
         return try withLockedState { (state) throws(TokenStorageError) in
-            if !state.isCommitting {
+            if isWriting.withLock({ $0 }) == 0 {
                 if state.identity == identity { try refresh(&state) } else { try reload(&state) }
             }
             return try body(&state)
@@ -278,7 +284,7 @@ final class VaultLog: Sendable {
     /// Looks whether the path leads to another file by now, for a reader whose bytes did not open.
     func reloadIfReplaced() throws(TokenStorageError) {
         try withLockedState { (state) throws(TokenStorageError) in
-            if try isReplaced(state) { try reload(&state) }
+            if isWriting.withLock({ $0 }) == 0, try isReplaced(state) { try reload(&state) }
         }
     }
 
@@ -307,7 +313,7 @@ final class VaultLog: Sendable {
         var latest: [ItemIdentifier: ScannedFrame] = [:]
         for one in news where one.file === fresh.file { latest[one.frame.header.item] = one.frame }
         for frame in latest.values.sorted(by: { $0.header.generation < $1.header.generation }) {
-            announcer.announce(frame, in: fresh.file)
+            announcer.announce(frame, in: fresh.file, keepingDark: !isChecked(fresh.keybag))
         }
         try noteReading(&state)
     }
@@ -354,16 +360,32 @@ final class VaultLog: Sendable {
     ) throws(TokenStorageError) {
         let count = frames.reduce(0) { $0 + $1.count }
         guard count > 0 else { return }
+        try requireLaterKeybags(frames, than: state.keybag, in: state.file)
         state.index.reserve(count)
         let isObserved = announcer.isObserved
         for list in frames {
             for frame in list {
                 try loader.apply(frame, to: &state)
-                if isObserved, frame.header.isItem { announcer.announce(frame, in: state.file) }
+                if isObserved, frame.header.isItem {
+                    announcer.announce(frame, in: state.file, keepingDark: !isChecked(state.keybag))
+                }
             }
         }
         state.trailer = trailer
         state.size = max(state.size, state.tail)
+    }
+
+    /// Throws `rolledBack` unless each keybag that `frames` name is a later one than the one before. A holder of the log key
+    /// can name an earlier keybag, which the same keys open.
+    private func requireLaterKeybags(
+        _ frames: [[ScannedFrame]], than keybag: KeybagRecord, in file: any DiskFile
+    ) throws(TokenStorageError) {
+        var last = keybag.generation
+        for frame in frames.joined() where frame.header.type == RecordType.keybag.rawValue {
+            let next = try loader.keybag(of: frame, file: file).generation
+            guard next > last else { throw .file(.rolledBack) }
+            last = next
+        }
     }
 
     /// Returns the sealed bytes at `range`, from the file that an entry was found in.

@@ -75,7 +75,7 @@ extension VaultLog {
     /// Takes in what others wrote, also when they put another file in the place of this one.
     func lookAtOthers() throws(TokenStorageError) {
         try withFreshState { (state) throws(TokenStorageError) in
-            if !state.isCommitting, try isReplaced(state) { try reload(&state) }
+            if isWriting.withLock({ $0 }) == 0, try isReplaced(state) { try reload(&state) }
         }
     }
 
@@ -83,7 +83,7 @@ extension VaultLog {
     /// is open to others by now.
     func lookAtPlace() throws(TokenStorageError) {
         try withLockedState { (state) throws(TokenStorageError) in
-            guard !state.isCommitting else { return }
+            guard isWriting.withLock({ $0 }) == 0 else { return }
             let there = try attributesInPlace(of: state.identity)
             if there.identity != state.identity { return try reload(&state) }
             try there.requirePrivate(location.path)

@@ -81,6 +81,8 @@ import TokenVaultPlatform
         let locks = vault.lockCount
         expectLocked(vault)
         #expect(vault.lockCount == locks)
+        let status = try vault.status()
+        #expect(status.items == nil && status.notes.contains { $0.contains("unlock it again") })
         #expect(failure { try vault.unlock(with: TestDevice.key) }?.code == .forked)
         expectLocked(vault)
         #expect(mine.file == forged)
@@ -178,12 +180,15 @@ import TokenVaultPlatform
             #expect(error?.code == .forked && error?.reason == .ancestry(.unrelatedKeys), "\(error as Any)")
         }
         #expect(try mine.copy().verify().isForked)
-        #expect(failure { try mine.merge(newer) } != nil)
+        let merging = failure { try mine.merge(newer) }
+        #expect(merging?.reason == .ancestry(.nothingInCommon), "\(merging as Any)")
         try mine.receive(newer)
         #expect(try mine.use { try $0.value(of: "new") } == "fake new")
         // On purpose, the user can have it.
         try mine.receive(try forgeLogKey(from: before))
-        try mine.adopt()
+        let copy = try mine.copy()
+        defer { copy.close() }
+        #expect(try copy.adopt().notes.contains { $0.contains("unlock methods are those of the copy") })
         #expect(try mine.use { try $0.values() } == [:])
         #expect(
             failure {

@@ -1,3 +1,4 @@
+import Synchronization
 import Testing
 import TokenVault
 import TokenVaultCrypto
@@ -353,6 +354,11 @@ import TokenVaultPlatform
             _ = try vault.addSlot(Self.limited, scope: .all)
             let after = session.ring.facts.succession
             #expect(after.all.count < before.all.count && after.all.count > 1, "\(after.all.count)")
+            // One more has no room.
+            var keybag = vault.state.withLock { $0.keybag }
+            keybag.formerRoots.all += [UInt8](repeating: 1, count: SymmetricKey.length)
+            keybag.formerRoots.holder += [UInt8](repeating: 1, count: SymmetricKey.length)
+            #expect(keybag.encoded() == nil)
             #expect(after.all == Array(before.all.prefix(after.all.count)))
             #expect(after.holder == Array(before.holder.prefix(after.holder.count)))
         }
