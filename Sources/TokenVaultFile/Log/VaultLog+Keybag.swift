@@ -2,6 +2,82 @@ internal import Synchronization
 internal import TokenVaultCore
 internal import TokenVaultPlatform
 
+/// What holds the keys of a vault whose log names another keybag.
+protocol KeybagOpener: AnyObject, Sendable {
+    /// Opens the keybag in use, and tells the log. Throws the reason that its keys are not held.
+    func openKeybagInUse() throws(TokenStorageError)
+}
+
+struct KeybagOpenerReference {
+    weak var opener: (any KeybagOpener)?
+}
+
+// The check of the keybag in use, before anything is answered from its file or written to it.
+extension VaultLog {
+    /// The keybag in use.
+    var keybagRecord: KeybagRecord { state.withLock { $0.keybag } }
+
+    /// Takes note of `keybag`, which is under the roots of `succession` and was just opened. Throws `forked` where this
+    /// device knows roots of the vault that these do not follow. Throws `locked` where other keys replaced these
+    /// meanwhile. Returns whether the keybag is in use, or is the next one.
+    @discardableResult
+    func noteOpening(
+        under succession: Succession, of keybag: KeybagRecord
+    ) throws(TokenStorageError) -> Bool {
+        try withLockedState { (state) throws(TokenStorageError) in
+            // A writer has looked at the anchor. For others, a process may have named other roots since.
+            if isWriting.withLock({ $0 }) == 0, let anchored = try anchor.read(),
+                state.seen.map({ !$0.hasSameRoots(as: anchored) }) ?? true
+            {
+                try reload(&state)
+            }
+            let isInUse = state.keybag == keybag || keybag.generation == state.keybag.generation + 1
+            let known = state.knownRoots
+            guard succession.follows(known) else {
+                throw isInUse
+                    ? .file(.forked, .ancestry(.unrelatedKeys)) : .file(.locked, .changedMeanwhile(.keys))
+            }
+            guard isInUse else { return false }
+            anchor.use(succession, of: keybag)
+            try noteReading(&state)
+            guard succession.follows(state.knownRoots) else {
+                throw .file(.locked, .changedMeanwhile(.keys))
+            }
+            return true
+        }
+    }
+
+    /// Returns whether the keys of `keybag` were checked: the file of another one counts for nothing yet.
+    func isChecked(_ keybag: KeybagRecord) -> Bool {
+        ring.isOf(keybag) || comingKeybag.withLock { $0 == keybag }
+    }
+
+    /// Opens the keybag in use, as often as others replace it meanwhile. Throws the reason that its keys are not held, and
+    /// `timedOut`.
+    func checkKeybag() throws(TokenStorageError) {
+        let deadline = Deadline(after: lockTimeout)
+        while !isChecked(keybagRecord) {
+            guard let opener = keybagOpener.withLock({ $0.opener }) else { throw .file(.closed) }
+            try opener.openKeybagInUse()
+            guard !isChecked(keybagRecord) else { return }
+            if deadline.hasPassed { throw .file(.timedOut, .deadline(.keybagChanges)) }
+        }
+    }
+
+    /// Throws `rolledBack` unless each keybag that `frames` name is a later one than the one before. A holder of the log key
+    /// can name an earlier keybag, which the same keys open.
+    func requireLaterKeybags(
+        _ frames: [[ScannedFrame]], than keybag: KeybagRecord, in file: any DiskFile
+    ) throws(TokenStorageError) {
+        var last = keybag.generation
+        for frame in frames.joined() where frame.header.type == RecordType.keybag.rawValue {
+            let next = try loader.keybag(of: frame, file: file).generation
+            guard next > last else { throw .file(.rolledBack) }
+            last = next
+        }
+    }
+}
+
 // The keybag as the log names it, and its changes.
 extension VaultLog {
     /// Returns the copy of the keybag that the log names. Throws `corrupt` when neither copy is the named

@@ -3,16 +3,6 @@ internal import TokenVaultCore
 internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
-/// What holds the keys of a vault whose log names another keybag.
-protocol KeybagOpener: AnyObject, Sendable {
-    /// Opens the keybag in use, and tells the log. Throws the reason that its keys are not held.
-    func openKeybagInUse() throws(TokenStorageError)
-}
-
-struct KeybagOpenerReference {
-    weak var opener: (any KeybagOpener)?
-}
-
 /// The append-only log of a vault: finds items, notices what other processes appended, and hands out
 /// sealed bytes. It holds the log's keys and knows nothing of policies.
 ///
@@ -70,53 +60,6 @@ final class VaultLog: Sendable {
             location: location, codec: codec, anchor: anchor, lockTimeout: lockTimeout)
         self.loader = loader
         state = Mutex(try loader.load(file))
-    }
-
-    /// Takes note of `keybag`, which is under the roots of `succession` and was just opened. Throws `forked` where this
-    /// device knows roots of the vault that these do not follow. Throws `locked` where other keys replaced these
-    /// meanwhile. Returns whether the keybag is in use, or is the next one.
-    @discardableResult
-    func noteOpening(
-        under succession: Succession, of keybag: KeybagRecord
-    ) throws(TokenStorageError) -> Bool {
-        try withLockedState { (state) throws(TokenStorageError) in
-            // A writer has looked at the anchor. For others, a process may have named other roots since.
-            if isWriting.withLock({ $0 }) == 0, let anchored = try anchor.read(),
-                state.seen.map({ !$0.hasSameRoots(as: anchored) }) ?? true
-            {
-                try reload(&state)
-            }
-            let isInUse = state.keybag == keybag || keybag.generation == state.keybag.generation + 1
-            let known = state.knownRoots
-            guard succession.follows(known) else {
-                throw isInUse
-                    ? .file(.forked, .ancestry(.unrelatedKeys)) : .file(.locked, .changedMeanwhile(.keys))
-            }
-            guard isInUse else { return false }
-            anchor.use(succession, of: keybag)
-            try noteReading(&state)
-            guard succession.follows(state.knownRoots) else {
-                throw .file(.locked, .changedMeanwhile(.keys))
-            }
-            return true
-        }
-    }
-
-    /// Returns whether the keys of `keybag` were checked: the file of another one counts for nothing yet.
-    func isChecked(_ keybag: KeybagRecord) -> Bool {
-        ring.isOf(keybag) || comingKeybag.withLock { $0 == keybag }
-    }
-
-    /// Opens the keybag in use, as often as others replace it meanwhile. Throws the reason that its keys are not held, and
-    /// `timedOut`.
-    func checkKeybag() throws(TokenStorageError) {
-        let deadline = Deadline(after: lockTimeout)
-        while !isChecked(keybagRecord) {
-            guard let opener = keybagOpener.withLock({ $0.opener }) else { throw .file(.closed) }
-            try opener.openKeybagInUse()
-            guard !isChecked(keybagRecord) else { return }
-            if deadline.hasPassed { throw .file(.timedOut, .deadline(.keybagChanges)) }
-        }
     }
 
     /// Runs `body` with the state after a look at what others appended, once the keys of its keybag were checked. Throws the
@@ -375,19 +318,6 @@ final class VaultLog: Sendable {
         state.size = max(state.size, state.tail)
     }
 
-    /// Throws `rolledBack` unless each keybag that `frames` name is a later one than the one before. A holder of the log key
-    /// can name an earlier keybag, which the same keys open.
-    private func requireLaterKeybags(
-        _ frames: [[ScannedFrame]], than keybag: KeybagRecord, in file: any DiskFile
-    ) throws(TokenStorageError) {
-        var last = keybag.generation
-        for frame in frames.joined() where frame.header.type == RecordType.keybag.rawValue {
-            let next = try loader.keybag(of: frame, file: file).generation
-            guard next > last else { throw .file(.rolledBack) }
-            last = next
-        }
-    }
-
     /// Returns the sealed bytes at `range`, from the file that an entry was found in.
     func read(_ range: Range<Int>, from file: any DiskFile) throws(TokenStorageError) -> [UInt8] {
         try onDisk { () throws(SystemFailure) in try file.read(range.count, at: range.lowerBound) }
@@ -418,9 +348,6 @@ final class VaultLog: Sendable {
             state.ancestryLength > 0 ? try loader.ancestry(of: state.file).left.count : 0
         }
     }
-
-    /// The keybag in use.
-    var keybagRecord: KeybagRecord { state.withLock { $0.keybag } }
 }
 
 extension FrameHeader {
