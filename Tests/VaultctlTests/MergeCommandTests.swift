@@ -89,6 +89,10 @@ import Testing
     @Test(arguments: [["retrieve", "both"], ["unlock"]]) func theErrorNamesTheCopyBesideTheVault(
         _ words: [String]
     ) throws {
+        // An agent that unlocking starts is this test's own, and ends with it.
+        sandbox.environment["XDG_RUNTIME_DIR"] = sandbox.home
+        sandbox.environment["DBUS_SYSTEM_BUS_ADDRESS"] = "unix:path=/no/bus"
+        defer { _ = try? sandbox.run("agent", "--stop") }
         let left = "\(sandbox.vault.dropLast(".vault".count)) (conflicted copy 2026-11-28).vault"
         _ = try sandbox.shell("cp -p '\(sandbox.vault)' '\(left)'; cp -p copy '\(sandbox.vault)'")
         let refused = try sandbox.run(arguments: words)
