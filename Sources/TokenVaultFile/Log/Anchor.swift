@@ -27,10 +27,11 @@ final class Anchor: Sendable {
         /// The buffer for reading.
         var bytes = [UInt8](repeating: 0, count: 2 * AnchorSlot.length)
 
-        /// Lets go of a file that was removed or that another one replaced: other processes no longer look at it.
+        /// Forgets the open file once its name is gone. Other processes use the file that has the name now.
         mutating func forgetRemovedFile() {
             guard let open = file, (try? open.attributes().links) == 0 else { return }
-            (file, known, newest, isReadOnly) = (nil, [], nil, false)
+            (file, known, newest) = (nil, [], nil)
+            (isReadOnly, isUnderOtherKey) = (false, false)
         }
     }
 

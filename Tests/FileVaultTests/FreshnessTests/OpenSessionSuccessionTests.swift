@@ -31,10 +31,7 @@ import TokenVaultPlatform
     private func expectRefused(
         _ vault: BlockingFileVault, _ location: SourceLocation = #_sourceLocation
     ) {
-        let error = failure { try vault.unlock(with: TestDevice.key) }
-        #expect(
-            error?.code == .forked && error?.reason == .ancestry(.unrelatedKeys), "\(error as Any)",
-            sourceLocation: location)
+        SuccessionTests.expectRefusal(failure { try vault.unlock(with: TestDevice.key) }, location)
     }
 
     /// The program holds the root that the forged keybag is under, and has not seen the rotation.

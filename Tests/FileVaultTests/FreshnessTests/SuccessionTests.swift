@@ -79,7 +79,11 @@ import TokenVaultPlatform
         _ device: TestDevice, with method: UnlockMethod = TestDevice.key,
         _ location: SourceLocation = #_sourceLocation
     ) {
-        let error = failure { try device.use { try $0.unlock(with: method) } }
+        Self.expectRefusal(failure { try device.use { try $0.unlock(with: method) } }, location)
+    }
+
+    /// Expects the error for a file whose keys do not follow those that the device knows.
+    static func expectRefusal(_ error: TokenStorageError?, _ location: SourceLocation) {
         #expect(
             error?.code == .forked && error?.reason == .ancestry(.unrelatedKeys), "\(error as Any)",
             sourceLocation: location)
