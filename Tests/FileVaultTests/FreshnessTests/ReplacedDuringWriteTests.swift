@@ -31,7 +31,7 @@ import TokenVaultPlatform
         }
         let before = device.file
         try device.use { _ = try $0.rotateKeys(keeping: [TestDevice.key], removing: [slot]) }
-        let forged = try SuccessionTests.forge(from: before, over: device.file)
+        let forged = Mutex<[UInt8]>([])
         let isDue = Mutex(false)
         let opened = Mutex<BlockingFileVault?>(nil)
         let device = device
@@ -42,7 +42,7 @@ import TokenVaultPlatform
                     return isDue
                 })
             else { return }
-            try? device.receive(forged)
+            try? device.receive(forged.withLock { $0 })
             try? opened.withLock { $0 }?.refresh(thoroughly: false)
             _ = try? opened.withLock { $0 }?.value(of: "old")
         }
@@ -50,6 +50,9 @@ import TokenVaultPlatform
         // The first store also makes durable what others wrote. From the second one on, the only sync is the commit's.
         try vault.store("fake first", for: "first")
         let newer = device.file
+        // It lists every commit that this device has seen: only its keys give it away.
+        let bytes = try SuccessionTests.forge(from: before, over: newer)
+        forged.withLock { $0 = bytes }
         opened.withLock { $0 = vault }
         isDue.withLock { $0 = true }
         #expect(failure { try vault.store("fake", for: "late") }?.code == .outcomeUnknown)
