@@ -40,7 +40,7 @@ import Testing
             sandbox, ["restore", "\(sandbox.home)/backup", "--key-file", "\(sandbox.home)/vault.key"])
         try terminal.expect("Put the copy in the place of \(vault)? Type yes to go on:")
         try terminal.type("yes\r")
-        try terminal.expect("Restored 1 item.")
+        try terminal.expect("Restored a vault with 1 item.")
         #expect(try terminal.end() == 0)
         #expect(try sandbox.run("retrieve", "k").text == "first")
     }

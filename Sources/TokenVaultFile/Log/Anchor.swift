@@ -218,11 +218,11 @@ final class Anchor: Sendable {
         throw .file(.duplicateVault, .ancestry(.becameElsewhere))
     }
 
-    /// Returns the file, opened for writing as soon as it can be, and created where there is none.
+    /// Returns the file, opened for writing as soon as it can be, and created where there is none. Every caller has just read
+    /// the anchor, so a removed file is not looked for again: that would be a hundredth of the time of a store.
     private func fileForWriting(
         in directory: any DiskDirectory, _ state: inout State, synced: Bool
     ) -> (any DiskFile)? {
-        state.forgetRemovedFile()
         guard state.file == nil || state.isReadOnly else { return state.file }
         if let file = try? directory.open(name, .readWrite) {
             state.file = file

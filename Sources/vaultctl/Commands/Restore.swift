@@ -51,7 +51,7 @@ struct Restore: VaultCommand {
         console.progress.clear()
         session.releaseFromAgent(after: "restored")
         if lacksSeen, !asks { console.note(Self.loss(isKept: report.replaced != nil)) }
-        report.tell(console, json: format.json)
+        report.tell("Restored", console, json: format.json)
         return .done
     }
 
@@ -99,7 +99,7 @@ struct Adopt: VaultCommand {
         }
         console.progress.clear()
         session.releaseFromAgent(after: "adopted")
-        report.tell(console, json: format.json)
+        report.tell("Adopted", console, json: format.json)
         return .done
     }
 }
@@ -117,13 +117,13 @@ extension Session {
 }
 
 extension RestoreReport {
-    /// Reports the result and the paths of kept files.
-    fileprivate func tell(_ console: Console, json isJSON: Bool) {
+    /// Reports the result, which begins with the word `done`, and the paths of kept files.
+    fileprivate func tell(_ done: String, _ console: Console, json isJSON: Bool) {
         for note in notes { console.note(note) }
         if let replaced { console.note("what was in its place is kept as \(replaced.string)") }
         if let staleCopy { console.note("\(staleCopy.string) is a copy from now on") }
         guard isJSON else {
-            console.remark("Restored \(counted(items, "item")).")
+            console.remark("\(done) a vault with \(counted(items, "item")).")
             return
         }
         var json = JSONWriter(console.output)
