@@ -17,24 +17,34 @@ extension BlockingFileVault {
         _ change: (inout Keybag) throws(TokenStorageError) -> Void
     ) throws(TokenStorageError) {
         try session.queue.alone { () throws(TokenStorageError) in
-            defer { session.log.comingKeybag.withLock { $0 = nil } }
+            let log = session.log
+            defer { log.comingKeybag.withLock { $0 = nil } }
             var changed: (keybag: Keybag, record: KeybagRecord)?
-            try session.log.replaceKeybag { (current) throws(TokenStorageError) in
-                var keybag = current
-                guard try KeybagKeys.isAuthentic(current, under: roots) else {
-                    throw .file(.conflict, .changedMeanwhile(.root))
+            try log.anchor.keepingNames { () throws(TokenStorageError) in
+                try log.replaceKeybag { (current) throws(TokenStorageError) in
+                    var keybag = current
+                    guard try KeybagKeys.isAuthentic(current, under: roots) else {
+                        throw .file(.conflict, .changedMeanwhile(.root))
+                    }
+                    try change(&keybag)
+                    keybag.generation += 1
+                    let succession = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+                        if droppingFormerRoots {
+                            try KeybagKeys.makeRoom(in: &keybag, under: fresh ?? roots)
+                        }
+                        try KeybagKeys.sign(&keybag, roots: fresh ?? roots)
+                        return try KeybagKeys.succession(of: keybag, under: fresh ?? roots)
+                    }
+                    guard let bytes = keybag.encoded() else {
+                        throw .file(.tooManySlots, .slots(.keysFull))
+                    }
+                    let record = KeybagRecord(
+                        generation: keybag.generation, digest: Keybag.digest(of: bytes))
+                    changed = (keybag, record)
+                    // The commit that names the keybag takes the names of its roots to the anchor.
+                    log.anchor.use(succession, of: record)
+                    return bytes
                 }
-                try change(&keybag)
-                keybag.generation += 1
-                try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
-                    if droppingFormerRoots { try KeybagKeys.makeRoom(in: &keybag, under: fresh ?? roots) }
-                    try KeybagKeys.sign(&keybag, roots: fresh ?? roots)
-                }
-                guard let bytes = keybag.encoded() else { throw .file(.tooManySlots, .slots(.keysFull)) }
-                changed = (
-                    keybag, KeybagRecord(generation: keybag.generation, digest: Keybag.digest(of: bytes))
-                )
-                return bytes
             }
             if let changed { take(changed.keybag, changed.record, session, roots: fresh ?? roots) }
         }
@@ -64,13 +74,10 @@ extension BlockingFileVault {
                 ring.wipeEverything()
                 session.ring.markStale(changed, record, holder: (holderCode, succession))
             }
-            // Where the anchor cannot move, the next unlock moves it.
-            _ = try? session.log.noteOpening(under: succession, of: record)
         } catch {
             // The change is durable and stays. Reads that the old keys cannot answer wait for the next
             // unlock.
             session.ring.markStale(changed, record)
-            session.log.anchor.use(Succession(), of: record)
         }
     }
 

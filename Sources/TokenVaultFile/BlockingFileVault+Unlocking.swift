@@ -172,7 +172,8 @@ extension BlockingFileVault {
     ) throws(TokenStorageError) -> VaultSession? {
         let (file, copies) = try openedFile()
         var failure = TokenStorageError.file(.wrongPassphrase)
-        var wasLeftBehind = false
+        /// The keybags that the log named while the copies were tried, and were not the tried one.
+        var named: [KeybagRecord] = []
         for copy in copies.whole {
             let ring: KeyRing
             do throws(TokenStorageError) {
@@ -197,12 +198,13 @@ extension BlockingFileVault {
                 continue
             }
             let record = session.log.keybagRecord
-            let isNamed = copy.isNamed(by: record)
-            guard isNamed || copy.isNext(after: record) else {
-                // An older copy opens the log but no longer the vault.
+            guard copy.isNamed(by: record) else {
+                // Another copy opens the log but not the vault.
                 ring.wipeEverything()
-                if copy.keybag.generation > record.generation { failure = .file(.rolledBack) }
-                wasLeftBehind = true
+                if copy.keybag.generation > record.generation, !copy.isNext(after: record) {
+                    failure = .file(.rolledBack)
+                }
+                named.append(record)
                 continue
             }
             do throws(TokenStorageError) {
@@ -210,34 +212,21 @@ extension BlockingFileVault {
             } catch {
                 ring.wipeEverything()
                 if error.reason == .changedMeanwhile(.keys) { return nil }
-                guard error.reason == .ancestry(.unrelatedKeys), !isNamed else { throw error }
-                // A holder of former roots can write such a copy. The one in use may be whole.
-                failure = error
-                continue
+                throw error
             }
             ring.note(copy.record)
-            if !isNamed, !isCopy, location.readOnlyReason != nil {
-                // Making the copy count requires a write.
-                ring.wipeEverything()
-                failure = .file(.readOnly, .slots(.interruptedChange))
-                continue
-            }
-            if !isNamed, !isCopy {
-                do throws(TokenStorageError) {
-                    try session.log.nameKeybag(copy)
-                } catch {
-                    // The process that began the change was still working, or another change came between.
-                    guard error.code == .conflict else { throw error }
-                    ring.wipeEverything()
-                    return nil
-                }
-            }
             state.withLock { $0.keybag = copy.keybag }
             return session
         }
-        if wasLeftBehind {
+        if let last = named.last {
             let now = try VaultFile.open(location, for: .use).keybags
-            if now.whole.first?.bytes != copies.whole.first?.bytes { return nil }
+            // Another process changed the keybag meanwhile.
+            if now.whole.first?.bytes != copies.whole.first?.bytes || named.contains(where: { $0 != last }) {
+                return nil
+            }
+            if failure.code == .wrongPassphrase, !copies.whole.contains(where: { $0.isNamed(by: last) }) {
+                throw .file(.corrupt, .damaged(.keybagInUse))
+            }
         }
         throw failure
     }

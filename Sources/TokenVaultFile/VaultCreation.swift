@@ -85,7 +85,7 @@ struct VaultCreation {
             }
             let anchor = Anchor(directory: location.state, vault: keybag.vault, key: ring.log.anchor)
             anchor.use(ring.facts.succession, of: state.keybag)
-            anchor.advance(to: state)
+            anchor.advance(to: state, after: nil)
         } catch {
             // The device key goes as well: the file would be a vault that cannot keep its items.
             if hasName { try? directory.remove(name) } else { unfinished.remove() }

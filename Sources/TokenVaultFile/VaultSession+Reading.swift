@@ -54,6 +54,7 @@ extension VaultSession {
         open: ([UInt8], IndexEntry, ItemIdentifier, ClassKeys) throws(TokenStorageError) -> Value?
     ) throws(TokenStorageError) -> Value? {
         var failed: IndexEntry?
+        var deadline: Deadline?
         while true {
             guard let (entry, file) = try log.entry(for: item) else { return nil }
             let replacements = ring.replacements
@@ -65,6 +66,9 @@ extension VaultSession {
                 guard try isOvertaken(error.code, item, entry, since: replacements) else {
                     throw error.code == .locked ? ring.lockedError : error
                 }
+                let limit = deadline ?? Deadline(after: log.lockTimeout)
+                try requireTime(until: limit)
+                deadline = limit
                 continue
             }
             if let failed, failed.offset == entry.offset, failed.generation == entry.generation {
@@ -89,6 +93,12 @@ extension VaultSession {
             return now.keyVersion != entry.keyVersion
         default: return false
         }
+    }
+
+    /// Throws `timedOut` when other processes, or an index that contradicts itself, kept the session from an answer for too
+    /// long.
+    func requireTime(until deadline: Deadline) throws(TokenStorageError) {
+        if deadline.hasPassed { throw .file(.timedOut, .deadline(.keybagChanges)) }
     }
 
     /// Runs `body`, which changes nothing. Runs it again each time it meets keys that were wiped because
@@ -127,10 +137,12 @@ extension VaultSession {
 
     /// Returns the items of a service, or of all, with the number that cannot be shown.
     func list(service: String?, query: TokenQuery) throws(TokenStorageError) -> TokenListing {
+        let deadline = Deadline(after: log.lockTimeout)
         while true {
             let replacements = ring.replacements
             do throws(TokenStorageError) {
                 if let listing = try listing(service: service, query: query) { return listing }
+                try requireTime(until: deadline)
             } catch {
                 guard error.code == .locked else { throw error }
                 guard ring.replacements != replacements else { throw ring.lockedError }

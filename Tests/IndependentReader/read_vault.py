@@ -54,9 +54,10 @@ def read_vault(file, state_directory, secret):
 
 
 def open_vault(file, state_directory, secret):
-    """Opens with the copy that the log names, or with one whose change a crash cut short."""
+    """Opens with the copy that the log names."""
     refusal = Failure("wrongPassphrase", "keybag: no slot of the copy in use fits")
-    for keybag in read_copies(file):
+    copies = read_copies(file)
+    for keybag in copies:
         try:
             slot, roots = open_roots(keybag, secret)
             state = read_state(state_directory, keybag.vault)
@@ -68,18 +69,14 @@ def open_vault(file, state_directory, secret):
             continue
         anchor = read_anchor(state.anchor, log_keys.anchor)
         log = read_log(file, log_keys, anchor)
-        named = (keybag.generation, keybag.checksum) == (log.keybag_generation, log.keybag_checksum)
-        if named or keybag.generation == log.keybag_generation + 1:
-            try:
-                check_roots(log, names, anchor)
-            except Failure as failure:
-                if named:
-                    raise
-                refusal = failure
-                continue
+        named = log.keybag_generation, log.keybag_checksum
+        if (keybag.generation, keybag.checksum) == named:
+            check_roots(log, names, anchor)
             return Opened(keybag, slot, state, class_keys, log_keys, log)
-        if keybag.generation > log.keybag_generation:
+        if keybag.generation > log.keybag_generation + 1:
             refusal = Failure("rolledBack", "keybag: the log is older")
+        elif refusal.code == "wrongPassphrase" and all((one.generation, one.checksum) != named for one in copies):
+            refusal = Failure("corrupt", "keybag: neither copy is the one in use")
     raise refusal
 
 

@@ -94,10 +94,10 @@ class ForgedTests(ComparisonTests):
         keybag = self.forger.opened.keybag
         for what, code, number, checksum in [
             ("the keybag in use", None, keybag.generation, keybag.checksum),
-            ("another keybag", "wrongPassphrase", keybag.generation, bytes(32)),
-            ("the next keybag", "wrongPassphrase", keybag.generation + 1, bytes(32)),
-            ("the keybag before", None, keybag.generation - 1, bytes(32)),
-            ("the largest number", "wrongPassphrase", (1 << 53) - 1, bytes(32)),
+            ("another keybag", "corrupt", keybag.generation, bytes(32)),
+            ("the next keybag", "corrupt", keybag.generation + 1, bytes(32)),
+            ("the keybag before", "corrupt", keybag.generation - 1, bytes(32)),
+            ("the largest number", "corrupt", (1 << 53) - 1, bytes(32)),
             ("a number out of bounds", "corrupt", 1 << 53, bytes(32)),
             ("the largest number of its size", "corrupt", (1 << 64) - 1, bytes(32)),
         ]:

@@ -82,7 +82,7 @@ enum FormatDecoder: UInt8 {
     private func readPage(_ bytes: [UInt8]) {
         let count = Int(bytes.first ?? 0) % (IndexFormat.recordsPerPage + 1)
         let plaintext = fitted(Array(bytes.dropFirst()), IndexFormat.plaintextLength)
-        guard let page = try? IndexPage(decoding: plaintext, count: count) else { return }
+        guard let page = try? IndexPage(decoding: plaintext, count: count, fence: 0) else { return }
         for position in 0..<count {
             let item = page.item(at: position)
             precondition(

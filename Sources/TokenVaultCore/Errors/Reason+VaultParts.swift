@@ -221,8 +221,6 @@ extension TokenStorageError.Reason {
         case devicesFull
         /// The devices of two files do not fit into one keybag.
         case devicesOfBothFiles
-        /// A crash interrupted a change of the slots.
-        case interruptedChange
         /// The keybag has no room for more class keys or slots.
         case keysFull
         /// The keyring returns another key than the one stored there.

@@ -232,10 +232,6 @@ extension TokenStorageError.Reason.Slots {
         switch self {
         case .devicesFull: ReasonText("and as many devices", advice: "remove a device first")
         case .devicesOfBothFiles: ReasonText("the devices of both files do not fit into one")
-        case .interruptedChange:
-            ReasonText(
-                "a crash interrupted a change of the unlock methods",
-                advice: "unlock the vault once where it can be written to")
         case .keysFull:
             ReasonText(
                 "the keys of the vault leave no room",

@@ -65,6 +65,8 @@ struct AtomicFile {
                 aside = try keep(existing)
             }
             let (name, place) = (name, place)
+            // A file that was put in the place meanwhile must not be lost.
+            guard try existing.isIn(place) else { throw .tookPlace }
             try onDisk { () throws(SystemFailure) in
                 try place.directory.rename(name, to: place.name, replacing: true)
             }

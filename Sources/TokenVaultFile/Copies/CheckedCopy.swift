@@ -52,8 +52,7 @@ struct CheckedCopy {
         let state = surveyed.state
         self.state = state
         log = surveyed.log
-        let named = candidates.first { $0.copy.isNamed(by: state.keybag) }
-        guard let opened = named ?? candidates.first(where: { $0.isNamed(by: state.keybag) }) else {
+        guard let opened = candidates.first(where: { $0.copy.isNamed(by: state.keybag) }) else {
             let isKnown = copy.hasKeybag(namedBy: state.keybag)
             let there = try KeybagCopies(reading: file).whole
             if !isKnown, there.contains(where: { Keybag.digest(of: $0.bytes) == state.keybag.digest }) {
@@ -103,7 +102,7 @@ struct CheckedCopy {
 
     /// Returns all commits of the file: those that it descends from, and its own.
     func history() throws(TokenStorageError) -> Ancestry {
-        try loader.history(of: state.file, upTo: state.tail)
+        try loader.history(of: state)
     }
 
     func scanner() -> LogScanner { LogScanner(file: state.file, codec: codec, chunk: 256 << 10) }

@@ -27,6 +27,12 @@ struct ExistingFile {
         guard vaults.contains(vault) else { throw .file(.alreadyExists, .exists(.otherVault)) }
     }
 
+    /// Returns whether the file is still the one in `place`.
+    func isIn(_ place: VaultLocation) throws(TokenStorageError) -> Bool {
+        let there = try onDisk { () throws(SystemFailure) in try place.directory.attributes(of: place.name) }
+        return there?.identity == identity
+    }
+
     /// Returns whether `other` has the same bytes.
     func isIdentical(to other: any DiskFile) throws(TokenStorageError) -> Bool {
         let file = file

@@ -90,8 +90,7 @@ extension VaultCopy {
         guard let named else {
             return (newest, "which keybag was in use is lost: the slots are those of the newest copy")
         }
-        let inUse = opened.first { $0.copy.isNamed(by: named) }
-        if let fitting = inUse ?? opened.first(where: { $0.isNamed(by: named) }) { return (fitting, nil) }
+        if let inUse = opened.first(where: { $0.copy.isNamed(by: named) }) { return (inUse, nil) }
         // The keybag in use is whole, and the given method opens only an earlier one.
         if hasKeybag(namedBy: named) { throw .file(.wrongPassphrase) }
         return (newest, "the keybag in use is damaged: the slots are those of another copy")

@@ -31,12 +31,6 @@ public final class VaultCopy: Sendable {
         var ring: KeyRing
 
         var keybag: Keybag { copy.keybag }
-
-        /// Returns whether the log names this keybag, or the one before it: a change whose last steps a crash
-        /// prevented.
-        func isNamed(by record: KeybagRecord) -> Bool {
-            copy.isNamed(by: record) || copy.isNext(after: record)
-        }
     }
 
     private init(_ location: VaultLocation, _ configuration: FileVaultConfiguration) throws(TokenStorageError)

@@ -76,7 +76,7 @@ struct VaultMerge {
         if plan.hasAllOfTheirs, history.left.isEmpty {
             try requireSuccession(our, our.state, from: anchored)
             try requireDescent(history, our.state, from: anchored)
-            noteReading(our, of: existing, anchor)
+            noteReading(our, of: existing, anchor, anchored)
             var report = MergeReport()
             report.items = our.items.count
             report.isUpToDate = true
@@ -103,7 +103,7 @@ struct VaultMerge {
         if plan.hasAllOfTheirs, items.isSameAsOurs, history == before,
             isAccepted(before, our.state, by: anchored)
         {
-            noteReading(our, of: existing, anchor)
+            noteReading(our, of: existing, anchor, anchored)
             var report = items.report
             report.isUpToDate = true
             return report
@@ -118,7 +118,7 @@ struct VaultMerge {
         if isFollowing {
             if isRehearsal { return items.report }
             anchor.use(their.succession, of: their.record)
-            return try follow(their, over: existing, our, anchor, reach, items.report)
+            return try follow(their, over: existing, our, anchor, anchored, reach, items.report)
         }
 
         var keybag = items.keybag
@@ -132,7 +132,8 @@ struct VaultMerge {
         if isRehearsal { return items.report }
         let record = KeybagRecord(generation: keybag.generation, digest: Keybag.digest(of: bytes))
         anchor.use(try items.succession(), of: record)
-        return try replace(existing, our, anchor, reach, items.report) { (file) throws(TokenStorageError) in
+        return try replace(existing, our, anchor, anchored, reach, items.report) {
+            (file) throws(TokenStorageError) in
             var builder = try LogBuilder(
                 file: file, codec: our.codec, tailBound: ours.configuration.tailBound,
                 epoch: life.epoch, baseSequence: life.sequence, keybagCopy: bytes,
@@ -155,20 +156,22 @@ struct VaultMerge {
 
     /// Moves the anchor to the file in the vault's place, which the merge has read and does not replace. After a
     /// failure, the next use of the vault moves the anchor.
-    private func noteReading(_ our: CheckedCopy, of existing: ExistingFile, _ anchor: Anchor) {
+    private func noteReading(
+        _ our: CheckedCopy, of existing: ExistingFile, _ anchor: Anchor, _ anchored: AnchorSlot?
+    ) {
         guard !ours.configuration.isReadOnly, (try? existing.file.synchronize()) != nil,
             (try? place.directory.synchronize()) != nil
         else { return }
-        anchor.advance(to: our.state)
+        anchor.advance(to: our.state, after: anchored)
     }
 
     /// Takes over the other file as it is, which has all of this file's commits and the same unlock methods.
     /// Two files that merge each other in turn become the same this way.
     private func follow(
         _ their: CheckedCopy, over existing: ExistingFile, _ our: CheckedCopy, _ anchor: Anchor,
-        _ reach: HighWaterMark, _ report: MergeReport
+        _ anchored: AnchorSlot?, _ reach: HighWaterMark, _ report: MergeReport
     ) throws(TokenStorageError) -> MergeReport {
-        try replace(existing, our, anchor, reach, report) { (file) throws(TokenStorageError) in
+        try replace(existing, our, anchor, anchored, reach, report) { (file) throws(TokenStorageError) in
             try onDisk { () throws(SystemFailure) in try their.state.file.copyBytes(to: file) }
             // A program that synchronises folders takes no lock, and may have written to the copy meanwhile.
             let copied = try CheckedCopy(theirs, file: file, progress: nil)
@@ -182,16 +185,17 @@ struct VaultMerge {
 
     /// Puts the file that `write` fills, and whose state it returns, in the place of `existing`.
     private func replace(
-        _ existing: ExistingFile, _ our: CheckedCopy, _ anchor: Anchor, _ reach: HighWaterMark,
-        _ merged: MergeReport,
+        _ existing: ExistingFile, _ our: CheckedCopy, _ anchor: Anchor, _ anchored: AnchorSlot?,
+        _ reach: HighWaterMark, _ merged: MergeReport,
         by write: (any DiskFile) throws(TokenStorageError) -> LogState
     ) throws(TokenStorageError) -> MergeReport {
         let fresh = try AtomicFile(in: place, isAlone: false)
         let state: LogState
+        let expected: AnchorSlot?
         do throws(TokenStorageError) {
             state = try write(fresh.file)
             try onDisk { () throws(SystemFailure) in try fresh.file.synchronize() }
-            try anchor.expect(state, after: our.state, in: place)
+            expected = try anchor.expect(state, seen: anchored, after: our.state, in: place)
         } catch {
             fresh.remove()
             throw error
@@ -202,8 +206,11 @@ struct VaultMerge {
             codec: our.codec, keepingAside: true)
         defer { fresh.file.unlock() }
         try fresh.settle()
-        if anchor.advance(to: state) == nil, place.state != nil {
-            report.notes.append(BlockingFileVault.noteOnStuckAnchor)
+        switch anchor.advance(to: state, after: expected) {
+        case .moved: break
+        case .stuck:
+            if place.state != nil { report.notes.append(BlockingFileVault.noteOnStuckAnchor) }
+        case .overtaken: throw .file(.outcomeUnknown, .ancestry(.tookPlace))
         }
         return report
     }

@@ -74,6 +74,7 @@ struct VaultRestoration {
         guard let bytes = keybag.encoded() else { throw .file(.internalError) }
         let fresh = try AtomicFile(in: place, isAlone: existing == nil)
         let state: LogState
+        let expected: AnchorSlot?
         do throws(TokenStorageError) {
             state = try loaded.write(
                 to: fresh.file, keybag: bytes, generation: keybag.generation, epoch: life.epoch,
@@ -85,7 +86,8 @@ struct VaultRestoration {
         do throws(TokenStorageError) {
             let former = anchored?.coming == nil ? nil : existing?.state(in: place, loaded.codec)
             anchor.use(loaded.succession, of: state.keybag)
-            try anchor.expect(state, choosingRoots: true, after: former, in: place)
+            expected = try anchor.expect(
+                state, choosingRoots: true, seen: anchored, after: former, in: place)
         } catch {
             fresh.remove()
             throw error
@@ -107,7 +109,9 @@ struct VaultRestoration {
         }
         defer { fresh.file.unlock() }
         try fresh.settle()
-        anchor.advance(to: state)
+        if case .overtaken = anchor.advance(to: state, after: expected) {
+            throw .file(.outcomeUnknown, .ancestry(.tookPlace))
+        }
         try rememberPlace()
         return report
     }

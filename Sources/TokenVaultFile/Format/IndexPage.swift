@@ -5,14 +5,23 @@ struct IndexPage: Sendable {
     let count: Int
     private let bytes: [UInt8]
 
-    /// Decodes the plaintext of a page that has `count` records.
-    init(decoding bytes: [UInt8], count: Int) throws(FormatError) {
+    /// Decodes the plaintext of a page that has `count` records, the first of them of an item that begins with `fence`.
+    /// Items out of order would be listed and not found.
+    init(decoding bytes: [UInt8], count: Int, fence: UInt64) throws(FormatError) {
         guard bytes.count == IndexFormat.plaintextLength, count >= 0, count <= IndexFormat.recordsPerPage
         else {
             throw .outOfBounds
         }
         self.bytes = bytes
         self.count = count
+        guard count > 0 else { return }
+        var last = item(at: 0)
+        guard last.high == fence else { throw .outOfBounds }
+        for position in 1..<count {
+            let next = item(at: position)
+            guard !(next < last) else { throw .outOfBounds }
+            last = next
+        }
     }
 
     /// Returns the item of a record.

@@ -53,6 +53,18 @@ final class Anchor: Sendable {
         opened.withLock { $0 = (keybag, succession) }
     }
 
+    /// Runs `body`, which puts another keybag in use and takes the names of its roots. Where that fails, the names are as
+    /// before.
+    func keepingNames(_ body: () throws(TokenStorageError) -> Void) throws(TokenStorageError) {
+        let former = opened.withLock { $0 }
+        do throws(TokenStorageError) {
+            try body()
+        } catch {
+            opened.withLock { $0 = former }
+            throw error
+        }
+    }
+
     /// Returns whether the keybag in use is the one that the caller opened.
     func hasOpened(_ keybag: KeybagRecord) -> Bool { opened.withLock { $0?.keybag == keybag } }
 
@@ -105,22 +117,36 @@ final class Anchor: Sendable {
     /// are older than this device's are then not noticed.
     var isStuck: Bool { state.withLock { $0.isStuck } }
 
+    /// The outcome of a writer's move of the anchor.
+    enum Move {
+        /// The anchor's present slot.
+        case moved(AnchorSlot)
+        /// The anchor could not be moved, or there is no place for one.
+        case stuck
+        /// The anchor is at a commit of another file, which was the vault meanwhile. It was not moved.
+        case overtaken
+    }
+
     /// Moves the anchor on to `log`. The log is durable up to there, and the caller holds its lock. Creates a
-    /// missing file. Returns the anchor's present slot; `nil` when it could not be moved.
+    /// missing file. The writer of `log` has seen the slot `seen`.
+    ///
+    /// A file under another name has another lock. So a file that was the vault for a while may have got commits, which
+    /// this device acknowledged and this log does not have.
     @discardableResult
-    func advance(to log: LogState) -> AnchorSlot? {
-        guard let directory else { return nil }
+    func advance(to log: LogState, after seen: AnchorSlot?) -> Move {
+        guard let directory else { return .stuck }
         return state.withLock { state in
             guard let file = fileForWriting(in: directory, &state, synced: true) else {
                 state.isStuck = true
-                return nil
+                return .stuck
             }
-            // Another process may have moved it meanwhile; its counter must not be used again. If the anchor
-            // is of another file, which is the vault by now, a copy that is still in use moves nothing.
-            if let other = look(at: file, &state), other.epoch.isOfAnother(than: log.epoch) { return nil }
+            // Another process may have moved it meanwhile; its counter must not be used again.
+            if let other = look(at: file, &state), other != seen, !other.isInPast(of: log) {
+                return .overtaken
+            }
             let moved = try? write(slot(for: log, after: state), to: file, &state)
             state.isStuck = moved == nil
-            return moved
+            return moved.map(Move.moved) ?? .stuck
         }
     }
 
@@ -143,13 +169,13 @@ final class Anchor: Sendable {
 
     /// Records durably that this device is about to put the file of `coming` in the vault's place. With
     /// `choosingRoots`, that file may be under any roots: the user asked for that. The caller holds the lock of the
-    /// vault's file. Without an anchor there is nothing to record. Returns the anchor's present slot. Throws the error
-    /// that prevents the record.
-    @discardableResult
+    /// vault's file, and has seen the slot `seen`. Without an anchor there is nothing to record. Returns the anchor's
+    /// present slot. Throws `conflict` where the anchor moved meanwhile, and the error that prevents the record.
     func expect(
-        _ coming: LogState, choosingRoots: Bool = false
+        _ coming: LogState, choosingRoots: Bool = false, seen: AnchorSlot?
     ) throws(TokenStorageError) -> AnchorSlot? {
         guard var slot = try read(choosing: choosingRoots) else { return nil }
+        guard slot == seen else { throw .tookPlace }
         slot.counter += 1
         slot.coming = coming.epoch
         let known = choosingRoots ? RootNames() : slot.roots
@@ -168,20 +194,26 @@ final class Anchor: Sendable {
         return try result.get()
     }
 
-    /// Does the same as ``expect(_:choosingRoots:)``, for a file that takes the place of the one that `former` describes.
-    /// Where a crash kept an earlier change of files from moving the anchor to that one, it moves first.
+    /// Does the same as ``expect(_:choosingRoots:seen:)``, for a file that takes the place of the one that `former`
+    /// describes. Where a crash kept an earlier change of files from moving the anchor to that one, it moves first.
     /// Otherwise a crash of this change would leave a file that the anchor does not know.
     func expect(
-        _ coming: LogState, choosingRoots: Bool = false, after former: LogState?, in place: VaultLocation
-    ) throws(TokenStorageError) {
-        if let former, try read(choosing: choosingRoots)?.coming == former.epoch {
+        _ coming: LogState, choosingRoots: Bool = false, seen: AnchorSlot?, after former: LogState?,
+        in place: VaultLocation
+    ) throws(TokenStorageError) -> AnchorSlot? {
+        var seen = seen
+        if let former, let slot = seen, slot.coming == former.epoch {
             try onDisk { () throws(SystemFailure) in
                 try former.file.synchronize()
                 try place.directory.synchronize()
             }
-            advance(to: former)
+            switch advance(to: former, after: slot) {
+            case .moved(let slot): seen = slot
+            case .stuck: break
+            case .overtaken: throw .tookPlace
+            }
         }
-        try expect(coming, choosingRoots: choosingRoots)
+        return try expect(coming, choosingRoots: choosingRoots, seen: seen)
     }
 
     private func write(
@@ -285,6 +317,19 @@ final class Anchor: Sendable {
         state.counter = max(state.counter, newest?.counter ?? 0)
         if !state.isUnderOtherKey { state.newest = newest }
     }
+}
+
+extension AnchorSlot {
+    /// Returns whether `log` shows that it has the slot's commit, or is the file that the slot announces.
+    fileprivate func isInPast(of log: LogState) -> Bool {
+        coming == log.epoch || head == log.head
+            || (epoch == log.epoch && log.trail.contains(Ancestry.Commit(sequence: sequence, head: head)))
+    }
+}
+
+extension TokenStorageError {
+    /// The error for a file that would replace the vault, or be written to as the vault, while another one is that.
+    static let tookPlace = file(.conflict, .ancestry(.tookPlace))
 }
 
 extension Epoch {

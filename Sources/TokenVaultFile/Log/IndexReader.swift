@@ -123,7 +123,7 @@ final class IndexReader: Sendable {
         }
         let count = min(IndexFormat.recordsPerPage, summary.records - number * IndexFormat.recordsPerPage)
         guard let plaintext = try codec.openPage(sealed, number: number, of: summary.identifier),
-            let page = try? IndexPage(decoding: plaintext, count: count)
+            let page = try? IndexPage(decoding: plaintext, count: count, fence: summary.fences[number])
         else { throw damage(number) }
         return page
     }

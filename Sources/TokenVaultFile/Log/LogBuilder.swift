@@ -156,7 +156,8 @@ struct LogBuilder {
             records.append(
                 IndexRecord(sealed.header.item, IndexEntry(sealed.header, at: frame.offset), kind))
         }
-        if sealed.header.type == RecordType.ancestry.rawValue { state.ancestryLength = sealed.bytes.count }
+        if frame.header.type == RecordType.genesis.rawValue { state.frontChain = frame.chain }
+        if frame.header.type == RecordType.ancestry.rawValue { state.takeAncestry(frame) }
         state.framesSinceIndex += 1
         if let commit = frame.commit { state.trail.append(commit) }
         state.chain = frame.chain

@@ -39,18 +39,25 @@ extension LogLoader {
         // A restore began here, and a crash kept the anchor from recording its end.
         if state.epoch == anchored.coming { return true }
         let commit = Ancestry.Commit(sequence: anchored.sequence, head: anchored.head)
-        let ancestry = try ancestry(of: state.file)
+        let ancestry = try ancestry(of: state)
         if ancestry.contains(commit) { return true }
         if ancestry.mayHaveLeftOut(commit) { throw .forkedBeyondMemory }
         return false
     }
 
-    /// Returns the commits before the epoch of `file`, whose first frame was checked.
-    func ancestry(of file: any DiskFile) throws(TokenStorageError) -> Ancestry {
+    /// Returns the commits before the epoch of the log at `state`. Throws `corrupt` where the frames that say so are no
+    /// longer those that were checked.
+    func ancestry(of state: LogState) throws(TokenStorageError) -> Ancestry {
+        let file = state.file
         var scanner = LogScanner(file: file, codec: codec, chunk: 4 << 10)
-        guard let first = try scanner.frame(at: VaultFormat.logStart),
-            let second = try ancestryFrame(behind: first, &scanner)
-        else { return Ancestry() }
+        guard let first = try scanner.frame(at: VaultFormat.logStart) else {
+            throw .damage(at: VaultFormat.logStart, .noFirstFrame)
+        }
+        let second = try ancestryFrame(behind: first, &scanner)
+        guard (second ?? first).chain == state.frontChain else {
+            throw .damage(at: VaultFormat.logStart, .frameOutOfPlace)
+        }
+        guard let second else { return Ancestry() }
         guard let ancestry = try? Ancestry(decoding: try control(of: second, file: file)) else {
             throw .damage(at: second.offset, .ancestryRecord)
         }
@@ -67,15 +74,17 @@ extension LogLoader {
         return second
     }
 
-    /// Returns all commits up to the place `tail`, where the log of `file` ends: those that it descends from,
-    /// and its own.
-    func history(of file: any DiskFile, upTo tail: Int) throws(TokenStorageError) -> Ancestry {
-        var history = try ancestry(of: file)
-        var scanner = LogScanner(file: file, codec: codec, chunk: 256 << 10)
-        try scanner.walk(from: VaultFormat.logStart, to: tail, previous: FrameCodec.chainStart) {
+    /// Returns all commits of the log at `state`: those that it descends from, and its own.
+    func history(of state: LogState) throws(TokenStorageError) -> Ancestry {
+        var history = try ancestry(of: state)
+        var scanner = LogScanner(file: state.file, codec: codec, chunk: 256 << 10)
+        var chain = FrameCodec.chainStart
+        try scanner.walk(from: VaultFormat.logStart, to: state.tail, previous: chain) {
             frame throws(TokenStorageError) in
+            chain = frame.chain
             if let commit = frame.commit { history.append(commit) }
         }
+        guard chain == state.chain else { throw .damage(at: state.tail, .frameOutOfPlace) }
         return history
     }
 }

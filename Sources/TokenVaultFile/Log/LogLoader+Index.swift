@@ -50,7 +50,8 @@ extension LogLoader {
             trailer: found.trailer, chain: last.chain, head: last.chain,
             sequence: max(genesis.baseSequence, block.summary.sequence), epoch: genesis.epoch,
             keybag: block.summary.keybag, baseSequence: genesis.baseSequence)
-        state.ancestryLength = try ancestryFrame(behind: first, &front)?.header.frameLength ?? 0
+        state.frontChain = first.chain
+        if let second = try ancestryFrame(behind: first, &front) { state.takeAncestry(second) }
         state.index = LogIndex(block: block)
         state.index.reserve(found.frames.count)
         var metHead = anchored?.head == last.chain

@@ -74,7 +74,7 @@ extension LogLoader {
         for control in log.controls {
             switch RecordType(rawValue: control.type) {
             case .keybag: state.keybag = try keybag(of: try scanned(control), file: state.file)
-            case .ancestry: state.ancestryLength = try scanned(control).header.frameLength
+            case .ancestry: state.takeAncestry(try scanned(control))
             case nil where control.type < RecordType.firstIgnorable:
                 throw .file(.unsupportedFormat, .newerFormat(.record))
             default: break

@@ -154,6 +154,7 @@ struct LogLoader {
             trailer: [], chain: FrameCodec.chainStart, head: FrameCodec.chainStart,
             sequence: genesis.baseSequence, epoch: genesis.epoch, keybag: genesis.keybag,
             baseSequence: genesis.baseSequence)
+        state.frontChain = first.chain
         state.isWalked = true
         return state
     }
@@ -184,7 +185,8 @@ struct LogLoader {
         let sealed = try onDisk { () throws(SystemFailure) in
             try file.read(frame.header.bodyLength, at: frame.offset + Frame.contentOffset)
         }
-        guard frame.header.metadataLength == 0,
+        // Another file of the vault may have the same record of other contents, sealed under the same key.
+        guard frame.header.metadataLength == 0, Digest(of: sealed) == frame.header.contentDigest,
             let payload = try codec.openControl(sealed, header: frame.header)
         else { throw .damage(at: frame.offset, .controlRecord) }
         return payload
@@ -207,7 +209,7 @@ struct LogLoader {
             state.keybag = try keybag(of: frame, file: state.file)
             state.leastTailToCompact = 0
         case .genesis, .checkpoint, .superseded, .indexPages: break
-        case .ancestry: state.ancestryLength = header.frameLength
+        case .ancestry: state.takeAncestry(frame)
         case .index: state.newIndex = frame
         case nil:
             guard header.type >= RecordType.firstIgnorable else {

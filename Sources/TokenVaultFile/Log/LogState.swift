@@ -19,6 +19,9 @@ struct LogState {
     var trail = Ancestry()
     /// The length of the frame that lists earlier epochs; zero without one.
     var ancestryLength = 0
+    /// The chain value behind that frame, or behind the first frame without one. These frames are read again later, and
+    /// must be the same then.
+    var frontChain = FrameCodec.chainStart
     /// Whether a commit follows the frames written together with the file: only then all of those are there.
     var isBeginningWhole = false
     /// This device's anchor at the last look, which this log descends from.
@@ -63,4 +66,11 @@ extension LogState {
     /// Returns the number of dead bytes that make a new file worthwhile, when it keeps `bytes` bytes of
     /// replaced values.
     func deadBytesWorthIt(keeping bytes: Int) -> Int { max(VaultFormat.compactionFloor, neededBytes + bytes) }
+
+    /// Takes the frame that lists earlier epochs, which is right behind the first frame.
+    mutating func takeAncestry(_ frame: ScannedFrame) {
+        guard frame.header.previous == frontChain else { return }
+        ancestryLength = frame.header.frameLength
+        frontChain = frame.chain
+    }
 }

@@ -116,11 +116,19 @@ extension VaultLog {
         try location.requireDirectory()
         // A reader that finds the new file must make its name durable before it anchors what it has read
         // there.
-        state.withLock { state in
+        let expected = try withLockedState { (state) throws(TokenStorageError) in
             // The file in use may be one that the anchor knows by its name only.
-            if state.seen?.coming == state.epoch, state.isTailSettled { advanceAnchor(&state) }
-            if let moved = try? anchor.expect(written) { state.seen = moved }
+            if state.seen?.coming == state.epoch, state.isTailSettled { try advanceAnchor(&state) }
+            do throws(TokenStorageError) {
+                if let slot = try anchor.expect(written, seen: state.seen) { state.seen = slot }
+            } catch {
+                // Without the record, the new file shows by its ancestry that it descends from this one.
+                guard error.code != .conflict else { throw error }
+            }
+            return state.seen
         }
+        // A file that was put in the place meanwhile must not be lost.
+        guard try loader.isAtPath(file) else { throw .tookPlace }
         if telling == .before { try? announceReplacement(in: file) }
         do {
             try directory.rename(name, to: location.name, replacing: true)
@@ -148,9 +156,10 @@ extension VaultLog {
             throw .system(error)
         }
         compactionPutOff.withLock { $0 = nil }
-        state.withLock { state in
+        try withLockedState { (state) throws(TokenStorageError) in
             state = written
-            advanceAnchor(&state)
+            state.seen = expected
+            try advanceAnchor(&state)
         }
         try? directory.remove(location.name + ".torn")
     }
@@ -179,7 +188,7 @@ extension VaultLog {
         // Frames that an index block hides must not be lost with the old file.
         var walked = old
         if !old.isWalked { try loader.rebuildIndex(of: &walked) }
-        var ancestry = try loader.ancestry(of: old.file)
+        var ancestry = try loader.ancestry(of: old)
         ancestry.append(walked.trail)
         var builder = try LogBuilder(
             file: fresh, codec: codec, tailBound: tailBound, epoch: epoch, baseSequence: old.sequence,

@@ -67,9 +67,10 @@ extension VaultLog {
     /// Takes over the durable frames that were written behind the log.
     private func take(_ frames: [ScannedFrame], trailer: [UInt8]) throws(TokenStorageError) {
         guard let end = frames.last?.end else { return }
+        try requireInPlace()
         try withLockedState { (state) throws(TokenStorageError) in
             try apply(ScanResult(frames: frames, end: end, trailer: trailer, stop: .clean), to: &state)
-            advanceAnchor(&state)
+            try advanceAnchor(&state)
         }
     }
 

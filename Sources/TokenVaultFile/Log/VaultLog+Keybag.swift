@@ -115,7 +115,7 @@ extension VaultLog {
     /// Replaces the keybag. `change` makes the new copy from the current one, under the lock.
     ///
     /// The spare copy is written and synced first, then the log names it, then the other copy follows. A
-    /// crash at any point leaves a copy that the log names, or a newer one that was never acknowledged.
+    /// crash at any point leaves a copy that the log names.
     func replaceKeybag(
         _ change: (Keybag) throws(TokenStorageError) -> [UInt8]
     ) throws(TokenStorageError) {
@@ -126,12 +126,11 @@ extension VaultLog {
             let spare = 1 - current.index
             let fresh = try change(current.keybag)
             let generation = current.keybag.generation + 1
-            comingKeybag.withLock {
-                $0 = KeybagRecord(generation: generation, digest: Keybag.digest(of: fresh))
-            }
+            let record = KeybagRecord(generation: generation, digest: Keybag.digest(of: fresh))
+            comingKeybag.withLock { $0 = record }
             do throws(TokenStorageError) {
                 try writeKeybag(fresh, copy: spare, to: file)
-                try name(fresh, generation: generation, in: file)
+                try name(record, in: file)
             } catch {
                 if error.code != .outcomeUnknown {
                     try restoreKeybag(copies.copies[spare].bytes, copy: spare, in: file, after: error)
@@ -179,37 +178,12 @@ extension VaultLog {
         }
     }
 
-    /// Names a copy in the log that is one newer than the named one: the last steps of a change that a crash
-    /// cut short. Does nothing when another process has done it meanwhile.
-    func nameKeybag(_ copy: KeybagCopy) throws(TokenStorageError) {
-        try whileWriting(naming: copy.record) { file throws(TokenStorageError) in
-            let record = keybagRecord
-            guard Keybag.digest(of: copy.bytes) != record.digest else { return }
-            let there = try KeybagCopies(reading: file).copies.map { $0.bytes == copy.bytes }
-            guard copy.isNext(after: record), there.contains(true) else {
-                throw .file(.conflict, .changedMeanwhile(.keybag))
-            }
-            // The copy is visible and perhaps not durable, and a sync that failed once does not write it
-            // later. So it is written again before the log names it.
-            for (index, isThere) in there.enumerated() where isThere {
-                try writeKeybag(copy.bytes, copy: index, to: file)
-            }
-            try name(copy.bytes, generation: copy.keybag.generation, in: file)
-            for (index, isThere) in there.enumerated() where !isThere {
-                try? writeKeybag(copy.bytes, copy: index, to: file)
-            }
-        }
-    }
-
-    private func name(
-        _ copy: [UInt8], generation: UInt64, in file: any DiskFile
-    ) throws(TokenStorageError) {
-        let record = KeybagRecord(generation: generation, digest: Keybag.digest(of: copy))
+    private func name(_ record: KeybagRecord, in file: any DiskFile) throws(TokenStorageError) {
         var group = LogGroup(after: self)
         let body = try codec.sealControl(
             record.encoded(), type: .keybag, generation: group.nextSequence)
         _ = try group.add([FrameDraft(type: .keybag, body: body)])
-        try append(&group, to: file, naming: record)
+        try append(&group, to: file)
     }
 
     private func writeKeybag(

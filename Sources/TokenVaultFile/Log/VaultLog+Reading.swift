@@ -40,6 +40,8 @@ extension VaultLog {
             }
             if anchor.isCovered(state, by: anchored) { return state.isReadingDue = false }
         }
+        // Where another file is at the path, this one may be older than what was read of it.
+        if try isOtherFileInPlace(of: state) { return try reload(&state) }
         guard let lock = try? lockAgainstWriters(state) else { return }
         defer { lock.release() }
         guard makeDurable(lock.file, state, anchored) else { return }

@@ -7,7 +7,7 @@ internal import TokenVaultPlatform
 // Appending: one lock, one write and one `fdatasync` for as many commits as wait.
 extension VaultLog {
     /// Takes the writers' lock of the file that the path leads to, brings the state up to date and cuts a
-    /// crash's remainder. Use ``whileWriting(naming:_:)``.
+    /// crash's remainder. Use ``whileWriting(_:)``.
     private func lockForWriting() throws(TokenStorageError) -> any DiskFile {
         if let obstacle = location.readOnlyReason { throw obstacle.error }
         if let stop = stop.withLock({ $0 }), !stop.isDue { throw stop.error }
@@ -124,9 +124,8 @@ extension VaultLog {
     }
 
     /// Runs `body` with the writers' lock and releases it, also when `body` moved the vault to a new file. The keys of the
-    /// keybag in use were checked, or those of `coming`, which `body` puts in its place.
+    /// keybag in use were checked.
     func whileWriting<Value>(
-        naming coming: KeybagRecord? = nil,
         _ body: (any DiskFile) throws(TokenStorageError) -> Value
     ) throws(TokenStorageError) -> Value {
         let file = try lockForWriting()
@@ -138,7 +137,7 @@ extension VaultLog {
         // Readers of this process need no lock while it is held for writing, and would wait for their own
         // process.
         defer { isWriting.withLock { $0 -= 1 } }
-        if coming.map(isChecked) != true { try checkKeybag() }
+        try checkKeybag()
         try mend(file)
         return try body(state.withLock { $0.file })
     }
@@ -186,12 +185,10 @@ extension VaultLog {
     }
 
     /// Writes a group durably, moves the anchor, and erases what the group deleted. The keys of the keybag in use were
-    /// checked, or those of `coming`, which the group puts in its place.
-    func append(
-        _ group: inout LogGroup, to file: any DiskFile, naming coming: KeybagRecord? = nil
-    ) throws(TokenStorageError) {
+    /// checked.
+    func append(_ group: inout LogGroup, to file: any DiskFile) throws(TokenStorageError) {
         if let stop = stop.withLock({ $0 }) { throw stop.error }
-        try requireChecked(file, or: coming)
+        try requireChecked(file)
         try makeRoom(for: group, in: file)
         do {
             var place = group.start
@@ -213,20 +210,17 @@ extension VaultLog {
             // Otherwise the frames are not part of what is in `state`.
             guard state.file === file else { throw .file(.outcomeUnknown, .ancestry(.tookPlace)) }
             try apply(added.frames, trailer: added.trailer, to: &state)
-            advanceAnchor(&state)
+            try advanceAnchor(&state)
         }
         // The writer of the index in use came no further, or an attacker changed the pointer.
         if state.withLock({ $0.isPointerDue }) { writePointer(to: file) }
         erase(added.deleted, in: added)
     }
 
-    /// Throws `locked` unless the state is that of `file`, which this process has locked, and its keybag or `coming` was
-    /// checked.
-    private func requireChecked(
-        _ file: any DiskFile, or coming: KeybagRecord?
-    ) throws(TokenStorageError) {
+    /// Throws `locked` unless the state is that of `file`, which this process has locked, and its keybag was checked.
+    private func requireChecked(_ file: any DiskFile) throws(TokenStorageError) {
         try withLockedState { (state) throws(TokenStorageError) in
-            guard state.file === file, isChecked(state.keybag) || coming.map(isChecked) == true else {
+            guard state.file === file, isChecked(state.keybag) else {
                 throw .file(.locked, .changedMeanwhile(.keys))
             }
         }
@@ -235,7 +229,7 @@ extension VaultLog {
     /// Throws `outcomeUnknown` when the written file is no longer the vault. Between the look before and the
     /// last byte, it may have been moved and a copy put in its place. Or a move to a new file that was
     /// reported as failed had succeeded.
-    private func requireInPlace() throws(TokenStorageError) {
+    func requireInPlace() throws(TokenStorageError) {
         let identity = state.withLock { $0.identity }
         do throws(TokenStorageError) {
             guard try attributesInPlace(of: identity).identity != identity else { return }
@@ -249,9 +243,13 @@ extension VaultLog {
         throw .file(.outcomeUnknown, .ancestry(.tookPlace))
     }
 
-    func advanceAnchor(_ state: inout LogState) {
-        let moved = anchor.advance(to: state)
-        if let moved { state.seen = moved }
+    /// Moves the anchor on to `state`, which is durable. Throws `outcomeUnknown` when another file was the vault meanwhile.
+    func advanceAnchor(_ state: inout LogState) throws(TokenStorageError) {
+        switch anchor.advance(to: state, after: state.seen) {
+        case .moved(let slot): state.seen = slot
+        case .stuck: break
+        case .overtaken: throw .file(.outcomeUnknown, .ancestry(.tookPlace))
+        }
         state.isReadingDue = false
         state.isAnchored = location.state != nil
     }

@@ -197,6 +197,15 @@ final class VaultLog: Sendable {
         try isReplaced(identity: try onDisk { () throws(SystemFailure) in try file.attributes().identity })
     }
 
+    /// Returns whether another file is at the path. A missing file is none.
+    func isOtherFileInPlace(of state: LogState) throws(TokenStorageError) -> Bool {
+        let location = location
+        let there = try onDisk { () throws(SystemFailure) in
+            try location.directory.attributes(of: location.name)
+        }
+        return there.map { $0.identity != state.identity } ?? false
+    }
+
     /// Returns the same for `identity`. Throws `unavailable` also when the directory was made again around
     /// the same file.
     private func isReplaced(identity: FileIdentity) throws(TokenStorageError) -> Bool {
@@ -337,7 +346,8 @@ final class VaultLog: Sendable {
                 VaultFormat.logStart + figures.liveBytes + keptBytes + state.index.blockLength
                 + state.ancestryLength
             return (
-                figures.items, state.size, max(0, state.tail - needed), state.isAnchored && !anchor.isStuck
+                figures.items, state.size, max(0, state.tail - needed),
+                state.isAnchored && !state.isReadingDue && !anchor.isStuck
             )
         }
     }
@@ -345,7 +355,7 @@ final class VaultLog: Sendable {
     /// Returns the number of values that merges left in the files that they took items from.
     func valuesLeftInCopies() throws(TokenStorageError) -> Int {
         try withFreshState { (state) throws(TokenStorageError) in
-            state.ancestryLength > 0 ? try loader.ancestry(of: state.file).left.count : 0
+            state.ancestryLength > 0 ? try loader.ancestry(of: state).left.count : 0
         }
     }
 }

@@ -17,8 +17,8 @@ struct KeybagCopy: Sendable {
     /// Returns whether the log's `record` names this copy.
     func isNamed(by record: KeybagRecord) -> Bool { self.record == record }
 
-    /// Returns whether the copy is one newer than the copy that `record` names: a change whose last steps a
-    /// crash prevented. The change was never acknowledged, and it may count as happened.
+    /// Returns whether the copy is one newer than the copy that `record` names: a change that a crash cut short, and that was
+    /// never acknowledged, or the same change of another file of the vault. Only the named copy opens the vault.
     func isNext(after record: KeybagRecord) -> Bool { keybag.generation == record.generation + 1 }
 }
 

@@ -122,7 +122,8 @@ import TokenVaultPlatform
         var other = log.state.withLock { $0 }
         other.epoch = .next(after: other.epoch)
         other.sequence += 9
-        Anchor(directory: state, vault: log.codec.vault, key: log.codec.keys.anchor).advance(to: other)
+        Anchor(directory: state, vault: log.codec.vault, key: log.codec.keys.anchor).advance(
+            to: other, after: nil)
         #expect(try self.anchor(of: adopted) == anchor)
         adopted.close()
         #expect(try values(in: try sandbox.opened("copy.vault")).count == 2)

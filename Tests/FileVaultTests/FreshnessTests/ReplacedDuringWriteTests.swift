@@ -128,4 +128,159 @@ import TokenVaultPlatform
         try device.receive(newer)
         #expect(try device.use { try $0.slots().map(\.id) } == [1, 3])
     }
+
+    /// Runs a closure before one `synchronize`, counted from where it is set.
+    private final class Trigger: Sendable {
+        private let state = Mutex<(left: Int, body: @Sendable () -> Void)?>(nil)
+
+        var isDone: Bool { state.withLock { $0 == nil } }
+
+        func set(after count: Int, _ body: @escaping @Sendable () -> Void) {
+            state.withLock { $0 = (count, body) }
+        }
+
+        func pull() {
+            let body = state.withLock { state -> (@Sendable () -> Void)? in
+                guard let now = state else { return nil }
+                state = now.left > 0 ? (now.left - 1, now.body) : nil
+                return now.left > 0 ? nil : now.body
+            }
+            body?()
+        }
+    }
+
+    /// A program that synchronises folders puts a newer file in the place while this one compacts, and another program of
+    /// this device stores there.
+    @Test(arguments: [false, true]) func aCompactionReplacesNoOtherFile(isStoring: Bool) throws {
+        try device.create()
+        let other = TestDevice()
+        let trigger = Trigger()
+        let vault = try open { trigger.pull() }
+        defer { vault.close() }
+        try vault.store("fake first", for: "first")
+        try other.receive(device.file)
+        try other.use { try $0.store("fake other", for: "other") }
+        let (newer, device) = (other.file, device)
+        trigger.set(after: 0) {
+            try? device.receive(newer)
+            guard isStoring else { return }
+            _ = try? device.use { try $0.store("fake late", for: "late") }
+        }
+        #expect(failure { _ = try vault.compact() }?.code == .conflict)
+        #expect(trigger.isDone)
+        var values = ["first": "fake first", "other": "fake other"]
+        if isStoring { values["late"] = "fake late" }
+        #expect(try device.use { try $0.values() } == values)
+        try vault.refresh()
+        #expect(try vault.values() == values)
+        _ = try vault.compact()
+        #expect(try device.use { try $0.values() } == values)
+    }
+
+    /// Another file is the vault during a commit, gets an item, and goes again.
+    @Test func aCommitIsNotCountedBeyondAnotherFile() throws {
+        try device.create()
+        let trigger = Trigger()
+        let vault = try open { trigger.pull() }
+        defer { vault.close() }
+        try vault.store("fake first", for: "first")
+        let (former, device) = (device.file, device)
+        trigger.set(after: 0) {
+            let directory = device.disk.directory(0)
+            try? directory.rename(SimulatedVault.name, to: "aside", replacing: true)
+            try? device.receive(former)
+            _ = try? device.use { try $0.store("fake late", for: "late") }
+            try? directory.rename("aside", to: SimulatedVault.name, replacing: true)
+        }
+        #expect(failure { try vault.store("fake", for: "second") }?.code == .outcomeUnknown)
+        #expect(trigger.isDone)
+        // What was stored is missing here, and that is told.
+        #expect(failure { try device.use { _ in } }?.code == .forked)
+    }
+
+    /// A restore or a merge replaces no file that came to the place after it looked.
+    @Test(arguments: [false, true]) func aRestoreReplacesNoOtherFile(isMerge: Bool) throws {
+        try device.create()
+        try device.use { try $0.store("fake first", for: "first") }
+        let (other, copy) = (TestDevice(), device.file)
+        try other.receive(copy)
+        try other.use { try $0.store("fake other", for: "other") }
+        try device.use { try $0.store("fake second", for: "second") }
+        let (newer, device) = (other.file, device)
+        let isDone = Mutex(false)
+        let progress: (Int, Int) -> Void = { done, total in
+            guard done == total, !isDone.withLock({ $0 }) else { return }
+            isDone.withLock { $0 = true }
+            try? device.receive(newer)
+        }
+        let error = failure { () throws in
+            if isMerge {
+                _ = try device.merge(newer, progress: progress)
+            } else {
+                let opened = try device.copy()
+                defer { opened.close() }
+                _ = try opened.adopt(progress: progress)
+            }
+        }
+        #expect(error?.code == .conflict && isDone.withLock { $0 }, "\(error as Any)")
+        #expect(device.file == newer)
+    }
+
+    /// The file is replaced by one under the former keys as soon as the log names the new ones.
+    @Test func aRotationIsKnownAsSoonAsItIsNamed() throws {
+        try device.create()
+        let slot = try device.use { vault in
+            try vault.store("fake old", for: "old")
+            return try vault.addSlot(SuccessionTests.leaked, scope: .all).id
+        }
+        let before = device.file
+        let trigger = Trigger()
+        let vault = try open { trigger.pull() }
+        defer { vault.close() }
+        try vault.store("fake first", for: "first")
+        let device = device
+        let isForged = Mutex(false)
+        // The spare copy, the commit that names it, and then the other copy.
+        trigger.set(after: 2) {
+            guard let forged = try? SuccessionTests.forge(from: before, over: device.file) else { return }
+            try? device.receive(forged)
+            isForged.withLock { $0 = true }
+        }
+        _ = try? vault.rotateKeys(keeping: [TestDevice.key], removing: [slot])
+        #expect(isForged.withLock { $0 })
+        SuccessionTests.expectRefusal(failure { try device.use { _ in } }, #_sourceLocation)
+    }
+
+    /// An older file takes the place between the look at the newer one and the end of its opening. What was read of
+    /// the newer one is remembered, or not answered.
+    @Test func whatIsAnsweredIsRemembered() throws {
+        try device.create()
+        try device.use { try $0.store("fake first", for: "first") }
+        let (other, older) = (TestDevice(), device.file)
+        try other.receive(older)
+        try other.use { try $0.store("fake late", for: "late") }
+        try device.receive(other.file)
+        let reads = Mutex(0)
+        let device = device
+        let vault = try BlockingFileVault.open(
+            at: VaultLocation(
+                directory: HookedDirectory(
+                    device.disk.directory(0),
+                    beforeReadingKeybags: {
+                        let count = reads.withLock { reads in
+                            reads += 1
+                            return reads
+                        }
+                        if count == 2 { try? device.receive(older) }
+                    }, beforeSynchronizing: { () throws(SystemFailure) in }),
+                name: SimulatedVault.name, state: device.disk.directory(1),
+                path: SimulatedVault.location(on: device.disk).path),
+            configuration: SimulatedVault.configuration(tailBound: 6))
+        defer { vault.close() }
+        try vault.unlock(with: TestDevice.key)
+        #expect(reads.withLock { $0 } >= 2 && device.file == older)
+        let late = try vault.value(of: "late")
+        let error = failure { try device.use { _ in } }
+        #expect(late == nil ? error == nil : error?.code == .rolledBack, "\(late as Any) \(error as Any)")
+    }
 }

@@ -105,7 +105,7 @@ import TokenVaultPlatform
         var cache = IndexPageCache(capacity: 3)
         func page(_ records: Int) throws -> IndexPage {
             try IndexPage(
-                decoding: [UInt8](repeating: 0, count: IndexFormat.plaintextLength), count: records)
+                decoding: [UInt8](repeating: 0, count: IndexFormat.plaintextLength), count: records, fence: 0)
         }
         for number in 0..<10 { cache.keep(try page(number), as: number) }
         #expect(cache.count == 3)
@@ -113,5 +113,19 @@ import TokenVaultPlatform
         cache.keep(try page(4), as: 4)
         #expect(cache.page(7) == nil)
         #expect(cache.page(4)?.count == 4)
+    }
+
+    /// Items out of order would be listed and not found.
+    @Test func aPageIsInOrder() throws {
+        func page(_ items: [UInt64], fence: UInt64) throws -> IndexPage {
+            var bytes = [UInt8](repeating: 0, count: IndexFormat.plaintextLength)
+            for (position, item) in items.enumerated() {
+                bytes.put(item, at: position * IndexRecord.length)
+            }
+            return try IndexPage(decoding: bytes, count: items.count, fence: fence)
+        }
+        #expect(try page([3, 3, 5], fence: 3).count == 3)
+        #expect(throws: FormatError.self) { try page([3, 5, 4], fence: 3) }
+        #expect(throws: FormatError.self) { try page([3, 3, 5], fence: 2) }
     }
 }

@@ -180,7 +180,7 @@ import TokenVaultPlatform
         let whole = try file.read(VaultFormat.logStart, at: 0)
         let former = try #require(attacker.keybag.encoded())
         try file.write(former + former, at: 0)
-        #expect(code { _ = try opened(.passphrase(Self.old)) } == .wrongPassphrase)
+        #expect(code { _ = try opened(.passphrase(Self.old)) } == .corrupt)
         try file.write(whole, at: 0)
         #expect(try opened(.passphrase(Self.new)).storage(service: "s").list().items.count == 10)
     }

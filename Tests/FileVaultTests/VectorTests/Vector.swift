@@ -55,7 +55,6 @@ struct Vector: Decodable, Sendable, CustomTestStringConvertible {
         let unreadable: [Refusal]?
         let problems: [Int]?
         let isTorn: Bool?
-        let mayBeCarriedThrough: Bool?
     }
 
     struct Item: Decodable, Sendable {

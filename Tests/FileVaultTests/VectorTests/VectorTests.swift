@@ -104,10 +104,9 @@ import TokenVaultPlatform
     private func check(_ vault: BlockingFileVault, _ opening: Vector.Opening, _ place: Comment) throws {
         let session = try vault.session()
         let log = session.log.state.withLock { ($0.epoch.number, $0.sequence, $0.keybag.generation) }
-        let more: UInt64 = opening.mayBeCarriedThrough == true ? 1 : 0
         #expect(vault.identifier == opening.vault, place)
         #expect(log.0 == opening.epoch, place)
-        #expect(log.1 == (opening.sequence ?? 0) + more, place)
+        #expect(log.1 == (opening.sequence ?? 0), place)
         #expect(log.2 == opening.keybagGeneration, place)
         #expect(try vault.status().unlockedBy?.id == opening.slot, place)
         let report = try vault.verify()

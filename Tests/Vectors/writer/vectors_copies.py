@@ -1,6 +1,6 @@
 """The two copies of the keybag, and the changes between them."""
 
-from writer.catalog import fails, named, opens
+from writer.catalog import fails, method, named, opens
 from writer.fields import u16
 from writer.keybag import SIZE
 from writer.keys import KEY_FILE
@@ -39,12 +39,12 @@ def copies(catalog):
         [opens(vault, problems=[SIZE]), opens(vault, 2, problems=[SIZE])],
     )
     vault = changed("copies", named=False)
-    sequence = {"sequence": vault.log.sequence}
+    before = {"sequence": vault.log.sequence, "keybagGeneration": vault.keybag.generation - 1}
     put(
         "unnamed",
-        "A crash came before the frame that names the first copy; the new keybag counts all the same, or the old one.",
+        "A crash came before the frame that names the first copy: the keybag is still the second one.",
         vault,
-        [opens(vault, 2, mayBeCarriedThrough=True, **sequence)],
+        [opens(vault, problems=[0], **before), fails("wrongPassphrase", by=method(KEY_FILE, b"2" * 32))],
     )
     for number in [0, 1]:
         vault = changed("copies")
@@ -56,7 +56,7 @@ def copies(catalog):
         "damaged-new",
         "The copy in use is damaged; the other is older and opens nothing.",
         vault,
-        [fails("wrongPassphrase")],
+        [fails("corrupt")],
     )
     vault = changed("copies", named=False)
     vault.keybag.generation += 1
@@ -70,7 +70,7 @@ def copies(catalog):
     vault = changed("copies")
     old = Vault("copies", devices=0)
     vault.copies = [old.copies[0]] * 2
-    put("older", "Both copies are those from before a change.", vault, [fails("wrongPassphrase")])
+    put("older", "Both copies are those from before a change.", vault, [fails("corrupt")])
     vault = changed("copies")
     vault.copies = [flipped(copy) for copy in vault.copies]
     put("both-damaged", "Both copies are damaged.", vault, [fails("corrupt", "open")])

@@ -115,7 +115,7 @@ def damage(catalog):
         "The last keybag frame names a keybag that neither copy is.",
         named("keybag frame: its checksum"),
         vault.file(),
-        [fails("wrongPassphrase")],
+        [fails("corrupt")],
     )
     vault = Vault("three", devices=0)
     vault.log.begin(1, bytes(16), 0)
@@ -127,7 +127,7 @@ def damage(catalog):
         "The genesis frame names a newer keybag than both copies are.",
         named("genesis: generation of the keybag in use"),
         vault.file(),
-        [fails("wrongPassphrase")],
+        [fails("corrupt")],
     )
 
 

@@ -1,0 +1,148 @@
+import Synchronization
+import Testing
+import TokenVault
+import TokenVaultCrypto
+import TokenVaultPlatform
+
+@testable import TokenVaultFile
+
+/// Files put together from two files of one vault, without any key: parts of both are authentic, at the same numbers.
+@Suite struct SplicedFileTests {
+    private let mine = TestDevice()
+    private let other = TestDevice()
+    private let theirs = UnlockMethod.keyFile(Secret(utf8: "a fake key file of the other one"))
+
+    private typealias Part = (offset: Int, length: Int)
+
+    /// Returns the places of the frames in a vault's file.
+    private func frames(of bytes: [UInt8]) -> [Part] {
+        var frames: [Part] = []
+        var offset = VaultFormat.logStart
+        while let length = Frame.length(ofPrefix: bytes, at: offset) {
+            frames.append((offset, length))
+            offset += length
+        }
+        return frames
+    }
+
+    /// Returns `bytes` with the sealed contents of a frame of `source` in those of a frame as long.
+    private func splice(_ source: [UInt8], _ from: Part, into bytes: [UInt8], _ to: Part) throws -> [UInt8] {
+        try #require(from.length == to.length)
+        var bytes = bytes
+        let content = Frame.contentOffset..<to.length - Frame.trailerLength
+        bytes.replaceSubrange(
+            to.offset + content.lowerBound..<to.offset + content.upperBound,
+            with: source[from.offset + content.lowerBound..<from.offset + content.upperBound])
+        return bytes
+    }
+
+    /// Makes a vault that two devices have, with a leaked unlock method.
+    private func create() throws {
+        try mine.create()
+        try mine.use { vault in
+            try vault.store("fake old", for: "old")
+            _ = try vault.addSlot(SuccessionTests.leaked, scope: .all)
+        }
+        try other.receive(mine.file)
+        try other.use { _ in }
+    }
+
+    /// The other device changed the keybag more often since. Its keybag is under the same root, and is not the one in use.
+    @Test(arguments: [0, 1]) func aKeybagOfAnotherFileIsNotTaken(copy: Int) throws {
+        try create()
+        try mine.use { vault in
+            try vault.removeSlot(2)
+            try vault.store("fake new", for: "new")
+        }
+        try other.use { vault in
+            _ = try vault.addSlot(SimulatedVault.key("third"), scope: .all)
+            _ = try vault.addSlot(theirs, scope: .all)
+        }
+        let honest = mine.file
+        let length = VaultFormat.keybagLength
+        var spliced = honest
+        spliced.replaceSubrange(copy * length..<(copy + 1) * length, with: other.file.prefix(length))
+        try mine.receive(spliced)
+        #expect(
+            failure { try mine.use { try $0.unlock(with: SuccessionTests.leaked) } }?.code == .wrongPassphrase
+        )
+        #expect(failure { try mine.use { try $0.unlock(with: theirs) } } != nil)
+        #expect(try mine.use { try $0.slots().map(\.id) } == [1])
+        #expect(try mine.use { try $0.values() } == ["old": "fake old", "new": "fake new"])
+        #expect(mine.file.prefix(2 * length) == honest.prefix(2 * length))
+    }
+
+    /// To check a file changes nothing in it, and names no keybag.
+    @Test func aCheckOfTheFileTakesNoKeybagOfAnother() throws {
+        try create()
+        try other.use { _ = try $0.addSlot(SimulatedVault.key("third"), scope: .all) }
+        let length = VaultFormat.keybagLength
+        let spliced = other.file.prefix(length) + mine.file.dropFirst(length)
+        try mine.receive(Array(spliced))
+        let copy = try mine.copy()
+        defer { copy.close() }
+        #expect(try copy.verify().problems.map(\.offset) == [0])
+        #expect(mine.file == Array(spliced))
+    }
+
+    /// Both changed the keybag in the commit of the same number.
+    @Test func aRecordOfAnotherFileNamesNoKeybag() throws {
+        try create()
+        try mine.use { try $0.removeSlot(2) }
+        try other.use { _ = try $0.addSlot(SimulatedVault.key("third"), scope: .all) }
+        let (honest, theirs) = (mine.file, other.file)
+        let spliced = try splice(
+            theirs, try #require(frames(of: theirs).last), into: honest, try #require(frames(of: honest).last)
+        )
+        let front = VaultFormat.pointerStart
+        try mine.receive(Array(theirs.prefix(front) + spliced.dropFirst(front)))
+        #expect(failure { try mine.use { _ in } }?.code == .corrupt)
+        #expect(failure { try mine.use { try $0.unlock(with: SuccessionTests.leaked) } }?.code == .corrupt)
+        try mine.receive(honest)
+        #expect(try mine.use { try $0.slots().map(\.id) } == [1])
+    }
+
+    /// Both stored an item and compacted. A third device has read the one file, and gets the other one with the history of
+    /// the first.
+    @Test func aHistoryOfAnotherFileIsNotTaken() throws {
+        try create()
+        let third = TestDevice()
+        for (device, key) in [(mine, "mine"), (other, "other")] {
+            try device.use { vault in
+                try vault.store("fake", for: key)
+                _ = try vault.compact()
+            }
+        }
+        try third.receive(other.file)
+        try third.use { _ in }
+        let (ours, theirs) = (frames(of: mine.file), frames(of: other.file))
+        let spliced = try splice(other.file, theirs[1], into: mine.file, ours[1])
+        try third.receive(spliced)
+        #expect(failure { try third.use { _ in } }?.code == .corrupt)
+        try third.receive(mine.file)
+        #expect(failure { try third.use { _ in } }?.code == .forked)
+    }
+
+    /// The same in place, while a program has the file open: a compaction must not write that history anew.
+    @Test func aHistoryThatChangedIsNotWrittenAnew() throws {
+        try create()
+        for (device, key) in [(mine, "mine"), (other, "other")] {
+            try device.use { vault in
+                try vault.store("fake", for: key)
+                _ = try vault.compact()
+            }
+        }
+        let vault = try mine.opened()
+        defer { vault.close() }
+        let honest = mine.file
+        let theirs = frames(of: other.file)
+        let front = VaultFormat.logStart..<theirs[2].offset
+        let file = try mine.disk.directory(0).open(SimulatedVault.name, .readWrite)
+        try file.write(Array(other.file[front]), at: front.lowerBound)
+        #expect(failure { _ = try vault.compact() }?.code == .corrupt)
+        try file.write(Array(honest[front]), at: front.lowerBound)
+        #expect(try vault.value(of: "mine") == "fake")
+        _ = try vault.compact()
+        #expect(try vault.value(of: "mine") == "fake")
+    }
+}
