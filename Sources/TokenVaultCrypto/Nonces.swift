@@ -27,6 +27,15 @@ package struct Nonces: ~Copyable {
         position += Self.length
     }
 
+    /// Returns a random number.
+    package mutating func number() -> UInt64 {
+        var number: UInt64 = 0
+        if position == bytes.count { refill() }
+        for byte in bytes[position..<position + 8] { number = number << 8 | UInt64(byte) }
+        position += Self.length
+        return number
+    }
+
     private mutating func refill() {
         let count = min(max(expected, 1), Self.mostAtATime)
         expected -= count

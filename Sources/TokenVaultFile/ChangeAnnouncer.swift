@@ -108,7 +108,7 @@ final class ChangeAnnouncer: Sendable {
         do throws(TokenStorageError) {
             let opened = try sealer.openMetadata(
                 news.metadata, in: 0..<news.metadata.count, of: header.item, generation: header.generation,
-                keys: keys, isDeletion: isDeletion)
+                valueTag: header.valueTag, keys: keys, isDeletion: isDeletion)
             guard let metadata = opened?.metadata else { return false }
             let generation = Generation(rawValue: header.generation)
             hub.publish(

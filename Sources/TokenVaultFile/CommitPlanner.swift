@@ -251,7 +251,7 @@ struct CommitPlanner: ~Copyable {
         let bytes = try view.metadata(of: existing.found)
         let opened = try session.sealer.openMetadata(
             bytes, in: 0..<bytes.count, of: item, generation: existing.found.generation,
-            keys: existing.keys)
+            valueTag: existing.found.valueTag, keys: existing.keys)
         guard let opened else { throw .file(.corrupt, .damaged(.item)) }
         return opened
     }
@@ -262,7 +262,7 @@ struct CommitPlanner: ~Copyable {
         let bytes = try view.body(of: existing.found)
         let opened = try session.sealer.openBody(
             bytes, in: 0..<bytes.count, of: item, generation: existing.found.generation,
-            keys: existing.keys)
+            valueTag: existing.found.valueTag, keys: existing.keys)
         guard let opened else { throw .file(.corrupt, .damaged(.item)) }
         return opened
     }

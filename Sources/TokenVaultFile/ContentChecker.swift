@@ -69,12 +69,12 @@ private struct OpenClass: ~Copyable {
         guard split <= content.upperBound else { return false }
         let names = content.lowerBound..<split
         if header.type == RecordType.deletion.rawValue {
-            deletionMetadata.name(header.item, header.generation)
+            deletionMetadata.name(header.item, header.generation, header.valueTag)
             return scratch.open(bytes, at: names, with: metadata, associatedData: deletionMetadata.bytes)
                 && ItemCoding.isMetadata(scratch.bytes, count: scratch.count)
         }
-        itemMetadata.name(header.item, header.generation)
-        itemBody.name(header.item, header.generation)
+        itemMetadata.name(header.item, header.generation, header.valueTag)
+        itemBody.name(header.item, header.generation, header.valueTag)
         return scratch.open(bytes, at: names, with: metadata, associatedData: itemMetadata.bytes)
             && ItemCoding.isMetadata(scratch.bytes, count: scratch.count)
             && scratch.open(

@@ -8,7 +8,8 @@ extension VaultSession {
         try read(try log.codec.item(service: service, key: key), part: { $0.bodyRange }) {
             (bytes, entry, item, keys) throws(TokenStorageError) in
             try sealer.openBody(
-                bytes, in: 0..<bytes.count, of: item, generation: entry.generation, keys: keys)
+                bytes, in: 0..<bytes.count, of: item, generation: entry.generation, valueTag: entry.valueTag,
+                keys: keys)
         }
     }
 
@@ -16,7 +17,8 @@ extension VaultSession {
         try read(try log.codec.item(service: service, key: key), part: { $0.metadataRange }) {
             (bytes, entry, item, keys) throws(TokenStorageError) in
             try sealer.openMetadata(
-                bytes, in: 0..<bytes.count, of: item, generation: entry.generation, keys: keys
+                bytes, in: 0..<bytes.count, of: item, generation: entry.generation, valueTag: entry.valueTag,
+                keys: keys
             ).map { ring.metadata($0, of: item, under: keys) }
         }
     }
@@ -40,9 +42,11 @@ extension VaultSession {
         let split = Int(entry.metadataLength)
         guard bytes.count == entry.contentLength,
             let stored = try sealer.openMetadata(
-                bytes, in: 0..<split, of: item, generation: entry.generation, keys: keys),
+                bytes, in: 0..<split, of: item, generation: entry.generation, valueTag: entry.valueTag,
+                keys: keys),
             let secret = try sealer.openBody(
-                bytes, in: split..<bytes.count, of: item, generation: entry.generation, keys: keys)
+                bytes, in: split..<bytes.count, of: item, generation: entry.generation,
+                valueTag: entry.valueTag, keys: keys)
         else { return nil }
         return TokenItem(metadata: ring.metadata(stored, of: item, under: keys), secret: secret)
     }
@@ -188,7 +192,8 @@ extension VaultSession {
     ) throws(TokenStorageError) -> TokenMetadata? {
         let bytes = try log.read(entry.metadataRange, from: file)
         return try sealer.openMetadata(
-            bytes, in: 0..<bytes.count, of: item, generation: entry.generation, keys: keys
+            bytes, in: 0..<bytes.count, of: item, generation: entry.generation, valueTag: entry.valueTag,
+            keys: keys
         ).map { ring.metadata($0, of: item, under: keys) }
     }
 }

@@ -157,9 +157,11 @@ extension VaultSession {
             let split = Int(entry.metadataLength)
             guard
                 let stored = try sealer.openMetadata(
-                    content, in: 0..<split, of: item, generation: entry.generation, keys: old),
+                    content, in: 0..<split, of: item, generation: entry.generation, valueTag: entry.valueTag,
+                    keys: old),
                 let secret = try sealer.openBody(
-                    content, in: split..<content.count, of: item, generation: entry.generation, keys: old)
+                    content, in: split..<content.count, of: item, generation: entry.generation,
+                    valueTag: entry.valueTag, keys: old)
             else { throw .damage(at: entry.offset, .item) }
             let origin = ring.policyOrigin(of: stored, item, under: old)
             // Without the root key the proof cannot be renewed: the next session with the root key seals the

@@ -193,7 +193,7 @@ import TokenVaultPlatform
                 type: RecordType.item.rawValue, endsCommit: true, policy: 1, keyVersion: 1, generation: 1,
                 groupStart: 0, previous: FrameCodec.chainStart, item: item, serviceTag: 0, setTag: 0,
                 metadataLength: 0, bodyLength: 0, contentDigest: FrameCodec.chainStart)
-            chunk.append(SurveyedFrame(header, at: VaultFormat.logStart + chunk.count * 216, []))
+            chunk.append(SurveyedFrame(header, at: VaultFormat.logStart + chunk.count * Frame.overhead, []))
         }
         let chunks = stride(from: 0, to: chunk.count, by: 1_000).map { Array(chunk[$0..<$0 + 1_000]) }
         for (number, frames) in chunks.enumerated() {

@@ -6,7 +6,7 @@ from dataclasses import astuple, replace
 
 from nacl import bindings
 
-from frames import Frame, whole
+from frames import FRONT, Frame, whole
 from keybag import SIZE
 from primitives import associated, digest, keyed, padded
 from read_vault import open_vault
@@ -63,7 +63,9 @@ class Forger:
 
     def sealed(self, frame, metadata, body):
         """The sealed contents of an item's frame."""
-        tags = frame.item + struct.pack("<BIQQ", frame.policy, frame.version, frame.set_tag, frame.generation)
+        tags = frame.item + struct.pack(
+            "<BIQQQ", frame.policy, frame.version, frame.set_tag, frame.generation, frame.value_tag
+        )
         keys = self.opened.class_keys[0, 1, 1]
         label = "tokenvault 1 deletion metadata" if frame.type == 3 else "tokenvault 1 item metadata"
         sealed = seal(keys.metadata, metadata, associated(label, self.keys.vault, tags))
@@ -93,7 +95,8 @@ class Forger:
         )
         header += frame.previous + frame.item
         header += struct.pack("<QQII", frame.service_tag, frame.set_tag, len(metadata), len(body)) + digest(contents)
-        length = 184 + len(contents) + 32
+        header += struct.pack("<Q", frame.value_tag)
+        length = FRONT + len(contents) + 32
         front = b"TVF1" + struct.pack("<I", length)
         front += seal(self.keys.header, header, associated("tokenvault 1 frame header", self.keys.vault))
         whole = front + contents + digest(contents)[:16] + digest(front, 16)

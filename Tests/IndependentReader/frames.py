@@ -9,7 +9,7 @@ from primitives import associated, derive, digest, keyed, unseal
 GENESIS, ITEM, DELETION, KEYBAG, CHECKPOINT, SUPERSEDED, ANCESTRY = range(1, 8)
 INDEX_PAGES, INDEX = 128, 129
 MAGIC = b"TVF1"
-FRONT = 184  # prefix and header
+FRONT = 192  # prefix and header
 TAIL = 32
 LONGEST_METADATA = 256 << 10
 LONGEST_BODY = 1_400_000
@@ -43,6 +43,7 @@ class Frame:
     content_digest: bytes
     chain: bytes
     stored_by: int = 0  # the tag of a commit, where a merge wrote the frame
+    value_tag: int = 0
 
     @property
     def length(self):
@@ -84,11 +85,13 @@ def authentic(file, offset, keys):
     type_, ends, policy, zero, version, generation, group, stored_by = struct.unpack("<BBBBIQQQ", header[:32])
     previous, item = header[32:64], header[64:80]
     service_tag, set_tag, metadata, body = struct.unpack("<QQII", header[80:104])
-    if zero or stored_by and type_ != ITEM or ends > 1 or generation >= 1 << 53 or metadata > LONGEST_METADATA or body > LONGEST_BODY:
+    value_tag = int.from_bytes(header[136:144], "little")
+    if zero or (stored_by or value_tag) and type_ != ITEM or ends > 1 or generation >= 1 << 53 or metadata > LONGEST_METADATA or body > LONGEST_BODY:
         raise Failure("unsupportedFormat", f"log: header at {offset}")
     return Frame(
         offset, type_, ends, policy, version, generation, group, previous, item,
         service_tag, set_tag, metadata, body, header[104:136], keyed(keys.chain, front), stored_by,
+        value_tag,
     )
 
 

@@ -9,7 +9,7 @@ from frames import DELETION, FRONT, INDEX, INDEX_PAGES, ITEM, TAIL
 from primitives import associated, digest, unseal
 
 POINTER = 16384
-PAGE, PER_PAGE, PAGES_A_FRAME = 4096, 63, 320
+PAGE, PER_PAGE, PAGES_A_FRAME, LINE = 4096, 56, 320, 72
 # What a value is to its item.
 NEWEST, REPLACED, DELETED = 1, 2, 3
 
@@ -28,6 +28,7 @@ class Record:
     body_length: int
     policy: int
     kind: int
+    value_tag: int
 
     @property
     def newest(self):
@@ -84,8 +85,11 @@ def read_index(file, log, keys, frame):
     records = []
     for number in range(page_count):
         plain = _page(file, keys, identifier, start, number)
-        of_page = [_record(plain[at : at + 64], where) for at in range(0, 64 * min(PER_PAGE, count - len(records)), 64)]
-        if _order(of_page[0])[0] != firsts[number] or any(plain[64 * len(of_page) :]):
+        of_page = [
+            _record(plain[at : at + LINE], where)
+            for at in range(0, LINE * min(PER_PAGE, count - len(records)), LINE)
+        ]
+        if _order(of_page[0])[0] != firsts[number] or any(plain[LINE * len(of_page) :]):
             raise corrupt(f"{where}: page {number}")
         records += of_page
     if start + _length(page_count) != frame.offset or records != sorted(records, key=_order):
@@ -152,10 +156,10 @@ def _length(pages):
 
 
 def _record(line, where):
-    item, *fields, policy, kind, merged = struct.unpack("<16sQQQQIIIBBH", line)
+    item, *fields, policy, kind, merged, value_tag = struct.unpack("<16sQQQQIIIBBHQ", line)
     if kind not in (NEWEST, REPLACED, DELETED) or merged > 1:
         raise corrupt(f"{where}: a record")
-    return Record(item, *fields, policy, kind)
+    return Record(item, *fields, policy, kind, value_tag)
 
 
 def _order(record):

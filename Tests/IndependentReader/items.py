@@ -55,7 +55,9 @@ def value_in_json(value):
 def _open(sealed, key, label, frame, vault, where):
     tags = b"".join(
         number.to_bytes(size, "little")
-        for number, size in ((frame.policy, 1), (frame.version, 4), (frame.set_tag, 8), (frame.generation, 8))
+        for number, size in (
+            (frame.policy, 1), (frame.version, 4), (frame.set_tag, 8), (frame.generation, 8), (frame.value_tag, 8)
+        )
     )
     plain = unseal(key, sealed, associated(label, vault, frame.item, tags))
     if plain is None:

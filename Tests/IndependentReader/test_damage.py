@@ -70,7 +70,7 @@ class DamageTests(MomentsTests):
 
     def test_flips_at_the_edges_of_frames(self):
         for start, end in self.last.frames:
-            front = [start + place for place in (0, 4, 7, 8, 31, 32, 167, 168, 183, 184)]
+            front = [start + place for place in (0, 4, 7, 8, 31, 32, 175, 176, 191, 192)]
             for place in front + [end - 33, end - 32, end - 17, end - 16, end - 1]:
                 damaged = bytearray(self.last.vault)
                 damaged[place] ^= 0x80
@@ -80,7 +80,7 @@ class DamageTests(MomentsTests):
     def test_truncations(self):
         lengths = {0, 1, 7, 8, 100, KEYBAG - 1, KEYBAG, KEYBAG + 1, LOG - 1, LOG, LOG + 1, len(self.last.vault) - 1}
         for start, end in self.last.frames:
-            lengths |= {start + 4, start + 100, start + 183, start + 184, end - 33, end - 16, end - 1, end}
+            lengths |= {start + 4, start + 100, start + 191, start + 192, end - 33, end - 16, end - 1, end}
         lengths |= {self.last.end + 1, self.last.end + 8, self.last.end + 512}
         for length in sorted(lengths):
             self.with_and_without_anchor(f"{length} bytes", self.last.vault[:length])
@@ -88,7 +88,7 @@ class DamageTests(MomentsTests):
 
     def test_zeroed_from_a_byte_on(self):
         for start, end in self.last.frames:
-            for place in [start, start + 4, start + 100, start + 184, end - 33, end - 16, end - 1]:
+            for place in [start, start + 4, start + 100, start + 192, end - 33, end - 16, end - 1]:
                 vault = self.last.vault[:place].ljust(len(self.last.vault), b"\0")
                 self.with_and_without_anchor(f"zeros from {place}", vault)
         self.saw(None, "corrupt", "rolledBack")
@@ -101,7 +101,7 @@ class DamageTests(MomentsTests):
 
     def test_zeroed_pieces_of_frames(self):
         for start, end in self.last.frames:
-            contents, tail = start + 184, end - 32
+            contents, tail = start + 192, end - 32
             pieces = [(start, end), (start, start + 4), (start, start + 8), (start, contents), (contents, tail)]
             for first, last in pieces + [(tail, end), (end - 16, end)]:
                 vault = self.last.vault[:first] + bytes(last - first) + self.last.vault[last:]
@@ -109,7 +109,7 @@ class DamageTests(MomentsTests):
         self.saw(None, "corrupt", "rolledBack")
 
     def test_bytes_behind_the_end(self):
-        for distance in [0, 1, 8, 168, 183, 184, 500, 512, 4096, 65536, 100_000]:
+        for distance in [0, 1, 8, 176, 191, 192, 500, 512, 4096, 65536, 100_000]:
             for stray in [b"\1", b"TVF1", b"TVF1\xf8\0\0\0", b"x" * 200, b"x" * 5000]:
                 vault = bytes(self.last.vault[: self.last.end + distance] + stray).ljust(len(self.last.vault), b"\0")
                 self.with_and_without_anchor(f"{stray[:8]} {distance} bytes behind the end", vault)

@@ -56,7 +56,7 @@ class ForgedTests(ComparisonTests):
         vault, middle = group.append(frame, *contents), group.last.end
         self.expect(None, "whole", vault)
         self.assertEqual(len(self.workshop.told()[2]), 3)
-        end = middle + 184 + len(b"".join(contents)) + 32
+        end = middle + 192 + len(b"".join(contents)) + 32
         for place in range(start, end, 24):
             self.compare(f"byte {place}", vault[:place] + bytes([vault[place] ^ 4]) + vault[place + 1 :], self.state)
             self.compare(f"cut at {place}", vault[:place].ljust(len(vault), b"\0"), self.state)

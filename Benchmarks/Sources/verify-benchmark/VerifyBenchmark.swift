@@ -76,7 +76,7 @@ struct VerifyBenchmark {
             offset += length(prefix)
         }
         guard let frame = counts.max(by: { $0.value < $1.value })?.key else { throw Errno.ioError }
-        return (128, frame - 216 - 128)
+        return (128, frame - 224 - 128)
     }
 
     private func length(_ prefix: [UInt8]) -> Int {

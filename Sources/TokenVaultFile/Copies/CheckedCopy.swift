@@ -127,7 +127,8 @@ struct CheckedCopy {
         let content = try scanner.contents(of: item, entry)
         guard
             let stored = try ItemSealer(vault: codec.vault).openMetadata(
-                content, in: 0..<Int(entry.metadataLength), of: item, generation: entry.generation, keys: keys
+                content, in: 0..<Int(entry.metadataLength), of: item, generation: entry.generation,
+                valueTag: entry.valueTag, keys: keys
             )
         else { throw .damage(at: entry.offset, .item) }
         return stored
@@ -143,9 +144,11 @@ struct CheckedCopy {
         let (split, sealer) = (Int(entry.metadataLength), ItemSealer(vault: codec.vault))
         guard
             let stored = try sealer.openMetadata(
-                content, in: 0..<split, of: item, generation: entry.generation, keys: keys),
+                content, in: 0..<split, of: item, generation: entry.generation, valueTag: entry.valueTag,
+                keys: keys),
             let secret = try sealer.openBody(
-                content, in: split..<content.count, of: item, generation: entry.generation, keys: keys)
+                content, in: split..<content.count, of: item, generation: entry.generation,
+                valueTag: entry.valueTag, keys: keys)
         else { throw .damage(at: entry.offset, .item) }
         return TokenItem(metadata: ring.metadata(stored, of: item, under: keys), secret: secret)
     }

@@ -7,11 +7,11 @@ internal import TokenVaultCrypto
 /// offset  length
 /// 0       4       magic "TVF1"
 /// 4       4       length of the whole frame, a multiple of 8
-/// 8       176     header, sealed under the log key
-/// 184     m       metadata, sealed under the class's metadata key
-/// 184+m   b       body, sealed under the class's secret key
+/// 8       184     header, sealed under the log key
+/// 192     m       metadata, sealed under the class's metadata key
+/// 192+m   b       body, sealed under the class's secret key
 /// end-32  16      first half of the content digest: a check without keys
-/// end-16  16      BLAKE2b-128 of bytes 0 to 183: a check without keys
+/// end-16  16      BLAKE2b-128 of bytes 0 to 191: a check without keys
 /// ```
 enum Frame {
     static let magic = Array("TVF1".utf8)
@@ -99,8 +99,11 @@ struct FrameHeader: Equatable, Sendable {
     var bodyLength: Int
     /// BLAKE2b-256 of the sealed metadata and body.
     var contentDigest: Digest
+    /// The random tag of an item's value, which its contents are sealed with. Another file of the vault may have another
+    /// value of the same item and generation. Zero for other types.
+    var valueTag: UInt64 = 0
 
-    static let length = 136
+    static let length = 144
 
     var frameLength: Int { Frame.overhead + metadataLength + bodyLength }
 
@@ -119,6 +122,7 @@ struct FrameHeader: Equatable, Sendable {
         bytes.put(setTag, at: offset + 88)
         bytes.put(UInt64(UInt32(metadataLength)) | UInt64(UInt32(bodyLength)) << 32, at: offset + 96)
         contentDigest.put(into: &bytes, at: offset + 104)
+        bytes.put(valueTag, at: offset + 136)
     }
 
     /// Decodes all of `bytes`, or the first `count` of them.
@@ -144,6 +148,8 @@ struct FrameHeader: Equatable, Sendable {
         metadataLength = Int(try reader.integer(UInt32.self))
         bodyLength = Int(try reader.integer(UInt32.self))
         contentDigest = try Digest(&reader)
+        valueTag = try reader.integer(UInt64.self)
+        guard valueTag == 0 || type == RecordType.item.rawValue else { throw .newerVersion }
         guard metadataLength <= Frame.maximumMetadata, bodyLength <= Frame.maximumBody,
             generation <= VaultFormat.largestSequence
         else { throw .outOfBounds }
@@ -152,8 +158,9 @@ struct FrameHeader: Equatable, Sendable {
     init(
         type: UInt8, endsCommit: Bool, policy: UInt8, keyVersion: UInt32, generation: UInt64,
         groupStart: UInt64, previous: Digest, storedBy: UInt64 = 0, item: ItemIdentifier, serviceTag: UInt64,
-        setTag: UInt64, metadataLength: Int, bodyLength: Int, contentDigest: Digest
+        setTag: UInt64, metadataLength: Int, bodyLength: Int, contentDigest: Digest, valueTag: UInt64 = 0
     ) {
+        self.valueTag = valueTag
         self.storedBy = storedBy
         self.type = type
         self.endsCommit = endsCommit

@@ -18,7 +18,7 @@ struct IndexRecord: Equatable, Sendable {
 
     var isNewest: Bool { kind == .newest }
 
-    static let length = 64
+    static let length = 72
 
     init(_ item: ItemIdentifier, _ entry: IndexEntry, _ kind: Kind) {
         self.item = item
@@ -37,6 +37,7 @@ struct IndexRecord: Equatable, Sendable {
         bytes.put(UInt64(entry.keyVersion) | UInt64(UInt32(entry.metadataLength)) << 32, at: offset + 48)
         let last = UInt64(entry.policy) | UInt64(kind.rawValue) << 8 | (entry.isMerged ? 1 << 16 : 0)
         bytes.put(UInt64(UInt32(entry.bodyLength)) | last << 32, at: offset + 56)
+        bytes.put(entry.valueTag, at: offset + 64)
     }
 
     init(_ reader: inout ByteReader) throws(FormatError) {
@@ -53,14 +54,15 @@ struct IndexRecord: Equatable, Sendable {
         guard let kind = Kind(rawValue: try reader.integer(UInt8.self)) else { throw .newerVersion }
         let merged = try reader.integer(UInt16.self)
         guard merged <= 1 else { throw .newerVersion }
+        let valueTag = try reader.integer(UInt64.self)
         guard offset <= IndexFormat.largestOffset, generation <= VaultFormat.largestSequence,
             metadataLength <= Frame.maximumMetadata, bodyLength <= Frame.maximumBody
         else { throw .outOfBounds }
         self.kind = kind
         entry = IndexEntry(
             offset: Int(offset), metadataLength: Int32(metadataLength), bodyLength: Int32(bodyLength),
-            generation: generation, serviceTag: serviceTag, setTag: setTag, keyVersion: keyVersion,
-            policy: policy, isMerged: merged == 1)
+            generation: generation, serviceTag: serviceTag, setTag: setTag, valueTag: valueTag,
+            keyVersion: keyVersion, policy: policy, isMerged: merged == 1)
     }
 }
 
@@ -69,7 +71,7 @@ struct IndexRecord: Equatable, Sendable {
 enum IndexFormat {
     /// The length of a page in the file: nonce, records, zeros, tag.
     static let pageLength = 4_096
-    static let recordsPerPage = 63
+    static let recordsPerPage = 56
     /// The length of a page's plaintext: its records, and zeros.
     static let plaintextLength = pageLength - 40
     /// The pages of a frame; the last frame of pages may have fewer.

@@ -1,8 +1,8 @@
 internal import TokenVaultCore
 internal import TokenVaultCrypto
 
-/// Seals and opens items under their class's keys, bound to vault, item, class and generation. They are never
-/// bound to a place in the file: compaction moves sealed bytes.
+/// Seals and opens items under their class's keys, bound to vault, item, class, generation and the value's tag. They are
+/// never bound to a place in the file: compaction moves sealed bytes.
 struct ItemSealer {
     let vault: VaultIdentifier
 
@@ -13,7 +13,7 @@ struct ItemSealer {
         fileprivate var data: (keys: ClassKeys, metadata: SealData, body: SealData)?
 
         /// Creates supplies for about `items` items.
-        init(for items: Int) { nonces = Nonces(for: 2 * items) }
+        init(for items: Int) { nonces = Nonces(for: 3 * items) }
     }
 
     /// Returns the record of an item's value. Both seals are made in place: the secret is nowhere else
@@ -25,8 +25,9 @@ struct ItemSealer {
         if supplies.data?.keys !== keys {
             supplies.data = (keys, itemMetadata(keys), itemBody(keys))
         }
-        supplies.data?.metadata.name(item, generation)
-        supplies.data?.body.name(item, generation)
+        let valueTag = supplies.nonces.number()
+        supplies.data?.metadata.name(item, generation, valueTag)
+        supplies.data?.body.name(item, generation, valueTag)
         let split = metadata.count + AuthenticatedEncryption.overhead
         let count = split + ItemCoding.bodyLength(of: secret) + AuthenticatedEncryption.overhead
         var content = [UInt8](repeating: 0, count: count)
@@ -42,7 +43,8 @@ struct ItemSealer {
         else { throw .file(.locked) }
         return FrameDraft(
             type: .item, policy: keys.policy.number, keyVersion: keys.version, item: item,
-            serviceTag: serviceTag, setTag: keys.setTag, content: content, metadataLength: split)
+            serviceTag: serviceTag, setTag: keys.setTag, content: content, metadataLength: split,
+            valueTag: valueTag)
     }
 
     /// Returns the record of an item's deletion, with its names for readers that hold the key.
@@ -56,19 +58,20 @@ struct ItemSealer {
             metadata: try sealed(
                 AuthenticatedEncryption.seal(
                     metadata, key: keys.metadata,
-                    associatedData: data(Purpose.deletionMetadata, Name(item, keys, generation)))))
+                    associatedData: data(Purpose.deletionMetadata, Name(item, keys, generation, valueTag: 0)))
+            ))
     }
 
     /// Opens an item's sealed metadata; `nil` when they are not what was sealed. Throws `locked` when the
     /// keys were wiped meanwhile.
     func openMetadata(
         _ bytes: [UInt8], in range: Range<Int>, of item: ItemIdentifier, generation: UInt64,
-        keys: ClassKeys, isDeletion: Bool = false
+        valueTag: UInt64, keys: ClassKeys, isDeletion: Bool = false
     ) throws(TokenStorageError) -> StoredMetadata? {
         let purpose = isDeletion ? Purpose.deletionMetadata : Purpose.itemMetadata
         switch AuthenticatedEncryption.open(
             bytes, at: range, key: keys.metadata,
-            associatedData: data(purpose, Name(item, keys, generation)))
+            associatedData: data(purpose, Name(item, keys, generation, valueTag: valueTag)))
         {
         case .wiped: throw .file(.locked)
         case .forged: return nil
@@ -82,11 +85,11 @@ struct ItemSealer {
     /// were wiped meanwhile.
     func openBody(
         _ bytes: [UInt8], in range: Range<Int>, of item: ItemIdentifier, generation: UInt64,
-        keys: ClassKeys
+        valueTag: UInt64, keys: ClassKeys
     ) throws(TokenStorageError) -> Secret? {
         switch AuthenticatedEncryption.open(
             bytes, at: range, key: keys.secret,
-            associatedData: data(Purpose.itemBody, Name(item, keys, generation)))
+            associatedData: data(Purpose.itemBody, Name(item, keys, generation, valueTag: valueTag)))
         {
         case .wiped: throw .file(.locked)
         case .forged: return nil
@@ -100,7 +103,7 @@ struct ItemSealer {
         private let place: Int
 
         fileprivate init(_ purpose: [UInt8], _ vault: VaultIdentifier, _ keys: ClassKeys) {
-            var writer = ByteWriter(reserving: 96)
+            var writer = ByteWriter(reserving: 104)
             writer.append(purpose)
             writer.append(vault.bytes)
             place = writer.bytes.count
@@ -109,14 +112,16 @@ struct ItemSealer {
             writer.append(keys.version)
             writer.append(keys.setTag)
             writer.append(UInt64(0))
+            writer.append(UInt64(0))
             bytes = writer.bytes
         }
 
-        /// Sets the item and its generation.
-        mutating func name(_ item: ItemIdentifier, _ generation: UInt64) {
+        /// Sets the item, its generation and the value's tag.
+        mutating func name(_ item: ItemIdentifier, _ generation: UInt64, _ valueTag: UInt64) {
             bytes.put(item.high, at: place)
             bytes.put(item.low, at: place + 8)
-            bytes.put(generation, at: bytes.count - 8)
+            bytes.put(generation, at: bytes.count - 16)
+            bytes.put(valueTag, at: bytes.count - 8)
         }
     }
 
@@ -135,8 +140,10 @@ struct ItemSealer {
         let item: ItemIdentifier
         let keys: ClassKeys
         let generation: UInt64
+        let valueTag: UInt64
 
-        init(_ item: ItemIdentifier, _ keys: ClassKeys, _ generation: UInt64) {
+        init(_ item: ItemIdentifier, _ keys: ClassKeys, _ generation: UInt64, valueTag: UInt64) {
+            self.valueTag = valueTag
             self.item = item
             self.keys = keys
             self.generation = generation
@@ -145,7 +152,7 @@ struct ItemSealer {
 
     private func data(_ purpose: [UInt8], _ name: Name) -> [UInt8] {
         var data = SealData(purpose, vault, name.keys)
-        data.name(name.item, name.generation)
+        data.name(name.item, name.generation, name.valueTag)
         return data.bytes
     }
 

@@ -11,6 +11,8 @@ struct FrameDraft: Sendable {
     var setTag: UInt64 = 0
     /// The tag of the commit that stored the value before a merge; zero for none.
     var storedBy: UInt64 = 0
+    /// The tag that an item's contents are sealed with; zero for other types.
+    let valueTag: UInt64
     /// The sealed metadata, with the sealed body behind it.
     let content: [UInt8]
     /// The digest of the content.
@@ -23,14 +25,15 @@ struct FrameDraft: Sendable {
     ) {
         self.init(
             type: type, policy: policy, keyVersion: keyVersion, item: item, serviceTag: serviceTag,
-            setTag: setTag, content: metadata + body, metadataLength: metadata.count)
+            setTag: setTag, content: metadata + body, metadataLength: metadata.count, valueTag: 0)
     }
 
     /// Creates a record whose metadata are the first `metadataLength` bytes of `content`.
     init(
         type: RecordType, policy: UInt8, keyVersion: UInt32, item: ItemIdentifier, serviceTag: UInt64,
-        setTag: UInt64, content: [UInt8], metadataLength: Int
+        setTag: UInt64, content: [UInt8], metadataLength: Int, valueTag: UInt64
     ) {
+        self.valueTag = valueTag
         self.type = type
         self.policy = policy
         self.keyVersion = keyVersion
@@ -227,6 +230,6 @@ extension FrameHeader {
             previous: previous, storedBy: draft.storedBy, item: draft.item, serviceTag: draft.serviceTag,
             setTag: draft.setTag,
             metadataLength: draft.metadata.count, bodyLength: draft.body.count,
-            contentDigest: draft.digest)
+            contentDigest: draft.digest, valueTag: draft.valueTag)
     }
 }

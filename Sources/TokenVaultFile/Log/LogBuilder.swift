@@ -65,7 +65,7 @@ struct LogBuilder {
             groupStart: UInt64(VaultFormat.logStart), previous: state.chain, storedBy: storedBy, item: item,
             serviceTag: entry.serviceTag, setTag: entry.setTag,
             metadataLength: Int(entry.metadataLength), bodyLength: Int(entry.bodyLength),
-            contentDigest: Digest(of: content))
+            contentDigest: Digest(of: content), valueTag: entry.valueTag)
         try append(try codec.seal(header, content: content), as: value.kind)
     }
 
@@ -187,7 +187,8 @@ extension LogScanner {
         guard try fill(entry.offset, entry.frameLength),
             let bytes = bytes(at: entry.offset, entry.frameLength),
             let header = try codec.header(in: bytes, at: 0), header.item == item,
-            header.generation == entry.generation, header.frameLength == entry.frameLength
+            header.generation == entry.generation, header.frameLength == entry.frameLength,
+            header.valueTag == entry.valueTag
         else { throw .damage(at: entry.offset, .frame) }
         let content = Array(bytes[Frame.contentOffset..<Frame.contentOffset + entry.contentLength])
         guard Digest(of: content) == header.contentDigest else {

@@ -8,6 +8,8 @@ struct IndexEntry: Equatable, Sendable {
     var generation: UInt64
     var serviceTag: UInt64
     var setTag: UInt64
+    /// The tag that the contents are sealed with.
+    var valueTag: UInt64
     var keyVersion: UInt32
     var policy: UInt8
     /// Whether the frame's header names the commit that stored the value.
@@ -32,8 +34,8 @@ extension IndexEntry {
         self.init(
             offset: offset, metadataLength: Int32(header.metadataLength),
             bodyLength: Int32(header.bodyLength), generation: header.generation,
-            serviceTag: header.serviceTag, setTag: header.setTag, keyVersion: header.keyVersion,
-            policy: header.policy, isMerged: header.storedBy != 0)
+            serviceTag: header.serviceTag, setTag: header.setTag, valueTag: header.valueTag,
+            keyVersion: header.keyVersion, policy: header.policy, isMerged: header.storedBy != 0)
     }
 }
 

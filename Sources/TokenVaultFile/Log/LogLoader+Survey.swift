@@ -82,7 +82,7 @@ extension LogLoader {
         }
         let newest = try scanned(last)
         state.chain = newest.chain
-        state.isBeginningWhole = last.groupStart > UInt64(VaultFormat.logStart)
+        state.isBeginningWhole = newest.header.groupStart > UInt64(VaultFormat.logStart)
         state.tail = last.end
         state.trailer = try scanner.trailer(before: last.end)
         state.sequence = max(state.sequence, log.sequence)
@@ -104,10 +104,11 @@ extension SurveyedLog {
 
     /// The first frame that is not whole of the group that was written last, and the start of its commit.
     fileprivate var tornCommit: (frame: Int, begin: Int)? {
-        guard let group = last?.groupStart else { return nil }
         var torn: (frame: Int, begin: Int)?
+        var isInGroup = true
         forEachReversed { frame in
-            if frame.endsCommit, frame.groupStart != group { return false }
+            if frame.endsCommit, !isInGroup { return false }
+            if frame.beginsGroup { isInGroup = false }
             if frame.faults.isTorn {
                 torn = (frame.offset, frame.offset)
             } else if let found = torn, !frame.endsCommit, frame.end == found.begin {

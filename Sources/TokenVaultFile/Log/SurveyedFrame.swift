@@ -9,22 +9,24 @@ struct SurveyedFrame: Sendable {
     // In the two bytes that the entry leaves of its last word: a survey keeps a million of these.
     let type: UInt8
     private let marks: UInt8
-    /// The place where the frames begin that were written together with this one.
-    let groupStart: UInt64
 
     init(_ header: FrameHeader, at offset: Int, _ faults: FrameFaults) {
         item = header.item
         entry = IndexEntry(header, at: offset)
-        groupStart = header.groupStart
         type = header.type
-        marks = faults.rawValue | (header.endsCommit ? Self.endsCommitMark : 0)
+        marks =
+            faults.rawValue | (header.endsCommit ? Self.endsCommitMark : 0)
+            | (header.groupStart == UInt64(offset) ? Self.beginsGroupMark : 0)
     }
 
     private static let endsCommitMark: UInt8 = 128
+    private static let beginsGroupMark: UInt8 = 64
 
     var endsCommit: Bool { marks & Self.endsCommitMark != 0 }
+    /// Whether the frame is the first of those that were written together.
+    var beginsGroup: Bool { marks & Self.beginsGroupMark != 0 }
     /// The faults in the rest of the frame.
-    var faults: FrameFaults { FrameFaults(rawValue: marks & ~Self.endsCommitMark) }
+    var faults: FrameFaults { FrameFaults(rawValue: marks & ~(Self.endsCommitMark | Self.beginsGroupMark)) }
     var offset: Int { entry.offset }
     var end: Int { entry.offset + entry.frameLength }
     var isItem: Bool { type == RecordType.item.rawValue }

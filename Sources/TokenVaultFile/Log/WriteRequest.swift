@@ -69,6 +69,7 @@ struct LogView: Sendable {
         var keyVersion: UInt32
         var generation: UInt64
         var serviceTag: UInt64
+        var valueTag: UInt64
         fileprivate var place: Place
 
         fileprivate enum Place: Sendable {
@@ -177,6 +178,7 @@ extension LogView.Found {
         keyVersion = entry.keyVersion
         generation = entry.generation
         serviceTag = entry.serviceTag
+        valueTag = entry.valueTag
         place = .file(entry)
     }
 
@@ -186,6 +188,7 @@ extension LogView.Found {
         keyVersion = draft.keyVersion
         self.generation = generation
         serviceTag = draft.serviceTag
+        valueTag = draft.valueTag
         place = .pending(draft)
     }
 }

@@ -52,7 +52,7 @@ import TokenVault
         func choice(_ item: ItemIdentifier) -> MergePlan.Choice {
             let entry = IndexEntry(
                 offset: 0, metadataLength: 0, bodyLength: 0, generation: 3, serviceTag: 0, setTag: 0,
-                keyVersion: 1, policy: 1)
+                valueTag: 0, keyVersion: 1, policy: 1)
             return plan.choice(item, ours: MergePlan.Version(entry: entry, storedBy: nil), theirs: nil)
         }
         guard case .ours = choice(item) else {

@@ -145,4 +145,58 @@ import TokenVaultPlatform
         _ = try vault.compact()
         #expect(try vault.value(of: "mine") == "fake")
     }
+
+    /// Both stored an item under one key, in the commit of the same number.
+    @Test(arguments: [false, true]) func aValueOfAnotherFileIsNotTaken(isOpen: Bool) throws {
+        try create()
+        try mine.use { try $0.store("fake mine", for: "token") }
+        try other.use { try $0.store("fake else", for: "token") }
+        let (ours, theirs) = (frames(of: mine.file), frames(of: other.file))
+        let place = try #require(ours.last)
+        // The contents are not looked at when the vault is opened: the last group is another one.
+        try mine.use { try $0.store("fake late", for: "late") }
+        let honest = mine.file
+        let spliced = try splice(other.file, try #require(theirs.last), into: honest, place)
+        func expectDamage(_ vault: BlockingFileVault) {
+            #expect(failure { _ = try vault.value(of: "token") }?.code == .corrupt)
+            #expect(failure { _ = try vault.metadata(of: "token") }?.code == .corrupt)
+            #expect(failure { _ = try vault.listedKeys() }?.code == .corrupt)
+            #expect(failure { _ = try vault.compact() }?.code == .corrupt)
+        }
+        if isOpen {
+            let vault = try mine.opened()
+            defer { vault.close() }
+            try mine.disk.directory(0).open(SimulatedVault.name, .readWrite).write(spliced, at: 0)
+            expectDamage(vault)
+            #expect(try vault.value(of: "late") == "fake late")
+        } else {
+            try mine.receive(spliced)
+            try mine.use { expectDamage($0) }
+        }
+    }
+
+    /// The frames in front of an index are not walked along.
+    @Test func aFrameOfAnotherFileIsNotTakenInFrontOfAnIndex() throws {
+        try create()
+        try mine.use { try $0.store("fake mine", for: "token") }
+        try other.use { try $0.store("fake else", for: "token") }
+        let (place, their) = (
+            try #require(frames(of: mine.file).last), try #require(frames(of: other.file).last)
+        )
+        try #require(place.length == their.length)
+        try mine.use { vault in for number in 0..<20 { try vault.store("fake", for: "k\(number)") } }
+        var spliced = mine.file
+        spliced.replaceSubrange(
+            place.offset..<place.offset + place.length,
+            with: other.file[their.offset..<their.offset + their.length])
+        try mine.receive(spliced)
+        try mine.use { vault in
+            #expect(try vault.session().log.state.withLock { $0.index.block != nil })
+            #expect(failure { _ = try vault.value(of: "token") }?.code == .corrupt)
+            #expect(failure { _ = try vault.metadata(of: "token") }?.code == .corrupt)
+            #expect(failure { _ = try vault.compact() }?.code == .corrupt)
+            let value = try vault.value(of: "k1")
+            #expect(value == "fake")
+        }
+    }
 }

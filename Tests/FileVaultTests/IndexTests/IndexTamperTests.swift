@@ -23,7 +23,7 @@ import TokenVaultPlatform
         let indexed = try IndexedVault()
         let index = try #require(indexed.pointed)
         let pages = try #require(indexed.frames.last { $0.upperBound == index })
-        try indexed.tamper { $0[pages.lowerBound + 184 + 700] ^= 1 }
+        try indexed.tamper { $0[pages.lowerBound + Frame.contentOffset + 700] ^= 1 }
         // It still opens by the index; the first look-up walks.
         let vault = try indexed.open()
         #expect(try !vault.logState.isWalked)
@@ -42,7 +42,7 @@ import TokenVaultPlatform
     @Test func aDamagedSummaryCostsTime() throws {
         let indexed = try IndexedVault()
         let index = try #require(indexed.pointed)
-        try indexed.tamper { $0[index + 184 + 60] ^= 1 }
+        try indexed.tamper { $0[index + Frame.contentOffset + 60] ^= 1 }
         try expectWhole(indexed, reported: true, "a damaged summary")
     }
 
@@ -109,7 +109,9 @@ import TokenVaultPlatform
         let frame = try #require(indexed.frames.last { $0.upperBound == indexed.pointed })
         let foreign = other.file.bytes(in: frame)
         try indexed.tamper {
-            $0.put(foreign, in: 184..<frame.count - 32, at: frame.lowerBound + 184)
+            $0.put(
+                foreign, in: Frame.contentOffset..<frame.count - 32,
+                at: frame.lowerBound + Frame.contentOffset)
         }
         try expectWhole(indexed, reported: true, "pages of another vault")
     }

@@ -144,7 +144,8 @@ import FoundationEssentials
         let keys = try #require(try session.keys(toRead: entry))
         let bytes = try session.log.read(entry.metadataRange, from: file)
         return try session.sealer.openMetadata(
-            bytes, in: 0..<bytes.count, of: item, generation: entry.generation, keys: keys)?.policyProof
+            bytes, in: 0..<bytes.count, of: item, generation: entry.generation,
+            valueTag: entry.valueTag, keys: keys)?.policyProof
     }
 
     /// Stores new secrets without a policy over "chosen", whose policy is the owner's choice, and "marked".

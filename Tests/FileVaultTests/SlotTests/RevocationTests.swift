@@ -108,11 +108,11 @@ import TokenVaultPlatform
                         metadata: keys.metadata, secret: keys.secret, vault: fresh.vault)
                     let metadata = try sealer.openMetadata(
                         content, in: 0..<header.metadataLength, of: header.item,
-                        generation: header.generation, keys: tried)
+                        generation: header.generation, valueTag: header.valueTag, keys: tried)
                     if let metadata { names.insert(metadata.metadata.key.name) }
                     let secret = try sealer.openBody(
                         content, in: header.metadataLength..<content.count, of: header.item,
-                        generation: header.generation, keys: tried)
+                        generation: header.generation, valueTag: header.valueTag, keys: tried)
                     if secret != nil, metadata == nil { names.insert("a secret") }
                 }
             }

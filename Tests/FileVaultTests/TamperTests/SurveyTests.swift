@@ -104,7 +104,8 @@ import TokenVaultPlatform
         for _ in 0..<200 {
             let frame = try #require(subject.frames.randomElement(using: &random))
             // The prefix, the header, the contents or what is behind them.
-            let length = [8, 184, frame.count, frame.count].randomElement(using: &random) ?? 8
+            let length =
+                [8, Frame.contentOffset, frame.count, frame.count].randomElement(using: &random) ?? 8
             let place = Int.random(in: frame.lowerBound..<frame.lowerBound + length, using: &random)
             var bytes = subject.original
             bytes[place] ^= UInt8(1) << UInt8.random(in: 0..<8, using: &random)

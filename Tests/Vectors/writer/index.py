@@ -7,7 +7,7 @@ from primitives import associated, digest
 from writer import log as frames
 from writer.fields import Fields, u16, u32, u64, u8
 
-PER_PAGE, PAGES_A_FRAME, PLAIN = 63, 320, 4056
+PER_PAGE, PAGES_A_FRAME, PLAIN = 56, 320, 4056
 
 
 def records(log):
@@ -28,7 +28,7 @@ def records(log):
 
 
 def line(frame, kind, **forged):
-    """A record, 64 bytes."""
+    """A record, 72 bytes."""
     fields = Fields({name.replace("_", " "): value for name, value in forged.items()})
     fields.add("item", struct.pack("<QQ", *frame.item))
     fields.add("offset", u64(frame.offset))
@@ -41,6 +41,7 @@ def line(frame, kind, **forged):
     fields.add("policy", u8(frame.policy))
     fields.add("kind", u8(kind))
     fields.add("merged", u16(1 if frame.stored_by else 0))
+    fields.add("value tag", u64(frame.value_tag))
     return fields.finish()
 
 

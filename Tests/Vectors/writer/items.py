@@ -94,6 +94,6 @@ def body(value, length=None):
 
 def seal(source, key, plain, label, vault, number, frame):
     """The sealed metadata or body of `item`, `deletion`."""
-    policy, version, set_tag, generation = frame
-    fields = vault, u64(number[0]), u64(number[1]), u8(policy), u32(version), u64(set_tag), u64(generation)
+    policy, version, set_tag, generation, value_tag = frame
+    fields = vault, u64(number[0]), u64(number[1]), u8(policy), u32(version), u64(set_tag), u64(generation), u64(value_tag)
     return source.seal(key, plain, associated(f"tokenvault 1 {label}", *fields))

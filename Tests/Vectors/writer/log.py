@@ -9,7 +9,7 @@ from writer.fields import Fields, text, u32, u64, u8
 
 START = 16896
 GENESIS, ITEM, DELETION, KEYBAG, CHECKPOINT, SUPERSEDED, ANCESTRY, INDEX_PAGES, INDEX = 1, 2, 3, 4, 5, 6, 7, 128, 129
-FRONT, TAIL = 184, 32
+FRONT, TAIL = 192, 32
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Written:
     body: int
     chain: bytes
     stored_by: int = 0
+    value_tag: int = 0
 
     @property
     def length(self):
@@ -94,6 +95,7 @@ class Log:
         service_tag=0,
         set_tag=0,
         stored_by=0,
+        value_tag=0,
         header=None,
     ):
         """Appends a frame. `header` replaces fields of its header."""
@@ -114,6 +116,7 @@ class Log:
         header.integer("m", "I", len(metadata))
         header.integer("b", "I", len(body))
         header.add("digest", digest(contents))
+        header.integer("value tag", "Q", value_tag)
         sealed = header.finish()
         sealed = self.source.seal(
             self.keys["frame header"], sealed, associated("tokenvault 1 frame header", self.vault)
@@ -136,6 +139,7 @@ class Log:
             len(body),
             self.chain,
             stored_by,
+            value_tag,
         )
         self.data += prefix + contents + behind
         self.frames.append(frame)

@@ -119,7 +119,8 @@ class Vault(Findings):
             keys = next(each for each in item.of.classes if (each.policy, each.version) == (item.policy, version))
         item.version = keys.version
         number, service_tag = self.log.name(item.service, item.key)
-        about = item.policy, keys.version, item.of.tag, item.generation
+        value_tag = int.from_bytes(self.source.bytes(8), "little")
+        about = item.policy, keys.version, item.of.tag, item.generation, value_tag
         sealed = [
             items.seal(self.source, key, plain, f"item {part}", self.keybag.vault, number, about)
             for key, plain, part in [(keys.metadata, plain_metadata, "metadata"), (keys.body, plain_body, "body")]
@@ -134,6 +135,7 @@ class Vault(Findings):
             item=number,
             service_tag=service_tag,
             set_tag=item.of.tag,
+            value_tag=value_tag,
             **forged,
         )
 
@@ -143,7 +145,7 @@ class Vault(Findings):
         item = self.items.pop((service, key)) if forget else self.items[service, key]
         generation = self.log.sequence + 1 if generation is None else generation
         number, service_tag = self.log.name(service, key)
-        about = item.policy, item.version, item.of.tag, generation
+        about = item.policy, item.version, item.of.tag, generation, 0
         metadata = b""
         if with_names:
             item.modified = NOON + 1000 * generation
@@ -211,6 +213,7 @@ class Vault(Findings):
                 item=frame.item,
                 service_tag=frame.service_tag,
                 set_tag=frame.set_tag,
+                value_tag=frame.value_tag,
             )
         self.log.next_group()
         self.log.frame(log.CHECKPOINT, self.log.sequence)

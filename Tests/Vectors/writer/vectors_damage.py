@@ -34,7 +34,7 @@ def damage(catalog):
     case("header", "a bit of a frame's sealed header", "frame: header", flip(lambda frame: frame.offset + 60))
     for name, field, place in [
         ("last-header", "header", lambda frame: frame.offset + 60),
-        ("last-metadata", "metadata", lambda frame: frame.offset + 190),
+        ("last-metadata", "metadata", lambda frame: frame.offset + 198),
         ("last-body", "body", lambda frame: frame.offset + 700),
         ("last-digest", "first half of the content digest", lambda frame: frame.end - 20),
         ("last-end", "checksum of the front", lambda frame: frame.end - 2),
@@ -72,7 +72,7 @@ def damage(catalog):
     )
 
     # Contents in front of the last group: found when they are read.
-    for name, place, field in [("metadata", 190, "metadata"), ("body", 700, "body")]:
+    for name, place, field in [("metadata", 198, "metadata"), ("body", 700, "body")]:
         vault, frames = three()
         file = bytearray(vault.file())
         file[frames[0].offset + place] ^= 1

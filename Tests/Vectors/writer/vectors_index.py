@@ -66,17 +66,17 @@ def pages(catalog):
         vault.file(),
         [opens(vault)],
     )
-    vault, _ = indexed(63)
+    vault, _ = indexed(56)
     catalog.vault(
-        "index-63",
+        "index-56",
         "An index whose one page is full.",
         named("summary: number of pages, fences"),
         vault.file(),
         [opens(vault)],
     )
-    vault, _ = indexed(64)
+    vault, _ = indexed(57)
     catalog.vault(
-        "index-64",
+        "index-57",
         "An index whose second page has one record.",
         named("summary: number of pages, fences"),
         vault.file(),
