@@ -142,14 +142,15 @@ struct VaultRemoval {
         return removed
     }
 
-    /// Returns the vault's identifiers, as far as a copy of the keybag is whole. A damaged vault can be
-    /// removed; a file that is no vault is left alone.
+    /// Returns the vault's identifier: that of a whole copy of the keybag, else that of the vault that this device remembers
+    /// there. A damaged vault can be removed; a file that is no vault is left alone.
     private func identifiers(in file: any DiskFile) throws(TokenStorageError) -> [VaultIdentifier] {
         do {
             return Array(try KeybagCopies(reading: file).vaults.prefix(1))
         } catch {
             if error.code == .notAVault { throw error }
-            return []
+            let paths = [location.absolutePath, location.linkedPath].compactMap { $0 }
+            return location.state.map { StateStore.vaults(rememberedAt: paths, in: $0) } ?? []
         }
     }
 }

@@ -96,10 +96,7 @@ package struct VaultLocation: Sendable {
                 if let state { try PosixDirectory.makeAll(state) }
             }
             let directory = try PosixDirectory(parent)
-            let stateDirectory =
-                creating
-                ? try state.map { (path) throws(SystemFailure) in try PosixDirectory(path) }
-                : try existing(state)
+            let stateDirectory = try open(state, creating: creating)
             location = VaultLocation(
                 directory: directory, name: name, state: stateDirectory, path: path,
                 absolutePath: directory.absolutePath?.appending(name))
@@ -113,7 +110,7 @@ package struct VaultLocation: Sendable {
             own = try stateDirectory?.attributes(of: ".")
             if let there = try directory.attributes(of: ".") { location.access = DirectoryAccess(there) }
         } catch {
-            if error.errno == .permissionDenied { throw closed(parent) }
+            if error.errno == .permissionDenied { throw closed(isClosed(state) ? state ?? parent : parent) }
             guard error.errno == .noSuchFileOrDirectory else { throw .system(error) }
             if let state = try? existing(state), let place = expectedPath(path),
                 StateStore.remembersVault(at: [place], in: state)
@@ -192,15 +189,31 @@ package struct VaultLocation: Sendable {
     /// Whether readers have to take the lock as well: other machines may write.
     var locksReaders: Bool { directory.isRemote && readOnlyReason == nil }
 
-    /// Returns the state directory; `nil` when it is missing or may not be looked into. Throws when the
-    /// system has no descriptor left, which says neither.
+    /// Returns the state directory; `nil` when it is missing. A directory that may not be looked into is not missing:
+    /// without what it has, this device's items would read as another device's.
     static func existing(_ path: FilePath?) throws(SystemFailure) -> PosixDirectory? {
+        try open(path, creating: false)
+    }
+
+    private static func open(_ path: FilePath?, creating: Bool) throws(SystemFailure) -> PosixDirectory? {
         guard let path else { return nil }
         do {
             return try PosixDirectory(path)
         } catch {
-            if error.isExhaustion { throw error }
+            let isMissing = [.noSuchFileOrDirectory, .notDirectory].contains(error.errno)
+            guard isMissing, !creating else { throw error }
             return nil
+        }
+    }
+
+    /// Returns whether this user may not look into the directory.
+    private static func isClosed(_ path: FilePath?) -> Bool {
+        guard let path else { return false }
+        do {
+            _ = try PosixDirectory(path)
+            return false
+        } catch {
+            return error.errno == .permissionDenied
         }
     }
 }

@@ -55,6 +55,23 @@ import Testing
         #expect(empty.status == 0 && empty.output.isEmpty)
     }
 
+    /// Nothing but Return at the prompt.
+    @Test func nothingTypedReplacesNothing() throws {
+        let sandbox = try Sandbox.withVault()
+        #expect(try sandbox.run("store", "k", input: "fake").status == 0)
+        let terminal = try PseudoTerminal(sandbox, ["store", "k"])
+        try terminal.expect("Secret: ")
+        try terminal.type("\r")
+        #expect(try terminal.end() == 1)
+        #expect(terminal.shown.contains("nothing was entered"))
+        #expect(try sandbox.run("retrieve", "k").text == "fake")
+        let allowed = try PseudoTerminal(sandbox, ["store", "k", "--allow-empty"])
+        try allowed.expect("Secret: ")
+        try allowed.type("\r")
+        #expect(try allowed.end() == 0)
+        #expect(try sandbox.run("retrieve", "k").output.isEmpty)
+    }
+
     @Test func theLimitIsOneMebibyte() throws {
         let sandbox = try Sandbox.withVault()
         let most = [UInt8](repeating: 0x61, count: 1 << 20)

@@ -37,8 +37,22 @@ struct ConflictCopies {
         return number.isEmpty || (number.first == "-" && Int(number.dropFirst()) != nil)
     }
 
-    /// Returns the names that restoring, adopting and salvaging left beside the vault, to be removed with it.
-    func namesLeftBehind() -> [String] { namesOfReplaced() + namesOfUnfinished() }
+    /// Returns the names that restoring, adopting and salvaging left beside the vault, to be removed with it. Also those of
+    /// files whose keybag is too damaged to say which vault they are: their items would still be there.
+    func namesLeftBehind() -> [String] {
+        let names = (try? location.directory.names()) ?? []
+        let damaged = names.filter { name in
+            guard Self.isReplaced(name, of: location.name) || Self.isUnfinished(name, of: location.name),
+                let found = VaultFile(named: name, in: location.directory)
+            else { return false }
+            do throws(TokenStorageError) {
+                return try found.keybags.vaults.isEmpty
+            } catch {
+                return error.code == .corrupt
+            }
+        }
+        return namesOfReplaced() + namesOfUnfinished() + damaged
+    }
 
     /// Returns the names of files that are the same vault and never got its name.
     func namesOfUnfinished() -> [String] {

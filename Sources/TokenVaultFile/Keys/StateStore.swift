@@ -14,7 +14,8 @@ struct StateStore: Sendable {
     private static let placeSuffix = ".path"
 
     /// Returns the existing secrets. A missing or damaged file gives no key: its items are then another
-    /// device's. Throws `resourcesExhausted` when the system could not even look.
+    /// device's. Throws `ioFailure` for a file that cannot be read, and `resourcesExhausted`: that must not pass for
+    /// another device.
     func load() throws(TokenStorageError) -> KeybagKeys.DeviceSecrets {
         var secrets = KeybagKeys.DeviceSecrets()
         if var bytes = try read(deviceName, length: DeviceKey.encodedLength) {
@@ -151,8 +152,9 @@ struct StateStore: Sendable {
             let bytes = try directory.open(name, .read).read(length, at: 0)
             return bytes.count == length ? bytes : nil
         } catch {
+            if error.errno == .noSuchFileOrDirectory { return nil }
             if error.isExhaustion { throw .system(error) }
-            return nil
+            throw .file(.ioFailure, .deviceKeyUnreadable(.init(error)))
         }
     }
 

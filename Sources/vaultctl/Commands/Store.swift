@@ -14,7 +14,7 @@ struct Store: VaultCommand {
             root key chose is not kept: the vault's default is used, and a note says so.
 
             In a pipe, a producer that fails may print nothing. An empty secret from standard input does not \
-            replace one with contents, unless --allow-empty is given. A producer that fails midway may leave a \
+            replace one with contents, unless --allow-empty is given; nor is one stored that was typed. A producer that fails midway may leave a \
             part of the secret stored; the last example stores nothing then.
 
             Examples:
@@ -28,7 +28,7 @@ struct Store: VaultCommand {
     @Argument(help: "The secret's name. One that starts with a dash follows --.") var key: String
     @OptionGroup var service: ServiceOptions
     @Flag(help: "Keep every byte, a newline at the end included.") var binary = false
-    @Flag(help: "Let an empty secret from standard input replace one with contents.") var allowEmpty = false
+    @Flag(help: "Store an empty secret: one typed, or in place of one with contents.") var allowEmpty = false
     @OptionGroup var details: DetailOptions
     @Flag(help: "Only when the key is free.") var ifAbsent = false
     @Option(help: ArgumentHelp("Only when the item has this generation.", valueName: "number"))
@@ -153,7 +153,10 @@ struct Store: VaultCommand {
 
     private func readSecret(_ console: Console) throws(CommandFailure) -> Secret {
         if StandardStream.input.isTerminal {
-            if let secret = try console.askHidden("Secret: ") { return secret }
+            if let secret = try console.askHidden("Secret: ") {
+                guard !secret.isEmpty || allowEmpty else { throw .nothingEntered }
+                return secret
+            }
             throw CommandFailure(.refused, "there is no secret on standard input", "pipe it in")
         }
         do throws(SystemFailure) {

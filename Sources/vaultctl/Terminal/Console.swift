@@ -184,7 +184,7 @@ final class Console {
 }
 
 extension CommandFailure {
-    fileprivate static let nothingEntered = CommandFailure(
+    static let nothingEntered = CommandFailure(
         .failure, "nothing was entered", "nothing was changed")
 
     fileprivate static let severalLines = CommandFailure(

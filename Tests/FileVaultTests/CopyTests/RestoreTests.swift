@@ -312,6 +312,20 @@ import TokenVaultPlatform
         #expect(try sandbox.names == ["backup", "test.vault.replaced-letter"])
     }
 
+    /// A file whose keybag is damaged, here or where it was kept, has all of its items still.
+    @Test(arguments: [false, true]) func destroyingTakesWhatIsDamaged(isKept: Bool) throws {
+        try withBackup().close()
+        _ = try sandbox.copy("backup").restore(to: sandbox.vault)
+        let name = isKept ? "test.vault.replaced" : "test.vault"
+        let directory = try PosixDirectory(sandbox.vault.removingLastComponent())
+        let file = try directory.open(name, .readWrite)
+        for place in [1_000, VaultFormat.keybagLength + 1_000] { try file.write([0x55], at: place) }
+        try sandbox.write(Array("a letter".utf8), to: "test.vault.replaced-2")
+        try BlockingFileVault.destroy(at: sandbox.vault, configuration: sandbox.configuration)
+        #expect(try sandbox.names == ["backup", "test.vault.replaced-2"])
+        #expect(try PosixDirectory(sandbox.path.appending("state")).names() == [])
+    }
+
     /// A new file that a crash kept from its name holds all of the vault.
     @Test func destroyingTakesWhatWasNotFinished() throws {
         try withBackup().close()

@@ -1,3 +1,4 @@
+import Glibc
 import SystemPackage
 import Testing
 import TokenVault
@@ -34,6 +35,39 @@ import TokenVaultPlatform
     }
     private func error(_ body: () throws -> Void) -> TokenStorageError? {
         #expect(throws: TokenStorageError.self) { try body() }
+    }
+
+    /// A device key that cannot be read is not missing: its items are no other device's.
+    @Test(arguments: [".device", ".pepper"]) func aKeyThatCannotBeReadIsNotMissing(suffix: String) throws {
+        let device = TestDevice()
+        try device.create()
+        try device.use { try $0.storeOwn("fake", for: "own") }
+        device.disk.inject(
+            DiskFault(kind: .open, directory: 1, suffix: suffix, times: 9, errno: .permissionDenied))
+        let refused = failure { try device.use { _ in } }
+        #expect(refused?.code == .ioFailure, "\(refused as Any)")
+        guard case .deviceKeyUnreadable = refused?.reason else {
+            Issue.record("\(refused as Any)")
+            return
+        }
+        device.disk.heal()
+        #expect(try device.use { try $0.value(of: "own") } == "fake")
+    }
+
+    /// Nor is a state directory that cannot be looked into.
+    @Test func aStateDirectoryThatCannotBeLookedIntoIsNotMissing() throws {
+        try made().close()
+        let loop = sandbox.path.appending("loop")
+        #expect(symlink("loop", loop.string) == 0)
+        var configuration = sandbox.configuration
+        configuration.stateDirectory = loop
+        #expect(
+            failure { _ = try BlockingFileVault.open(at: sandbox.vault, configuration: configuration) } != nil
+        )
+        configuration.stateDirectory = sandbox.path.appending("missing")
+        #expect(
+            failure { try BlockingFileVault.open(at: sandbox.vault, configuration: configuration).close() }
+                == nil)
     }
 
     /// Every unlock looks for items whose keys were destroyed. What another process stored under keys that this
