@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from cursor import Cursor
 from failure import Failure, corrupt
 from frames import ANCESTRY, CHECKPOINT, FRONT, GENESIS, KEYBAG, SUPERSEDED, TAIL, authentic, length_in_prefix, whole
-from primitives import associated, unseal
+from primitives import associated, digest, unseal
 
 START = 16896
 SECTOR = 512
@@ -133,7 +133,7 @@ def _control(file, frame, keys, where):
     """What a control record says."""
     fields = keys.vault, bytes([frame.type]), frame.generation.to_bytes(8, "little")
     body = unseal(keys.control, frame.body(file), associated("tokenvault 1 control record", *fields))
-    if body is None or frame.metadata_length:
+    if body is None or frame.metadata_length or digest(frame.body(file)) != frame.content_digest:
         raise corrupt(where)
     return Cursor(body, where)
 

@@ -1,7 +1,8 @@
 """Damage to the log, and frames that were moved."""
 
-from writer import log
+from writer import items, log
 from writer.catalog import fails, named, opens
+from writer.fields import u64
 from writer.three import OfThree, three
 from writer.vault import Vault
 
@@ -106,6 +107,39 @@ def damage(catalog):
         "The body of a keybag frame does not open.",
         named("keybag frame: its checksum"),
         vault.file(),
+        [fails("corrupt")],
+    )
+    # Another file of the vault has other contents in a record of the same item or type and the same generation.
+    vault, frames = three()
+    file, first = bytearray(vault.file()), frames[0]
+    other, _ = three()
+    other.log.begin(1, bytes(16), 0)
+    other.begin()
+    item = other.items["default", "first"]
+    other.add(item, items.metadata(item), items.body(b"FAKE"[: len(item.value)].ljust(len(item.value), b"!")))
+    contents = slice(first.offset + log.FRONT, first.end - log.TAIL)
+    start = other.log.frames[-1].offset - log.START + log.FRONT
+    file[contents] = other.log.data[start : start + contents.stop - contents.start]
+    vault.refused["default", "first"] = "corrupt"
+    vault.items["default", "first"].damaged_at = first.offset
+    catalog.vault(
+        "damage-value-of-another-file",
+        "An item's contents are those that another file of the vault has under the same generation: the item does not open.",
+        named("header: value tag", "frame: metadata, body"),
+        bytes(file),
+        [opens(vault, problems=[first.offset])],
+    )
+    vault = Vault("three", devices=0)
+    frame = vault.name_keybag(1, bytes(32))
+    vault.store("k", "fake")
+    file = bytearray(vault.file())
+    body = vault.log.control(log.KEYBAG, frame.generation, u64(1) + vault.copies[0][-32:])
+    file[frame.offset + log.FRONT : frame.end - log.TAIL] = body
+    catalog.vault(
+        "damage-record-of-another-file",
+        "A keybag frame's contents are those that another file of the vault has under the same generation.",
+        named("header: content digest", "keybag frame: its checksum"),
+        bytes(file),
         [fails("corrupt")],
     )
     vault = Vault("three", devices=0)

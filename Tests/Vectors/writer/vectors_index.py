@@ -46,7 +46,7 @@ def pages(catalog):
         "An index of three pages, with classes of both sets, replaced and deleted values, and a tail behind it.",
         named(
             "record: item, offset of the frame, generation, service tag, set tag, class-key version, m, b, policy, "
-            "kind, whether the frame names the commit that stored the value",
+            "kind, whether the frame names the commit that stored the value, value tag",
             "summary: identifier of the index, offset of its group, the vault's sequence, generation of the keybag "
             "in use, its checksum",
             "summary: number of records, bytes of the frames of all live items, number of classes, number of "
