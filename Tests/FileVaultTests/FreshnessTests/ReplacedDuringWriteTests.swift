@@ -286,4 +286,23 @@ import TokenVaultPlatform
         let error = failure { try device.use { _ in } }
         #expect(late == nil ? error == nil : error?.code == .rolledBack, "\(late as Any) \(error as Any)")
     }
+
+    /// A change of the slots that failed leaves this device remembering what it reads.
+    @Test func aFailedChangeOfSlotsLeavesReadingsNoted() throws {
+        try device.create()
+        let older = device.file
+        let vault = try device.opened()
+        device.disk.inject(DiskFault(kind: .write, directory: 0, times: 9, errno: .noSpace))
+        #expect(failure { _ = try vault.addSlot(SuccessionTests.leaked, scope: .all) }?.code == .noSpace)
+        device.disk.heal()
+        let other = TestDevice()
+        try other.receive(older)
+        try other.use { try $0.store("fake late", for: "late") }
+        try device.receive(other.file)
+        try vault.refresh()
+        #expect(try vault.value(of: "late") == "fake late")
+        vault.close()
+        try device.receive(older)
+        #expect(failure { try device.use { _ in } }?.code == .rolledBack)
+    }
 }
