@@ -48,7 +48,7 @@ class DamageTests(MomentsTests):
                     what = f"keybags of {a} and {b} before the log of {number}"
                     self.compare(what, vault, moment.state)
                     self.compare(f"{what}, no anchor", vault, moment.without_anchor)
-        self.saw(None, "rolledBack", "wrongPassphrase")
+        self.saw(None, "rolledBack", "corrupt")
 
     def test_keybag_of_another_vault(self):
         other = Workshop(self.addCleanup, self.workshop.method).vault.read_bytes()

@@ -59,13 +59,14 @@ import Testing
     @Test func nothingTypedReplacesNothing() throws {
         let sandbox = try Sandbox.withVault()
         #expect(try sandbox.run("store", "k", input: "fake").status == 0)
-        let terminal = try PseudoTerminal(sandbox, ["store", "k"])
+        let method = ["--key-file", "\(sandbox.home)/vault.key"]
+        let terminal = try PseudoTerminal(sandbox, ["store", "k"] + method)
         try terminal.expect("Secret: ")
         try terminal.type("\r")
         #expect(try terminal.end() == 1)
         #expect(terminal.shown.contains("nothing was entered"))
         #expect(try sandbox.run("retrieve", "k").text == "fake")
-        let allowed = try PseudoTerminal(sandbox, ["store", "k", "--allow-empty"])
+        let allowed = try PseudoTerminal(sandbox, ["store", "k", "--allow-empty"] + method)
         try allowed.expect("Secret: ")
         try allowed.type("\r")
         #expect(try allowed.end() == 0)

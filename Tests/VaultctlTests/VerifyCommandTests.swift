@@ -75,7 +75,7 @@ import Testing
         expectReport(old, #""clean":false,"olderThanSeen":true"#, #""problems":[]"#)
         #expect(old.error.contains("older than what this device has seen"), "\(old.error)")
         expectReport(try sandbox.run("verify"), "older than what this device has seen of the vault\n")
-        try damage(sandbox.vault, frame: 2, skipping: 400)
+        try damage(sandbox.vault, frame: 2, skipping: 416)
         let both = try sandbox.run("verify", "--json")
         expectReport(both, #""olderThanSeen":true"#, #""problems":[{"offset":1"#)
         #expect(
