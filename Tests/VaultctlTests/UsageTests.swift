@@ -90,6 +90,13 @@ import Testing
         #expect(guess == meant, "\(outcome.error)")
     }
 
+    @Test(arguments: ["--value", "--secret=x", "--token", "--data"])
+    func aSecretIsNoArgument(_ option: String) throws {
+        let outcome = try Sandbox().run(arguments: ["store", "k", option, "fake"])
+        expectOneLine(outcome, status: 64)
+        #expect(outcome.error.contains("a secret is never an argument: pipe it in"), "\(outcome.error)")
+    }
+
     /// The values of an option that takes a few are listed, and the nearest is named; what was typed is not repeated.
     @Test(
         arguments: [

@@ -44,6 +44,24 @@ import Testing
         expectReport(try sandbox.run("verify"), "byte 0: both copies of the keybag are damaged")
     }
 
+    /// The copy that is not damaged is in use, and the next unlock writes the other one anew.
+    @Test func oneCopyOfTheKeybagIsMendedByUse() throws {
+        _ = try sandbox.shell(
+            "printf 'XXXXXXXX' | dd of='\(sandbox.vault)' bs=1 seek=8292 conv=notrunc status=none")
+        let found = try sandbox.run("verify")
+        #expect(found.status == 7 && found.error.contains("nothing is lost"), "\(found.error)")
+        #expect(try sandbox.run("store", "c", input: "fake").status == 0)
+        #expect(try sandbox.run("verify").status == 0)
+    }
+
+    /// All that follows the first frame is cut off.
+    @Test func nothingIsLeftToSalvage() throws {
+        _ = try sandbox.shell("truncate -s 17232 '\(sandbox.vault)'")
+        let found = try sandbox.run("salvage", "\(sandbox.home)/saved.vault")
+        #expect(found.status == 7 && found.error.contains("nothing could be saved"), "\(found.error)")
+        #expect(found.error.contains("\"vaultctl restore\" a backup"), "\(found.error)")
+    }
+
     @Test func aRecordThatKeepsTheVaultShut() throws {
         try damage(sandbox.vault, frame: 2, skipping: 30)
         expectOneLine(try sandbox.run("retrieve", "b"), status: 7)

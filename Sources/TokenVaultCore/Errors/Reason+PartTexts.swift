@@ -129,7 +129,7 @@ extension TokenStorageError.Reason.Missing {
             ReasonText(
                 "the file has no such earlier value of the item",
                 advice:
-                    "\"vaultctl history\" lists its values; compaction, a rename, a merge and a restore remove earlier ones"
+                    "\"vaultctl history\" lists its values; a rename, a merge, a restore, compaction, and each deletion in a small vault remove earlier ones"
             )
         case .export: ReasonText("no such export", advice: "check its path")
         case .stateDirectory:

@@ -19,7 +19,7 @@ extension VaultLog {
 
     /// Takes note of `keybag`, which is under the roots of `succession` and was just opened. Throws `forked` where this
     /// device knows roots of the vault that these do not follow. Throws `locked` where other keys replaced these
-    /// meanwhile. Returns whether the keybag is in use, or is the next one.
+    /// meanwhile. Returns whether the keybag is in use.
     @discardableResult
     func noteOpening(
         under succession: Succession, of keybag: KeybagRecord
@@ -31,7 +31,7 @@ extension VaultLog {
             {
                 try reload(&state)
             }
-            let isInUse = state.keybag == keybag || keybag.generation == state.keybag.generation + 1
+            let isInUse = state.keybag == keybag
             let known = state.knownRoots
             guard succession.follows(known) else {
                 throw isInUse

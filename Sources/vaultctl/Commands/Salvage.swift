@@ -48,6 +48,11 @@ struct Salvage: VaultCommand {
                 "find a newer copy; or \"vaultctl restore\" what was saved, on purpose")
         }
         guard let first = report.losses.first else { return .done }
+        guard report.items > 0 else {
+            throw CommandFailure(
+                .damaged, "nothing could be saved: the loss begins at byte \(first.offset)",
+                "the new vault is empty: remove it, and \"vaultctl restore\" a backup")
+        }
         let places = report.losses.count == 1 ? "one place" : "\(report.losses.count) places"
         throw CommandFailure(
             .damaged,

@@ -82,6 +82,8 @@ struct Verify: VaultCommand {
         if found.isEmpty { return nil }
         let advice =
             switch (age, damage, opens) {
+            case (nil, _, true) where report.problems.count == 1 && report.problems[0].isMendedByUse:
+                "nothing is lost: the next command that changes the vault mends it"
             case (_, _, false): "\"vaultctl restore\" puts a backup in its place"
             case (nil, _, true):
                 "\"vaultctl salvage\" copies out what is whole; \"vaultctl restore\" puts a backup in its place"
@@ -139,5 +141,13 @@ struct Verify: VaultCommand {
 
     private static func count(_ number: Int, _ what: String) -> String {
         number == 1 ? "1 \(what)" : "\(number) \(what)s"
+    }
+}
+
+extension VerificationReport.Problem {
+    /// Whether a program that uses the vault mends the part, where nothing else is damaged: one of the two copies of the
+    /// keybag, or bytes behind the log.
+    fileprivate var isMendedByUse: Bool {
+        [.keybagCopy, .otherKeybagCopy, .bytesAmongZeros].contains(part)
     }
 }

@@ -21,7 +21,12 @@ enum UsageError {
         switch name {
         case "unknownOption", "invalidOption", "nonAlphanumericShortOption":
             let hint = command.isEmpty ? "options follow the command; \(help)" : help
-            guard let meant = likelyOption(meantIn: arguments, of: stack.last) else {
+            let known = options(of: stack.last)
+            if let typed = unknownOption(in: arguments, among: known), secretNames.contains(typed) {
+                return .usage(
+                    "there is no such option here: a secret is never an argument", "pipe it in; \(hint)")
+            }
+            guard let meant = likelyOption(meantIn: arguments, among: known) else {
                 return .usage("there is no such option here", hint)
             }
             return .usage("there is no such option here", "did you mean --\(meant)? \(hint)")
@@ -64,24 +69,38 @@ enum UsageError {
         return .usage("there is no such command", help)
     }
 
-    /// Returns the option of `command` that is most similar to the first unknown option. The result is a name
-    /// of this program, not the argument.
-    private static func likelyOption(meantIn arguments: [String], of command: Any.Type?) -> String? {
-        guard let command = command as? any ParsableCommand.Type else { return nil }
+    /// Returns the names of the options of `command`.
+    private static func options(of command: Any.Type?) -> [String] {
+        guard let command = command as? any ParsableCommand.Type else { return [] }
         let help = VaultControl.helpMessage(for: command)
-        let known = OptionNames.valued.union(OptionNames.flags).sorted().filter { name in
+        return OptionNames.valued.union(OptionNames.flags).sorted().filter { name in
             help.contains("--\(name) ") || help.contains("--\(name)\n")
         }
-        let words = arguments.prefix { $0 != "--" }.filter { $0.hasPrefix("--") }
-        let typed = words.map { String($0.dropFirst(2).prefix { $0 != "=" }) }
-        return typed.first { !known.contains($0) }.flatMap { name in
+    }
+
+    /// Returns the option that is most similar to the first one not among `known`. The result is a name of this program,
+    /// not the argument.
+    private static func likelyOption(meantIn arguments: [String], among known: [String]) -> String? {
+        return unknownOption(in: arguments, among: known).flatMap { name in
             otherOptions[name].flatMap { known.contains($0) ? $0 : nil }
                 ?? SimilarName.nearest(to: name, among: known)
         }
     }
 
+    private static func unknownOption(in arguments: [String], among known: [String]) -> String? {
+        let words = arguments.prefix { $0 != "--" }.filter { $0.hasPrefix("--") }
+        let typed = words.map { String($0.dropFirst(2).prefix { $0 != "=" }) }
+        return typed.first { !known.contains($0) }
+    }
+
+    /// Names that other programs give to an option with a secret.
+    private static let secretNames: Set = ["value", "secret", "token", "data"]
+
     /// Names in other programs for this program's options.
-    private static let otherOptions = ["format": "json", "output": "json"]
+    private static let otherOptions = [
+        "format": "json", "output": "json", "passphrase": "passphrase-file", "password": "passphrase-file",
+        "key": "key-file",
+    ]
 
     /// Names in other programs for this program's commands.
     private static let otherNames = [
