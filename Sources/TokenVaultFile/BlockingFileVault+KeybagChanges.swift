@@ -20,7 +20,8 @@ extension BlockingFileVault {
             let log = session.log
             defer { log.comingKeybag.withLock { $0 = nil } }
             var changed: (keybag: Keybag, record: KeybagRecord)?
-            try log.anchor.keepingNames { () throws(TokenStorageError) in
+            var former: Anchor.Opening?
+            do throws(TokenStorageError) {
                 try log.replaceKeybag { (current) throws(TokenStorageError) in
                     var keybag = current
                     guard try KeybagKeys.isAuthentic(current, under: roots) else {
@@ -42,9 +43,12 @@ extension BlockingFileVault {
                         generation: keybag.generation, digest: Keybag.digest(of: bytes))
                     changed = (keybag, record)
                     // The commit that names the keybag takes the names of its roots to the anchor.
-                    log.anchor.use(succession, of: record)
+                    former = log.anchor.use(succession, of: record)
                     return bytes
                 }
+            } catch {
+                if let changed { log.anchor.restore(former, insteadOf: changed.record) }
+                throw error
             }
             if let changed { take(changed.keybag, changed.record, session, roots: fresh ?? roots) }
         }
@@ -74,6 +78,8 @@ extension BlockingFileVault {
                 ring.wipeEverything()
                 session.ring.markStale(changed, record, holder: (holderCode, succession))
             }
+            // Where the anchor cannot move, the next unlock moves it.
+            _ = try? session.log.noteOpening(under: succession, of: record)
         } catch {
             // The change is durable and stays. Reads that the old keys cannot answer wait for the next
             // unlock.

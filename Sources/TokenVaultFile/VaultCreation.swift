@@ -142,15 +142,17 @@ struct VaultRemoval {
         return removed
     }
 
-    /// Returns the vault's identifier: that of a whole copy of the keybag, else that of the vault that this device remembers
-    /// there. A damaged vault can be removed; a file that is no vault is left alone.
+    /// Returns the vault's identifier: that of a whole copy of the keybag, else the one in a damaged copy where this device
+    /// remembers that vault there. A damaged vault can be removed; a file that is no vault is left alone.
     private func identifiers(in file: any DiskFile) throws(TokenStorageError) -> [VaultIdentifier] {
         do {
             return Array(try KeybagCopies(reading: file).vaults.prefix(1))
         } catch {
-            if error.code == .notAVault { throw error }
+            guard error.code == .corrupt || error.code == .unsupportedFormat else { throw error }
+            let claimed = KeybagCopies.claimedVaults(front: try KeybagCopies.front(of: file))
             let paths = [location.absolutePath, location.linkedPath].compactMap { $0 }
-            return location.state.map { StateStore.vaults(rememberedAt: paths, in: $0) } ?? []
+            let known = location.state.map { StateStore.vaults(rememberedAt: paths, in: $0) } ?? []
+            return Array(claimed.filter(known.contains).prefix(1))
         }
     }
 }

@@ -200,8 +200,7 @@ package struct VaultLocation: Sendable {
         do {
             return try PosixDirectory(path)
         } catch {
-            let isMissing = [.noSuchFileOrDirectory, .notDirectory].contains(error.errno)
-            guard isMissing, !creating else { throw error }
+            guard error.errno == .noSuchFileOrDirectory, !creating else { throw error }
             return nil
         }
     }

@@ -58,7 +58,7 @@ extension VaultSession {
         open: ([UInt8], IndexEntry, ItemIdentifier, ClassKeys) throws(TokenStorageError) -> Value?
     ) throws(TokenStorageError) -> Value? {
         var failed: IndexEntry?
-        var deadline: Deadline?
+        var limit = RetryLimit(log.lockTimeout)
         while true {
             guard let (entry, file) = try log.entry(for: item) else { return nil }
             let replacements = ring.replacements
@@ -70,9 +70,7 @@ extension VaultSession {
                 guard try isOvertaken(error.code, item, entry, since: replacements) else {
                     throw error.code == .locked ? ring.lockedError : error
                 }
-                let limit = deadline ?? Deadline(after: log.lockTimeout)
-                try requireTime(until: limit)
-                deadline = limit
+                try limit.require()
                 continue
             }
             if let failed, failed.offset == entry.offset, failed.generation == entry.generation {
@@ -97,12 +95,6 @@ extension VaultSession {
             return now.keyVersion != entry.keyVersion
         default: return false
         }
-    }
-
-    /// Throws `timedOut` when other processes, or an index that contradicts itself, kept the session from an answer for too
-    /// long.
-    func requireTime(until deadline: Deadline) throws(TokenStorageError) {
-        if deadline.hasPassed { throw .file(.timedOut, .deadline(.keybagChanges)) }
     }
 
     /// Runs `body`, which changes nothing. Runs it again each time it meets keys that were wiped because
@@ -141,16 +133,16 @@ extension VaultSession {
 
     /// Returns the items of a service, or of all, with the number that cannot be shown.
     func list(service: String?, query: TokenQuery) throws(TokenStorageError) -> TokenListing {
-        let deadline = Deadline(after: log.lockTimeout)
+        var limit = RetryLimit(log.lockTimeout)
         while true {
             let replacements = ring.replacements
             do throws(TokenStorageError) {
                 if let listing = try listing(service: service, query: query) { return listing }
-                try requireTime(until: deadline)
             } catch {
                 guard error.code == .locked else { throw error }
                 guard ring.replacements != replacements else { throw ring.lockedError }
             }
+            try limit.require()
         }
     }
 
@@ -244,5 +236,19 @@ extension KeyRing.Access {
             throw .file(.notPermitted, .permission(.item))
         case .unsupported: throw .file(.unsupportedFormat, .newerFormat(.keyClass))
         }
+    }
+}
+
+/// The time in which a session tries again while others replace keys. An index that contradicts itself looks the same.
+struct RetryLimit {
+    private let timeout: LockTimeout
+    private var deadline: Deadline?
+
+    init(_ timeout: LockTimeout) { self.timeout = timeout }
+
+    /// Throws `timedOut` from the second time on when the time has passed since the first.
+    mutating func require() throws(TokenStorageError) {
+        guard let deadline else { return deadline = Deadline(after: timeout) }
+        if deadline.hasPassed { throw .file(.timedOut, .deadline(.keybagChanges)) }
     }
 }

@@ -43,7 +43,10 @@ extension TokenStorageError.Reason {
                 advice: "keep the vault on a local disk, or open it for reading only")
         case .deviceKeyUnreadable(let call):
             ReasonText(
-                "the device key: \(call.text)", advice: "see what is in its place in the state directory")
+                "the device key: \(call.text)",
+                advice:
+                    "make it readable; moved out of the state directory, the vault opens without what is for this device only"
+            )
         case .leaseFile(let call):
             ReasonText(
                 "the lease file: \(call.text)",

@@ -66,7 +66,7 @@ struct AtomicFile {
             }
             let (name, place) = (name, place)
             // A file that was put in the place meanwhile must not be lost.
-            guard try existing.isIn(place) else { throw .tookPlace }
+            try existing.requireIn(place)
             try onDisk { () throws(SystemFailure) in
                 try place.directory.rename(name, to: place.name, replacing: true)
             }

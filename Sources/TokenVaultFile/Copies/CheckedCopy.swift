@@ -59,8 +59,7 @@ struct CheckedCopy {
                 // The change came after the copy was opened.
                 throw .file(.conflict, .changedMeanwhile(.copy))
             }
-            throw candidates.contains { $0.keybag.generation > state.keybag.generation }
-                ? .damagedCopy(.damaged(.keybagInUse)) : .file(.wrongPassphrase)
+            throw isKnown ? .file(.wrongPassphrase) : .damagedCopy(.damaged(.keybagInUse))
         }
         keybag = opened.keybag
         record = opened.copy.record

@@ -38,7 +38,7 @@ struct ConflictCopies {
     }
 
     /// Returns the names that restoring, adopting and salvaging left beside the vault, to be removed with it. Also those of
-    /// files whose keybag is too damaged to say which vault they are: their items would still be there.
+    /// files whose keybag is damaged and names the vault: their items would still be there.
     func namesLeftBehind() -> [String] {
         let names = (try? location.directory.names()) ?? []
         let damaged = names.filter { name in
@@ -46,9 +46,13 @@ struct ConflictCopies {
                 let found = VaultFile(named: name, in: location.directory)
             else { return false }
             do throws(TokenStorageError) {
-                return try found.keybags.vaults.isEmpty
+                _ = try found.keybags
+                return false
             } catch {
-                return error.code == .corrupt
+                guard error.code == .corrupt, let front = try? KeybagCopies.front(of: found.file) else {
+                    return false
+                }
+                return KeybagCopies.claimedVaults(front: front).contains(vault)
             }
         }
         return namesOfReplaced() + namesOfUnfinished() + damaged

@@ -27,10 +27,11 @@ struct ExistingFile {
         guard vaults.contains(vault) else { throw .file(.alreadyExists, .exists(.otherVault)) }
     }
 
-    /// Returns whether the file is still the one in `place`.
-    func isIn(_ place: VaultLocation) throws(TokenStorageError) -> Bool {
+    /// Throws `conflict` when another file is in `place` by now, and `unavailable` when none is.
+    func requireIn(_ place: VaultLocation) throws(TokenStorageError) {
         let there = try onDisk { () throws(SystemFailure) in try place.directory.attributes(of: place.name) }
-        return there?.identity == identity
+        guard let there else { throw .vaultIsGone(at: place.path) }
+        guard there.identity == identity else { throw .tookPlace }
     }
 
     /// Returns whether `other` has the same bytes.

@@ -5,9 +5,9 @@ struct IndexPage: Sendable {
     let count: Int
     private let bytes: [UInt8]
 
-    /// Decodes the plaintext of a page that has `count` records, the first of them of an item that begins with `fence`.
-    /// Items out of order would be listed and not found.
-    init(decoding bytes: [UInt8], count: Int, fence: UInt64) throws(FormatError) {
+    /// Decodes the plaintext of a page that has `count` records. The first is of an item that begins with `fence`, the last
+    /// is not behind `next`, where the next page begins. Items out of order would be listed and not found.
+    init(decoding bytes: [UInt8], count: Int, fence: UInt64, next: UInt64? = nil) throws(FormatError) {
         guard bytes.count == IndexFormat.plaintextLength, count >= 0, count <= IndexFormat.recordsPerPage
         else {
             throw .outOfBounds
@@ -18,10 +18,11 @@ struct IndexPage: Sendable {
         var last = item(at: 0)
         guard last.high == fence else { throw .outOfBounds }
         for position in 1..<count {
-            let next = item(at: position)
-            guard !(next < last) else { throw .outOfBounds }
-            last = next
+            let item = item(at: position)
+            guard !(item < last) else { throw .outOfBounds }
+            last = item
         }
+        guard last.high <= next ?? .max else { throw .outOfBounds }
     }
 
     /// Returns the item of a record.

@@ -105,6 +105,8 @@ struct Keybag: Equatable, Sendable {
     }
 
     static let magic = Array("TKNVAULT".utf8)
+    /// The offset of the vault's identifier.
+    static let vaultOffset = 16
     /// The most that ``keptValues`` may be.
     static let mostKeptValues = 100
     static let maximumSlots = 16

@@ -7,10 +7,10 @@ extension VaultSession {
     /// the present value is one of them, no other value is listed or counted.
     func history(of item: ItemIdentifier) throws(TokenStorageError) -> TokenListing {
         try whileKeysAreReplaced { () throws(TokenStorageError) in
-            let deadline = Deadline(after: log.lockTimeout)
+            var limit = RetryLimit(log.lockTimeout)
             while true {
                 if let listing = try listing(ofValues: item) { return listing }
-                try requireTime(until: deadline)
+                try limit.require()
             }
         }
     }

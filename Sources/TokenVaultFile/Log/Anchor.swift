@@ -39,8 +39,14 @@ final class Anchor: Sendable {
     private let name: String
     private let key: SymmetricKey
     private let state = Mutex(State())
-    /// The keybag that the caller opened, and the names of its roots; `nil` where it opened none.
-    private let opened = Mutex<(keybag: KeybagRecord, succession: Succession)?>(nil)
+    /// A keybag that the caller opened, and the names of its roots.
+    struct Opening: Sendable {
+        let keybag: KeybagRecord
+        let succession: Succession
+    }
+
+    /// The keybag that the caller opened last; `nil` where it opened none.
+    private let opened = Mutex<Opening?>(nil)
 
     init(directory: (any DiskDirectory)?, vault: VaultIdentifier, key: SymmetricKey) {
         self.directory = directory
@@ -48,21 +54,19 @@ final class Anchor: Sendable {
         self.key = key
     }
 
-    /// Takes the names of the roots of a keybag that the caller opened. They count while that keybag is in use.
-    func use(_ succession: Succession, of keybag: KeybagRecord) {
-        opened.withLock { $0 = (keybag, succession) }
+    /// Takes the names of the roots of a keybag that the caller opened. They count while that keybag is in use. Returns what
+    /// was opened before.
+    @discardableResult
+    func use(_ succession: Succession, of keybag: KeybagRecord) -> Opening? {
+        opened.withLock { opened in
+            defer { opened = Opening(keybag: keybag, succession: succession) }
+            return opened
+        }
     }
 
-    /// Runs `body`, which puts another keybag in use and takes the names of its roots. Where that fails, the names are as
-    /// before.
-    func keepingNames(_ body: () throws(TokenStorageError) -> Void) throws(TokenStorageError) {
-        let former = opened.withLock { $0 }
-        do throws(TokenStorageError) {
-            try body()
-        } catch {
-            opened.withLock { $0 = former }
-            throw error
-        }
+    /// Takes what was opened before `keybag`, which was not put in use after all.
+    func restore(_ former: Opening?, insteadOf keybag: KeybagRecord) {
+        opened.withLock { if $0?.keybag == keybag { $0 = former } }
     }
 
     /// Returns whether the keybag in use is the one that the caller opened.
@@ -250,8 +254,8 @@ final class Anchor: Sendable {
         throw .file(.duplicateVault, .ancestry(.becameElsewhere))
     }
 
-    /// Returns the file, opened for writing as soon as it can be, and created where there is none. Every caller has just read
-    /// the anchor, so a removed file is not looked for again: that would be a hundredth of the time of a store.
+    /// Returns the file, opened for writing as soon as it can be, and created where there is none. Callers read the anchor
+    /// when they took their lock, so a removed file is not looked for again: that would be a hundredth of the time of a store.
     private func fileForWriting(
         in directory: any DiskDirectory, _ state: inout State, synced: Bool
     ) -> (any DiskFile)? {

@@ -123,7 +123,9 @@ final class IndexReader: Sendable {
         }
         let count = min(IndexFormat.recordsPerPage, summary.records - number * IndexFormat.recordsPerPage)
         guard let plaintext = try codec.openPage(sealed, number: number, of: summary.identifier),
-            let page = try? IndexPage(decoding: plaintext, count: count, fence: summary.fences[number])
+            let page = try? IndexPage(
+                decoding: plaintext, count: count, fence: summary.fences[number],
+                next: number + 1 < summary.pages ? summary.fences[number + 1] : nil)
         else { throw damage(number) }
         return page
     }

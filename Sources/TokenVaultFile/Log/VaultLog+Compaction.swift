@@ -43,6 +43,8 @@ extension VaultLog {
         do throws(TokenStorageError) {
             _ = try compact(progress: nil)
         } catch {
+            // The next write finds the file that is at the path by now.
+            guard error.reason != .ancestry(.tookPlace) else { return }
             compactionPutOff.withLock { $0 = $0 ?? "the vault could not be compacted (\(error.code))" }
         }
     }
@@ -118,7 +120,9 @@ extension VaultLog {
         // there.
         let expected = try withLockedState { (state) throws(TokenStorageError) in
             // The file in use may be one that the anchor knows by its name only.
-            if state.seen?.coming == state.epoch, state.isTailSettled { try advanceAnchor(&state) }
+            if state.seen?.coming == state.epoch, state.isTailSettled {
+                do throws(TokenStorageError) { try advanceAnchor(&state) } catch { throw .tookPlace }
+            }
             do throws(TokenStorageError) {
                 if let slot = try anchor.expect(written, seen: state.seen) { state.seen = slot }
             } catch {
@@ -128,7 +132,7 @@ extension VaultLog {
             return state.seen
         }
         // A file that was put in the place meanwhile must not be lost.
-        guard try loader.isAtPath(file) else { throw .tookPlace }
+        guard try attributesInPlace(of: old.identity).identity == old.identity else { throw .tookPlace }
         if telling == .before { try? announceReplacement(in: file) }
         do {
             try directory.rename(name, to: location.name, replacing: true)

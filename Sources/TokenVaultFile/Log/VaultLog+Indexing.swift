@@ -19,6 +19,7 @@ extension VaultLog {
         } catch {
             // A page of the index in use is damaged: the next one is made from the log itself.
             if error.code == .corrupt, (try? withLockedState(loader.rebuildIndex)) != nil { return }
+            guard error.reason != .ancestry(.tookPlace) else { return }
             indexPutOff.withLock { $0 = $0 ?? "no index could be written (\(error.code))" }
         }
     }

@@ -38,6 +38,8 @@ extension VaultLog {
                     ? .file(.forked, .ancestry(.unrelatedKeys)) : .file(.locked, .changedMeanwhile(.keys))
             }
             guard isInUse else { return false }
+            // A change under way has told the names of the next keybag, which its commit takes to the anchor.
+            guard comingKeybag.withLock({ $0 == nil || $0 == keybag }) else { return true }
             anchor.use(succession, of: keybag)
             try noteReading(&state)
             guard succession.follows(state.knownRoots) else {

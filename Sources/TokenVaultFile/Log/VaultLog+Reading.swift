@@ -20,8 +20,9 @@ extension VaultLog {
     /// writer writes, or when the anchor cannot be moved, the next call tries again. Syncs nothing, unless a
     /// program of this device died before it synced.
     ///
-    /// Throws `forked` or `rolledBack` when the anchor says meanwhile that this device has seen another file.
-    func noteReading(_ state: inout LogState) throws(TokenStorageError) {
+    /// Throws `forked` or `rolledBack` when the anchor says meanwhile that this device has seen another file. A file that
+    /// was just opened at the path, `isFresh`, is not looked for there again.
+    func noteReading(_ state: inout LogState, isFresh: Bool = false) throws(TokenStorageError) {
         guard location.state != nil, location.readOnlyReason != .requested else { return }
         if let seen = state.seen, anchor.isCovered(state, by: seen) { return state.isReadingDue = false }
         // Another keybag may be one under former roots. Until its keys are checked, the file counts for nothing.
@@ -41,7 +42,7 @@ extension VaultLog {
             if anchor.isCovered(state, by: anchored) { return state.isReadingDue = false }
         }
         // Where another file is at the path, this one may be older than what was read of it.
-        if try isOtherFileInPlace(of: state) { return try reload(&state) }
+        if isOtherFileInPlace(of: state) { return isFresh ? () : try reload(&state) }
         guard let lock = try? lockAgainstWriters(state) else { return }
         defer { lock.release() }
         guard makeDurable(lock.file, state, anchored) else { return }

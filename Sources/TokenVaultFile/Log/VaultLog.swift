@@ -197,13 +197,9 @@ final class VaultLog: Sendable {
         try isReplaced(identity: try onDisk { () throws(SystemFailure) in try file.attributes().identity })
     }
 
-    /// Returns whether another file is at the path. A missing file is none.
-    func isOtherFileInPlace(of state: LogState) throws(TokenStorageError) -> Bool {
-        let location = location
-        let there = try onDisk { () throws(SystemFailure) in
-            try location.directory.attributes(of: location.name)
-        }
-        return there.map { $0.identity != state.identity } ?? false
+    /// Returns whether another file is known to be at the path.
+    func isOtherFileInPlace(of state: LogState) -> Bool {
+        (try? location.directory.attributes(of: location.name)).map { $0.identity != state.identity } ?? false
     }
 
     /// Returns the same for `identity`. Throws `unavailable` also when the directory was made again around
@@ -246,7 +242,7 @@ final class VaultLog: Sendable {
         noteOthers()
         guard announcer.isObserved else {
             state = try loader.load(file, seen: state.sequence)
-            return try noteReading(&state)
+            return try noteReading(&state, isFresh: true)
         }
         // Deletions from before the live items moved show only in the file that they were in.
         try? readRest(of: &state)
@@ -259,7 +255,7 @@ final class VaultLog: Sendable {
         state = fresh
         guard follows else {
             announcer.announceOverflow()
-            return try noteReading(&state)
+            return try noteReading(&state, isFresh: true)
         }
         // A failed attempt to read has announced the same, of another file perhaps.
         var latest: [ItemIdentifier: ScannedFrame] = [:]
@@ -267,7 +263,7 @@ final class VaultLog: Sendable {
         for frame in latest.values.sorted(by: { $0.header.generation < $1.header.generation }) {
             announcer.announce(frame, in: fresh.file, keepingDark: !isChecked(fresh.keybag))
         }
-        try noteReading(&state)
+        try noteReading(&state, isFresh: true)
     }
 
     /// Returns whether `fresh` covers all that happened to what `old` knows: nothing of it is gone unseen or

@@ -75,6 +75,17 @@ struct KeybagCopies: Sendable {
 
     /// The vaults that the whole copies name, unauthenticated.
     var vaults: [VaultIdentifier] { whole.map(\.keybag.vault) }
+
+    /// Returns the vaults that copies name which may be damaged elsewhere.
+    static func claimedVaults(front: [UInt8]) -> [VaultIdentifier] {
+        [0, VaultFormat.keybagLength].compactMap { start in
+            let name = start + Keybag.vaultOffset..<start + Keybag.vaultOffset + VaultIdentifier.length
+            guard front.count >= name.upperBound, front[start...].starts(with: Keybag.magic) else {
+                return nil
+            }
+            return VaultIdentifier(bytes: Array(front[name]))
+        }
+    }
 }
 
 extension KeybagCopies {

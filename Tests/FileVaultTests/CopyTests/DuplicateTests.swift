@@ -123,7 +123,7 @@ import TokenVaultPlatform
         other.epoch = .next(after: other.epoch)
         other.sequence += 9
         Anchor(directory: state, vault: log.codec.vault, key: log.codec.keys.anchor).advance(
-            to: other, after: nil)
+            to: other, after: other.seen)
         #expect(try self.anchor(of: adopted) == anchor)
         adopted.close()
         #expect(try values(in: try sandbox.opened("copy.vault")).count == 2)

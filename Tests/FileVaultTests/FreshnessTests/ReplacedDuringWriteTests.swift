@@ -288,11 +288,13 @@ import TokenVaultPlatform
         #expect(late == nil ? error == nil : error?.code == .rolledBack, "\(late as Any) \(error as Any)")
     }
 
-    /// A change of the slots that failed leaves this device remembering what it reads.
-    @Test func aFailedChangeOfSlotsLeavesReadingsNoted() throws {
+    /// A change of the slots that failed leaves this device remembering what it reads, also where another program changed
+    /// them right before.
+    @Test(arguments: [false, true]) func aFailedChangeOfSlotsLeavesReadingsNoted(isSecond: Bool) throws {
         try device.create()
-        let older = device.file
         let vault = try device.opened()
+        if isSecond { try device.use { _ = try $0.addSlot(SimulatedVault.key("third"), scope: .all) } }
+        let older = device.file
         device.disk.inject(DiskFault(kind: .write, directory: 0, errno: .noSpace))
         #expect(failure { _ = try vault.addSlot(SuccessionTests.leaked, scope: .all) }?.code == .noSpace)
         device.disk.heal()

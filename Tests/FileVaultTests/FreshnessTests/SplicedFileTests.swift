@@ -47,6 +47,15 @@ import TokenVaultPlatform
         try other.use { _ in }
     }
 
+    /// Opens the vault of `mine` with `method` alone.
+    private func unlock(_ method: UnlockMethod) throws {
+        let vault = try BlockingFileVault.open(
+            at: SimulatedVault.location(on: mine.disk),
+            configuration: SimulatedVault.configuration(tailBound: 6))
+        defer { vault.close() }
+        try vault.unlock(with: method)
+    }
+
     /// The other device changed the keybag more often since. Its keybag is under the same root, and is not the one in use.
     @Test(arguments: [0, 1]) func aKeybagOfAnotherFileIsNotTaken(copy: Int) throws {
         try create()
@@ -64,9 +73,9 @@ import TokenVaultPlatform
         spliced.replaceSubrange(copy * length..<(copy + 1) * length, with: other.file.prefix(length))
         try mine.receive(spliced)
         #expect(
-            failure { try mine.use { try $0.unlock(with: SuccessionTests.leaked) } }?.code == .wrongPassphrase
+            failure { try unlock(SuccessionTests.leaked) }?.code == .wrongPassphrase
         )
-        #expect(failure { try mine.use { try $0.unlock(with: theirs) } } != nil)
+        #expect(failure { try unlock(theirs) }?.code == .wrongPassphrase)
         #expect(try mine.use { try $0.slots().map(\.id) } == [1])
         #expect(try mine.use { try $0.values() } == ["old": "fake old", "new": "fake new"])
         #expect(mine.file.prefix(2 * length) == honest.prefix(2 * length))
@@ -97,7 +106,7 @@ import TokenVaultPlatform
         let front = VaultFormat.pointerStart
         try mine.receive(Array(theirs.prefix(front) + spliced.dropFirst(front)))
         #expect(failure { try mine.use { _ in } }?.code == .corrupt)
-        #expect(failure { try mine.use { try $0.unlock(with: SuccessionTests.leaked) } }?.code == .corrupt)
+        #expect(failure { try unlock(SuccessionTests.leaked) }?.code == .corrupt)
         try mine.receive(honest)
         #expect(try mine.use { try $0.slots().map(\.id) } == [1])
     }
