@@ -42,7 +42,10 @@ extension VaultLog {
             if anchor.isCovered(state, by: anchored) { return state.isReadingDue = false }
         }
         // Where another file is at the path, this one may be older than what was read of it.
-        if isOtherFileInPlace(of: state) { return isFresh ? () : try reload(&state) }
+        if isOtherFileInPlace(of: state) {
+            guard isFresh else { return try reload(&state) }
+            return
+        }
         guard let lock = try? lockAgainstWriters(state) else { return }
         defer { lock.release() }
         guard makeDurable(lock.file, state, anchored) else { return }
