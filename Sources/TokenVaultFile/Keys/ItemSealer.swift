@@ -103,7 +103,7 @@ struct ItemSealer {
         private let place: Int
 
         fileprivate init(_ purpose: [UInt8], _ vault: VaultIdentifier, _ keys: ClassKeys) {
-            var writer = ByteWriter(reserving: 104)
+            var writer = ByteWriter(reserving: 96)
             writer.append(purpose)
             writer.append(vault.bytes)
             place = writer.bytes.count
