@@ -14,7 +14,7 @@ struct Store: VaultCommand {
             root key chose is not kept: the vault's default is used, and a note says so.
 
             In a pipe, a producer that fails may print nothing. An empty secret from standard input does not \
-            replace one with contents, unless --allow-empty is given; nor is one stored that was typed. A producer that fails midway may leave a \
+            replace one with contents, unless --allow-empty is given. Nor is an empty one stored that was typed at the prompt. A producer that fails midway may leave a \
             part of the secret stored; the last example stores nothing then.
 
             Examples:

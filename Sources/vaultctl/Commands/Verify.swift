@@ -83,7 +83,7 @@ struct Verify: VaultCommand {
         let advice =
             switch (age, damage, opens) {
             case (nil, _, true) where report.problems.count == 1 && report.problems[0].isMendedByUse:
-                "nothing is lost: the next command that changes the vault mends it"
+                "the next command that changes the vault mends it"
             case (_, _, false): "\"vaultctl restore\" puts a backup in its place"
             case (nil, _, true):
                 "\"vaultctl salvage\" copies out what is whole; \"vaultctl restore\" puts a backup in its place"

@@ -198,7 +198,7 @@ import TokenVaultPlatform
         }
         #expect(error?.code == (isCompaction ? .conflict : .outcomeUnknown), "\(error as Any)")
         #expect(trigger.isDone)
-        // What was stored is missing here, and that is told.
+        // The file lacks an item that was stored, and opening it says so.
         #expect(failure { try device.use { _ in } }?.code == (isCompaction ? .rolledBack : .forked))
     }
 

@@ -132,8 +132,8 @@ import TokenVaultPlatform
         #expect(failure { try third.use { _ in } }?.code == .forked)
     }
 
-    /// The same in place, while a program has the file open: a compaction must not write that history anew.
-    @Test func aHistoryThatChangedIsNotWrittenAnew() throws {
+    /// The history is overwritten while a program has the file open. A compaction must not copy it.
+    @Test func aHistoryThatChangedIsNotCopied() throws {
         try create()
         for (device, key) in [(mine, "mine"), (other, "other")] {
             try device.use { vault in
