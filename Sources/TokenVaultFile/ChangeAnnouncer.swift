@@ -6,7 +6,6 @@ internal import TokenVaultPlatform
 /// time.
 final class ChangeAnnouncer: Sendable {
     private let ring: KeyRing
-    private let sealer: ItemSealer
     private let hub: ChangeHub
 
     /// The latest change of each item whose names cannot be read yet.
@@ -34,9 +33,8 @@ final class ChangeAnnouncer: Sendable {
 
     private let dark = Mutex<Dark?>(nil)
 
-    init(ring: KeyRing, sealer: ItemSealer, hub: ChangeHub) {
+    init(ring: KeyRing, hub: ChangeHub) {
         self.ring = ring
-        self.sealer = sealer
         self.hub = hub
     }
 
@@ -106,7 +104,7 @@ final class ChangeAnnouncer: Sendable {
         }
         let isDeletion = header.type == RecordType.deletion.rawValue
         do throws(TokenStorageError) {
-            let opened = try sealer.openMetadata(
+            let opened = try ItemSealer.openMetadata(
                 news.metadata, in: 0..<news.metadata.count, of: header.item, generation: header.generation,
                 valueTag: header.valueTag, keys: keys, isDeletion: isDeletion)
             guard let metadata = opened?.metadata else { return false }

@@ -158,7 +158,7 @@ struct CommitPlanner: ~Copyable {
         guard let keys = try access(found) else { return }
         let metadata = try self.metadata(of: item, (found, keys))
         drafts.append(
-            try session.sealer.deletion(
+            try ItemSealer.deletion(
                 item,
                 metadata: ItemCoding.metadata(
                     StoredMetadata(
@@ -181,7 +181,7 @@ struct CommitPlanner: ~Copyable {
         }
         let bytes = ItemCoding.metadata(StoredMetadata(metadata: metadata, policyProof: proof))
         drafts.append(
-            try session.sealer.item(
+            try ItemSealer.item(
                 item, metadata: bytes, secret: secret, keys: keys, serviceTag: try tag(of: metadata.service),
                 generation: view.generation, with: &supplies))
     }
@@ -249,7 +249,7 @@ struct CommitPlanner: ~Copyable {
         of item: ItemIdentifier, _ existing: (found: LogView.Found, keys: ClassKeys)
     ) throws(TokenStorageError) -> StoredMetadata {
         let bytes = try view.metadata(of: existing.found)
-        let opened = try session.sealer.openMetadata(
+        let opened = try ItemSealer.openMetadata(
             bytes, in: 0..<bytes.count, of: item, generation: existing.found.generation,
             valueTag: existing.found.valueTag, keys: existing.keys)
         guard let opened else { throw .file(.corrupt, .damaged(.item)) }
@@ -260,7 +260,7 @@ struct CommitPlanner: ~Copyable {
         of item: ItemIdentifier, _ existing: (found: LogView.Found, keys: ClassKeys)
     ) throws(TokenStorageError) -> Secret {
         let bytes = try view.body(of: existing.found)
-        let opened = try session.sealer.openBody(
+        let opened = try ItemSealer.openBody(
             bytes, in: 0..<bytes.count, of: item, generation: existing.found.generation,
             valueTag: existing.found.valueTag, keys: existing.keys)
         guard let opened else { throw .file(.corrupt, .damaged(.item)) }

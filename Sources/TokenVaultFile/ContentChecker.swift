@@ -4,14 +4,10 @@ internal import TokenVaultCrypto
 /// Opens the contents of items' records with the keys of a ring, to check whether they open.
 struct ContentChecker: ContentChecking, ~Copyable {
     private let ring: KeyRing
-    private let sealer: ItemSealer
     /// The class of the last checked item.
     private var open: OpenClass?
 
-    init(ring: KeyRing) {
-        self.ring = ring
-        sealer = ItemSealer(vault: ring.vault)
-    }
+    init(ring: KeyRing) { self.ring = ring }
 
     mutating func check(
         _ bytes: [UInt8], in content: Range<Int>, of header: FrameHeader, _ scratch: inout Scratch
@@ -23,7 +19,7 @@ struct ContentChecker: ContentChecking, ~Copyable {
                 case .keys(let keys) = ring.access(
                     policy: header.policy, setTag: header.setTag, version: header.keyVersion)
             else { return .notReadable }
-            open = OpenClass(keys, sealer)
+            open = OpenClass(keys)
         }
         switch open?.isWhole(bytes, content, header, &scratch) {
         case true?: return .whole
@@ -40,21 +36,21 @@ private struct OpenClass: ~Copyable {
     private let setTag: UInt64
     private let metadata: KeyUse
     private let secret: KeyUse
-    private var itemMetadata: ItemSealer.SealData
-    private var itemBody: ItemSealer.SealData
-    private var deletionMetadata: ItemSealer.SealData
+    private var itemMetadata: SealData
+    private var itemBody: SealData
+    private var deletionMetadata: SealData
 
     /// Returns `nil` when the keys were wiped meanwhile.
-    init?(_ keys: ClassKeys, _ sealer: ItemSealer) {
+    init?(_ keys: ClassKeys) {
         guard let metadata = keys.metadata.use(), let secret = keys.secret.use() else { return nil }
         self.metadata = metadata
         self.secret = secret
         policy = keys.policy.number
         keyVersion = keys.version
         setTag = keys.setTag
-        itemMetadata = sealer.itemMetadata(keys)
-        itemBody = sealer.itemBody(keys)
-        deletionMetadata = sealer.deletionMetadata(keys)
+        itemMetadata = keys.itemMetadata
+        itemBody = keys.itemBody
+        deletionMetadata = keys.deletionMetadata
     }
 
     func isOf(_ header: FrameHeader) -> Bool {

@@ -72,7 +72,7 @@ struct VaultCreation {
         do throws(TokenStorageError) {
             var builder = try LogBuilder(
                 file: unfinished.file, codec: codec, tailBound: configuration.tailBound,
-                epoch: Epoch(number: 1, identifier: Epoch.freshIdentifier()),
+                epoch: Epoch(number: 1, identifier: .random()),
                 baseSequence: 0, keybagCopy: copy,
                 keybag: KeybagRecord(generation: keybag.generation, digest: Keybag.digest(of: copy)),
                 ancestry: Ancestry())

@@ -7,7 +7,7 @@ extension VaultSession {
     func secret(service: String, key: TokenKey) throws(TokenStorageError) -> Secret? {
         try read(try log.codec.item(service: service, key: key), part: { $0.bodyRange }) {
             (bytes, entry, item, keys) throws(TokenStorageError) in
-            try sealer.openBody(
+            try ItemSealer.openBody(
                 bytes, in: 0..<bytes.count, of: item, generation: entry.generation, valueTag: entry.valueTag,
                 keys: keys)
         }
@@ -16,7 +16,7 @@ extension VaultSession {
     func metadata(service: String, key: TokenKey) throws(TokenStorageError) -> TokenMetadata? {
         try read(try log.codec.item(service: service, key: key), part: { $0.metadataRange }) {
             (bytes, entry, item, keys) throws(TokenStorageError) in
-            try sealer.openMetadata(
+            try ItemSealer.openMetadata(
                 bytes, in: 0..<bytes.count, of: item, generation: entry.generation, valueTag: entry.valueTag,
                 keys: keys
             ).map { ring.metadata($0, of: item, under: keys) }
@@ -41,10 +41,10 @@ extension VaultSession {
     ) throws(TokenStorageError) -> TokenItem? {
         let split = Int(entry.metadataLength)
         guard bytes.count == entry.contentLength,
-            let stored = try sealer.openMetadata(
+            let stored = try ItemSealer.openMetadata(
                 bytes, in: 0..<split, of: item, generation: entry.generation, valueTag: entry.valueTag,
                 keys: keys),
-            let secret = try sealer.openBody(
+            let secret = try ItemSealer.openBody(
                 bytes, in: split..<bytes.count, of: item, generation: entry.generation,
                 valueTag: entry.valueTag, keys: keys)
         else { return nil }
@@ -183,7 +183,7 @@ extension VaultSession {
         of item: ItemIdentifier, at entry: IndexEntry, from file: any DiskFile, _ keys: ClassKeys
     ) throws(TokenStorageError) -> TokenMetadata? {
         let bytes = try log.read(entry.metadataRange, from: file)
-        return try sealer.openMetadata(
+        return try ItemSealer.openMetadata(
             bytes, in: 0..<bytes.count, of: item, generation: entry.generation, valueTag: entry.valueTag,
             keys: keys
         ).map { ring.metadata($0, of: item, under: keys) }

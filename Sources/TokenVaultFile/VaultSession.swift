@@ -14,7 +14,6 @@ final class VaultSession: KeybagOpener {
     let log: VaultLog
     let queue: CommitQueue
     let hub: ChangeHub
-    let sealer: ItemSealer
     let announcer: ChangeAnnouncer
     let clock: @Sendable () -> Date
     private let store: Mutex<StateStore?>
@@ -32,9 +31,7 @@ final class VaultSession: KeybagOpener {
         deviceKeyPath = configuration.stateDirectory.map {
             $0.appending(ring.vault.hexadecimal + ".device").string
         }
-        let sealer = ItemSealer(vault: ring.vault)
-        self.sealer = sealer
-        let announcer = ChangeAnnouncer(ring: ring, sealer: sealer, hub: hub)
+        let announcer = ChangeAnnouncer(ring: ring, hub: hub)
         self.announcer = announcer
         log = try VaultLog(
             location: isCopy ? location.withoutState() : location, file: file, ring: ring,
@@ -156,10 +153,10 @@ extension VaultSession {
             else { return nil }
             let split = Int(entry.metadataLength)
             guard
-                let stored = try sealer.openMetadata(
+                let stored = try ItemSealer.openMetadata(
                     content, in: 0..<split, of: item, generation: entry.generation, valueTag: entry.valueTag,
                     keys: old),
-                let secret = try sealer.openBody(
+                let secret = try ItemSealer.openBody(
                     content, in: split..<content.count, of: item, generation: entry.generation,
                     valueTag: entry.valueTag, keys: old)
             else { throw .damage(at: entry.offset, .item) }
@@ -168,7 +165,7 @@ extension VaultSession {
             // item.
             if origin == .unknown { return nil }
             var supplies = ItemSealer.Supplies(for: 1)
-            return try sealer.item(
+            return try ItemSealer.item(
                 item,
                 metadata: ItemCoding.metadata(
                     StoredMetadata(

@@ -74,7 +74,7 @@ import TokenVaultPlatform
     {
         try create()
         let forged = try forge { codec, number in
-            let record = KeybagRecord(generation: generation, digest: [UInt8](repeating: 7, count: 32))
+            let record = KeybagRecord(generation: generation, digest: Digest(of: [7]))
             return FrameDraft(
                 type: .keybag,
                 body: try codec.sealControl(record.encoded(), type: .keybag, generation: number))
@@ -126,8 +126,8 @@ import TokenVaultPlatform
 
     /// What decoders accept can be counted on: the next number is one too.
     @Test func recordsWithNumbersBeyondAllCountingAreRefused() throws {
-        let keybag = KeybagRecord(generation: 1, digest: [UInt8](repeating: 7, count: 32))
-        let epoch = Epoch(number: 1, identifier: [UInt8](repeating: 7, count: Epoch.identifierLength))
+        let keybag = KeybagRecord(generation: 1, digest: Digest(of: [7]))
+        let epoch = Epoch(number: 1, identifier: Bytes16(7, 7))
         let record = GenesisRecord(epoch: epoch, baseSequence: 1, keybag: keybag)
         #expect(try GenesisRecord(decoding: record.encoded()) == record)
         let largest = VaultFormat.largestSequence

@@ -125,7 +125,7 @@ struct CheckedCopy {
         guard let keys = keys(of: entry) else { return nil }
         let content = try scanner.contents(of: item, entry)
         guard
-            let stored = try ItemSealer(vault: codec.vault).openMetadata(
+            let stored = try ItemSealer.openMetadata(
                 content, in: 0..<Int(entry.metadataLength), of: item, generation: entry.generation,
                 valueTag: entry.valueTag, keys: keys
             )
@@ -140,12 +140,12 @@ struct CheckedCopy {
     ) throws(TokenStorageError) -> TokenItem? {
         guard let keys = keys(of: entry) else { return nil }
         let content = try scanner.contents(of: item, entry)
-        let (split, sealer) = (Int(entry.metadataLength), ItemSealer(vault: codec.vault))
+        let split = Int(entry.metadataLength)
         guard
-            let stored = try sealer.openMetadata(
+            let stored = try ItemSealer.openMetadata(
                 content, in: 0..<split, of: item, generation: entry.generation, valueTag: entry.valueTag,
                 keys: keys),
-            let secret = try sealer.openBody(
+            let secret = try ItemSealer.openBody(
                 content, in: split..<content.count, of: item, generation: entry.generation,
                 valueTag: entry.valueTag, keys: keys)
         else { throw .damage(at: entry.offset, .item) }

@@ -33,7 +33,7 @@ extension MergedItems {
         var metadata = opened.metadata
         if let key = source.key { metadata.key = key }
         let item = try ours.codec.item(service: metadata.service, key: metadata.key)
-        var draft = try ItemSealer(vault: copy.codec.vault).item(
+        var draft = try ItemSealer.item(
             item,
             metadata: ItemCoding.metadata(
                 StoredMetadata(

@@ -37,8 +37,9 @@ struct AnchorSlot: Equatable, Sendable {
                 == Array(bytes[end..<end + checksumLength])
     }
 
-    func authenticatedBytes() -> [UInt8] {
-        var writer = ByteWriter(reserving: Self.authenticatedLength)
+    /// Returns the bytes of the slot; `nil` when the key was wiped.
+    func encoded(under key: SymmetricKey) -> [UInt8]? {
+        var writer = ByteWriter(reserving: Self.length)
         writer.append(Self.magic)
         writer.append(counter)
         epoch.append(to: &writer)
@@ -50,6 +51,10 @@ struct AnchorSlot: Equatable, Sendable {
         (coming ?? .none).append(to: &writer)
         roots.append(to: &writer)
         comingRoots.append(to: &writer)
+        guard let code = Digest(of: writer.bytes, key: key) else { return nil }
+        code.append(to: &writer)
+        writer.append(Hash.digest(writer.bytes, length: Self.checksumLength))
+        writer.appendZeros(Self.length - writer.bytes.count)
         return writer.bytes
     }
 
@@ -103,13 +108,14 @@ struct AnchorSlot: Equatable, Sendable {
 extension RootNames {
     /// Appends both names; zeros stand for one that is not known.
     fileprivate func append(to writer: inout ByteWriter) {
-        for name in [all, holder] { writer.append(name ?? [UInt8](repeating: 0, count: Self.nameLength)) }
+        (all ?? .zero).append(to: &writer)
+        (holder ?? .zero).append(to: &writer)
     }
 
     fileprivate init(_ reader: inout ByteReader) throws(FormatError) {
         func name() throws(FormatError) -> Name? {
-            let bytes = try reader.bytes(Self.nameLength)
-            return isAllZero(bytes) ? nil : bytes
+            let name = try Name(&reader)
+            return name == .zero ? nil : name
         }
         all = try name()
         holder = try name()
@@ -118,6 +124,5 @@ extension RootNames {
 
 extension Epoch {
     /// The epoch that stands for none: every epoch has a number from 1.
-    fileprivate static let none = Epoch(
-        number: 0, identifier: [UInt8](repeating: 0, count: identifierLength))
+    fileprivate static let none = Epoch(number: 0, identifier: .zero)
 }

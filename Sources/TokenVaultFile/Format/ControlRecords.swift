@@ -13,7 +13,7 @@ struct GenesisRecord: Equatable, Sendable {
         epoch.append(to: &writer)
         writer.append(baseSequence)
         writer.append(keybag.generation)
-        writer.append(keybag.digest)
+        keybag.digest.append(to: &writer)
         return writer.bytes
     }
 
@@ -35,23 +35,21 @@ struct GenesisRecord: Equatable, Sendable {
 /// An epoch of the log. Epochs count up; the random part tells two epochs with one number apart.
 struct Epoch: Equatable, Sendable {
     var number: UInt64
-    var identifier: [UInt8]
-
-    static let identifierLength = 16
+    var identifier: Bytes16
 
     func append(to writer: inout ByteWriter) {
         writer.append(number)
-        writer.append(identifier)
+        identifier.append(to: &writer)
     }
 
-    init(number: UInt64, identifier: [UInt8]) {
+    init(number: UInt64, identifier: Bytes16) {
         self.number = number
         self.identifier = identifier
     }
 
     init(_ reader: inout ByteReader) throws(FormatError) {
         number = try reader.integer(UInt64.self)
-        identifier = try reader.bytes(Self.identifierLength)
+        identifier = try Bytes16(&reader)
         guard number <= VaultFormat.largestSequence else { throw .outOfBounds }
     }
 }
@@ -59,23 +57,23 @@ struct Epoch: Equatable, Sendable {
 /// The body of a keybag frame: the keybag in use.
 struct KeybagRecord: Equatable, Sendable {
     var generation: UInt64
-    var digest: [UInt8]
+    var digest: Digest
 
     func encoded() -> [UInt8] {
         var writer = ByteWriter(reserving: 40)
         writer.append(generation)
-        writer.append(digest)
+        digest.append(to: &writer)
         return writer.bytes
     }
 
-    init(generation: UInt64, digest: [UInt8]) {
+    init(generation: UInt64, digest: Digest) {
         self.generation = generation
         self.digest = digest
     }
 
     init(_ reader: inout ByteReader) throws(FormatError) {
         generation = try reader.integer(UInt64.self)
-        digest = try reader.bytes(32)
+        digest = try Digest(&reader)
         guard generation <= VaultFormat.largestSequence else { throw .outOfBounds }
     }
 

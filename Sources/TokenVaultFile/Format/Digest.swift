@@ -36,6 +36,12 @@ struct Digest: Hashable, Sendable {
             third: try reader.integer(UInt64.self), fourth: try reader.integer(UInt64.self))
     }
 
+    /// Takes the last 32 of `bytes`, or zeros where there are fewer.
+    init(endOf bytes: [UInt8]) {
+        var reader = ByteReader(bytes, in: max(0, bytes.count - Self.length)..<bytes.count)
+        self = (try? Digest(&reader)) ?? .zero
+    }
+
     /// The first eight bytes, in little-endian order.
     var tag: UInt64 { words.first }
 

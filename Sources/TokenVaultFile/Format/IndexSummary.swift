@@ -73,7 +73,7 @@ struct IndexSummary: Equatable, Sendable {
         writer.append(UInt64(start))
         writer.append(sequence)
         writer.append(keybag.generation)
-        writer.append(keybag.digest)
+        keybag.digest.append(to: &writer)
         writer.append(UInt64(records))
         writer.append(UInt64(liveBytes))
         writer.append(UInt32(classes.count))

@@ -215,7 +215,7 @@ struct Keybag: Equatable, Sendable {
     }
 
     /// Returns the checksum of an encoded copy, which names it in the log.
-    static func digest(of copy: [UInt8]) -> [UInt8] { Array(copy.suffix(checksumLength)) }
+    static func digest(of copy: [UInt8]) -> Digest { Digest(endOf: copy) }
 
     /// Decodes the keybag of one copy. Throws `wrongMagic`, `wrongChecksum`, `newerVersion`, or the error of
     /// its contents.
@@ -223,9 +223,7 @@ struct Keybag: Equatable, Sendable {
         guard copy.count == VaultFormat.keybagLength else { throw .tooShort }
         guard copy.starts(with: Self.magic) else { throw .wrongMagic }
         let end = copy.count - Self.checksumLength
-        guard Hash.digest(copy, in: 0..<end, length: Self.checksumLength) == Self.digest(of: copy) else {
-            throw .wrongChecksum
-        }
+        guard Digest(of: copy, in: 0..<end) == Self.digest(of: copy) else { throw .wrongChecksum }
         var reader = ByteReader(copy, in: Self.magic.count..<end)
         guard try reader.integer(UInt16.self) == VaultFormat.version else { throw .newerVersion }
         keptValues = try reader.integer(UInt16.self)

@@ -11,6 +11,8 @@ final class ClassKeys: Sendable {
     /// The key of the policy proofs of the after-first-unlock class beside this one; `nil` for other
     /// policies.
     let policyProof: SymmetricKey?
+    /// The data that the class's seals are bound to.
+    let itemMetadata, itemBody, deletionMetadata: SealData
 
     init(
         policy: AccessPolicy, version: UInt32, setTag: UInt64, metadata: SymmetricKey,
@@ -23,6 +25,12 @@ final class ClassKeys: Sendable {
         self.secret = secret
         let isGate = AccessPolicy.allCases.contains { PolicyProof.gate(of: $0) == policy }
         policyProof = isGate ? try PolicyProof.key(from: secret, vault: vault) : nil
+        func data(_ purpose: SealData.Purpose) -> SealData {
+            SealData(purpose, vault: vault, policy: policy, version: version, setTag: setTag)
+        }
+        itemMetadata = data(.itemMetadata)
+        itemBody = data(.itemBody)
+        deletionMetadata = data(.deletionMetadata)
     }
 
     func wipe() {

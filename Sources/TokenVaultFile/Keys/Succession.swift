@@ -33,12 +33,10 @@ struct Succession: Equatable, Sendable {
 
 /// The names of the two roots that a keybag is under; `nil` where a root is not known.
 struct RootNames: Equatable, Sendable {
-    typealias Name = [UInt8]
+    typealias Name = Bytes16
 
     var all: Name?
     var holder: Name?
-
-    static let nameLength = 16
 }
 
 // The record of the roots that key rotations replaced.
@@ -143,9 +141,11 @@ extension KeybagKeys {
 
     private static func name(of key: SymmetricKey) throws(Failure) -> RootNames.Name {
         let label = Array("tokenvault 1 succession name".utf8)
-        guard let name = Hash.keyed(label, key: key, length: RootNames.nameLength) else {
+        guard let bytes = Hash.keyed(label, key: key, length: RootNames.Name.length) else {
             throw .crypto(.unavailable)
         }
+        var reader = ByteReader(bytes)
+        guard let name = try? RootNames.Name(&reader) else { throw .corrupt }
         return name
     }
 }

@@ -223,14 +223,8 @@ final class Anchor: Sendable {
     private func write(
         _ slot: AnchorSlot, to file: any DiskFile, _ state: inout State
     ) throws(SystemFailure) -> AnchorSlot? {
-        let authenticated = slot.authenticatedBytes()
-        guard let code = Hash.keyed(authenticated, key: key, length: AnchorSlot.codeLength) else {
-            return nil
-        }
+        guard let bytes = slot.encoded(under: key) else { return nil }
         state.counter = slot.counter
-        var bytes = authenticated + code
-        bytes += Hash.digest(bytes, length: AnchorSlot.checksumLength)
-        bytes += [UInt8](repeating: 0, count: AnchorSlot.length - bytes.count)
         let place = Int(slot.counter % 2) * AnchorSlot.length
         var known = state.known
         state.known = []

@@ -70,6 +70,6 @@ struct HighWaterMark {
         guard max(epoch, sequence, keybag) < VaultFormat.largestSequence - Self.room else {
             throw .file(.corrupt, .damaged(.numbers))
         }
-        return (Epoch(number: epoch + 1, identifier: Epoch.freshIdentifier()), sequence + 1, keybag + 1)
+        return (Epoch(number: epoch + 1, identifier: .random()), sequence + 1, keybag + 1)
     }
 }

@@ -175,10 +175,6 @@ struct LogBuilder {
     }
 }
 
-extension Epoch {
-    static func freshIdentifier() -> [UInt8] { Random.bytes(identifierLength) }
-}
-
 extension LogScanner {
     /// Returns the sealed metadata and body of a live item, checked against its header.
     mutating func contents(

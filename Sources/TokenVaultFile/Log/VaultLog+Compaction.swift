@@ -219,6 +219,6 @@ extension VaultLog {
 extension Epoch {
     /// Returns the epoch of the log that follows `epoch`.
     static func next(after epoch: Epoch) -> Epoch {
-        Epoch(number: epoch.number + 1, identifier: Self.freshIdentifier())
+        Epoch(number: epoch.number + 1, identifier: .random())
     }
 }

@@ -162,7 +162,7 @@ import TokenVaultPlatform
         var builder = try LogBuilder(
             file: try directory.open("forged", .create),
             codec: FrameCodec(vault: keybag.vault, keys: ring.log), tailBound: 6,
-            epoch: Epoch(number: 9, identifier: Epoch.freshIdentifier()), baseSequence: 99, keybagCopy: copy,
+            epoch: Epoch(number: 9, identifier: .random()), baseSequence: 99, keybagCopy: copy,
             keybag: KeybagRecord(generation: keybag.generation, digest: Keybag.digest(of: copy)),
             ancestry: Ancestry())
         let state = try builder.finish()

@@ -97,10 +97,10 @@ import TokenVaultPlatform
             let state = session.log.state.withLock { $0 }
             #expect(session.log.anchor.hasOpened(state.keybag))
             let earlier = KeybagRecord(
-                generation: state.keybag.generation - 1, digest: [UInt8](repeating: 7, count: 32))
+                generation: state.keybag.generation - 1, digest: Digest(of: [7]))
             try session.log.noteOpening(under: session.ring.facts.succession, of: earlier)
             #expect(session.log.anchor.hasOpened(state.keybag))
-            let foreign = Succession(all: [[7]], holder: [[7]])
+            let foreign = Succession(all: [Bytes16(7, 7)], holder: [Bytes16(7, 7)])
             let refused = failure { try session.log.noteOpening(under: foreign, of: earlier) }
             #expect(refused?.code == .locked && refused?.reason == .changedMeanwhile(.keys))
         }

@@ -202,6 +202,40 @@ import TokenVaultPlatform
         #expect(failure { try device.use { _ in } }?.code == (isCompaction ? .rolledBack : .forked))
     }
 
+    /// Another device's file, which has all that was stored here, takes the place while an index is written behind a commit.
+    /// It is no fork: nobody has read what follows the commit in the file that went.
+    @Test func anIndexIsNotCountedIntoAFileThatWent() throws {
+        try device.create()
+        let other = TestDevice()
+        let isDone = Mutex(false)
+        let device = device
+        let vault = try open {
+            guard !isDone.withLock({ $0 }) else { return }
+            let file = device.file
+            var end = VaultFormat.logStart
+            while let length = Frame.length(ofPrefix: file, at: end), length < IndexFormat.pageLength {
+                end += length
+            }
+            // No frame of an item is as long as one with a page.
+            guard Frame.length(ofPrefix: file, at: end) != nil else { return }
+            try? other.receive(Array(file.prefix(end)) + [UInt8](repeating: 0, count: file.count - end))
+            try? other.use { try $0.store("fake other", for: "other") }
+            try? device.receive(other.file)
+            isDone.withLock { $0 = true }
+        }
+        defer { vault.close() }
+        var values = ["other": "fake other"]
+        for number in 0..<20 where !isDone.withLock({ $0 }) {
+            try vault.store("fake", for: "k\(number)")
+            values["k\(number)"] = "fake"
+        }
+        #expect(isDone.withLock { $0 })
+        #expect(try device.use { try $0.values() } == values)
+        try vault.store("fake late", for: "late")
+        values["late"] = "fake late"
+        #expect(try device.use { try $0.values() } == values)
+    }
+
     /// A restore or a merge replaces no file that came to the place after it looked.
     @Test(arguments: [false, true]) func aRestoreReplacesNoOtherFile(isMerge: Bool) throws {
         try device.create()

@@ -235,12 +235,12 @@ import TokenVaultPlatform
             let log = try vault.session().log
             let (anchor, state) = (log.anchor, log.state.withLock { $0 })
             let known = try #require(try anchor.read()).roots
-            let name = [UInt8](repeating: 7, count: RootNames.nameLength)
+            let name = Bytes16(7, 7)
             let other = Succession(
                 all: [name] + [known.all].compactMap { $0 },
                 holder: [name] + [known.holder].compactMap { $0 })
             let record = KeybagRecord(
-                generation: state.keybag.generation, digest: [UInt8](repeating: 7, count: 32))
+                generation: state.keybag.generation, digest: Digest(of: [7]))
             anchor.use(other, of: record)
             #expect(moved(anchor.advance(to: state, after: state.seen))?.roots == known)
             let expected = try anchor.expect(state, seen: try anchor.read())

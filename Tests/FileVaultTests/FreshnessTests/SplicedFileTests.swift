@@ -184,6 +184,42 @@ import TokenVaultPlatform
         }
     }
 
+    /// The whole frame of another value is put in the place between the walk along the log and the copying of the values.
+    @Test func aCompactionCopiesNoValueOfAnotherFile() throws {
+        try create()
+        // What is copied is read in parts, and the first one ends before the frame.
+        let filling = String(repeating: "f", count: 300 << 10)
+        for (device, value) in [(mine, "fake mine"), (other, "fake else")] {
+            try device.use { vault in
+                try vault.store(filling, for: "filling")
+                try vault.store(value, for: "token")
+            }
+        }
+        let (place, their) = (
+            try #require(frames(of: mine.file).last), try #require(frames(of: other.file).last)
+        )
+        try #require(place.length == their.length)
+        let frame = other.file[their.offset..<their.offset + their.length]
+        let honest = mine.file
+        let vault = try mine.opened()
+        defer { vault.close() }
+        let file = try mine.disk.directory(0).open(SimulatedVault.name, .readWrite)
+        let isDone = Mutex(false)
+        let error = failure {
+            _ = try vault.compact { done, _ in
+                guard done == 0 else { return }
+                try? file.write(Array(frame), at: place.offset)
+                isDone.withLock { $0 = true }
+            }
+        }
+        #expect(isDone.withLock { $0 })
+        #expect(error?.code == .corrupt)
+        try file.write(Array(honest[place.offset..<place.offset + place.length]), at: place.offset)
+        #expect(try vault.value(of: "token") == "fake mine")
+        _ = try vault.compact()
+        #expect(try vault.value(of: "token") == "fake mine")
+    }
+
     /// The frames in front of an index are not walked along.
     @Test func aFrameOfAnotherFileIsNotTakenInFrontOfAnIndex() throws {
         try create()

@@ -25,11 +25,11 @@ import TokenVaultPlatform
 
     private func write(_ records: [IndexRecord]) throws -> IndexReader {
         let file = try disk.directory(0).open("index \(records.count)", .create)
-        let epoch = Epoch(number: 1, identifier: [UInt8](repeating: 3, count: 16))
+        let epoch = Epoch(number: 1, identifier: Bytes16(3, 3))
         let state = LogState(
             file: file, identity: try file.attributes().identity, size: 0, tail: VaultFormat.logStart,
             trailer: [], chain: FrameCodec.chainStart, head: FrameCodec.chainStart, sequence: 9, epoch: epoch,
-            keybag: KeybagRecord(generation: 1, digest: [UInt8](repeating: 0, count: 32)))
+            keybag: KeybagRecord(generation: 1, digest: .zero))
         var writer = IndexWriter(after: state, codec: codec)
         for record in records { try writer.add(record) }
         try writer.finish()
@@ -84,7 +84,7 @@ import TokenVaultPlatform
     @Test func whatIsNoPageOrSummaryIsRefused() throws {
         var summary = IndexSummary(
             identifier: [UInt8](repeating: 1, count: 16), start: 16_896, sequence: 4,
-            keybag: KeybagRecord(generation: 2, digest: [UInt8](repeating: 2, count: 32)), records: 64,
+            keybag: KeybagRecord(generation: 2, digest: Digest(of: [2])), records: 64,
             liveBytes: 400, fences: [1, 2])
         for number in 0..<3 { summary.count(entry(number)) }
         let bytes = summary.encoded()

@@ -124,7 +124,7 @@ import FoundationEssentials
                     key: "k", service: "s", policy: .afterFirstUnlock, created: session.clock(),
                     modified: session.clock(), generation: Generation(rawValue: view.generation))
                 try add([
-                    try session.sealer.item(
+                    try ItemSealer.item(
                         item,
                         metadata: ItemCoding.metadata(StoredMetadata(metadata: metadata, policyProof: proof)),
                         secret: Secret(utf8: "bait"), keys: keys, serviceTag: try codec.tag(ofService: "s"),
@@ -143,7 +143,7 @@ import FoundationEssentials
         let (entry, file) = try #require(try session.log.entry(for: item))
         let keys = try #require(try session.keys(toRead: entry))
         let bytes = try session.log.read(entry.metadataRange, from: file)
-        return try session.sealer.openMetadata(
+        return try ItemSealer.openMetadata(
             bytes, in: 0..<bytes.count, of: item, generation: entry.generation,
             valueTag: entry.valueTag, keys: keys)?.policyProof
     }

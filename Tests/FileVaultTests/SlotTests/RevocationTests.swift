@@ -71,7 +71,6 @@ import TokenVaultPlatform
 
         /// The names of the items in `file` that some key opens, whatever the header says of its version.
         func readable(in file: [UInt8], _ secrets: KeybagKeys.DeviceSecrets) throws -> Set<String> {
-            let sealer = ItemSealer(vault: keybag.vault)
             let codec = FrameCodec(vault: keybag.vault, keys: ring.log)
             var held = ring.held
             // What the old roots open in the new keybag.
@@ -106,11 +105,11 @@ import TokenVaultPlatform
                     let tried = try ClassKeys(
                         policy: policy, version: header.keyVersion, setTag: header.setTag,
                         metadata: keys.metadata, secret: keys.secret, vault: fresh.vault)
-                    let metadata = try sealer.openMetadata(
+                    let metadata = try ItemSealer.openMetadata(
                         content, in: 0..<header.metadataLength, of: header.item,
                         generation: header.generation, valueTag: header.valueTag, keys: tried)
                     if let metadata { names.insert(metadata.metadata.key.name) }
-                    let secret = try sealer.openBody(
+                    let secret = try ItemSealer.openBody(
                         content, in: header.metadataLength..<content.count, of: header.item,
                         generation: header.generation, valueTag: header.valueTag, keys: tried)
                     if secret != nil, metadata == nil { names.insert("a secret") }
