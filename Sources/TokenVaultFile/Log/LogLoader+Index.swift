@@ -13,13 +13,10 @@ extension LogLoader {
         _ file: any DiskFile, _ attributes: FileAttributes, anchored: AnchorSlot?, seen: UInt64?,
         observer: Observer
     ) throws(TokenStorageError) -> Loaded? {
-        let sector = try onDisk { () throws(SystemFailure) in
-            try file.read(IndexPointer.length, at: VaultFormat.pointerStart)
-        }
-        guard let pointer = try? IndexPointer(decoding: sector) else { return nil }
+        guard let offset = try pointedIndex(in: file) else { return nil }
         do throws(TokenStorageError) {
             return try readByIndex(
-                at: pointer.offset, file, attributes, anchored: anchored, seen: seen, observer: observer)
+                at: offset, file, attributes, anchored: anchored, seen: seen, observer: observer)
         } catch {
             if error.code.mayBeOfOldFile { return nil }
             throw error
@@ -31,15 +28,13 @@ extension LogLoader {
         seen: UInt64?, observer: Observer
     ) throws(TokenStorageError) -> Loaded? {
         var front = LogScanner(file: file, codec: codec, chunk: 4 << 10)
-        guard offset > VaultFormat.logStart, offset + Frame.overhead <= attributes.size,
-            offset.isMultiple(of: 8), let first = try front.frame(at: VaultFormat.logStart),
+        guard let first = try front.frame(at: VaultFormat.logStart),
             first.header.type == RecordType.genesis.rawValue,
             first.header.previous == FrameCodec.chainStart, try front.isWhole(first)
         else { return nil }
         let genesis = try genesis(of: first, file: file)
         var scanner = LogScanner(file: file, codec: codec, chunk: 64 << 10)
-        guard let last = try front.frame(at: offset), last.header.endsCommit,
-            let block = try IndexReader(last, in: file, codec: codec, epoch: genesis.epoch),
+        guard let (last, block) = try index(at: offset, in: file, attributes.size, epoch: genesis.epoch),
             seen.map({ block.summary.sequence <= $0 }) ?? true
         else { return nil }
         let found = try scanner.scan(from: last.end, previous: last.chain)
@@ -68,6 +63,26 @@ extension LogLoader {
         return Loaded(
             state: state,
             stop: found.stop == .clean && !isClean ? .failing(at: state.tail) : found.stop)
+    }
+
+    /// Returns the place that the pointer names; `nil` where it is not whole.
+    func pointedIndex(in file: any DiskFile) throws(TokenStorageError) -> Int? {
+        let sector = try onDisk { () throws(SystemFailure) in
+            try file.read(IndexPointer.length, at: VaultFormat.pointerStart)
+        }
+        return (try? IndexPointer(decoding: sector))?.offset
+    }
+
+    /// Returns the index block whose last frame is at `offset` in a file of `size` bytes; `nil` where none is.
+    func index(
+        at offset: Int, in file: any DiskFile, _ size: Int, epoch: Epoch
+    ) throws(TokenStorageError) -> (last: ScannedFrame, block: IndexReader)? {
+        var scanner = LogScanner(file: file, codec: codec, chunk: 4 << 10)
+        guard offset > VaultFormat.logStart, offset + Frame.overhead <= size, offset.isMultiple(of: 8),
+            let last = try scanner.frame(at: offset), last.header.endsCommit,
+            let block = try IndexReader(last, in: file, codec: codec, epoch: epoch)
+        else { return nil }
+        return (last, block)
     }
 
     /// Releases the entries in memory that an index block has, once `frame`, the next frame, says that the

@@ -23,7 +23,7 @@ extension LogLoader {
         let survey = LogSurvey(
             file, codec, from: VaultFormat.logStart, head: isSameLife ? anchored?.head : nil,
             checkingBy: maker)
-        let found = try survey.run(expecting: state.size, progress)
+        let found = try survey.run(expecting: expectedItems(in: state), progress)
         if found.isOutOfPlace { throw .damage(at: found.place, .frameOutOfPlace) }
         var log = found.log
         var stop = try self.stop(at: found.place, in: file)
@@ -39,6 +39,23 @@ extension LogLoader {
             try TailClassifier(file: file, codec: codec).requireTorn(at: place)
         }
         return Surveyed(log: log, state: state)
+    }
+
+    /// Returns about how many items the file of `state` has, as its index says. Without one, as many small items as it has
+    /// room for. Dead indexes of a large vault may take half of the file.
+    private func expectedItems(in state: LogState) -> Int {
+        let most = state.size / SurveyedLog.smallItem
+        guard let index = try? presentIndex(in: state) else { return most }
+        return min(most, index.summary.items + (state.size - index.last.end) / SurveyedLog.smallItem)
+    }
+
+    /// Returns the index block that the pointer leads to; `nil` where it leads to none.
+    private func presentIndex(
+        in state: LogState
+    ) throws(TokenStorageError) -> (last: ScannedFrame, summary: IndexSummary)? {
+        guard let offset = try pointedIndex(in: state.file) else { return nil }
+        return try index(at: offset, in: state.file, state.size, epoch: state.epoch)
+            .map { ($0.last, $0.block.summary) }
     }
 
     /// Returns the kind of stop at the place where the frames end.

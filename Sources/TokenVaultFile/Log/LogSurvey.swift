@@ -44,7 +44,7 @@ final class LogSurvey<Contents: ContentChecking & ~Copyable>: Sendable {
 
     /// Surveys, also on the caller's thread, and reports the reached place to `progress`. Throws the errors
     /// of reading a frame or opening its contents.
-    func run(expecting size: Int, _ progress: (Int) -> Void) throws(TokenStorageError) -> SurveyEnd {
+    func run(expecting items: Int, _ progress: (Int) -> Void) throws(TokenStorageError) -> SurveyEnd {
         let threads = (1..<max(2, ProcessFacts.processors)).map { _ in WorkerThread(name: "vault-verify") }
         outcomes.withLock { $0.working = threads.count }
         for thread in threads {
@@ -58,7 +58,7 @@ final class LogSurvey<Contents: ContentChecking & ~Copyable>: Sendable {
             course.withLock { $0.start = nil }
             outcomes.wait { $0.working == 0 ? () : nil }
         }
-        var end = SurveyEnd(log: SurveyedLog(expecting: size), place: start)
+        var end = SurveyEnd(log: SurveyedLog(expecting: items), place: start)
         var chain = FrameCodec.chainStart
         var number = 0
         func take(_ outcome: Result<SurveyedChunk, TokenStorageError>) throws(TokenStorageError) -> Bool {

@@ -20,11 +20,11 @@ struct SurveyedLog: Sendable {
     /// The place of the frame behind which the chain has the wanted value.
     private(set) var head: Int?
 
-    /// Creates a log of a file of `size` bytes.
-    init(expecting size: Int) { newest = NewestFrames(expecting: size / Self.smallItem) }
+    /// Creates a log of about `items` items.
+    init(expecting items: Int) { newest = NewestFrames(expecting: items) }
 
     /// The length of a small token's frame.
-    private static let smallItem = 640
+    static let smallItem = 640
 
     /// The most chunks that can be told apart.
     static let mostChunks = FramePlace.mostChunks
@@ -67,7 +67,7 @@ struct SurveyedLog: Sendable {
     mutating func cut(at offset: Int) {
         guard let last, last.offset >= offset else { return }
         let kept = chunks.prefix { $0.first.map { $0.offset < offset } ?? true }
-        var shorter = SurveyedLog(expecting: offset)
+        var shorter = SurveyedLog(expecting: min(items, offset / Self.smallItem))
         for chunk in kept { shorter.append(chunk.filter { $0.offset < offset }) }
         shorter.head = head.flatMap { $0 < offset ? $0 : nil }
         self = shorter
