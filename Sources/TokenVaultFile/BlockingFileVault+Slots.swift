@@ -4,6 +4,15 @@ internal import TokenVaultCrypto
 
 // Unlock methods: changing one rewrites the keybag and no item.
 extension BlockingFileVault {
+    /// The note for those who read slots or devices before the vault was unlocked; `nil` where both copies of the keybag are
+    /// the same.
+    package var keybagNote: String? {
+        let differ = state.withLock { ($0.opened?.keybags.whole.count ?? 1) > 1 }
+        guard differ else { return nil }
+        return
+            "the two copies of the keybag differ, and this is the newer one: only an unlock tells which is in use"
+    }
+
     /// Replaces the passphrase `current` by `new`; the cost does not depend on the number of items. Older
     /// copies of the file still open with the old passphrase. Throws `wrongPassphrase` when no slot has
     /// `current`, `locked` before the first unlock, `invalidArgument` for an empty passphrase.

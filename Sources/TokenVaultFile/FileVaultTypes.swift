@@ -198,4 +198,6 @@ public struct CompactionReport: Sendable {
     public var sizeBefore: Int
     /// The size after, in bytes.
     public var sizeAfter: Int
+    /// The number of replaced values that the vault keeps and that were damaged: they are gone.
+    public var damagedValues = 0
 }

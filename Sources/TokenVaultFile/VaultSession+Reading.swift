@@ -217,7 +217,7 @@ extension TokenListing {
         return nil
     }
 
-    private mutating func hide(_ reason: TokenStorageError.Code) {
+    mutating func hide(_ reason: TokenStorageError.Code) {
         hidden += 1
         hiddenReasons[reason, default: 0] += 1
     }

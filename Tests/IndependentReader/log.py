@@ -43,6 +43,8 @@ def read_log(file, keys, anchor):
         raise corrupt("log: no genesis frame")
     log = _controls(file, frames, keys)
     _check_anchor(file, keys, log, anchor, failing)
+    if not _is_whole(frames):
+        raise corrupt("log: ends inside what was written with the file")
     if failing is None and any(file[frames[-1].end :]):
         failing = frames[-1].end
     if failing is not None and not _is_torn(file, failing, keys):
@@ -159,10 +161,15 @@ def _past(file, frames, keys):
     return past
 
 
+def _is_whole(frames):
+    """Whether a commit follows what was written with the file, which a checkpoint follows at once."""
+    return any(frame.ends_commit and frame.group_start > START for frame in frames)
+
+
 def _check_anchor(file, keys, log, anchor, failing):
     if anchor is None:
         return
-    is_whole = any(frame.ends_commit and frame.group_start > START for frame in log.frames)
+    is_whole = _is_whole(log.frames)
     if (log.epoch, log.epoch_identifier) == (anchor.epoch, anchor.epoch_identifier):
         reaches = any(frame.chain == anchor.chain for frame in log.frames)
         if failing is not None and not reaches:

@@ -34,19 +34,24 @@ struct ExistingFile {
         guard there.identity == identity else { throw .tookPlace }
     }
 
-    /// Returns whether `other` has the same bytes.
+    /// Returns whether `other` has the same bytes. What is a hole in both is not read.
     func isIdentical(to other: any DiskFile) throws(TokenStorageError) -> Bool {
         let file = file
         return try onDisk { () throws(SystemFailure) in
+            let size = try file.attributes().size
+            guard try other.attributes().size == size else { return false }
             var offset = 0
-            while true {
+            while let place = [file.data(from: offset), other.data(from: offset)].compactMap({ $0 }).min(),
+                place < size
+            {
                 let (left, right) = (
-                    try file.read(1 << 20, at: offset), try other.read(1 << 20, at: offset)
+                    try file.read(1 << 20, at: place), try other.read(1 << 20, at: place)
                 )
                 if left != right { return false }
                 if left.isEmpty { return true }
-                offset += left.count
+                offset = place + left.count
             }
+            return true
         }
     }
 

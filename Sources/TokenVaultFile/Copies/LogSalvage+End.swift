@@ -29,6 +29,9 @@ extension LogSalvage {
             }
         }
         gap = nil
+        guard !hasLaterCommit, report.losses.isEmpty else { return }
+        let what = "the end of what was written with the file"
+        lose(Loss(range: endOfFrames..<endOfFrames, what: what, isDoubtful: false))
     }
 
     /// Returns the first damaged place among the frames written last, and the number of records in front of

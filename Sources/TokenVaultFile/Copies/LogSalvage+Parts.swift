@@ -12,6 +12,10 @@ extension LogSalvage {
         var isIntact: Bool
         var beginsCommit = false
         var isControl: Bool
+        /// The keybag that the record names.
+        var keybag: KeybagRecord?
+        /// Whether something is lost in front of it, or was cut short by a crash.
+        var isBehindLoss = false
         /// The commit that ends with the frame.
         var commit: Ancestry.Commit?
 
@@ -22,7 +26,7 @@ extension LogSalvage {
             self.isWhole = isWhole
             self.isIntact = isIntact
             let type = RecordType(rawValue: frame.header.type)
-            isControl = type == .genesis || type == .keybag
+            isControl = type == .genesis || type == .keybag || type == .ancestry
             commit = frame.commit
         }
     }

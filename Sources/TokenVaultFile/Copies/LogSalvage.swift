@@ -23,13 +23,19 @@ struct LogSalvage {
         items: 0, mayBeOlder: 0, itemsLost: 0, bytesSkipped: 0, losses: [], notes: [])
     /// The extent of the log, as far as its frames show.
     private(set) var reach = HighWaterMark()
-    /// The keybag that the last found record names.
+    /// The keybag that the newest record names.
     private(set) var named: KeybagRecord?
+    /// Whether that record stands behind a loss, and may be one of another file of the vault.
+    private(set) var isNamedBehindLoss = false
     /// The commits that were found, and the earlier ones that the file lists.
     private(set) var history = Ancestry()
 
     var items: [ItemIdentifier: Item] = [:]
     var epoch: Epoch?
+    /// The frames that were found, up to two: the first two may say which file this is.
+    private var found = 0
+    /// Whether a commit was found that was written after the file got its name.
+    private(set) var hasLaterCommit = false
     var chain: Digest? = FrameCodec.chainStart
     /// The records of frames that were written together: complete commits, and a commit whose end has not
     /// come yet.
@@ -78,10 +84,11 @@ struct LogSalvage {
             report.notes.append("\(gap.count) bytes that belong to nothing, at byte \(gap.lowerBound)")
         }
         gap = nil
+        var record = record
+        record.isBehindLoss = suspect != nil || !report.losses.isEmpty
+        record.keybag = try readControl(frame, isWhole: record.isWhole)
         chain = frame.chain
         endOfFrames = frame.end
-        try readControl(frame, isWhole: record.isWhole)
-        var record = record
         record.beginsCommit = pending.isEmpty
         pending.append(record)
         guard frame.header.endsCommit else { return }
@@ -119,22 +126,31 @@ struct LogSalvage {
         suspect = nil
     }
 
-    private mutating func readControl(_ frame: ScannedFrame, isWhole: Bool) throws(TokenStorageError) {
+    /// Takes what a control record says of the file: that of the first frame, and that of the one behind it. Anywhere else
+    /// they are of another file. Returns the keybag that the record names.
+    private mutating func readControl(
+        _ frame: ScannedFrame, isWhole: Bool
+    ) throws(TokenStorageError) -> KeybagRecord? {
+        let isNext = frame.header.previous == chain
+        defer { found = min(found + 1, 2) }
         try reach.include(frame, file, codec)
         reach.include(sequence: frame.header.generation)
         let type = RecordType(rawValue: frame.header.type)
         if type == nil, frame.header.type < RecordType.firstIgnorable {
             throw .file(.unsupportedFormat, .newerFormat(.record))
         }
-        guard type == .genesis || type == .keybag || type == .ancestry else { return }
-        guard isWhole, let payload = try contents(of: frame) else { return }
-        if type == .genesis, let record = try? GenesisRecord(decoding: payload) {
+        guard type == .genesis || type == .keybag || type == .ancestry else { return nil }
+        guard isWhole, let payload = try contents(of: frame) else { return nil }
+        switch type {
+        case .genesis where found == 0 && isNext:
+            guard let record = try? GenesisRecord(decoding: payload) else { return nil }
             epoch = record.epoch
-            named = record.keybag
-        } else if type == .ancestry {
+            return record.keybag
+        case .ancestry where found == 1 && isNext && epoch != nil:
             if let past = try? Ancestry(decoding: payload) { history = past }
-        } else if let record = try? KeybagRecord(decoding: payload) {
-            named = record
+            return nil
+        case .keybag: return try? KeybagRecord(decoding: payload)
+        default: return nil
         }
     }
 
@@ -150,7 +166,13 @@ struct LogSalvage {
     mutating func flush() {
         for record in group {
             completeSequence = max(completeSequence, record.entry.generation)
-            if let commit = record.commit { history.append(commit) }
+            if let commit = record.commit {
+                history.append(commit)
+                hasLaterCommit = true
+            }
+            if let keybag = record.keybag, keybag.generation > named?.generation ?? 0 {
+                (named, isNamedBehindLoss) = (keybag, record.isBehindLoss)
+            }
             if let item = record.item { apply(record, to: item) }
             if record.isControl, !record.isWhole {
                 let place = record.entry.offset..<record.entry.offset

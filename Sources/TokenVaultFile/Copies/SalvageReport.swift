@@ -22,7 +22,7 @@ public struct SalvageReport: Sendable {
     public var losses: [Loss]
     /// Notes that are no losses.
     public var notes: [String]
-    /// Whether this device has seen the vault, or its keybag, go further than the file.
+    /// Whether this device has seen the vault, or its keybag, go further than the file, or elsewhere.
     public var isOlderThanSeen = false
 
     /// Whether nothing was lost, and nothing is older than what this device has seen.

@@ -52,24 +52,43 @@ extension VaultCopy {
             var salvage = LogSalvage(file: file, codec: codec)
             let anchored = try anchor.read(choosing: true)
             try salvage.read(anchored: anchored, progress: progress)
-            let (keybag, note) = try keybagToSave(keybags, named: salvage.named)
+            let keybag = try keybagToSave(keybags, named: salvage.named)
             let items = salvage.takeItems()
             var report = salvage.report
             // The lost part may be what another device has seen.
             let isWhole = report.losses.isEmpty && report.mayBeOlder == 0
-            var past = isWhole ? salvage.history : Ancestry()
-            // The last frame that this device saw may be a checkpoint, whose damage loses no item.
-            if isWhole, let anchored, anchored.epoch == salvage.epoch {
-                past.append(Ancestry.Commit(sequence: anchored.sequence, head: anchored.head))
-            }
+            let past = isWhole ? salvage.history : Ancestry()
             try write(items, keybag, salvage.reach, past, codec, to: place, progress: progress)
-            if let note { report.notes.append(note) }
+            if salvage.named == nil {
+                report.notes.append(
+                    "which keybag was in use is lost: the slots are those of the newest copy")
+            } else if keybag.copy.record != salvage.named {
+                report.losses.insert(
+                    SalvageReport.Loss(
+                        offset: 0, length: 0,
+                        description:
+                            "the keybag in use is damaged: the slots and devices are those of another copy"),
+                    at: 0)
+            }
+            if salvage.isNamedBehindLoss {
+                report.notes.append(
+                    "the unlock methods and devices are those of a part behind a loss: look at them with \"vaultctl "
+                        + "slot list\" before others use the new vault")
+            }
             if let anchored {
                 if let found = salvage.epoch, found.number < anchored.epoch.number {
                     report.isOlderThanSeen = true
                     report.notes.append(
                         "this is an older copy than what this device has seen of the vault: what was stored, replaced or "
                             + "deleted since is as it was before")
+                } else if isWhole, anchored.coming != salvage.epoch,
+                    !salvage.history.contains(
+                        Ancestry.Commit(sequence: anchored.sequence, head: anchored.head))
+                {
+                    report.isOlderThanSeen = true
+                    report.notes.append(
+                        "what this device has seen last of the vault is not in this file: it was written beside it, or "
+                            + "lacks its end")
                 }
                 if keybag.keybag.generation < anchored.keybagGeneration {
                     report.isOlderThanSeen = true
@@ -85,15 +104,13 @@ extension VaultCopy {
     /// Returns the keybag that the log names, or the next best one.
     private func keybagToSave(
         _ opened: [OpenedKeybag], named: KeybagRecord?
-    ) throws(TokenStorageError) -> (OpenedKeybag, note: String?) {
+    ) throws(TokenStorageError) -> OpenedKeybag {
         guard let newest = opened.first else { throw .file(.locked) }
-        guard let named else {
-            return (newest, "which keybag was in use is lost: the slots are those of the newest copy")
-        }
-        if let inUse = opened.first(where: { $0.copy.isNamed(by: named) }) { return (inUse, nil) }
+        guard let named else { return newest }
+        if let inUse = opened.first(where: { $0.copy.isNamed(by: named) }) { return inUse }
         // The keybag in use is whole, and the given method opens only an earlier one.
         if hasKeybag(namedBy: named) { throw .file(.wrongPassphrase) }
-        return (newest, "the keybag in use is damaged: the slots are those of another copy")
+        return newest
     }
 
     private func write(

@@ -31,9 +31,10 @@ extension VaultSession {
                     listing.items.append(metadata)
                 } else if position == 0, try log.entry(for: item)?.0.generation == entry.generation {
                     throw .damage(at: entry.offset, .item)
+                } else if try log.values(of: item).0.contains(where: { $0.offset == entry.offset }) {
+                    // It was not erased meanwhile by a deletion of the item.
+                    listing.hide(.corrupt)
                 }
-                // An earlier value that does not open was erased meanwhile, or is damaged: `verify` says
-                // which.
             } else if position == 0, listing.hidden > 0 {
                 return listing
             }

@@ -24,7 +24,7 @@ struct FrameFinder {
         self.codec = codec
         size = try onDisk { () throws(SystemFailure) in try file.attributes().size }
         scanner = LogScanner(file: file, codec: codec, chunk: 1 << 20)
-        room = 8 * size
+        room = size > Int.max / 8 ? Int.max : 8 * size
     }
 
     /// Gives `body` everything behind the keybag copies and the pointer. `progress` gets the bytes done and

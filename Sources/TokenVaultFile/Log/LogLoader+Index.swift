@@ -46,6 +46,7 @@ extension LogLoader {
             sequence: max(genesis.baseSequence, block.summary.sequence), epoch: genesis.epoch,
             keybag: block.summary.keybag, baseSequence: genesis.baseSequence)
         state.frontChain = first.chain
+        state.isBeginningWhole = true
         if let second = try ancestryFrame(behind: first, &front) { state.takeAncestry(second) }
         state.index = LogIndex(block: block)
         state.index.reserve(found.frames.count)

@@ -33,6 +33,7 @@ extension LogLoader {
         if let anchored {
             try check(&state, against: anchored, metHead: log.head != nil, stop: stop)
         }
+        try requireWholeBeginning(state)
         let scanner = LogScanner(file: file, codec: codec, chunk: 64 << 10)
         if stop == .clean, try !scanner.isZeroToEnd(from: state.tail) { stop = .failing(at: state.tail) }
         if case .failing(let place) = stop {

@@ -24,7 +24,14 @@ struct LogLoader {
         let deadline = Deadline(after: lockTimeout)
         var file = file
         while true {
-            if let state = try loadUnlocked(file, seen: seen, observer: observer) { return state }
+            do throws(TokenStorageError) {
+                // The anchor is read first: the log only grows meanwhile.
+                let anchored = try anchor.read()
+                let loaded = try read(file, .byIndex(seen: seen), anchored: anchored, observer: observer)
+                if loaded.stop == .clean { return loaded.state }
+            } catch {
+                guard error.code.mayBeOfOldFile else { throw error }
+            }
             let lock = WriterLock(file: file)
             try lock.take(.shared, until: deadline)
             defer { lock.release() }
@@ -57,21 +64,6 @@ struct LogLoader {
             try TailClassifier(file: file, codec: codec).requireTorn(at: place)
         }
         return loaded.state
-    }
-
-    /// Returns the present state of `file`, or `nil` when something about it is odd.
-    private func loadUnlocked(
-        _ file: any DiskFile, seen: UInt64?, observer: Observer
-    ) throws(TokenStorageError) -> LogState? {
-        do throws(TokenStorageError) {
-            // The anchor is read first: the log only grows meanwhile.
-            let anchored = try anchor.read()
-            let loaded = try read(file, .byIndex(seen: seen), anchored: anchored, observer: observer)
-            return loaded.stop == .clean ? loaded.state : nil
-        } catch {
-            if error.code.mayBeOfOldFile { return nil }
-            throw error
-        }
     }
 
     /// Opens the file that is at the path by now. Throws `unexpectedVault` when it is another vault's.
@@ -125,10 +117,17 @@ struct LogLoader {
         if let anchored {
             try check(&state, against: anchored, metHead: metHead, stop: found.stop)
         }
+        try requireWholeBeginning(state)
         if found.stop == .clean, try !scanner.isZeroToEnd(from: state.tail) {
             found.stop = .failing(at: state.tail)
         }
         return Loaded(state: state, stop: found.stop)
+    }
+
+    /// Throws `corrupt` for a log that ends inside what was written with the file: that is whole before the file gets its
+    /// name. Each commit in it is complete, so that nothing else shows what is missing.
+    func requireWholeBeginning(_ state: LogState) throws(TokenStorageError) {
+        guard state.isBeginningWhole else { throw .damage(at: state.tail, .end) }
     }
 
     /// Returns the attributes. Throws `corrupt` when the file is too short for a log.

@@ -24,21 +24,27 @@ struct LogVerifier {
     mutating func verify(_ state: LogState) throws(TokenStorageError) -> VerificationReport {
         report.bytes = state.size
         try verifyKeybags(named: state.keybag)
+        let deletions = log.lastDeletions(of: Set(log.faulty.map(\.item)))
         for frame in log.faulty {
-            let isLive = log.entry(of: frame.item)?.offset == frame.offset
-            describe(frame.faults, at: frame.offset, type: RecordType(rawValue: frame.type), isLive: isLive)
+            let live = log.entry(of: frame.item)?.offset
+            let isDeleted = live == nil || deletions[frame.item].map { $0 > frame.offset } ?? false
+            describe(
+                frame.faults, at: frame.offset, type: RecordType(rawValue: frame.type),
+                isLive: live == frame.offset, isDeleted: isDeleted)
         }
         try verifyPointer()
         try verifyTail(from: state.tail)
         return report
     }
 
-    private mutating func describe(_ faults: FrameFaults, at offset: Int, type: RecordType?, isLive: Bool) {
+    private mutating func describe(
+        _ faults: FrameFaults, at offset: Int, type: RecordType?, isLive: Bool, isDeleted: Bool
+    ) {
         if faults.contains(.trailer) { problem(offset, .frameEnd) }
         if faults.contains(.digest) {
-            // The value of a replaced or deleted item is overwritten on purpose.
-            if type == .item, !isLive, faults.contains(.erased) { return }
-            if type == .item, !isLive, faults.contains(.partlyErased) {
+            // The values of a deleted item are overwritten on purpose.
+            if type == .item, isDeleted, faults.contains(.erased) { return }
+            if type == .item, isDeleted, faults.contains(.partlyErased) {
                 report.notes.append(
                     "a deleted value, at byte \(offset), that a crash kept from being erased wholly, or that was "
                         + "changed since; compacting removes it")

@@ -87,6 +87,18 @@ struct SurveyedLog: Sendable {
         return frame.isItem ? frame.entry : nil
     }
 
+    /// Returns the places of the last deletions of those of `items` that were deleted.
+    func lastDeletions(of items: Set<ItemIdentifier>) -> [ItemIdentifier: Int] {
+        var deletions: [ItemIdentifier: Int] = [:]
+        guard !items.isEmpty else { return deletions }
+        for chunk in chunks {
+            for frame in chunk where frame.isDeletion && items.contains(frame.item) {
+                deletions[frame.item] = frame.offset
+            }
+        }
+        return deletions
+    }
+
     /// Returns every item with its newest entry, in the order of their places in the file.
     func itemsByOffset() -> [(ItemIdentifier, IndexEntry)] {
         var found: [(ItemIdentifier, IndexEntry)] = []

@@ -5,49 +5,54 @@ internal import TokenVaultPlatform
 /// A crash's remainder behind the last complete commit of a log, of any length.
 struct TornTail {
     let file: any DiskFile
+    let codec: FrameCodec
     let start: Int
     let end: Int
 
     private static let chunk = 1 << 20
 
+    /// The most bytes that are kept for the user to look at: a remainder that a crash left is seldom longer.
+    private static let mostKept = 64 << 20
+
     /// Replaces the remainder by zeros, and keeps its bytes in a file beside the vault; returns false when it
-    /// is all zeros already.
+    /// is all zeros already. Holes in the file stay holes.
     func cut(keepingIn location: VaultLocation) throws(TokenStorageError) -> Bool {
-        let last = try lastChunk()
-        guard let last else { return false }
-        keepAside(upTo: last, location)
+        let chunks = try chunks()
+        guard !chunks.isEmpty else { return false }
+        keepAside(chunks, location)
         // From behind: as long as the beginning is there, a process that comes after a crash sees the
         // remainder.
-        var position = last
-        while position >= start {
-            let (file, place) = (file, position)
-            let count = min(Self.chunk, end - position)
+        for position in chunks.reversed() {
+            let (file, count) = (file, min(Self.chunk, end - position))
             try onDisk { () throws(SystemFailure) in
-                try file.write([UInt8](repeating: 0, count: count), at: place)
+                try file.write([UInt8](repeating: 0, count: count), at: position)
             }
-            position -= Self.chunk
         }
         return true
     }
 
-    /// Returns the start of the last part that is not all zeros; `nil` when there is none.
-    private func lastChunk() throws(TokenStorageError) -> Int? {
-        var last: Int?
-        for position in stride(from: start, to: end, by: Self.chunk) {
-            let bytes = try onDisk { () throws(SystemFailure) in try read(position) }
-            if !isAllZero(bytes) { last = position }
+    /// Returns the starts of the parts that are not all zeros.
+    private func chunks() throws(TokenStorageError) -> [Int] {
+        var chunks: [Int] = []
+        let scanner = LogScanner(file: file, codec: codec, chunk: 0)
+        var position = start
+        while let place = try scanner.firstNonZero(from: position), place < end {
+            let chunk = start + (place - start) / Self.chunk * Self.chunk
+            chunks.append(chunk)
+            position = chunk + Self.chunk
         }
-        return last
+        return chunks
     }
 
-    /// Keeps the bytes for the user to look at. The vault does not need them, so a failure does no harm.
-    private func keepAside(upTo last: Int, _ location: VaultLocation) {
+    /// Keeps the bytes for the user to look at, without the zeros between them. The vault does not need them, so a failure
+    /// does no harm.
+    private func keepAside(_ chunks: [Int], _ location: VaultLocation) {
         let name = location.name + ".torn"
         try? location.directory.remove(name)
         guard let aside = try? location.directory.open(name, .create) else { return }
-        for position in stride(from: start, through: last, by: Self.chunk) {
+        for position in chunks.prefix(Self.mostKept / Self.chunk) {
             guard var bytes = try? read(position) else { return }
-            if position == last { bytes.removeLast(bytes.reversed().prefix { $0 == 0 }.count) }
+            if position == chunks.last { bytes.removeLast(bytes.reversed().prefix { $0 == 0 }.count) }
             guard (try? aside.write(bytes, at: position - start)) != nil else { return }
         }
     }

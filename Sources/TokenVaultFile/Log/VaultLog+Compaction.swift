@@ -28,8 +28,9 @@ extension VaultLog {
     ) throws(TokenStorageError) -> CompactionReport {
         try whileWriting { file throws(TokenStorageError) in
             let before = state.withLock { $0.size }
-            try moveToNewFile(from: file, progress: progress, resealing: resealing)
-            return CompactionReport(sizeBefore: before, sizeAfter: state.withLock { $0.size })
+            let lost = try moveToNewFile(from: file, progress: progress, resealing: resealing)
+            return CompactionReport(
+                sizeBefore: before, sizeAfter: state.withLock { $0.size }, damagedValues: lost)
         }
     }
 
@@ -91,11 +92,12 @@ extension VaultLog {
     }
 
     /// Moves the live frames of `file`, whose lock the caller holds, to a new file, which is locked when
-    /// this returns. The old file's lock stays as well.
+    /// this returns. The old file's lock stays as well. Returns the number of damaged replaced values, which do not move.
+    @discardableResult
     func moveToNewFile(
         from file: any DiskFile, progress: ((Int, Int) -> Void)? = nil, resealing: Resealing? = nil,
         tellingReaders telling: Telling = .before
-    ) throws(TokenStorageError) {
+    ) throws(TokenStorageError) -> Int {
         let second = HardLinks(location: location)
         try second.requireNone(of: file)
         try second.removeLeftOver(of: file)
@@ -111,7 +113,7 @@ extension VaultLog {
         guard try onDisk({ () throws(SystemFailure) in try fresh.tryLock(.exclusive) }) else {
             throw .file(.internalError)
         }
-        let written = try write(old, to: fresh, progress: progress, resealing: resealing)
+        let (written, damaged) = try write(old, to: fresh, progress: progress, resealing: resealing)
         try onDisk { () throws(SystemFailure) in try fresh.synchronize() }
         // Otherwise the new file would be where no process looks for it, and this device would know the vault
         // from then on.
@@ -166,6 +168,7 @@ extension VaultLog {
             try advanceAnchor(&state)
         }
         try? directory.remove(location.name + ".torn")
+        return damaged
     }
 
     /// Notifies the readers of the old file to look at the path. Losing the notice to a crash does no harm.
@@ -186,7 +189,7 @@ extension VaultLog {
     /// Writes keybag, genesis, live frames, a checkpoint and the zeros behind them.
     private func write(
         _ old: LogState, to fresh: any DiskFile, progress: ((Int, Int) -> Void)?, resealing: Resealing?
-    ) throws(TokenStorageError) -> LogState {
+    ) throws(TokenStorageError) -> (state: LogState, damaged: Int) {
         let keybag = try currentKeybagCopy(in: old).bytes
         let epoch = Epoch.next(after: old.epoch)
         // Frames that an index block hides must not be lost with the old file.
@@ -202,17 +205,19 @@ extension VaultLog {
             try index.valuesByOffset(keeping: kept)
         }
         var scanner = LogScanner(file: old.file, codec: codec, chunk: 256 << 10)
+        var damaged = 0
         for (position, value) in values.enumerated() {
             do throws(TokenStorageError) {
                 try builder.copy(value, from: &scanner, resealing: resealing)
             } catch {
                 // A damaged replaced value does not keep the rest from moving.
                 guard error.code == .corrupt, !value.isNewest else { throw error }
+                damaged += 1
             }
             if position.isMultiple(of: 1_024) { progress?(position, values.count) }
         }
         progress?(values.count, values.count)
-        return try builder.finish()
+        return (try builder.finish(), damaged)
     }
 }
 

@@ -118,7 +118,9 @@ extension VaultLog {
         let tail = state.tail
         let size = state.size
         guard size > tail else { return }
-        guard try TornTail(file: file, start: tail, end: size).cut(keepingIn: location) else { return }
+        guard try TornTail(file: file, codec: codec, start: tail, end: size).cut(keepingIn: location) else {
+            return
+        }
         hasCutTail.withLock { $0 = true }
         try onDisk { () throws(SystemFailure) in try file.synchronize() }
     }

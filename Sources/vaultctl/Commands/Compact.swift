@@ -37,11 +37,17 @@ struct Compact: VaultCommand {
             try vault.compact { done, total in console.progress.show("Compacting", done, of: total) }
         }
         console.progress.clear()
+        if report.damagedValues > 0 {
+            console.note(
+                "\(counted(report.damagedValues, "earlier value")) did not move: what was stored is damaged or tampered with"
+            )
+        }
         if format.json {
             var json = JSONWriter(console.output)
             json.object { json in
                 json.member("sizeBefore", report.sizeBefore)
                 json.member("sizeAfter", report.sizeAfter)
+                json.member("damagedValues", report.damagedValues)
             }
             json.end()
         } else {

@@ -44,6 +44,7 @@ struct DeviceList: VaultCommand {
             }
         }
         let devices = try calling { () throws(TokenStorageError) in try vault.devices() }
+        if let note = vault.keybagNote { console.note(note) }
         if format.json {
             var json = JSONWriter(console.output)
             json.array { json in

@@ -44,7 +44,7 @@ struct Salvage: VaultCommand {
         if report.losses.isEmpty, report.isOlderThanSeen {
             throw CommandFailure(
                 .damaged,
-                "saved \(counted(report.items, "item")) of an older copy than what this device has seen",
+                "saved \(counted(report.items, "item")) of a copy that lacks what this device has seen",
                 "find a newer copy; or \"vaultctl restore\" what was saved, on purpose")
         }
         guard let first = report.losses.first else { return .done }

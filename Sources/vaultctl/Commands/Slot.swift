@@ -40,6 +40,7 @@ struct SlotList: VaultCommand {
         let session = try Session(console, location.arguments)
         let vault = try session.openVault()
         let slots = try calling { () throws(TokenStorageError) in try vault.slots() }
+        if let note = vault.keybagNote { console.note(note) }
         if format.json {
             var json = JSONWriter(console.output)
             json.array { json in

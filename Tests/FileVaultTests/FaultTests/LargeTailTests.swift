@@ -6,6 +6,8 @@ import Testing
 import TokenVault
 import TokenVaultPlatform
 
+@testable import TokenVaultFile
+
 /// A tail of any size costs no memory of its size.
 @Suite struct LargeTailTests {
     /// The most memory that a process took which read, salvaged and wrote to the vault, in KiB.
@@ -58,6 +60,62 @@ import TokenVaultPlatform
         let torn = try peak(sandbox, out: "second.vault")
         #expect(torn < plain + (24 << 10), "\(torn) KiB with the tail, \(plain) KiB without")
         #expect(try values(in: try sandbox.opened()).count == 3)
+    }
+
+    /// A write that a crash cut short, and a hole behind it that no disk could hold.
+    @Test func aHoleBehindATornWriteStaysAHole() throws {
+        let sandbox = try Sandbox()
+        try sandbox.made().close()
+        let directory = try PosixDirectory(sandbox.vault.removingLastComponent())
+        let file = try directory.open("test.vault", .readWrite)
+        let end = (try #require(try sandbox.bytes().lastIndex { $0 != 0 }) + 8) / 8 * 8
+        try file.write([UInt8](repeating: 0xa5, count: 40), at: end)
+        try file.write([0xa5], at: 1 << 41)
+        try #require(truncate(sandbox.vault.string, 1 << 42) == 0)
+        let read = Counter()
+        let configuration = sandbox.configuration
+        let location = VaultLocation(
+            directory: CountingDirectory(directory, read), name: "test.vault",
+            state: try PosixDirectory(try #require(configuration.stateDirectory)), path: sandbox.vault)
+        let vault = try BlockingFileVault.open(at: location, configuration: configuration)
+        defer { vault.close() }
+        try vault.unlock(with: keyFile)
+        try vault.storage(service: "s").store(token: "fake late", for: "late")
+        #expect(try vault.storage(service: "s").retrieve(for: "late") == "fake late")
+        #expect(read.count.withLock { $0 } < 64 << 20)
+        let torn = try directory.open("test.vault.torn", .read)
+        #expect(try torn.read(40, at: 0) == [UInt8](repeating: 0xa5, count: 40))
+        // Neither file got what the hole has not.
+        let copy = try VaultCopy.open(at: location, configuration: configuration)
+        defer { copy.close() }
+        let existing = try #require(try ExistingFile(at: location))
+        #expect(try existing.isIdentical(to: file))
+        #expect(read.count.withLock { $0 } < 128 << 20)
+    }
+
+    /// The size of a file may be any number.
+    @Test func theLongestFileIsSearched() throws {
+        let sandbox = try Sandbox()
+        let vault = try sandbox.made()
+        defer { vault.close() }
+        let base = try PosixDirectory(sandbox.vault.removingLastComponent()).open("test.vault", .read)
+        var finder = try FrameFinder(file: LongFile(base), codec: try vault.session().log.codec)
+        var frames = 0
+        try finder.forEach { if case .frame = $0 { frames += 1 } }
+        #expect(frames > 2)
+    }
+}
+
+/// A file of the greatest size, with the bytes of another one and a hole behind them.
+private final class LongFile: ForwardingFile {
+    let base: any DiskFile
+
+    init(_ base: any DiskFile) { self.base = base }
+
+    func attributes() throws(SystemFailure) -> FileAttributes {
+        var attributes = try base.attributes()
+        attributes.size = .max
+        return attributes
     }
 }
 

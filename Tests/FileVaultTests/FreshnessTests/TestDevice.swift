@@ -98,6 +98,19 @@ struct TestDevice {
         for name in (try? state.names()) ?? [] where name.hasSuffix(".anchor") { try? state.remove(name) }
     }
 
+    /// The place `name` beside the vault.
+    func place(_ name: String) -> VaultLocation {
+        VaultLocation(
+            directory: disk.directory(0), name: name, state: disk.directory(1),
+            path: FilePath("/simulated/\(name)"))
+    }
+
+    /// The bytes of the file `name` beside the vault.
+    func bytes(of name: String) throws -> [UInt8] {
+        let file = try disk.directory(0).open(name, .read)
+        return try file.read(try file.attributes().size, at: 0)
+    }
+
     /// The bytes of the vault's file.
     var file: [UInt8] { disk.contents.directories[0][SimulatedVault.name] ?? [] }
 

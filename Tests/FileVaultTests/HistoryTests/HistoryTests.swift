@@ -113,6 +113,23 @@ import FoundationEssentials
         #expect(try vault.verify().isClean)
     }
 
+    /// Only a deletion erases values. Zeros in the place of one are damage, and are reported.
+    @Test func anErasedValueIsNotForgotten() throws {
+        _ = try store(["a", "b", "c"])
+        try vault.keepReplacedValues(10)
+        let log = try vault.session().log
+        let (values, _) = try log.values(of: try log.codec.item(service: "s", key: "k"))
+        let range = values[1].contentRange
+        try PosixDirectory(sandbox.vault.removingLastComponent()).open("test.vault", .readWrite).write(
+            [UInt8](repeating: 0, count: range.count), at: range.lowerBound)
+        let history = try storage.history(of: "k")
+        #expect(history.items.count == 2 && history.hidden == 1 && history.hiddenReasons == [.corrupt: 1])
+        #expect(try vault.verify().problems.count == 1)
+        #expect(try vault.compact().damagedValues == 1)
+        #expect(try vault.verify().isClean && generations().count == 2)
+        #expect(try vault.compact().damagedValues == 0)
+    }
+
     /// The bytes of the values that compaction kept go with the item.
     @Test func aDeletionErasesEveryKeptValue() throws {
         for key in ["l1", "l2"] {

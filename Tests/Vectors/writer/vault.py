@@ -165,6 +165,11 @@ class Vault(Findings):
             set_tag=item.of.tag,
         )
 
+    def finished(self):
+        """The vault as its writer leaves it before there is an item: a checkpoint follows what came with the file."""
+        self.checkpoint(counts=False)
+        return self
+
     def checkpoint(self, type_=log.CHECKPOINT, counts=True):
         self.log.next_group()
         return self.log.frame(type_, self.log.sequence + counts)

@@ -72,6 +72,24 @@ def damage(catalog):
         "damage-no-genesis", "The first frame is an item's.", named("header: type"), vault.file(), [fails("corrupt")]
     )
 
+    # A file that ends inside what was written with it: each commit that is left is whole.
+    for name, about, left in [
+        ("cut-beginning", "Genesis and ancestry are left", 2),
+        ("cut-items", "All is left but the checkpoint", -1),
+    ]:
+        vault, _ = three()
+        vault.compact()
+        file = bytearray(vault.file())
+        end = vault.log.frames[left].offset
+        file[end:] = bytes(len(file) - end)
+        catalog.vault(
+            f"damage-{name}",
+            f"A compacted vault's file, with zeros behind a part of what was written with it. {about}.",
+            named("header: group start"),
+            bytes(file),
+            [fails("corrupt")],
+        )
+
     # Contents in front of the last group: found when they are read.
     for name, place, field in [("metadata", 198, "metadata"), ("body", 700, "body")]:
         vault, frames = three()

@@ -16,7 +16,7 @@ def vault_with_items(name, pairs, **details):
 
 
 def add(catalog):
-    vault = Vault("empty", devices=0)
+    vault = Vault("empty", devices=0).finished()
     catalog.vault(
         "empty",
         "A new vault without items, opened by a key file.",

@@ -60,7 +60,7 @@ def forged(catalog):
         ("set-twice", "class set: device's identifier", wrong, key_file, {"set_2_device": bytes(16)}),
     ]
     for name, how in [("keybag", key_file), ("keybag-passphrase", passphrase)]:
-        vault = Vault(name, **how)
+        vault = Vault(name, **how).finished()
         catalog.vault(
             name,
             "A new vault of one device, which others are made of.",
@@ -78,7 +78,7 @@ def forged(catalog):
         vault.file(),
         [opens(vault)],
     )
-    vault = Vault("keybag")
+    vault = Vault("keybag").finished()
     vault.copies = [vault.keybag.copy(former_roots=u16(1), successions=bytes(144))] * 2
     catalog.vault(
         "keybag-succession-unsealed",
@@ -90,7 +90,7 @@ def forged(catalog):
     )
     for name, field, code, how, forge in cases:
         base = "keybag-passphrase" if how is passphrase else "keybag"
-        vault = Vault(base, **how)
+        vault = Vault(base, **how).finished()
         vault.copies = [vault.keybag.copy(**forge)] * 2
         catalog.vault(
             f"keybag-{name}",
@@ -104,15 +104,15 @@ def forged(catalog):
             [fails(code, "open", by=method(how.get("kind", KEY_FILE), how.get("secret", KEY)))],
             of=base,
         )
-    nine = Vault("keybag-passphrase", kind=PASSPHRASE, secret=b"fake")
+    nine = Vault("keybag-passphrase", kind=PASSPHRASE, secret=b"fake").finished()
     for _ in range(8):
         nine.keybag.add_slot(PASSPHRASE, b"fake")
-    work = Vault("keybag-passphrase", kind=PASSPHRASE, secret=b"fake")
+    work = Vault("keybag-passphrase", kind=PASSPHRASE, secret=b"fake").finished()
     for slot in [work.keybag.slots[0], work.keybag.add_slot(PASSPHRASE, b"fake")]:
         slot.passes, slot.memory = 12, GIBIBYTE + 1
-    twice = Vault("keybag")
+    twice = Vault("keybag").finished()
     twice.keybag.add_slot(KEY_FILE, b"2" * 32).identifier = 1
-    seventeen = Vault("keybag")
+    seventeen = Vault("keybag").finished()
     for _ in range(16):
         seventeen.keybag.add_slot(KEY_FILE, b"2" * 32)
     for name, about, field, vault in [
@@ -148,7 +148,7 @@ def unauthentic(catalog):
         ("class", "class: metadata key", "set 1 class 1 keys", "corrupt", "unlock"),
         ("log-key", "keybag: log key", "log key", "corrupt", "unlock"),
     ]:
-        vault = Vault("keybag")
+        vault = Vault("keybag").finished()
         place = vault.keybag.fields().places[part] + (
             30 if part in ("log key", "slot 1 roots", "set 1 class 1 keys") else 0
         )
@@ -167,7 +167,7 @@ def unauthentic(catalog):
         ("holder-code", "keybag: holder code", 32),
         ("zeros", "keybag: zeros", 64),
     ]:
-        vault = Vault("keybag")
+        vault = Vault("keybag").finished()
         place = len(vault.keybag.fields().finish()) + behind
         vault.copies = [vault.keybag.changed_copy(place, bytes([vault.copies[0][place] ^ 2]))] * 2
         catalog.vault(

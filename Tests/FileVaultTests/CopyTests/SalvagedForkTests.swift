@@ -1,0 +1,144 @@
+import Testing
+import TokenVault
+import TokenVaultPlatform
+
+@testable import TokenVaultFile
+
+/// Salvaging what is, or has parts of, another file of the vault.
+@Suite struct SalvagedForkTests {
+    private let mine = TestDevice()
+    private let other = TestDevice()
+    private let leaked = SuccessionTests.leaked
+
+    /// Both devices go on with the vault by themselves.
+    private func fork() throws {
+        try mine.create()
+        try mine.use { vault in
+            try vault.store("fake old", for: "old")
+            _ = try vault.addSlot(leaked, scope: .all)
+        }
+        try other.receive(mine.file)
+        try mine.use { vault in
+            try vault.store("fake mine", for: "mine")
+            try vault.removeSlot(2)
+        }
+        try other.use { vault in
+            try vault.store("fake other", for: "other")
+            _ = try vault.addSlot(SimulatedVault.key("third"), scope: .all)
+            try vault.store("fake more", for: "more")
+        }
+    }
+
+    private func salvage(_ bytes: [UInt8]) throws -> (report: SalvageReport, out: [UInt8]) {
+        try mine.receive(bytes)
+        let copy = try mine.copy()
+        defer { copy.close() }
+        let report = try copy.salvage(to: mine.place("out"))
+        defer { try? mine.disk.directory(0).remove("out") }
+        return (report, try mine.bytes(of: "out"))
+    }
+
+    private func end(of bytes: [UInt8]) -> Int {
+        var offset = VaultFormat.logStart
+        while let length = Frame.length(ofPrefix: bytes, at: offset) { offset += length }
+        return offset
+    }
+
+    private func last(of bytes: [UInt8]) -> ArraySlice<UInt8> {
+        var (offset, last) = (VaultFormat.logStart, VaultFormat.logStart)
+        while let length = Frame.length(ofPrefix: bytes, at: offset) {
+            (last, offset) = (offset, offset + length)
+        }
+        return bytes[last..<offset]
+    }
+
+    /// A whole file beside the known one is salvaged as what it is.
+    @Test func aSalvagedForkIsNoDescendant() throws {
+        try fork()
+        let honest = mine.file
+        let (report, out) = try salvage(other.file)
+        #expect(report.losses.isEmpty && report.isOlderThanSeen && report.notes.count == 1, "\(report)")
+        try mine.receive(out)
+        #expect(failure { try mine.use { _ in } }?.code == .forked)
+        try mine.receive(honest)
+        #expect(try mine.use { try $0.values() } == ["old": "fake old", "mine": "fake mine"])
+        #expect(try mine.use { try $0.slots().map(\.id) } == [1])
+    }
+
+    /// What this device has seen last may be a frame of the other file's number.
+    @Test func aFileThatHasWhatWasSeenIsComplete() throws {
+        try fork()
+        let honest = mine.file
+        let (report, out) = try salvage(honest)
+        #expect(report.isComplete && report.notes.isEmpty, "\(report)")
+        try mine.receive(out)
+        #expect(try mine.use { try $0.values() } == ["old": "fake old", "mine": "fake mine"])
+    }
+
+    /// 16 bytes behind the log look like a write that a crash cut short. What follows them is part of that.
+    @Test(arguments: [false, true]) func aKeybagRecordBehindATornWriteNamesNoKeybag(bothCopies: Bool) throws {
+        try fork()
+        // Its log goes further than that of the other one: the other's record does not say that all of this one is durable.
+        try mine.use { try $0.store(String(repeating: "f", count: 20_000), for: "filling") }
+        let record = last(of: try keybagRecordOfOther())
+        var bytes = mine.file
+        let end = end(of: bytes)
+        let behind = end + 1_024
+        bytes.replaceSubrange(end..<end + 16, with: [UInt8](repeating: 7, count: 16))
+        bytes.replaceSubrange(behind..<behind + record.count, with: record)
+        let length = VaultFormat.keybagLength
+        bytes.replaceSubrange(length..<2 * length, with: other.file.prefix(length))
+        if bothCopies { bytes.replaceSubrange(0..<length, with: other.file.prefix(length)) }
+        let (report, out) = try salvage(bytes)
+        let ids = (try Keybag(decoding: Array(out.prefix(length)))).slots.map(\.identifier)
+        if bothCopies {
+            #expect(!report.isComplete, "\(report)")
+        } else {
+            #expect(ids == [1] && report.losses.isEmpty, "\(report)")
+        }
+    }
+
+    /// Without the record that the torn write hides, the file still is what it was.
+    private func keybagRecordOfOther() throws -> [UInt8] {
+        try other.use { _ = try $0.addSlot(SimulatedVault.key("second"), scope: .all) }
+        return other.file
+    }
+
+    /// A keybag record behind a loss may be one of another file: that is reported.
+    @Test func slotsBehindALossAreReported() throws {
+        try fork()
+        let record = last(of: try keybagRecordOfOther())
+        var bytes = mine.file
+        let end = end(of: bytes)
+        bytes.replaceSubrange(end..<end + record.count, with: record)
+        let length = VaultFormat.keybagLength
+        bytes.replaceSubrange(length..<2 * length, with: other.file.prefix(length))
+        let (report, _) = try salvage(bytes)
+        #expect(!report.isComplete)
+        #expect(report.notes.contains { $0.contains("behind a loss") }, "\(report.notes)")
+    }
+
+    /// A frame that lists commits counts behind the first frame only, and a first frame only in front of all others.
+    @Test(arguments: [0, 1]) func whatAnotherFileListsIsNotTaken(index: Int) throws {
+        try fork()
+        try other.use { _ = try $0.compact() }
+        let theirs = other.file
+        var offset = VaultFormat.logStart
+        for _ in 0..<index { offset += try #require(Frame.length(ofPrefix: theirs, at: offset)) }
+        let frame = theirs[offset..<offset + (try #require(Frame.length(ofPrefix: theirs, at: offset)))]
+        let third = TestDevice()
+        try third.receive(theirs)
+        try third.use { _ in }
+        var bytes = mine.file
+        let end = end(of: bytes)
+        // What this device has seen last is cut off, where the first frame of the other file would hide that.
+        let cut = index == 0 ? end - last(of: bytes).count : end
+        for place in cut..<bytes.count { bytes[place] = 0 }
+        bytes.replaceSubrange(cut..<cut + 16, with: [UInt8](repeating: 7, count: 16))
+        bytes.replaceSubrange(cut + 1_024..<cut + 1_024 + frame.count, with: frame)
+        let (report, out) = try salvage(bytes)
+        #expect(report.isComplete == (index == 1), "\(report)")
+        try third.receive(out)
+        #expect(failure { try third.use { _ in } }?.code == .forked)
+    }
+}
