@@ -171,11 +171,11 @@ struct LatePlaceTests {
             let outcome = try person.run(words)
             #expect(
                 outcome.status == 0
-                    && outcome.error == "vaultctl: note: no agent runs, so nothing was locked\n",
+                    && outcome.error == "vaultctl: note: no agent was found, so nothing was locked\n",
                 "\(outcome.error)")
         }
         let stopped = try person.run("agent", "--stop")
-        #expect(stopped.status == 0 && stopped.error.contains("no agent runs"), "\(stopped.error)")
+        #expect(stopped.status == 0 && stopped.error.contains("no agent was found"), "\(stopped.error)")
     }
 
     /// A user has 128 watches of the system's, and other programs want them too.

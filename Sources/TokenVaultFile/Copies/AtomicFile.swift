@@ -127,14 +127,16 @@ struct AtomicFile {
 }
 
 extension DiskFile {
-    /// Writes all bytes of this file to `other`.
+    /// Writes all bytes of this file to `other`, an empty one. Holes stay holes.
     func copyBytes(to other: any DiskFile) throws(SystemFailure) {
-        var offset = 0
-        while true {
-            let bytes = try read(1 << 20, at: offset)
+        let size = try attributes().size
+        var end = 0
+        while let place = data(from: end), place < size {
+            let bytes = try read(1 << 20, at: place)
             if bytes.isEmpty { return }
-            try other.write(bytes, at: offset)
-            offset += bytes.count
+            try other.write(bytes, at: place)
+            end = place + bytes.count
         }
+        if end < size { try other.resize(to: size) }
     }
 }

@@ -49,7 +49,7 @@ struct Agent: VaultCommand {
                 }
             }
             if let failure { throw failure }
-            if !wasRunning { console.note("no agent runs, so none was ended") }
+            if !wasRunning { console.note("no agent was found, so none was ended") }
             return .done
         }
         let program = try AgentStarter.program()

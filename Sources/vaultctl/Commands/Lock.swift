@@ -51,7 +51,7 @@ struct Lock: VaultCommand {
             console.note(
                 isRunning
                     ? "the agent does not hold the vault, so nothing was locked"
-                    : "no agent runs, so nothing was locked")
+                    : "no agent was found, so nothing was locked")
         }
         return .done
     }
